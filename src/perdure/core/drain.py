@@ -1,0 +1,70 @@
+"""The Session Drain as a state machine: what comes next, and when it is over.
+
+A drain promotes what may be promoted and runs Provider Turns until nothing immediate remains. It
+has no durable identity: everything it needs to know is in the inbox and the log. Steers join at
+every boundary; a queued prompt starts only when the drain would otherwise end, one at a time.
+"""
+
+from dataclasses import dataclass
+
+from perdure.core.inbox import Promotion
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What the inbox holds right now."""
+
+    steer: bool
+    queue: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunTurn:
+    """One Provider Turn. `step` counts turns since input was last promoted."""
+
+    promotion: Promotion
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOutcome:
+    """How a turn ended: the step it really was (a promotion restarts the count), and whether the
+    model waits for tool results."""
+
+    step: int
+    needs_continuation: bool
+
+
+DrainStep = RunTurn | Stop
+
+
+def begin(pending: Pending, *, force: bool) -> DrainStep:
+    """The first step; a forced drain runs a turn even with an empty inbox."""
+    if pending.steer:
+        return RunTurn("steer", 1)
+    if pending.queue:
+        return RunTurn("queue", 1)
+    return RunTurn("none", 1) if force else Stop()
+
+
+def after(outcome: TurnOutcome, pending: Pending) -> DrainStep:
+    if outcome.needs_continuation or pending.steer:
+        return RunTurn("steer", outcome.step + 1)
+    if pending.queue:
+        return RunTurn("queue", 1)
+    return Stop()
+
+
+def step_of(turn: RunTurn, *, promoted: int) -> int:
+    """Promoting new input gives the agent its whole allowance again, once for each boundary."""
+    return 1 if promoted else turn.step
+
+
+def is_last(step: int, steps_max: int | None) -> bool:
+    """Whether the agent must answer in text now: its allowance of turns is used up."""
+    return steps_max is not None and step >= steps_max

@@ -1,0 +1,20 @@
+"""Session History: the projected messages that a Provider Turn is built from.
+
+Two cuts apply: everything before the latest compaction is gone, and system messages at or before
+the epoch's baseline are folded into that baseline. While a new baseline is blocked, system
+messages newer than the old one stay visible even if older than the compaction.
+"""
+
+from perdure.schema.ids import Seq
+
+
+def visible(
+    *, seq: Seq, is_system: bool, compaction: Seq | None, baseline: Seq | None
+) -> bool:
+    """Whether a message with this sequence is part of Session History."""
+    after_baseline = baseline is None or seq > baseline
+    if is_system and not after_baseline:
+        return False
+    if compaction is None or seq >= compaction:
+        return True
+    return is_system and baseline is not None and after_baseline

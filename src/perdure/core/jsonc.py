@@ -1,0 +1,126 @@
+"""JSON for people: comments and trailing commas are allowed, and mistakes have an address.
+
+What is not JSON is overwritten with spaces, byte for byte, so that a position in the result is a
+position in the file. Strings are never touched. A comma is trailing only after a value: `[,]`
+stays wrong. Reading files is not done here.
+
+Invariant: one pass, linear in the input, whatever the input is.
+"""
+
+import re
+from typing import Final, TypeGuard
+
+import msgspec
+
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject, JsonValue
+
+NESTING_MAX: Final = 100
+"""Deeper than any configuration, and shallow enough for every recursive reader after us."""
+
+_TOO_DEEP: Final = f"nested deeper than {NESTING_MAX} levels"
+_BOM: Final = b"\xef\xbb\xbf"
+_BYTE_OFFSET: Final = re.compile(r" \(byte (\d+)\)")
+_TOKEN: Final = re.compile(
+    rb"""
+      (?P<string> "(?:[^"\\]++|\\.)*+"?+ )
+    | (?P<comment> //[^\r\n]*+ | /\*(?:[^*]++|\*(?!/))*+\*/ )
+    | (?P<open_comment> /\*(?:[^*]++|\*(?!/))*+ )
+    | (?P<comma> , )
+    | (?P<other> [^\s",/]++ | / )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_NO_VALUE_BEFORE: Final = frozenset(b"[{:,")
+
+
+class JsoncError(ValueError):
+    """Not JSON, even with our indulgence. Line and column count from 1, in characters."""
+
+    def __init__(self, message: str, *, line: int, column: int) -> None:
+        super().__init__(f"{message} (line {line}, column {column})")
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+def decode(data: bytes) -> JsonValue:
+    """The value that `data` says; raises JsoncError."""
+    data = data.removeprefix(_BOM)
+    try:
+        # Most files are plain JSON and need no second look.
+        value = codec.decode_any(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        value = _decode_strict(blank(data))
+    except RecursionError as error:
+        raise _error(data, 0, _TOO_DEEP) from error
+    if data.count(b"[") + data.count(b"{") > NESTING_MAX and _depth(value) > NESTING_MAX:
+        raise _error(data, 0, _TOO_DEEP)
+    return value
+
+
+def is_object(value: JsonValue) -> TypeGuard[JsonObject]:
+    return isinstance(value, dict)
+
+
+def is_list(value: JsonValue) -> TypeGuard[list[JsonValue]]:
+    return isinstance(value, list)
+
+
+def blank(data: bytes) -> bytes:
+    """`data` with comments and trailing commas replaced by spaces; as long as before."""
+    result = bytearray(data)
+    last = ord("[")
+    comma: int | None = None
+    for token in _TOKEN.finditer(data):
+        kind, start, end = token.lastgroup, token.start(), token.end()
+        if kind == "open_comment":
+            raise _error(data, start, "comment is never closed")
+        if kind == "comment":
+            result[start:end] = re.sub(rb"[^\r\n]", b" ", token.group())
+            continue
+        if kind == "comma":
+            comma = None if last in _NO_VALUE_BEFORE else start
+        elif comma is not None:
+            if data[start] in b"]}":
+                result[comma] = ord(" ")
+            comma = None
+        last = data[end - 1] if kind != "string" else ord('"')
+    return bytes(result)
+
+
+def _decode_strict(data: bytes) -> JsonValue:
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise _error(data, error.start, "not UTF-8 text") from error
+    try:
+        return codec.decode_any(data)
+    except msgspec.DecodeError as error:
+        text = str(error)
+        offset = _BYTE_OFFSET.search(text)
+        message = _BYTE_OFFSET.sub("", text)
+        raise _error(data, int(offset[1]) if offset else len(data), message) from error
+    except RecursionError as error:
+        raise _error(data, 0, _TOO_DEEP) from error
+
+
+def _depth(value: JsonValue) -> int:
+    """How deep lists and objects nest, without recursion."""
+    depth, level = 0, [value]
+    while level := [child for item in level for child in _children(item)]:
+        depth += 1
+    return depth
+
+
+def _children(value: JsonValue) -> list[JsonValue]:
+    if is_object(value):
+        return list(value.values())
+    return value if is_list(value) else []
+
+
+def _error(data: bytes, offset: int, message: str) -> JsoncError:
+    before = data[:offset]
+    line_start = before.rfind(b"\n") + 1
+    column = len(before[line_start:].decode(errors="replace")) + 1
+    return JsoncError(message, line=before.count(b"\n") + 1, column=column)

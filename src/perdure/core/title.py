@@ -1,0 +1,33 @@
+"""A Session's title: a placeholder until the first prompt is promoted, then taken from its text."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from perdure.core import limits
+
+_PLACEHOLDER: Final = "New session - "
+
+
+def placeholder(created_millis: int) -> str:
+    """`New session - <ISO time>`; recognised later, so that a chosen title is never replaced."""
+    moment = datetime.fromtimestamp(created_millis / 1000, UTC)
+    return f"{_PLACEHOLDER}{moment:%Y-%m-%dT%H:%M:%S}.{created_millis % 1000:03d}Z"
+
+
+def is_placeholder(title: str) -> bool:
+    return title.startswith(_PLACEHOLDER)
+
+
+def from_prompt(text: str) -> str:
+    """The first line with words, shortened at a word where possible; empty if there is none."""
+    line = next((line for line in map(_clean, text.splitlines()) if line), "")
+    if len(line) <= limits.TITLE_CHARS_MAX:
+        return line
+    cut = line[: limits.TITLE_CHARS_MAX - 1]
+    words = cut.rpartition(" ")[0]
+    return (words if len(words) > limits.TITLE_CHARS_MAX // 2 else cut) + "…"
+
+
+def _clean(line: str) -> str:
+    # Control characters in a title would reach every terminal that lists sessions.
+    return " ".join("".join(c if c.isprintable() else " " for c in line).split())

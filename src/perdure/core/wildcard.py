@@ -1,0 +1,44 @@
+"""Wildcards of permission rules: `*` is any run of characters, `?` is one, the rest is literal.
+
+A match covers the whole text. Paths are compared with forward slashes. A pattern that ends in
+` *` also matches without that ending, so that `ls *` covers a bare `ls`.
+
+Invariant: matching takes time proportional to pattern times text, whatever the pattern.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from perdure.core.limits import WILDCARD_CACHE_ITEMS_MAX
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether `pattern` covers the whole of `text`."""
+    subject = text.replace("\\", "/")
+    return any(form.fullmatch(subject) is not None for form in _compiled(pattern))
+
+
+def starred(pieces: Sequence[str]) -> str:
+    """A regular expression for `pieces`, each of fixed length, with any run between two of them.
+
+    Each inner piece is taken at its first place and never reconsidered (an atomic group). That is
+    exact, because an earlier place leaves more room for the rest, and it rules out backtracking.
+    """
+    first, *rest = pieces
+    if not rest:
+        return first
+    inner = "".join(f"(?>.*?{piece})" for piece in rest[:-1] if piece)
+    return f"{first}{inner}.*{rest[-1]}"
+
+
+@lru_cache(maxsize=WILDCARD_CACHE_ITEMS_MAX)
+def _compiled(pattern: str) -> tuple[re.Pattern[str], ...]:
+    normal = pattern.replace("\\", "/")
+    forms = [normal, normal[:-2]] if normal.endswith(" *") else [normal]
+    return tuple(_expression(form) for form in forms)
+
+
+def _expression(form: str) -> re.Pattern[str]:
+    pieces = [re.escape(piece).replace(r"\?", ".") for piece in form.split("*")]
+    return re.compile(starred(pieces), re.DOTALL)

@@ -1,0 +1,197 @@
+"""The local disk behind the Filesystem port.
+
+Small reads run inline: a thread would cost more than the read. Anything larger, and anything that
+waits for the disk, runs in a thread. Paths are taken as given; who may touch what is decided in
+tools.authority.
+
+Invariant: a write that has begun is finished before its caller learns of a cancellation, and a
+reader sees the old file or the new one, never a part.
+"""
+
+import asyncio
+import errno
+import itertools
+import os
+import stat
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final, TypeVar
+
+from perdure.core.limits import FILE_INLINE_BYTES_MAX
+from perdure.ports import FileStat
+
+T = TypeVar("T")
+
+# Not blocking, so that a named pipe is refused instead of waited for.
+_READ_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_ABSENT: Final = FileStat(is_directory=False, is_file=False, size=0, mode=0, modified_ns=0)
+
+
+class LocalFilesystem:
+    """Adapter of ports.Filesystem."""
+
+    def __init__(self) -> None:
+        self._names = itertools.count(1)
+
+    async def stat(self, path: str) -> FileStat:
+        return _described(os.stat(path))
+
+    async def real_path(self, path: str) -> str:
+        return _resolved(path)
+
+    async def read(self, path: str, *, offset: int = 0, bytes_max: int | None = None) -> bytes:
+        descriptor = os.open(path, _READ_FLAGS)
+        try:
+            left = _size_of(descriptor, path) - offset
+            wanted = left if bytes_max is None else min(left, bytes_max)
+            if wanted <= FILE_INLINE_BYTES_MAX:
+                return _read(descriptor, offset=offset, bytes_max=bytes_max)
+            # Waited for to the end, so that the descriptor is not closed under the reader.
+            return await _finish_in_thread(
+                lambda: _read(descriptor, offset=offset, bytes_max=bytes_max)
+            )
+        finally:
+            os.close(descriptor)
+
+    async def list(self, path: str) -> Sequence[tuple[str, FileStat]]:
+        return await asyncio.to_thread(_children, path)
+
+    async def write_atomic(self, path: str, data: bytes) -> None:
+        await _finish_in_thread(lambda: self._replace(path, data))
+
+    async def create_exclusive(self, path: str, data: bytes, *, mode: int = 0o600) -> None:
+        if len(data) <= FILE_INLINE_BYTES_MAX:
+            _create(path, data, mode=mode)
+        else:
+            await _finish_in_thread(lambda: _create(path, data, mode=mode))
+
+    async def make_directories(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    async def remove(self, path: str) -> None:
+        os.unlink(path)
+
+    def _replace(self, path: str, data: bytes) -> None:
+        target = _resolved(path)
+        directory = os.path.dirname(target)
+        name = f".perdure-{os.getpid()}-{next(self._names)}.tmp"
+        temporary = os.path.join(directory, name)
+        _create(temporary, data, mode=0o666, like=_existing(target), durable=True)
+        try:
+            os.replace(temporary, target)
+        except OSError:
+            os.unlink(temporary)
+            raise
+
+
+async def _finish_in_thread(work: Callable[[], T]) -> T:
+    """Run `work` in a thread. A cancellation is raised once the work is done, never before."""
+    future = asyncio.get_running_loop().run_in_executor(None, work)
+    cancelled: asyncio.CancelledError | None = None
+    while not future.done():
+        try:
+            await asyncio.wait((future,))
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        future.exception()  # Looked at, so that asyncio does not report it as lost.
+        raise cancelled
+    return future.result()
+
+
+def _resolved(path: str) -> str:
+    return os.path.realpath(path)
+
+
+def _size_of(descriptor: int, path: str) -> int:
+    status = os.fstat(descriptor)
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return status.st_size
+
+
+def _read(descriptor: int, *, offset: int, bytes_max: int | None) -> bytes:
+    """Up to the end or the bound, whatever the size said: the file may be growing."""
+    pieces: list[bytes] = []
+    left = bytes_max
+    while left is None or left > 0:
+        piece = os.pread(descriptor, _step(left), offset)
+        if not piece:
+            break
+        pieces.append(piece)
+        offset += len(piece)
+        left = None if left is None else left - len(piece)
+    return b"".join(pieces)
+
+
+def _step(left: int | None) -> int:
+    step = 1024 * 1024
+    return step if left is None else min(left, step)
+
+
+def _children(path: str) -> Sequence[tuple[str, FileStat]]:
+    with os.scandir(path) as entries:
+        found = [(entry.name, _entry_stat(entry)) for entry in entries]
+    found.sort(key=lambda item: item[0])
+    return found
+
+
+def _entry_stat(entry: os.DirEntry[str]) -> FileStat:
+    try:
+        return _described(entry.stat())
+    except OSError:
+        # A link to nowhere, or a file removed since it was listed: a name, and no more.
+        return _ABSENT
+
+
+def _described(status: os.stat_result) -> FileStat:
+    return FileStat(
+        is_directory=stat.S_ISDIR(status.st_mode),
+        is_file=stat.S_ISREG(status.st_mode),
+        size=status.st_size,
+        mode=stat.S_IMODE(status.st_mode),
+        modified_ns=status.st_mtime_ns,
+    )
+
+
+def _existing(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _create(
+    path: str,
+    data: bytes,
+    *,
+    mode: int,
+    like: os.stat_result | None = None,
+    durable: bool = False,
+) -> None:
+    """Create `path` with all of `data`, or leave nothing behind."""
+    descriptor = os.open(path, _CREATE_FLAGS, mode)
+    try:
+        if like is not None:
+            _take_after(descriptor, like)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        if durable:
+            os.fsync(descriptor)
+    except OSError:
+        os.unlink(path)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _take_after(descriptor: int, like: os.stat_result) -> None:
+    # Only a privileged process may give files away; for the others the owner is already right
+    # or cannot be. The mode comes last because a change of owner clears its special bits.
+    with suppress(PermissionError):
+        os.fchown(descriptor, like.st_uid, like.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(like.st_mode))

@@ -1,0 +1,139 @@
+"""What an attached file is to a model: an image, text to inline, or a note that it was left out.
+
+An attachment stays in the conversation for good, so one that a provider would refuse must never
+be sent: it would fail every later turn. Nothing is fetched here and no file is read.
+
+Invariant: `classify` has an answer for every media part and never raises.
+"""
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from perdure.llm.message import MediaPart
+
+IMAGE_TYPES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+MEDIA_ENCODED_CHARS_MAX: Final = 28 * 1024 * 1024
+MEDIA_DECODED_BYTES_MAX: Final = 20 * 1024 * 1024
+_TEXT_TYPES: Final = frozenset(
+    {
+        "application/json",
+        "application/javascript",
+        "application/toml",
+        "application/typescript",
+        "application/x-ndjson",
+        "application/x-sh",
+        "application/x-yaml",
+        "application/xml",
+        "application/yaml",
+        "image/svg+xml",
+    }
+)
+_ALIASES: Final = {"image/jpg": "image/jpeg"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageAttachment:
+    """`url` is a checked data URI or an http(s) URL."""
+
+    media_type: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextAttachment:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OmittedAttachment:
+    """`note` tells the model, in one line, what is missing and why."""
+
+    note: str
+
+
+Attachment = ImageAttachment | TextAttachment | OmittedAttachment
+
+
+def classify(media: MediaPart) -> Attachment:
+    """Decide what `media` becomes in a request."""
+    media_type = _normal(media.media_type)
+    if media.data.startswith("data:"):
+        return _inline(media, media_type)
+    if media.data.startswith(("http://", "https://")) and media_type in IMAGE_TYPES:
+        return ImageAttachment(media_type=media_type, url=media.data)
+    return _omitted(media, "its content is not available here")
+
+
+def _inline(media: MediaPart, declared: str) -> Attachment:
+    header, comma, payload = media.data[5:].partition(",")
+    if not comma:
+        return _omitted(media, "its data URI is malformed")
+    if len(payload) > MEDIA_ENCODED_CHARS_MAX:
+        return _omitted(media, "it is too large")
+    in_uri, *parameters = header.split(";")
+    media_type = declared or _normal(in_uri) or "text/plain"
+    if media_type not in IMAGE_TYPES and not _is_text(media_type):
+        return _omitted(media, "the model cannot read this type")
+    data = _decoded(payload, is_base64="base64" in parameters)
+    if data is None:
+        return _omitted(media, "its data URI is malformed")
+    if len(data) > MEDIA_DECODED_BYTES_MAX:
+        return _omitted(media, "it is too large")
+    if media_type in IMAGE_TYPES:
+        return _image(media, media_type, _normal(in_uri), data)
+    return _text(media, data)
+
+
+def _image(media: MediaPart, media_type: str, in_uri: str, data: bytes) -> Attachment:
+    if in_uri and in_uri != media_type:
+        return _omitted(media, f"its data URI says {in_uri[:60]}")
+    if not data:
+        return _omitted(media, "it is empty")
+    encoded = base64.b64encode(data).decode()
+    return ImageAttachment(media_type=media_type, url=f"data:{media_type};base64,{encoded}")
+
+
+def _text(media: MediaPart, data: bytes) -> Attachment:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return _omitted(media, "it is not UTF-8 text")
+    if media.filename is None:
+        return TextAttachment(text)
+    return TextAttachment(f"Attached file {_one_line(media.filename)}:\n{text}")
+
+
+def _decoded(payload: str, *, is_base64: bool) -> bytes | None:
+    raw = unquote_to_bytes(payload)
+    if not is_base64:
+        return raw
+    try:
+        return base64.b64decode(raw, validate=True)
+    except binascii.Error:
+        return None
+
+
+def _omitted(media: MediaPart, why: str) -> OmittedAttachment:
+    name = _one_line(media.filename) if media.filename else "a file"
+    kind = _one_line(media.media_type) or "unknown type"
+    return OmittedAttachment(f"[Attachment left out: {name} ({kind}): {why}]")
+
+
+def _is_text(media_type: str) -> bool:
+    return (
+        media_type.startswith("text/")
+        or media_type in _TEXT_TYPES
+        or media_type.endswith(("+json", "+xml", "+yaml"))
+    )
+
+
+def _normal(media_type: str) -> str:
+    bare = media_type.partition(";")[0].strip().lower()
+    return _ALIASES.get(bare, bare)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:120]

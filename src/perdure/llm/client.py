@@ -1,0 +1,315 @@
+"""A model call over HTTP: encode, post, read frames, step the wire protocol.
+
+One batch of events for each piece of the body that arrived. Failures become LLMError, bounded and
+free of the route's secrets. Durable records of retries, and turning events into a transcript, are
+done elsewhere.
+
+Invariant: after the first piece of the body nothing is ever tried again.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, fields, replace
+from typing import Final, Protocol
+
+from perdure.llm import failure, lowering, wire_protocol
+from perdure.llm.error import LLMError
+from perdure.llm.event import Finish, LLMEvent, ProviderError
+from perdure.llm.model_call import ModelCall
+from perdure.llm.request import GenerationControls, LLMRequest
+from perdure.llm.route import Route
+from perdure.llm.transport import HttpRequest, HttpResponse, HttpTransport, TransportError
+from perdure.llm.wire_protocol import WireProtocol
+from perdure.schema import sse
+from perdure.schema.codec import JsonObject
+
+OnRetry = Callable[[int, LLMError, float], None]
+"""Called before waiting: the attempt that failed (from 1), why, and the seconds to wait."""
+
+PROTOCOL_OWNED: Final = frozenset(
+    {
+        "contents",
+        "frequency_penalty",
+        "generationConfig",
+        "inferenceConfig",
+        "input",
+        "instructions",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "max_tokens",
+        "messages",
+        "model",
+        "presence_penalty",
+        "response_format",
+        "seed",
+        "stop",
+        "stop_sequences",
+        "stream",
+        "stream_options",
+        "system",
+        "systemInstruction",
+        "temperature",
+        "thinking",
+        "toolChoice",
+        "toolConfig",
+        "tool_choice",
+        "tools",
+        "topK",
+        "topP",
+        "top_k",
+        "top_p",
+    }
+)
+"""Body keys that only a wire protocol may write."""
+
+
+class CallClock(Protocol):
+    """What a call needs of the program's clock."""
+
+    def now_millis(self) -> int: ...
+    async def sleep(self, seconds: float) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallLimits:
+    """How patient a call is, and how much it takes in."""
+
+    attempts_max: int = 3
+    retry_seconds_first: float = 0.5
+    retry_seconds_max: float = 10.0
+    frame_bytes_max: int = 16 * 1024 * 1024
+    idle_seconds_max: float | None = None
+    """Longest silence while an answer streams; None waits for ever, as models may think long."""
+
+
+DEFAULT_LIMITS: Final = CallLimits()
+
+
+def model_call(
+    route: Route,
+    transport: HttpTransport,
+    clock: CallClock,
+    *,
+    limits: CallLimits = DEFAULT_LIMITS,
+    on_retry: OnRetry | None = None,
+) -> ModelCall:
+    """A ModelCall that reaches `route` through `transport`."""
+    return _HttpModelCall(route, transport, clock, limits=limits, on_retry=on_retry)
+
+
+class _HttpModelCall:
+    def __init__(
+        self,
+        route: Route,
+        transport: HttpTransport,
+        clock: CallClock,
+        *,
+        limits: CallLimits,
+        on_retry: OnRetry | None,
+    ) -> None:
+        self._route = route
+        self._protocol = _with_overlay(route.protocol, route.body)
+        self._transport = transport
+        self._clock = clock
+        self._limits = limits
+        self._on_retry = on_retry
+        self._secrets = _secrets_of(route)
+
+    async def __call__(self, request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
+        http_request = self._http_request(request)
+        async with AsyncExitStack() as stack:
+            response, first = await self._answered(stack, http_request)
+            async with aclosing(self._events(response.chunks, first)) as batches:
+                async for batch in batches:
+                    yield batch
+
+    def _http_request(self, request: LLMRequest) -> HttpRequest:
+        generation = _merged(self._route.generation, request.generation)
+        return HttpRequest(
+            url=self._route.base_url.rstrip("/") + self._protocol.path,
+            headers=self._headers(request),
+            body=wire_protocol.encode(
+                self._protocol, replace(request, generation=generation), self._route.model_name
+            ),
+        )
+
+    def _headers(self, request: LLMRequest) -> Mapping[str, str]:
+        given = {**self._route.headers, **request.headers}
+        headers = {name.lower(): value for name, value in given.items()}
+        if self._route.credential is not None:
+            name, value = self._route.credential.header()
+            headers[name] = value
+        headers["content-type"] = "application/json"
+        headers["accept"] = "text/event-stream"
+        return headers
+
+    async def _answered(
+        self, stack: AsyncExitStack, request: HttpRequest
+    ) -> tuple[HttpResponse, bytes]:
+        """A successful response and the first piece of its body, after as many tries as allowed."""
+        attempt = 1
+        while True:
+            try:
+                return await self._attempt(stack, request)
+            except LLMError as error:
+                if not error.retryable or attempt >= self._limits.attempts_max:
+                    raise
+                delay = self._delay(error, attempt)
+                if self._on_retry is not None:
+                    self._on_retry(attempt, error, delay)
+            await self._clock.sleep(delay)
+            attempt += 1
+
+    async def _attempt(
+        self, stack: AsyncExitStack, request: HttpRequest
+    ) -> tuple[HttpResponse, bytes]:
+        async with AsyncExitStack() as attempt:
+            try:
+                response = await attempt.enter_async_context(self._transport.open(request))
+                if _is_stream(response):
+                    first = await self._next(response.chunks)
+                    if not first:
+                        raise LLMError("transport", "The provider answered with an empty stream")
+                    await stack.enter_async_context(attempt.pop_all())
+                    return response, first
+                body = await _bounded_body(response.chunks)
+            except TransportError as error:
+                raise self._transport_failure(error) from error
+        raise self._refusal(response, body)
+
+    async def _events(
+        self, chunks: AsyncIterator[bytes], first: bytes
+    ) -> AsyncGenerator[tuple[LLMEvent, ...]]:
+        reader = sse.Reader(bytes_max=self._limits.frame_bytes_max)
+        state = self._protocol.start()
+        chunk = first
+        while chunk:
+            batch = self._step_all(reader, state, chunk)
+            if batch:
+                yield batch
+                if isinstance(batch[-1], Finish | ProviderError):
+                    return
+            try:
+                chunk = await self._next(chunks)
+            except TransportError as error:
+                raise self._transport_failure(error) from error
+        yield self._cleaned(self._protocol.finish(state))
+
+    def _step_all(
+        self, reader: sse.Reader, state: wire_protocol.State, chunk: bytes
+    ) -> tuple[LLMEvent, ...]:
+        events: list[LLMEvent] = []
+        try:
+            for frame in reader.feed(chunk):
+                events += self._protocol.step(state, frame.data)
+                if events and isinstance(events[-1], Finish | ProviderError):
+                    break
+        except sse.FrameTooLargeError as error:
+            raise LLMError("invalid-provider-output", str(error)) from error
+        except LLMError as error:
+            raise self._redacted(error) from error
+        return self._cleaned(tuple(events))
+
+    def _cleaned(self, events: tuple[LLMEvent, ...]) -> tuple[LLMEvent, ...]:
+        if events and isinstance(events[-1], ProviderError):
+            message = failure.clean(events[-1].message, self._secrets)
+            return (*events[:-1], replace(events[-1], message=message))
+        return events
+
+    async def _next(self, chunks: AsyncIterator[bytes]) -> bytes:
+        """The next piece of the body; empty at its end."""
+        if self._limits.idle_seconds_max is None:
+            return await anext(chunks, b"")
+        try:
+            async with asyncio.timeout(self._limits.idle_seconds_max):
+                return await anext(chunks, b"")
+        except TimeoutError as error:
+            seconds = self._limits.idle_seconds_max
+            raise LLMError("transport", f"The provider was silent for {seconds:g} s") from error
+
+    def _delay(self, error: LLMError, attempt: int) -> float:
+        if error.retry_after_ms is not None:
+            seconds = error.retry_after_ms / 1000
+        else:
+            seconds = self._limits.retry_seconds_first * 2 ** (attempt - 1)
+        return min(seconds, self._limits.retry_seconds_max)
+
+    def _refusal(self, response: HttpResponse, body: bytes) -> LLMError:
+        if 200 <= response.status < 300:
+            text = failure.clean(failure.detail_of_body(body).text, self._secrets)
+            return LLMError(
+                "invalid-provider-output",
+                f"The provider did not answer with an event stream: {text}",
+                status=response.status,
+            )
+        return failure.from_response(
+            status=response.status,
+            headers=response.headers,
+            body=body,
+            secrets=self._secrets,
+            now_millis=self._clock.now_millis(),
+        )
+
+    def _transport_failure(self, error: TransportError) -> LLMError:
+        return LLMError("transport", failure.clean(str(error), self._secrets))
+
+    def _redacted(self, error: LLMError) -> LLMError:
+        message = failure.clean(error.message, self._secrets)
+        return LLMError(error.reason, message, status=error.status, overflow=error.overflow)
+
+
+def _with_overlay(protocol: WireProtocol, overlay: JsonObject) -> WireProtocol:
+    """The same protocol with compatibility fields laid over its body."""
+    if not overlay:
+        return protocol
+    owned = sorted(PROTOCOL_OWNED & overlay.keys())
+
+    def head(request: LLMRequest, model_name: str) -> JsonObject:
+        if owned:
+            names = ", ".join(owned)
+            raise LLMError("invalid-request", f"The request body may not set {names}")
+        return _deeply_merged(protocol.head(request, model_name), overlay)
+
+    return replace(protocol, head=head)
+
+
+def _deeply_merged(base: JsonObject, overlay: JsonObject) -> JsonObject:
+    merged = dict(base)
+    for name, value in overlay.items():
+        below = merged.get(name)
+        if lowering.is_object(below) and lowering.is_object(value):
+            merged[name] = _deeply_merged(below, value)
+        else:
+            merged[name] = value
+    return merged
+
+
+def _merged(defaults: GenerationControls, asked: GenerationControls) -> GenerationControls:
+    """Field by field, what the request asks for wins over the route's default."""
+    unset = GenerationControls()
+    chosen: JsonObject = {}
+    for name in (field.name for field in fields(GenerationControls)):
+        value = getattr(asked, name)
+        chosen[name] = getattr(defaults, name) if value == getattr(unset, name) else value
+    return GenerationControls(**chosen)
+
+
+def _secrets_of(route: Route) -> tuple[str, ...]:
+    named = (value for name, value in route.headers.items() if failure.carries_secret(name))
+    return (*named, route.credential.value) if route.credential is not None else tuple(named)
+
+
+def _is_stream(response: HttpResponse) -> bool:
+    # Some servers name another type for a stream, but these two always mean something else.
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return 200 <= response.status < 300 and kind not in ("application/json", "text/html")
+
+
+async def _bounded_body(chunks: AsyncIterator[bytes]) -> bytes:
+    body = b""
+    async for chunk in chunks:
+        body += chunk
+        if len(body) >= failure.BODY_BYTES_MAX:
+            break
+    return body[: failure.BODY_BYTES_MAX]

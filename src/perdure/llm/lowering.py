@@ -1,0 +1,69 @@
+"""Shared wording of what a provider has no form for: system updates and tool results as text.
+
+Pure. Which provider has a form of its own for these is decided by each wire protocol.
+"""
+
+from dataclasses import dataclass
+from typing import TypeGuard
+
+import msgspec
+
+from perdure.llm.message import LLMMessage, MediaPart, TextPart, ToolResult
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject, JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredResult:
+    """A tool result as text, and the media that its content carries beside it."""
+
+    text: str
+    media: tuple[MediaPart, ...] = ()
+
+
+def system_update(message: LLMMessage) -> str:
+    """A system message as user text that cannot be mistaken for what the user wrote."""
+    text = "\n\n".join(part.text for part in message.content if isinstance(part, TextPart))
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return f"<system-update>\n{escaped}\n</system-update>"
+
+
+def lower_result(result: ToolResult) -> LoweredResult:
+    """What the model is shown of a tool result."""
+    match result.type:
+        case "content":
+            return _lower_content(result.value)
+        case "json":
+            return LoweredResult(json_text(result.value))
+        case "text" | "error":
+            plain = result.value if isinstance(result.value, str) else json_text(result.value)
+            return LoweredResult(plain)
+
+
+def json_text(value: JsonValue) -> str:
+    """Compact JSON, as the arguments of a call are written."""
+    return codec.encode(value).decode()
+
+
+def is_object(value: JsonValue) -> TypeGuard[JsonObject]:
+    return isinstance(value, dict)
+
+
+class _ContentItem(msgspec.Struct):
+    """A text or a file part, read leniently: a stored result must always be sendable."""
+
+    type: str = ""
+    text: str = ""
+    uri: str = ""
+    mime: str = ""
+    name: str | None = None
+
+
+def _lower_content(value: JsonValue) -> LoweredResult:
+    try:
+        items = codec.convert(list[_ContentItem], codec.to_json_value(value))
+    except msgspec.ValidationError:
+        return LoweredResult(json_text(value))
+    texts = [item.text for item in items if item.type == "text"]
+    media = tuple(MediaPart(item.mime, item.uri, item.name) for item in items if item.uri)
+    return LoweredResult("\n\n".join(texts), media)

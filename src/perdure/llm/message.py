@@ -1,0 +1,103 @@
+"""A provider-neutral conversation: messages, their parts, and runs that encode once.
+
+Values only. `Run` is the unit of provider-request encoding: once the next run has begun, a run
+never changes again, so its wire bytes are kept and a long history costs nothing to send anew.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.tool import ProviderMetadata
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    text: str
+    metadata: ProviderMetadata | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MediaPart:
+    """`data` is a data URI, an http(s) URL or a managed file URI, as it was attached."""
+
+    media_type: str
+    data: str
+    filename: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningPart:
+    text: str
+    metadata: ProviderMetadata | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallPart:
+    id: str
+    name: str
+    input: JsonObject
+    provider_executed: bool = False
+    metadata: ProviderMetadata | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """`json` and `error` carry a JSON value, `text` a string, `content` text and media parts."""
+
+    type: Literal["json", "text", "error", "content"]
+    value: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultPart:
+    id: str
+    name: str
+    result: ToolResult
+    provider_executed: bool = False
+    metadata: ProviderMetadata | None = None
+
+
+Part = TextPart | MediaPart | ReasoningPart | ToolCallPart | ToolResultPart
+
+
+@dataclass(frozen=True, slots=True)
+class LLMMessage:
+    role: Role
+    content: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """Either consecutive user and system messages, or one assistant message with its tool results.
+
+    No wire protocol merges across runs, which is what makes their bytes independent.
+    """
+
+    messages: tuple[LLMMessage, ...]
+    encoded: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    """Wire protocol name -> the comma-joined JSON items of this run; filled by the encoder."""
+
+
+def runs_of(messages: tuple[LLMMessage, ...]) -> tuple[Run, ...]:
+    """Split a conversation into runs, keeping its order."""
+    runs: list[Run] = []
+    current: list[LLMMessage] = []
+    for message in messages:
+        if current and _starts_run(current[-1].role, message.role):
+            runs.append(Run(tuple(current)))
+            current = []
+        current.append(message)
+    if current:
+        runs.append(Run(tuple(current)))
+    return tuple(runs)
+
+
+def _starts_run(before: Role, now: Role) -> bool:
+    if now == "assistant":
+        return True
+    if now == "tool":
+        return before not in ("assistant", "tool")
+    return before in ("assistant", "tool")

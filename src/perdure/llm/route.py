@@ -1,0 +1,38 @@
+"""A route: which wire protocol reaches a model, where, and with what credential."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from perdure.llm.request import GenerationControls
+from perdure.llm.wire_protocol import WireProtocol
+from perdure.schema.codec import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A secret and the header that carries it. Never printed."""
+
+    value: str
+    scheme: Literal["bearer", "x-api-key", "api-key", "x-goog-api-key"] = "bearer"
+
+    def header(self) -> tuple[str, str]:
+        if self.scheme == "bearer":
+            return "authorization", f"Bearer {self.value}"
+        return self.scheme, self.value
+
+    def __repr__(self) -> str:
+        return f"Credential(scheme={self.scheme!r})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    protocol: WireProtocol
+    base_url: str
+    model_name: str
+    """The model's name on the provider's wire."""
+    credential: Credential | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: JsonObject = field(default_factory=dict[str, object])
+    """Compatibility fields laid over the encoded body; never the protocol's own."""
+    generation: GenerationControls = field(default_factory=GenerationControls)

@@ -1,0 +1,37 @@
+"""The one thing a model call needs from the world: an HTTP POST whose answer streams."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpRequest:
+    url: str
+    headers: Mapping[str, str]
+    body: tuple[bytes, ...]
+    """Written one after the other: a long conversation is never joined into one string."""
+    method: str = "POST"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpResponse:
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    chunks: AsyncIterator[bytes]
+    """The body as it arrives, decoded from its transfer and content encoding."""
+
+
+class TransportError(Exception):
+    """No connection, a broken one, or an answer that is not HTTP."""
+
+
+class HttpTransport(Protocol):
+    def open(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpResponse]:
+        """Send `request`. Entering waits for the response head; leaving closes what is unread.
+
+        Raises TransportError, on entering or while reading. No retries, no redirects.
+        """
+        ...

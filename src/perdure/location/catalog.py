@@ -1,0 +1,255 @@
+"""The Catalog of a Location: which models can be used here, and how each is called.
+
+What the configuration says is core.catalog; this adds the environment's keys and makes the calls.
+Protocols are imported when a model is first resolved, so that opening a Location costs nothing.
+
+Invariant: what cannot be used is a typed failure with a message for the person; a configured model
+that fails is never quietly replaced by another.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+from perdure.core import catalog, credential, model_request
+from perdure.core.catalog import (
+    BuiltIn,
+    CatalogModel,
+    CatalogProvider,
+    Unreachable,
+    Wire,
+)
+from perdure.core.credential import Key, KeyLookup, KeyMissing
+from perdure.core.model_request import Overrides
+from perdure.core.settings import Settings
+from perdure.llm.error import LLMError
+from perdure.llm.model_call import ModelCall
+from perdure.llm.route import Credential, Route
+from perdure.llm.transport import HttpTransport
+from perdure.llm.wire_protocol import WireProtocol
+from perdure.ports import Clock
+from perdure.schema.errors import ProviderNotFoundError
+from perdure.schema.model import (
+    DEFAULT_VARIANT,
+    ModelCost,
+    ModelInfo,
+    ModelLimit,
+    ModelRef,
+    ProviderInfo,
+)
+
+OnRetry = Callable[[int, LLMError, float], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedModel:
+    """A model that can be called now."""
+
+    ref: ModelRef
+    info: ModelInfo
+    cost: tuple[ModelCost, ...]
+    limit: ModelLimit
+    call: ModelCall = field(repr=False)
+    reporting: Callable[[OnRetry], ModelCall] = field(repr=False)
+    """The same call, which also says when it tries again: attempt, failure, seconds of waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUnavailable:
+    ref: ModelRef
+    reason: str
+
+    @property
+    def message(self) -> str:
+        return f"Model {_name(self.ref)} cannot be used: {self.reason}."
+
+
+@dataclass(frozen=True, slots=True)
+class VariantUnavailable:
+    ref: ModelRef
+    variants: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        known = ", ".join(self.variants) or "none"
+        return (
+            f"Model {_name(self.ref)} has no variant {self.ref.variant_name!r} (it has: {known})."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnsupportedApi:
+    ref: ModelRef
+    reason: str
+
+    @property
+    def message(self) -> str:
+        return f"Model {_name(self.ref)} cannot be called: {self.reason}."
+
+
+@dataclass(frozen=True, slots=True)
+class ModelNotSelected:
+    message: str = "No model can be used here. Configure a provider, or choose a model."
+
+
+ModelFailure = ModelUnavailable | VariantUnavailable | UnsupportedApi | ModelNotSelected
+Resolution = ResolvedModel | ModelFailure
+
+
+class Catalog:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        variables: Mapping[str, str],
+        transport: HttpTransport,
+        clock: Clock,
+    ) -> None:
+        self._default = settings.model
+        self._providers = catalog.build(settings)
+        self._user_origins = credential.user_origins(settings.user_providers)
+        self._variables = variables
+        self._transport = transport
+        self._clock = clock
+        self._resolved: dict[ModelRef, Resolution] = {}
+
+    def providers(self) -> tuple[ProviderInfo, ...]:
+        """The providers that can be used, as the public sees them."""
+        available = (provider for provider in self._providers.values() if self._usable(provider))
+        return tuple(catalog.public_provider(provider) for provider in available)
+
+    def provider(self, provider_id: str) -> ProviderInfo:
+        """One provider, usable or not; raises ProviderNotFoundError."""
+        provider = self._providers.get(provider_id)
+        if provider is None:
+            raise ProviderNotFoundError(provider_id)
+        return catalog.public_provider(provider)
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        """The models that can be used, newest first, as the public sees them."""
+        return tuple(catalog.public_model(model) for model in self._available())
+
+    def default(self) -> ModelRef | None:
+        """The model to use when none was chosen: the configured one, else the newest that works.
+
+        The demo is last: it is chosen when there is nothing else.
+        """
+        if self._default is not None:
+            return self._default
+        working = [model for model in self._available() if not isinstance(model.reach, Unreachable)]
+        working.sort(key=lambda model: isinstance(model.reach, BuiltIn))
+        return ModelRef(id=working[0].id, provider_id=working[0].provider_id) if working else None
+
+    def resolve(self, ref: ModelRef | None) -> Resolution:
+        """How to call the chosen model, or the default one; or why that is not possible."""
+        chosen = ref or self.default()
+        if chosen is None:
+            return ModelNotSelected()
+        resolution = self._resolved.get(chosen)
+        if resolution is None:
+            resolution = self._resolve(chosen)
+            # Refs come from callers; only those that name something are worth keeping.
+            if isinstance(resolution, ResolvedModel):
+                self._resolved[chosen] = resolution
+        return resolution
+
+    def _resolve(self, ref: ModelRef) -> Resolution:
+        provider = self._providers.get(ref.provider_id)
+        if provider is None:
+            return ModelUnavailable(ref, f"there is no provider {ref.provider_id!r} here")
+        model = provider.models.get(ref.id)
+        if model is None:
+            return ModelUnavailable(ref, f"provider {provider.id!r} has no model of that name")
+        if provider.disabled or not model.enabled:
+            return ModelUnavailable(ref, "it is disabled in the configuration")
+        request = _variant(model, ref)
+        if request is None:
+            return VariantUnavailable(ref, tuple(model.variants))
+        if isinstance(model.reach, Unreachable):
+            return UnsupportedApi(ref, model.reach.reason)
+        key = self._key(provider, model, request)
+        if isinstance(key, KeyMissing):
+            return ModelUnavailable(ref, key.reason)
+        make = self._make_call(model, model.reach, request, key)
+        return ResolvedModel(
+            ref=ref,
+            info=catalog.public_model(model),
+            cost=model.cost,
+            limit=model.limit,
+            call=make(None),
+            reporting=make,
+        )
+
+    def _make_call(
+        self, model: CatalogModel, reach: Wire | BuiltIn, request: Overrides, key: KeyLookup
+    ) -> Callable[[OnRetry | None], ModelCall]:
+        if isinstance(reach, BuiltIn):
+            built_in = cast("ModelCall", _load(reach.call))
+            return lambda on_retry: built_in
+        generation, body = model_request.split(request.body)
+        route = Route(
+            protocol=cast("WireProtocol", _load(reach.protocol)),
+            base_url=model.api.url or "",
+            model_name=model.wire_name,
+            credential=Credential(key.value, reach.scheme) if isinstance(key, Key) else None,
+            headers=request.headers,
+            body=body,
+            generation=generation,
+        )
+        model_call = cast("_ModelCallOf", _load("perdure.llm.client:model_call"))
+        return lambda on_retry: model_call(route, self._transport, self._clock, on_retry=on_retry)
+
+    def _available(self) -> list[CatalogModel]:
+        found = [
+            model
+            for provider in self._providers.values()
+            for model in provider.models.values()
+            if self._available_model(provider, model)
+        ]
+        return sorted(found, key=lambda model: -model.released)
+
+    def _usable(self, provider: CatalogProvider) -> bool:
+        return any(self._available_model(provider, model) for model in provider.models.values())
+
+    def _available_model(self, provider: CatalogProvider, model: CatalogModel) -> bool:
+        enabled = model.enabled and not provider.disabled
+        return enabled and not isinstance(self._key(provider, model, model.request), KeyMissing)
+
+    def _key(self, provider: CatalogProvider, model: CatalogModel, request: Overrides) -> KeyLookup:
+        return credential.find_key(
+            body=request.body,
+            api_settings=model.api.settings,
+            names=provider.env,
+            url=model.api.url,
+            variables=self._variables,
+            user_origins=self._user_origins,
+        )
+
+
+class _ModelCallOf(Protocol):
+    """The shape of llm.client.model_call, which is imported late."""
+
+    def __call__(
+        self, route: Route, transport: HttpTransport, clock: Clock, *, on_retry: OnRetry | None
+    ) -> ModelCall: ...
+
+
+def _variant(model: CatalogModel, ref: ModelRef) -> Overrides | None:
+    """The request overrides of the chosen variant; None when there is no such variant."""
+    name = ref.variant_name
+    if name == DEFAULT_VARIANT:
+        name = model.default_variant or DEFAULT_VARIANT
+        return model.variants.get(name, Overrides()).over(model.request)
+    variant = model.variants.get(name)
+    return None if variant is None else variant.over(model.request)
+
+
+def _load(name: str) -> object:
+    """The value that `module:attribute` names."""
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _name(ref: ModelRef) -> str:
+    return f"{ref.provider_id}/{ref.id}"

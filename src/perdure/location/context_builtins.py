@@ -1,0 +1,45 @@
+"""The facts every Session is told: where it works, and what day it is."""
+
+from datetime import UTC, datetime
+
+from perdure.core import system_context
+from perdure.core.system_context import ContextSource, Observation
+from perdure.ports import Clock
+from perdure.schema.location import LocationInfo
+
+ENVIRONMENT: ContextSource[str] = ContextSource(
+    key="core/environment",
+    type=str,
+    baseline=lambda value: f"You are working in this environment:\n{value}",
+    update=lambda previous, current: f"The environment is now:\n{current}",
+)
+DATE: ContextSource[str] = ContextSource(
+    key="core/date",
+    type=str,
+    baseline=lambda value: f"Today is {value}.",
+    update=lambda previous, current: f"The date is now {current}.",
+)
+
+
+def observe(location: LocationInfo, *, platform: str, clock: Clock) -> Observation:
+    """One look at both; neither can be unavailable."""
+    environment = system_context.make(ENVIRONMENT, _environment(location, platform))
+    date = system_context.make(DATE, _local_date(clock))
+    return system_context.combine((environment, date))
+
+
+def _environment(location: LocationInfo, platform: str) -> str:
+    repository = "no" if location.project.directory == "/" else "yes"
+    return (
+        "<env>\n"
+        f"  Working directory: {location.directory}\n"
+        f"  Workspace root: {location.project.directory}\n"
+        f"  Git repository: {repository}\n"
+        f"  Platform: {platform}\n"
+        "</env>"
+    )
+
+
+def _local_date(clock: Clock) -> str:
+    moment = datetime.fromtimestamp(clock.now_millis() / 1000, UTC).astimezone()
+    return f"{moment:%a %b %d %Y}"

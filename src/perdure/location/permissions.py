@@ -1,0 +1,282 @@
+"""The PermissionDesk of a Location: who waits for a person's word, and what the word was.
+
+Rules are evaluated in core.permission. What they leave open becomes a pending request, announced
+to whoever listens and answered by `reply`. Pending requests live in memory, with the tool call
+that waits for them; what a person approves for good goes to SavedRules.
+
+Invariant: a request is settled once, its settlement is announced before the waiter goes on, and a
+waiter that goes away takes its request with it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Literal, assert_never
+
+from msgspec import UNSET
+
+from perdure.core import limits, permission
+from perdure.core.permission import Decision
+from perdure.location.saved_rules import SavedRules
+from perdure.ports import (
+    IdSource,
+    PermissionAsk,
+    PermissionBlockedError,
+    PermissionCorrectedError,
+    PermissionDeclinedError,
+)
+from perdure.schema.codec import JsonObject
+from perdure.schema.errors import DomainError
+from perdure.schema.ids import PermissionID, ProjectID, SessionID
+from perdure.schema.live_event import LiveEvent, PermissionReplied
+from perdure.schema.permission import Effect, PermissionRequest, Reply, Ruleset
+
+Headless = Literal["wait", "deny"]
+"""What happens when a person is needed: wait for one, or refuse because none will come."""
+
+
+class PermissionNotFoundError(DomainError):
+    """Never there, or settled already: the answer is the same."""
+
+    tag = "PermissionNotFoundError"
+
+    def __init__(self, request_id: PermissionID) -> None:
+        super().__init__(f"Permission request not found: {request_id}")
+        self.request_id = request_id
+
+    def fields(self) -> JsonObject:
+        return {"requestID": self.request_id}
+
+
+class PermissionConflictError(DomainError):
+    """A request with this id is pending."""
+
+    tag = "ConflictError"
+
+    def __init__(self, request_id: PermissionID) -> None:
+        super().__init__(f"Permission request already exists: {request_id}")
+        self.request_id = request_id
+
+    def fields(self) -> JsonObject:
+        return {"resource": self.request_id}
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    feedback: str
+
+
+Outcome = Allowed | Declined | Corrected
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an asker is told. A request with this id is pending only when the effect is `ask`."""
+
+    id: PermissionID
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    request: PermissionRequest
+    ask: PermissionAsk
+    outcome: asyncio.Future[Outcome] = field(repr=False)
+
+
+class LocationPermissions:
+    def __init__(
+        self,
+        *,
+        rules: Callable[[str], Ruleset],
+        saved: SavedRules,
+        project: Callable[[], Awaitable[ProjectID]],
+        ids: IdSource,
+        publish: Callable[[LiveEvent], None],
+        headless: Headless = "wait",
+    ) -> None:
+        self._rules = rules
+        self._saved = saved
+        self._project = project
+        self._ids = ids
+        self._publish = publish
+        self._headless: Headless = headless
+        self._pending: dict[PermissionID, _Pending] = {}
+        self._saves = 0
+        """Counts approvals, so that a decision made on an older list is made again."""
+
+    async def require(self, ask: PermissionAsk) -> None:
+        """ports.PermissionDesk: return when allowed, else raise one of the Permission errors."""
+        decision = await self._decide(ask)
+        if decision.effect == "allow":
+            return
+        if decision.effect == "deny":
+            raise PermissionBlockedError(_denied(ask, decision))
+        if self._headless == "deny":
+            raise PermissionBlockedError(_unattended(ask, decision))
+        pending = self._open(self._ids.permission(), ask)
+        try:
+            outcome = await pending.outcome
+        finally:
+            self._pending.pop(pending.request.id, None)
+        _raise_unless_allowed(outcome)
+
+    async def ask(self, ask: PermissionAsk, *, request_id: PermissionID | None = None) -> Asked:
+        """Evaluate without waiting; a request is left pending only when a person must decide."""
+        decision = await self._decide(ask)
+        chosen = request_id or self._ids.permission()
+        if chosen in self._pending:
+            raise PermissionConflictError(chosen)
+        if decision.effect == "ask":
+            self._open(chosen, ask)
+        return Asked(chosen, decision.effect)
+
+    def list(self, session_id: SessionID | None = None) -> tuple[PermissionRequest, ...]:
+        """What is pending, oldest first, of one Session or of all."""
+        requests = (pending.request for pending in self._pending.values())
+        return tuple(r for r in requests if session_id is None or r.session_id == session_id)
+
+    def get(self, request_id: PermissionID) -> PermissionRequest:
+        """A pending request; raises PermissionNotFoundError."""
+        return self._find(request_id).request
+
+    async def reply(
+        self, request_id: PermissionID, reply: Reply, *, message: str | None = None
+    ) -> None:
+        """Settle a request, and with it those that the same word settles."""
+        pending = self._find(request_id)
+        match reply:
+            case "once":
+                self._settle(pending, "once", Allowed())
+            case "always":
+                await self._approve(pending)
+            case "reject":
+                self._settle(pending, "reject", Corrected(message) if message else Declined())
+                self._decline(pending.request.session_id)
+            case _:
+                assert_never(reply)
+
+    def close(self) -> None:
+        """The Location goes away: nobody will answer any more."""
+        self._decline(None)
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._pending)
+
+    async def _decide(self, ask: PermissionAsk) -> Decision:
+        rules = self._rules(ask.agent)
+        decision = permission.decide(rules, (), action=ask.action, resources=ask.resources)
+        if decision.effect != "ask":
+            return decision
+        while True:
+            saves = self._saves
+            approvals = await self._approvals()
+            if saves == self._saves:
+                return permission.decide(
+                    rules, approvals, action=ask.action, resources=ask.resources
+                )
+
+    async def _approvals(self) -> Ruleset:
+        saved = await self._saved.list(await self._project())
+        return permission.approvals((rule.action, rule.resource) for rule in saved)
+
+    def _open(self, request_id: PermissionID, ask: PermissionAsk) -> _Pending:
+        if len(self._pending) >= limits.PERMISSIONS_PENDING_MAX:
+            raise PermissionBlockedError(
+                f"Too many permission requests are waiting ({limits.PERMISSIONS_PENDING_MAX})."
+            )
+        request = PermissionRequest(
+            id=request_id,
+            session_id=ask.session_id,
+            action=ask.action,
+            resources=ask.resources,
+            save=ask.save or UNSET,
+            metadata=UNSET if ask.metadata is None else ask.metadata,
+            source=ask.source or UNSET,
+        )
+        pending = _Pending(request, ask, asyncio.get_running_loop().create_future())
+        # Announced first: a request that nobody can hear of must not be waited for.
+        self._publish(request)
+        self._pending[request_id] = pending
+        return pending
+
+    def _find(self, request_id: PermissionID) -> _Pending:
+        pending = self._pending.get(request_id)
+        if pending is None:
+            raise PermissionNotFoundError(request_id)
+        return pending
+
+    def _settle(self, pending: _Pending, reply: Reply, outcome: Outcome) -> None:
+        del self._pending[pending.request.id]
+        self._publish(
+            PermissionReplied(
+                session_id=pending.request.session_id, request_id=pending.request.id, reply=reply
+            )
+        )
+        if not pending.outcome.done():
+            pending.outcome.set_result(outcome)
+
+    async def _approve(self, pending: _Pending) -> None:
+        save = pending.ask.save
+        if not save:
+            self._settle(pending, "always", Allowed())
+            return
+        project = await self._project()
+        await self._saved.add(project, action=pending.ask.action, resources=save)
+        self._saves += 1
+        approvals = await self._approvals()
+        # While it was being saved the request may have been settled, or its waiter have gone.
+        if pending.request.id in self._pending:
+            self._settle(pending, "always", Allowed())
+        for other in tuple(self._pending.values()):
+            if self._allows(other.ask, approvals):
+                self._settle(other, "always", Allowed())
+
+    def _allows(self, ask: PermissionAsk, approvals: Ruleset) -> bool:
+        rules = self._rules(ask.agent)
+        decision = permission.decide(rules, approvals, action=ask.action, resources=ask.resources)
+        return decision.effect == "allow"
+
+    def _decline(self, session_id: SessionID | None) -> None:
+        for pending in tuple(self._pending.values()):
+            if session_id is None or pending.request.session_id == session_id:
+                self._settle(pending, "reject", Declined())
+
+
+def _raise_unless_allowed(outcome: Outcome) -> None:
+    match outcome:
+        case Allowed():
+            return
+        case Declined():
+            raise PermissionDeclinedError("The person declined.")
+        case Corrected(feedback=feedback):
+            raise PermissionCorrectedError(feedback)
+        case _:
+            assert_never(outcome)
+
+
+def _denied(ask: PermissionAsk, decision: Decision) -> str:
+    rule = decision.rule
+    assert rule is not None, "only a rule denies"
+    return (
+        f"Denied by the rule {rule.action} {rule.resource}: agent {ask.agent!r} may not "
+        f"{ask.action} {decision.resource}."
+    )
+
+
+def _unattended(ask: PermissionAsk, decision: Decision) -> str:
+    return (
+        f"{ask.action} {decision.resource} needs a person's approval, and nobody is there to give "
+        "it. A permission rule that allows it would let it pass."
+    )

@@ -1,0 +1,145 @@
+"""LocationServices: everything that one Location owns, joined once when it opens.
+
+Opening reads the configuration and nothing more: no process is started, tools are made when a
+turn first needs them, and the project's identity is found when it is asked for. Which Locations
+are open is location_map's concern.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from functools import partial
+
+from perdure.core.settings import Settings
+from perdure.core.tool_output import OutputLimits
+from perdure.host.environment import Environment
+from perdure.llm.transport import HttpTransport
+from perdure.location import agents, project
+from perdure.location.agents import Agents
+from perdure.location.catalog import Catalog
+from perdure.location.config import Configuration
+from perdure.location.permissions import Headless, LocationPermissions
+from perdure.location.project import Projects
+from perdure.location.saved_rules import SavedRules
+from perdure.ports import Clock, IdSource, PermissionDesk
+from perdure.schema.ids import ProjectID
+from perdure.schema.live_event import LiveEvent
+from perdure.schema.location import LocationInfo, LocationRef
+from perdure.tools.registry import ToolRegistry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSite:
+    """Where tools will work, for whoever makes them."""
+
+    directory: str
+    settings: Settings
+    environment: Environment
+    permissions: PermissionDesk
+
+
+OpenTools = Callable[[ToolSite], AbstractContextManager[ToolRegistry]]
+"""Makes the tools of a Location; leaving the scope withdraws them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocationHost:
+    """What every Location of the process shares."""
+
+    environment: Environment
+    configuration: Configuration
+    projects: Projects
+    clock: Clock
+    ids: IdSource
+    transport: HttpTransport
+    saved_rules: SavedRules
+    publish: Callable[[LocationRef, LiveEvent], None]
+    open_tools: OpenTools
+    headless: Headless = "wait"
+
+
+class LocationTools:
+    """The tools of a Location, made when they are first needed."""
+
+    def __init__(self, open_tools: OpenTools, site: ToolSite) -> None:
+        self._open_tools = open_tools
+        self._site = site
+        self._scope = ExitStack()
+        self._registry: ToolRegistry | None = None
+
+    def registry(self) -> ToolRegistry:
+        if self._registry is None:
+            self._registry = self._scope.enter_context(self._open_tools(self._site))
+        return self._registry
+
+    def close(self) -> None:
+        self._scope.close()
+        self._registry = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocationServices:
+    ref: LocationRef
+    settings: Settings
+    agents: Agents
+    catalog: Catalog
+    permissions: LocationPermissions
+    tools: LocationTools
+    projects: Projects
+
+    @property
+    def output_limits(self) -> OutputLimits:
+        return self.settings.tool_output
+
+    async def info(self) -> LocationInfo:
+        """The Location with its project, as clients see it."""
+        return LocationInfo(
+            directory=self.ref.directory,
+            project=await self.projects.resolve(self.ref.directory),
+            workspace_id=self.ref.workspace_id,
+        )
+
+    def close(self) -> None:
+        """Decline what is pending and withdraw the tools."""
+        self.permissions.close()
+        self.tools.close()
+
+
+def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
+    """Join the services of an existing directory."""
+    repository = project.find_repository(ref.directory)
+    root = project.GLOBAL.directory if repository is None else repository.worktree
+    settings = host.configuration.load(ref.directory, root=root)
+    known_agents = agents.load(settings, host.environment)
+    permissions = LocationPermissions(
+        rules=known_agents.rules,
+        saved=host.saved_rules,
+        project=partial(_project_id, host.projects, ref.directory),
+        ids=host.ids,
+        publish=partial(host.publish, ref),
+        headless=host.headless,
+    )
+    site = ToolSite(
+        directory=ref.directory,
+        settings=settings,
+        environment=host.environment,
+        permissions=permissions,
+    )
+    return LocationServices(
+        ref=ref,
+        settings=settings,
+        agents=known_agents,
+        catalog=Catalog(
+            settings,
+            variables=host.environment.variables,
+            transport=host.transport,
+            clock=host.clock,
+        ),
+        permissions=permissions,
+        tools=LocationTools(host.open_tools, site),
+        projects=host.projects,
+    )
+
+
+async def _project_id(projects: Projects, directory: str) -> ProjectID:
+    return (await projects.resolve(directory)).id

@@ -1,0 +1,16 @@
+"""The whole HTTP contract: every endpoint there is, in reading order."""
+
+from typing import Final
+
+from perdure.protocol import agent, catalog, event, health, location, message, session
+from perdure.protocol.endpoint import Endpoint
+
+API: Final[tuple[Endpoint, ...]] = (
+    *health.ENDPOINTS,
+    *location.ENDPOINTS,
+    *session.ENDPOINTS,
+    *message.ENDPOINTS,
+    *event.ENDPOINTS,
+    *agent.ENDPOINTS,
+    *catalog.ENDPOINTS,
+)

@@ -1,0 +1,100 @@
+"""Failure kind <-> HTTP status, both ways: the server writes with it, the client reads with it.
+
+The kinds of the domain stand in `schema.errors`; the few that exist only because there is a wire
+stand here. `read` gives back the same kind that was written; a `_tag` nobody knows stays unread,
+so that a client can say "unexpected status" rather than guess.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, cast
+
+from perdure.schema import errors
+from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.errors import DomainError
+from perdure.schema.ids import MessageID, SessionID
+
+
+class RequestHeadTooLargeError(DomainError):
+    tag = "RequestHeadTooLargeError"
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(f"Request line and headers are larger than {bytes_max} bytes")
+        self.bytes_max = bytes_max
+
+    def fields(self) -> JsonObject:
+        return {"limit": self.bytes_max}
+
+
+class RequestTimeoutError(DomainError):
+    tag = "RequestTimeoutError"
+
+    def __init__(self) -> None:
+        super().__init__("The request took too long to arrive")
+
+
+STATUS_BY_ERROR: Final[Mapping[type[DomainError], int]] = {
+    errors.InvalidRequestError: 400,
+    errors.InvalidCursorError: 400,
+    errors.UnauthorizedError: 401,
+    errors.ForbiddenError: 403,
+    errors.NotFoundError: 404,
+    errors.SessionNotFoundError: 404,
+    errors.MessageNotFoundError: 404,
+    errors.ProviderNotFoundError: 404,
+    errors.MethodNotAllowedError: 405,
+    RequestTimeoutError: 408,
+    errors.PromptConflictError: 409,
+    errors.PayloadTooLargeError: 413,
+    errors.UnsupportedMediaTypeError: 415,
+    RequestHeadTooLargeError: 431,
+    errors.UnknownError: 500,
+    errors.ServiceUnavailableError: 503,
+}
+
+
+def status_of(error: DomainError) -> int:
+    return STATUS_BY_ERROR[type(error)]
+
+
+def read(body: JsonValue) -> DomainError | None:
+    """The failure that `body`, the decoded JSON of an error answer, describes."""
+    if not isinstance(body, dict):
+        return None
+    fields = cast(JsonObject, body)
+    rebuild = _REBUILD.get(str(fields.get("_tag")))
+    try:
+        return None if rebuild is None else rebuild(fields)
+    except (KeyError, TypeError):
+        return None
+
+
+def _method_not_allowed(body: JsonObject) -> DomainError:
+    error = errors.MethodNotAllowedError(method="", allowed=())
+    error.message = str(body["message"])
+    return error
+
+
+_REBUILD: Final[Mapping[str, Callable[[JsonObject], DomainError]]] = {
+    "InvalidRequestError": lambda body: errors.InvalidRequestError(
+        body["message"], kind=body.get("kind"), field=body.get("field")
+    ),
+    "InvalidCursorError": lambda body: errors.InvalidCursorError(body["message"]),
+    "UnauthorizedError": lambda _: errors.UnauthorizedError(),
+    "ForbiddenError": lambda body: errors.ForbiddenError(body["message"]),
+    "NotFoundError": lambda body: errors.NotFoundError(body["message"]),
+    "SessionNotFoundError": lambda body: errors.SessionNotFoundError(SessionID(body["sessionID"])),
+    "MessageNotFoundError": lambda body: errors.MessageNotFoundError(
+        SessionID(body["sessionID"]), MessageID(body["messageID"])
+    ),
+    "ProviderNotFoundError": lambda body: errors.ProviderNotFoundError(body["providerID"]),
+    "MethodNotAllowedError": _method_not_allowed,
+    "RequestTimeoutError": lambda _: RequestTimeoutError(),
+    "ConflictError": lambda body: errors.PromptConflictError(MessageID(body["resource"])),
+    "PayloadTooLargeError": lambda body: errors.PayloadTooLargeError(body["limit"]),
+    "UnsupportedMediaTypeError": lambda body: errors.UnsupportedMediaTypeError(body["message"]),
+    "RequestHeadTooLargeError": lambda body: RequestHeadTooLargeError(body["limit"]),
+    "UnknownError": lambda body: errors.UnknownError(body["ref"]),
+    "ServiceUnavailableError": lambda body: errors.ServiceUnavailableError(
+        body["message"], service=body.get("service")
+    ),
+}

@@ -1,0 +1,206 @@
+"""The Session operations: create, find, prompt, steer, observe."""
+
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
+from perdure.schema.codec import Payload
+from perdure.schema.errors import (
+    InvalidCursorError,
+    PromptConflictError,
+    ServiceUnavailableError,
+    SessionNotFoundError,
+    UnknownError,
+)
+from perdure.schema.ids import (
+    SessionID,
+    SuppliedMessageID,
+    SuppliedSessionID,
+    SuppliedWorkspaceID,
+)
+from perdure.schema.location import LocationRef
+from perdure.schema.message import SessionMessage
+from perdure.schema.model import ModelRef
+from perdure.schema.prompt import Delivery, PromptInput
+from perdure.schema.query import Order
+from perdure.schema.session import SessionActivity, SessionInfo
+from perdure.schema.session_event import SessionEvent
+from perdure.schema.session_input import AdmittedPrompt
+
+SESSIONS_PER_PAGE_MAX: Final = 200
+"""A larger `limit` is served this many: older clients ask for thousands."""
+HISTORY_LIMIT_MAX: Final = 100
+
+
+class CreateSession(Payload, frozen=True):
+    id: SuppliedSessionID | None = None
+    agent: str | None = None
+    model: ModelRef | None = None
+    location: LocationRef | None = None
+
+
+class ListSessions(Payload, frozen=True):
+    limit: Annotated[int, Meta(gt=0)] | None = None
+    order: Order | None = None
+    search: str | None = None
+    directory: str | None = None
+    workspace: SuppliedWorkspaceID | None = None
+    project: str | None = None
+    subpath: str | None = None
+    cursor: str | None = None
+
+
+class SwitchAgent(Payload, frozen=True):
+    agent: str
+
+
+class SwitchModel(Payload, frozen=True):
+    model: ModelRef
+
+
+class PromptSession(Payload, frozen=True):
+    prompt: PromptInput
+    id: SuppliedMessageID | None = None
+    delivery: Delivery | None = None
+    resume: bool | None = None
+
+
+class ReadHistory(Payload, frozen=True):
+    limit: Annotated[int, Meta(gt=0, le=HISTORY_LIMIT_MAX)] | None = None
+    after: Annotated[int, Meta(ge=0)] | None = None
+
+
+class FollowEvents(Payload, frozen=True):
+    after: Annotated[int, Meta(ge=0)] | None = None
+
+
+_GROUP: Final = "sessions"
+_ON_SESSION: Final = (*REFUSALS, SessionNotFoundError)
+
+CREATE: Final = Endpoint(
+    operation_id="v2.session.create",
+    method="POST",
+    path="/api/session",
+    group=_GROUP,
+    body=CreateSession,
+    body_optional=True,
+    success=Success("data", SessionInfo),
+)
+LIST: Final = Endpoint(
+    operation_id="v2.session.list",
+    method="GET",
+    path="/api/session",
+    group=_GROUP,
+    query=ListSessions,
+    success=Success("page", SessionInfo),
+    errors=(*REFUSALS, InvalidCursorError),
+)
+ACTIVE: Final = Endpoint(
+    operation_id="v2.session.active",
+    method="GET",
+    path="/api/session/active",
+    group=_GROUP,
+    success=Success("data", dict[SessionID, SessionActivity]),
+)
+GET: Final = Endpoint(
+    operation_id="v2.session.get",
+    method="GET",
+    path="/api/session/{sessionID}",
+    group=_GROUP,
+    scope="session",
+    success=Success("data", SessionInfo),
+    errors=_ON_SESSION,
+)
+SWITCH_AGENT: Final = Endpoint(
+    operation_id="v2.session.switchAgent",
+    method="POST",
+    path="/api/session/{sessionID}/agent",
+    group=_GROUP,
+    scope="session",
+    body=SwitchAgent,
+    success=Success("no_content"),
+    errors=_ON_SESSION,
+)
+SWITCH_MODEL: Final = Endpoint(
+    operation_id="v2.session.switchModel",
+    method="POST",
+    path="/api/session/{sessionID}/model",
+    group=_GROUP,
+    scope="session",
+    body=SwitchModel,
+    success=Success("no_content"),
+    errors=_ON_SESSION,
+)
+PROMPT: Final = Endpoint(
+    operation_id="v2.session.prompt",
+    method="POST",
+    path="/api/session/{sessionID}/prompt",
+    group=_GROUP,
+    scope="session",
+    body=PromptSession,
+    success=Success("data", AdmittedPrompt),
+    errors=(*_ON_SESSION, PromptConflictError),
+)
+INTERRUPT: Final = Endpoint(
+    operation_id="v2.session.interrupt",
+    method="POST",
+    path="/api/session/{sessionID}/interrupt",
+    group=_GROUP,
+    scope="session",
+    success=Success("no_content"),
+    errors=_ON_SESSION,
+)
+WAIT: Final = Endpoint(
+    operation_id="v2.session.wait",
+    method="POST",
+    path="/api/session/{sessionID}/wait",
+    group=_GROUP,
+    scope="session",
+    success=Success("no_content"),
+    errors=(*_ON_SESSION, ServiceUnavailableError),
+)
+CONTEXT: Final = Endpoint(
+    operation_id="v2.session.context",
+    method="GET",
+    path="/api/session/{sessionID}/context",
+    group=_GROUP,
+    scope="session",
+    success=Success("data", tuple[SessionMessage, ...]),
+    errors=(*_ON_SESSION, UnknownError),
+)
+HISTORY: Final = Endpoint(
+    operation_id="v2.session.history",
+    method="GET",
+    path="/api/session/{sessionID}/history",
+    group=_GROUP,
+    scope="session",
+    query=ReadHistory,
+    success=Success("history", SessionEvent),
+    errors=_ON_SESSION,
+)
+EVENTS: Final = Endpoint(
+    operation_id="v2.session.events",
+    method="GET",
+    path="/api/session/{sessionID}/event",
+    group=_GROUP,
+    scope="session",
+    query=FollowEvents,
+    success=Success("durable_stream", SessionEvent),
+    errors=_ON_SESSION,
+)
+
+ENDPOINTS: Final = (
+    CREATE,
+    LIST,
+    ACTIVE,
+    GET,
+    SWITCH_AGENT,
+    SWITCH_MODEL,
+    PROMPT,
+    INTERRUPT,
+    WAIT,
+    CONTEXT,
+    HISTORY,
+    EVENTS,
+)

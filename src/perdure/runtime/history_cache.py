@@ -1,0 +1,100 @@
+"""Session History ready to be sent: lowered and encoded once, extended by what is new.
+
+A turn reads only the messages committed since the last one; the rest is kept as runs whose bytes
+never change. Bounded by bytes over all Sessions, least recently used first; a cold Session is
+rebuilt from its rows. Kept history is dropped whenever its cut, its model or its lease changes.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from perdure.core import history, limits, lowering
+from perdure.llm.message import LLMMessage, Run, runs_of
+from perdure.ports import Transaction
+from perdure.schema.ids import Seq, SessionID
+from perdure.schema.message import SessionMessage
+from perdure.schema.model import ModelRef
+from perdure.store import message_table
+from perdure.store.message_table import MessageRow
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where Session History begins: the latest compaction, and the epoch's baseline."""
+
+    compaction: Seq | None
+    baseline: Seq | None
+
+
+@dataclass(slots=True)
+class _Kept:
+    cut: Cut
+    model: ModelRef
+    last: Seq = Seq(-1)
+    runs: list[Run] = field(default_factory=list[Run])
+    size: int = 0
+
+
+class HistoryCache:
+    def __init__(self, *, bytes_max: int = limits.HISTORY_CACHE_BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
+        self._kept: OrderedDict[SessionID, _Kept] = OrderedDict()
+        self._size = 0
+
+    async def runs(
+        self, tx: Transaction, session_id: SessionID, *, cut: Cut, model: ModelRef
+    ) -> tuple[Run, ...]:
+        """The conversation up to now. Every message in it must be settled."""
+        kept = self._kept.pop(session_id, None)
+        if kept is not None:
+            self._size -= kept.size
+        if kept is None or kept.cut != cut or not kept.model.same_model(model):
+            kept = _Kept(cut, model)
+        await _extend(tx, session_id, kept)
+        self._kept[session_id] = kept
+        self._size += kept.size
+        self._evict()
+        return tuple(kept.runs)
+
+    def drop(self, session_id: SessionID) -> None:
+        kept = self._kept.pop(session_id, None)
+        if kept is not None:
+            self._size -= kept.size
+
+    def _evict(self) -> None:
+        # The Session that was just used stays, whatever its size: it is about to be sent.
+        while self._size > self._bytes_max and len(self._kept) > 1:
+            _, kept = self._kept.popitem(last=False)
+            self._size -= kept.size
+
+
+async def visible_messages(
+    tx: Transaction, session_id: SessionID, cut: Cut
+) -> list[tuple[MessageRow, SessionMessage]]:
+    """Session History as stored, decoded."""
+    rows = await message_table.since(tx, session_id, Seq(-1))
+    return [(row, row.message()) for row in rows if is_visible(row, cut)]
+
+
+def is_visible(row: MessageRow, cut: Cut) -> bool:
+    return history.visible(
+        seq=row.seq,
+        is_system=row.type == "system",
+        compaction=cut.compaction,
+        baseline=cut.baseline,
+    )
+
+
+async def _extend(tx: Transaction, session_id: SessionID, kept: _Kept) -> None:
+    fresh: list[LLMMessage] = []
+    for row in await message_table.since(tx, session_id, kept.last):
+        kept.last = row.seq
+        if is_visible(row, kept.cut):
+            fresh.extend(lowering.lower(row.message(), kept.model))
+            # Rows, lowered values and wire bytes are each about the size of the row.
+            kept.size += 3 * len(row.data)
+    if not fresh:
+        return
+    # The last run may go on: a second prompt before any answer joins the first.
+    open_run = kept.runs.pop().messages if kept.runs else ()
+    kept.runs.extend(runs_of((*open_run, *fresh)))

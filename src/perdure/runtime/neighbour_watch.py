@@ -1,0 +1,72 @@
+"""What other processes on the same store did: wake the tails, and answer runs asked of us.
+
+Looks often while another process is alive and rarely otherwise: an idle machine stays idle. A
+Session whose process died is picked up here when somebody had asked for it or has input pending.
+"""
+
+from functools import partial
+from typing import Final
+
+from perdure.ports import Clock, Neighbours, Transaction
+from perdure.runtime.run_coordinator import RunCoordinator
+from perdure.schema.ids import SessionID
+from perdure.store import inbox_table, lease_table, wake_table
+from perdure.store.event_store import EventStore
+from perdure.store.tail import EventTails
+
+_SECONDS_TOGETHER: Final = 0.05
+_SECONDS_ALONE: Final = 1.0
+
+
+class NeighbourWatch:
+    def __init__(
+        self,
+        store: EventStore,
+        tails: EventTails,
+        coordinator: RunCoordinator,
+        *,
+        neighbours: Neighbours,
+        clock: Clock,
+    ) -> None:
+        self._database = store.database
+        self._tails = tails
+        self._coordinator = coordinator
+        self._neighbours = neighbours
+        self._clock = clock
+
+    async def run(self) -> None:
+        """For ever; cancel to stop."""
+        together = False
+        while True:
+            before, together = together, self._neighbours.others()
+            if await self._database.changed_elsewhere():
+                self._tails.wake_all()
+                await self._answer_wakes()
+            if before and not together:
+                await self._adopt_orphans()
+            await self._clock.sleep(_SECONDS_TOGETHER if together else _SECONDS_ALONE)
+
+    async def _answer_wakes(self) -> None:
+        me, alive = self._neighbours.me, self._neighbours.alive
+        asked = await self._database.read(
+            lambda tx: wake_table.answerable(tx, process=me, alive=alive)
+        )
+        for session_id in asked:
+            await self._database.write(partial(wake_table.answered, session_id=session_id))
+            self._coordinator.wake(session_id)
+
+    async def _adopt_orphans(self) -> None:
+        async def job(tx: Transaction) -> list[SessionID]:
+            orphans: list[SessionID] = []
+            for session_id in await inbox_table.sessions_with_pending(tx):
+                lease = await lease_table.get(tx, session_id)
+                if lease is not None and lease.process and not self._alive(lease.process):
+                    orphans.append(session_id)
+            return orphans
+
+        for session_id in await self._database.read(job):
+            self._coordinator.wake(session_id)
+
+    def _alive(self, process: str) -> bool:
+        return self._neighbours.alive(process)
+

@@ -1,0 +1,229 @@
+"""One Provider Turn: a request out, a streamed answer in, recorded as it arrives.
+
+Facts are committed before anything that follows from them can be seen: fragments wait for the
+start of their part, tools for the record of their call, the end of the step for every settlement.
+Facts that nobody waits for yet share a commit. However the turn ends, its step is settled.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass
+
+from perdure.core import limits, turn_recorder
+from perdure.core.recovery import INTERRUPTED
+from perdure.core.turn_recorder import Fragment, TurnRecorder
+from perdure.llm.error import LLMError
+from perdure.llm.event import LLMEvent, Usage
+from perdure.llm.model_call import ModelCall
+from perdure.llm.request import LLMRequest
+from perdure.ports import Clock
+from perdure.runtime.concurrency import shielded
+from perdure.runtime.live_hub import LiveHub
+from perdure.runtime.settlement import Settlement, Toolbox
+from perdure.schema.location import LocationRef
+from perdure.schema.session import SessionInfo
+from perdure.schema.session_event import SessionEvent, ToolCalled
+from perdure.store.event_store import EventStore
+from perdure.tools.output_store import BoundedOutput
+from perdure.tools.registry import ToolError
+
+TURN_INTERRUPTED = "Provider turn interrupted"
+TURN_DECLINED = "Stopped: a permission was declined"
+_TOO_MANY_CALLS = f"Too many calls in one turn; at most {limits.TOOL_CALLS_PER_TURN_MAX} are run."
+
+
+class _DeclinedError(Exception):
+    """Ends the whole turn from inside one of its calls."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnServices:
+    """What every turn is run with."""
+
+    store: EventStore
+    hub: LiveHub
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEnd:
+    needs_continuation: bool
+    declined: bool = False
+
+
+class ProviderTurn:
+    def __init__(
+        self,
+        services: TurnServices,
+        session: SessionInfo,
+        recorder: TurnRecorder,
+        *,
+        agent: str,
+        toolbox: Toolbox | None,
+        cost: Callable[[Usage], float],
+    ) -> None:
+        self._store = services.store
+        self._hub = services.hub
+        self._clock = services.clock
+        self._session = session
+        self._recorder = recorder
+        self._cost = cost
+        self._settlement = None if toolbox is None else Settlement(toolbox, agent, self._record)
+        self._pending: list[SessionEvent] = []
+        self._calls = 0
+        self._streamed = False
+        self._step_settled = False
+
+    async def run(self, call: ModelCall, request: LLMRequest) -> TurnEnd:
+        """Raises CancelledError when interrupted, after the step has been settled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                failure = await self._stream(group, call, request)
+        except asyncio.CancelledError:
+            await shielded(self._settle_step(INTERRUPTED, TURN_INTERRUPTED))
+            raise
+        except BaseExceptionGroup as raised:
+            _, others = raised.split(_DeclinedError)
+            if others is not None:
+                raise others.exceptions[0] from raised
+            await shielded(self._settle_step(INTERRUPTED, TURN_DECLINED))
+            return TurnEnd(needs_continuation=False, declined=True)
+        await shielded(self._conclude(failure))
+        done = failure is None and self._recorder.provider_error is None
+        waiting = self._recorder.local_calls > 0 and self._settlement is not None
+        return TurnEnd(needs_continuation=done and waiting)
+
+    # ---- the answer as it arrives ---------------------------------------------------------------
+
+    async def _stream(
+        self, group: asyncio.TaskGroup, call: ModelCall, request: LLMRequest
+    ) -> LLMError | None:
+        stream = call(request)
+        try:
+            async for batch in stream:
+                await self._take(group, batch)
+                if self._recorder.over:
+                    break
+        except LLMError as error:
+            return error
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
+        if not self._recorder.over:
+            return LLMError("transport", "The answer ended before it was complete")
+        self._streamed = self._recorder.finish is not None
+        return None
+
+    async def _take(self, group: asyncio.TaskGroup, batch: Sequence[LLMEvent]) -> None:
+        audience = self._hub.audience
+        now = self._clock.now_millis()
+        for item in self._recorder.feed(batch, now=now, fragments=audience):
+            if not isinstance(item, Fragment):
+                self._pending.append(item)
+                continue
+            if self._pending:
+                await self._flush(group)
+            self._hub.publish(item, self._location)
+        # The end of a text may wait for the end of its step; nothing else may.
+        if self._pending and not (self._recorder.over and self._only_ends()):
+            await self._flush(group)
+
+    def _only_ends(self) -> bool:
+        return not any(isinstance(event, ToolCalled) for event in self._pending)
+
+    async def _flush(self, group: asyncio.TaskGroup) -> None:
+        events, self._pending = self._pending, []
+        await self._append(events)
+        for event in events:
+            if isinstance(event, ToolCalled) and not event.provider.executed:
+                self._begin_call(group, event)
+
+    def _begin_call(self, group: asyncio.TaskGroup, call: ToolCalled) -> None:
+        self._calls += 1
+        if self._settlement is None:
+            self._refuse(call, turn_recorder.TOOLS_DISABLED)
+        elif self._calls > limits.TOOL_CALLS_PER_TURN_MAX:
+            self._refuse(call, _TOO_MANY_CALLS)
+        else:
+            group.create_task(self._run_call(self._settlement, call), name=f"tool {call.tool}")
+
+    def _refuse(self, call: ToolCalled, message: str) -> None:
+        now = self._clock.now_millis()
+        self._pending.append(self._recorder.failed(call.call_id, now=now, message=message))
+
+    # ---- calls and their settlement -------------------------------------------------------------
+
+    async def _run_call(self, settlement: Settlement, call: ToolCalled) -> None:
+        await settlement.settle(call)
+        if settlement.declined:
+            raise _DeclinedError
+
+    async def _record(self, call: ToolCalled, outcome: BoundedOutput | ToolError) -> None:
+        now = self._clock.now_millis()
+        events: list[SessionEvent] = []
+        if isinstance(outcome, ToolError):
+            message = outcome.message
+            events.append(self._recorder.failed(call.call_id, now=now, message=message))
+        else:
+            events.append(
+                self._recorder.succeeded(
+                    call.call_id,
+                    now=now,
+                    structured=outcome.structured,
+                    content=outcome.content,
+                    output_paths=outcome.output_paths,
+                )
+            )
+        # The last settlement ends the step, in the same commit.
+        if self._streamed and not self._recorder.unsettled and not self._pending:
+            events += self._ended(now)
+        await self._append(events)
+
+    # ---- how it ends ----------------------------------------------------------------------------
+
+    async def _conclude(self, failure: LLMError | None) -> None:
+        now = self._clock.now_millis()
+        error = self._recorder.provider_error
+        if failure is not None:
+            await self._settle_step(INTERRUPTED, failure.message)
+        elif error is not None:
+            await self._settle_step(INTERRUPTED, error.message)
+        elif not self._step_settled:
+            await self._append([*self._drained(), *self._ended(now)])
+
+    async def _settle_step(self, unsettled: str, reason: str) -> None:
+        """Settle what is open and fail the step, unless its answer had come to its end."""
+        if self._step_settled:
+            return
+        now = self._clock.now_millis()
+        events = [*self._drained(), *self._recorder.flush(now=now)]
+        events += self._recorder.fail_unsettled(unsettled, now=now)
+        if self._recorder.finish is not None:
+            events += self._ended(now)
+        else:
+            self._step_settled = True
+            events += self._recorder.step_failed(reason, now=now)
+        await self._append(events)
+
+    def _ended(self, now: int) -> list[SessionEvent]:
+        self._step_settled = True
+        finish = self._recorder.finish
+        assert finish is not None
+        cost = 0.0 if finish.usage is None else self._cost(finish.usage)
+        return [
+            *self._recorder.fail_hosted(now=now),
+            *self._recorder.step_ended(now=now, cost=cost),
+        ]
+
+    def _drained(self) -> list[SessionEvent]:
+        events, self._pending = self._pending, []
+        return events
+
+    async def _append(self, events: list[SessionEvent]) -> None:
+        await self._store.append(
+            self._session.id, events, location=self._location, running=True
+        )
+
+    @property
+    def _location(self) -> LocationRef:
+        return self._session.location

@@ -1,0 +1,354 @@
+"""Sessions: what every client can do with one, over the network or in process.
+
+Each method is a durable write followed by an advisory wake, or a read of a projection. Running is
+somebody else's business. Reads hand out stored JSON as it is.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from msgspec import UNSET
+
+from perdure import __version__
+from perdure.core import inbox, limits, slug, title
+from perdure.ports import Clock, IdSource, Transaction
+from perdure.runtime.history_cache import Cut, is_visible
+from perdure.runtime.locations import Locations
+from perdure.runtime.run_coordinator import RunCoordinator
+from perdure.schema import codec
+from perdure.schema.errors import (
+    MessageNotFoundError,
+    PromptConflictError,
+    SessionNotFoundError,
+)
+from perdure.schema.ids import MessageID, Seq, SessionID
+from perdure.schema.location import LocationInfo, LocationRef
+from perdure.schema.model import NO_TOKENS, ModelRef
+from perdure.schema.prompt import Delivery, PromptInput
+from perdure.schema.query import (
+    MessageAnchor,
+    MessageRow,
+    MessageRows,
+    Order,
+    SessionAnchor,
+    SessionQuery,
+    SessionRow,
+    SessionRows,
+)
+from perdure.schema.session import SessionInfo, SessionTime
+from perdure.schema.session_event import (
+    AgentSwitched,
+    ModelSwitched,
+    PromptAdmitted,
+    SessionCreated,
+    SessionSeed,
+)
+from perdure.schema.session_input import AdmittedPrompt
+from perdure.store import epoch_table, inbox_table, message_table, session_table
+from perdure.store.event_store import NO_EVENTS, EventStore, SequenceConflictError
+from perdure.store.session_table import SessionFilter
+from perdure.store.tail import EventTails
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionServices:
+    store: EventStore
+    tails: EventTails
+    locations: Locations
+    coordinator: RunCoordinator
+    clock: Clock
+    ids: IdSource
+    default_location: LocationRef
+
+
+class Sessions:
+    def __init__(self, services: SessionServices) -> None:
+        self._store = services.store
+        self._database = services.store.database
+        self._tails = services.tails
+        self._locations = services.locations
+        self._coordinator = services.coordinator
+        self._clock = services.clock
+        self._ids = services.ids
+        self._default_location = services.default_location
+
+    # ---- writing --------------------------------------------------------------------------------
+
+    async def create(
+        self,
+        *,
+        id: SessionID | None = None,
+        agent: str | None = None,
+        model: ModelRef | None = None,
+        location: LocationRef | None = None,
+    ) -> SessionInfo:
+        """A new Session; an id that exists gives the stored one, whatever else is asked."""
+        if id is not None:
+            stored = await self._database.read(lambda tx: session_table.load(tx, id))
+            if stored is not None:
+                return stored
+        session_id = id or self._ids.session()
+        info = await self._locations.info(location or self._default_location)
+        seed = self._seed(session_id, info, agent, model)
+        event = SessionCreated(session_id=session_id, info=seed)
+        ref = LocationRef(directory=info.directory, workspace_id=info.workspace_id)
+        try:
+            await self._store.append(session_id, [event], location=ref, expected=NO_EVENTS)
+        except SequenceConflictError:
+            # Somebody made it a moment ago: theirs is the Session.
+            pass
+        return await self._require(session_id)
+
+    async def prompt(
+        self,
+        session_id: SessionID,
+        given: PromptInput,
+        *,
+        id: MessageID | None = None,
+        delivery: Delivery = "steer",
+        resume: bool = True,
+    ) -> AdmittedPrompt:
+        """Admit durably, then wake. The same prompt with the same id is the same admission."""
+        session = await self._require(session_id)
+        asked = AdmittedPrompt(
+            admitted_seq=NO_EVENTS,
+            id=id or self._ids.message(),
+            session_id=session_id,
+            prompt=inbox.admit(given),
+            delivery=delivery,
+            time_created=self._clock.now_millis(),
+        )
+        receipt = await self._admit(session, asked, retry=id is not None)
+        if resume:
+            self._coordinator.wake(session_id)
+        return receipt
+
+    async def switch_agent(self, session_id: SessionID, agent: str) -> None:
+        session = await self._require(session_id)
+        if session.agent == agent:
+            return
+        event = AgentSwitched(
+            timestamp=self._clock.now_millis(),
+            session_id=session_id,
+            message_id=self._ids.message(),
+            agent=agent,
+        )
+        await self._store.append(session_id, [event], location=session.location)
+
+    async def switch_model(self, session_id: SessionID, model: ModelRef) -> None:
+        session = await self._require(session_id)
+        if session.model is not UNSET and session.model.same_selection(model):
+            return
+        event = ModelSwitched(
+            timestamp=self._clock.now_millis(),
+            session_id=session_id,
+            message_id=self._ids.message(),
+            model=model,
+        )
+        await self._store.append(session_id, [event], location=session.location)
+
+    # ---- running --------------------------------------------------------------------------------
+
+    def active(self) -> tuple[SessionID, ...]:
+        """The Sessions that this process is running."""
+        return self._coordinator.active
+
+    async def interrupt(self, session_id: SessionID) -> None:
+        """End what runs here and wait for it to be settled; nothing to do when idle."""
+        await self._require(session_id)
+        await self._coordinator.interrupt(session_id)
+
+    async def wait(self, session_id: SessionID) -> None:
+        """Wait until nothing runs here for this Session."""
+        await self._require(session_id)
+        await self._coordinator.idle(session_id)
+
+    # ---- reading --------------------------------------------------------------------------------
+
+    async def exists(self, session_id: SessionID) -> bool:
+        return await self._database.read(lambda tx: session_table.data(tx, session_id)) is not None
+
+    async def get(self, session_id: SessionID) -> bytes:
+        found = await self._database.read(lambda tx: session_table.data(tx, session_id))
+        if found is None:
+            raise SessionNotFoundError(session_id)
+        return found
+
+    async def list(
+        self, query: SessionQuery, *, limit: int, anchor: SessionAnchor | None
+    ) -> SessionRows:
+        backwards = anchor is not None and anchor.direction == "previous"
+        rows = await self._database.read(
+            lambda tx: session_table.page(
+                tx,
+                _filter(query),
+                newest_first=(query.order == "desc") != backwards,
+                limit=limit + 1,
+                anchor=None if anchor is None else (anchor.time, anchor.id),
+            )
+        )
+        more = len(rows) > limit
+        page = rows[:limit]
+        if backwards:
+            page.reverse()
+        return SessionRows(
+            rows=tuple(
+                SessionRow(data=row.data, id=row.id, time_created=row.time_created)
+                for row in page
+            ),
+            has_previous=more if backwards else anchor is not None,
+            has_next=True if backwards else more,
+        )
+
+    async def messages(
+        self,
+        session_id: SessionID,
+        *,
+        limit: int,
+        order: Order,
+        anchor: MessageAnchor | None,
+    ) -> MessageRows:
+        backwards = anchor is not None and anchor.direction == "previous"
+
+        async def job(tx: Transaction) -> list[message_table.MessageRow]:
+            await _known(tx, session_id)
+            return await message_table.page(
+                tx,
+                session_id,
+                newest_first=(order == "desc") != backwards,
+                limit=limit + 1,
+                anchor=None if anchor is None else Seq(anchor.seq),
+            )
+
+        rows = await self._database.read(job)
+        more = len(rows) > limit
+        page = rows[:limit]
+        if backwards:
+            page.reverse()
+        return MessageRows(
+            rows=tuple(MessageRow(data=row.data, id=row.id, seq=row.seq) for row in page),
+            has_previous=more if backwards else anchor is not None,
+            has_next=True if backwards else more,
+        )
+
+    async def message(self, session_id: SessionID, message_id: MessageID) -> bytes:
+        async def job(tx: Transaction) -> message_table.MessageRow | None:
+            await _known(tx, session_id)
+            return await message_table.get(tx, session_id, message_id)
+
+        row = await self._database.read(job)
+        if row is None:
+            raise MessageNotFoundError(session_id, message_id)
+        return row.data
+
+    async def context(self, session_id: SessionID) -> tuple[bytes, ...]:
+        """Session History as messages: what the model is shown, without the baseline."""
+
+        async def job(tx: Transaction) -> tuple[bytes, ...]:
+            await _known(tx, session_id)
+            epoch = await epoch_table.get(tx, session_id)
+            compaction = await message_table.latest_compaction(tx, session_id)
+            cut = Cut(compaction, None if epoch is None else epoch.baseline_seq)
+            rows = await message_table.since(tx, session_id, Seq(-1))
+            return tuple(row.data for row in rows if is_visible(row, cut))
+
+        return await self._database.read(job)
+
+    async def history(
+        self, session_id: SessionID, *, after: int, limit: int
+    ) -> tuple[tuple[bytes, ...], bool]:
+        """Public durable events after a sequence, and whether there are more."""
+        assert 0 < limit <= limits.HISTORY_ITEMS_MAX
+        await self._require(session_id)
+        # Sequence 0 made the Session and is not public.
+        start = Seq(max(after, 0))
+        rows = await self._store.read_wire(session_id, after=start, limit=limit + 1)
+        return tuple(wire for _, wire in rows[:limit]), len(rows) > limit
+
+    async def events(self, session_id: SessionID, *, after: int) -> AsyncIterator[bytes]:
+        """Replay after a sequence, then follow. Each item is one or more complete frames."""
+        await self._require(session_id)
+        async for frames in self._tails.follow(session_id, after=Seq(after)):
+            yield frames
+
+    # ---- small steps ----------------------------------------------------------------------------
+
+    async def _require(self, session_id: SessionID) -> SessionInfo:
+        return codec.decode(SessionInfo, await self.get(session_id))
+
+    async def _admit(
+        self, session: SessionInfo, asked: AdmittedPrompt, *, retry: bool
+    ) -> AdmittedPrompt:
+        if retry and (stored := await self._admitted(asked.id)) is not None:
+            return inbox.reconcile(stored, asked)
+        event = PromptAdmitted(
+            timestamp=asked.time_created,
+            session_id=asked.session_id,
+            message_id=asked.id,
+            prompt=asked.prompt,
+            delivery=asked.delivery,
+        )
+        try:
+            appended = await self._store.append(session.id, [event], location=session.location)
+        except PromptConflictError:
+            stored = await self._admitted(asked.id)
+            if stored is None:
+                raise
+            return inbox.reconcile(stored, asked)
+        return AdmittedPrompt(
+            admitted_seq=appended.last_seq,
+            id=asked.id,
+            session_id=asked.session_id,
+            prompt=asked.prompt,
+            delivery=asked.delivery,
+            time_created=asked.time_created,
+        )
+
+    async def _admitted(self, message_id: MessageID) -> AdmittedPrompt | None:
+        return await self._database.read(lambda tx: inbox_table.get(tx, message_id))
+
+    def _seed(
+        self,
+        session_id: SessionID,
+        location: LocationInfo,
+        agent: str | None,
+        model: ModelRef | None,
+    ) -> SessionSeed:
+        now = self._clock.now_millis()
+        return SessionSeed(
+            id=session_id,
+            slug=slug.of(session_id),
+            project_id=location.project.id,
+            workspace_id=location.workspace_id,
+            directory=location.directory,
+            path=_subpath(location),
+            title=title.placeholder(now),
+            agent=UNSET if agent is None else agent,
+            model=UNSET if model is None else model,
+            version=__version__,
+            cost=0,
+            tokens=NO_TOKENS,
+            time=SessionTime(created=now, updated=now),
+        )
+
+
+async def _known(tx: Transaction, session_id: SessionID) -> None:
+    if await session_table.data(tx, session_id) is None:
+        raise SessionNotFoundError(session_id)
+
+
+def _filter(query: SessionQuery) -> SessionFilter:
+    return SessionFilter(
+        directory=query.directory,
+        project=query.project,
+        workspace=query.workspace,
+        subpath=query.subpath,
+        search=query.search,
+    )
+
+
+def _subpath(location: LocationInfo) -> str:
+    root = location.project.directory.rstrip("/") + "/"
+    if root == "/" or not location.directory.startswith(root):
+        return ""
+    return location.directory.removeprefix(root)

@@ -1,0 +1,61 @@
+"""The only place where our values become JSON and JSON becomes our values.
+
+Wire names differ from field names in one way: snake_case becomes camelCase, and a word `id` in
+any place but the first is written `ID` (`session_id` is `sessionID`). Optional fields are left
+out, never written as null. Records are frozen; decoding validates, construction does not.
+"""
+
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+# The one place where JSON of unknown shape has a name. `Any` stops here.
+JsonValue = Any
+JsonObject = dict[str, Any]
+
+_ENCODER = msgspec.json.Encoder()
+_DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
+
+
+def wire_name(field: str) -> str:
+    """`assistant_message_id` -> `assistantMessageID`; a lone leading word stays as it is."""
+    first, *rest = field.split("_")
+    return first + "".join("ID" if word == "id" else word.capitalize() for word in rest)
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True, rename=wire_name):
+    """A value that crosses a boundary: disk, wire or model."""
+
+
+class Payload(msgspec.Struct, frozen=True, omit_defaults=True, rename=wire_name):
+    """A request body. Its own optional fields accept null as absent; nested records do not."""
+
+
+def encode(value: object) -> bytes:
+    """Compact UTF-8 JSON."""
+    return _ENCODER.encode(value)
+
+
+def decode(kind: type[T], data: bytes | str) -> T:
+    """Decode and validate; raises msgspec.DecodeError (malformed) or its ValidationError."""
+    decoder = _DECODERS.get(kind)
+    if decoder is None:
+        decoder = _DECODERS[kind] = msgspec.json.Decoder(kind)
+    return decoder.decode(data)
+
+
+def decode_any(data: bytes | str) -> JsonValue:
+    """Decode JSON of unknown shape."""
+    return msgspec.json.decode(data)
+
+
+def convert(kind: type[T], value: object) -> T:
+    """Validate an already decoded JSON value against `kind`."""
+    return msgspec.convert(value, kind)
+
+
+def to_json_value(value: object) -> JsonValue:
+    """The JSON value (dicts, lists, scalars) that `encode` would write."""
+    return msgspec.to_builtins(value)

@@ -1,0 +1,160 @@
+"""Failures that are part of the contract: the caller can act on them, and they have a wire form.
+
+The wire form is flat: `_tag` names the kind, `message` is for a person, the rest is for programs.
+Which HTTP status a kind has stands in `protocol.errors`.
+"""
+
+from typing import ClassVar
+
+from perdure.schema.codec import JsonObject
+from perdure.schema.ids import MessageID, SessionID
+
+
+class DomainError(Exception):
+    """Base of everything the contract declares."""
+
+    tag: ClassVar[str]
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    def fields(self) -> JsonObject:
+        """What the wire form carries besides `_tag` and `message`."""
+        return {}
+
+    def wire(self) -> JsonObject:
+        return {"_tag": self.tag, **self.fields(), "message": self.message}
+
+
+class InvalidRequestError(DomainError):
+    tag = "InvalidRequestError"
+
+    def __init__(self, message: str, *, kind: str | None = None, field: str | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.field = field
+
+    def fields(self) -> JsonObject:
+        given = {"kind": self.kind, "field": self.field}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+class InvalidCursorError(DomainError):
+    tag = "InvalidCursorError"
+
+    def __init__(self, message: str = "Invalid cursor") -> None:
+        super().__init__(message)
+
+
+class UnauthorizedError(DomainError):
+    tag = "UnauthorizedError"
+
+    def __init__(self) -> None:
+        super().__init__("Authentication required")
+
+
+class ForbiddenError(DomainError):
+    tag = "ForbiddenError"
+
+
+class NotFoundError(DomainError):
+    """A path that is no route of ours."""
+
+    tag = "NotFoundError"
+
+
+class MethodNotAllowedError(DomainError):
+    tag = "MethodNotAllowedError"
+
+    def __init__(self, method: str, allowed: tuple[str, ...]) -> None:
+        super().__init__(f"Method {method} is not allowed here")
+        self.allowed = allowed
+
+
+class PayloadTooLargeError(DomainError):
+    tag = "PayloadTooLargeError"
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(f"Request body is larger than {bytes_max} bytes")
+        self.bytes_max = bytes_max
+
+    def fields(self) -> JsonObject:
+        return {"limit": self.bytes_max}
+
+
+class UnsupportedMediaTypeError(DomainError):
+    tag = "UnsupportedMediaTypeError"
+
+
+class SessionNotFoundError(DomainError):
+    tag = "SessionNotFoundError"
+
+    def __init__(self, session_id: SessionID) -> None:
+        super().__init__(f"Session not found: {session_id}")
+        self.session_id = session_id
+
+    def fields(self) -> JsonObject:
+        return {"sessionID": self.session_id}
+
+
+class MessageNotFoundError(DomainError):
+    """Absent, or another Session's: the answer is the same."""
+
+    tag = "MessageNotFoundError"
+
+    def __init__(self, session_id: SessionID, message_id: MessageID) -> None:
+        super().__init__(f"Message not found: {message_id}")
+        self.session_id = session_id
+        self.message_id = message_id
+
+    def fields(self) -> JsonObject:
+        return {"sessionID": self.session_id, "messageID": self.message_id}
+
+
+class ProviderNotFoundError(DomainError):
+    tag = "ProviderNotFoundError"
+
+    def __init__(self, provider_id: str) -> None:
+        super().__init__(f"Provider not found: {provider_id}")
+        self.provider_id = provider_id
+
+    def fields(self) -> JsonObject:
+        return {"providerID": self.provider_id}
+
+
+class PromptConflictError(DomainError):
+    tag = "ConflictError"
+
+    def __init__(self, message_id: MessageID) -> None:
+        super().__init__(
+            f"Prompt message ID conflicts with an existing durable record: {message_id}"
+        )
+        self.message_id = message_id
+
+    def fields(self) -> JsonObject:
+        return {"resource": self.message_id}
+
+
+class ServiceUnavailableError(DomainError):
+    tag = "ServiceUnavailableError"
+
+    def __init__(self, message: str, *, service: str | None = None) -> None:
+        super().__init__(message)
+        self.service = service
+
+    def fields(self) -> JsonObject:
+        return {} if self.service is None else {"service": self.service}
+
+
+class UnknownError(DomainError):
+    """A defect of ours, with a reference to find it in the log."""
+
+    tag = "UnknownError"
+
+    def __init__(self, ref: str) -> None:
+        super().__init__("Unexpected server error. Check server logs for details.")
+        self.ref = ref
+
+    def fields(self) -> JsonObject:
+        return {"ref": self.ref}

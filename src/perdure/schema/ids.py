@@ -1,0 +1,81 @@
+"""Identifiers: a prefix that says the kind, then a body.
+
+A generated body is 26 characters: 12 hex digits of time (milliseconds times 16 plus a counter, 48
+bits, good until the year 2527) and 14 characters of `[0-9A-Za-z]` entropy. Session ids count time
+downwards, so that the newest sorts first. Order between records always comes from `seq`, never
+from an id. Ids made by callers are accepted within a bounded alphabet and length.
+"""
+
+import hashlib
+import re
+from typing import Annotated, Final, NewType
+
+from msgspec import Meta
+
+SessionID = NewType("SessionID", str)
+MessageID = NewType("MessageID", str)
+EventID = NewType("EventID", str)
+ToolCallID = NewType("ToolCallID", str)
+PermissionID = NewType("PermissionID", str)
+QuestionID = NewType("QuestionID", str)
+WorkspaceID = NewType("WorkspaceID", str)
+ProjectID = NewType("ProjectID", str)
+Seq = NewType("Seq", int)
+
+BODY_CHARS_MAX: Final = 124
+_BODY: Final = rf"[0-9A-Za-z_.-]{{1,{BODY_CHARS_MAX}}}"
+
+SuppliedSessionID = Annotated[SessionID, Meta(pattern=f"^ses_{_BODY}$")]
+SuppliedMessageID = Annotated[MessageID, Meta(pattern=f"^msg_{_BODY}$")]
+SuppliedPermissionID = Annotated[PermissionID, Meta(pattern=f"^per_{_BODY}$")]
+SuppliedWorkspaceID = Annotated[WorkspaceID, Meta(pattern=f"^wrk_{_BODY}$")]
+
+_ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_PAIRS: Final = tuple(a + b for a in _ALPHABET for b in _ALPHABET)
+_ENTROPY_PAIRS: Final = 7
+ENTROPY_SPAN: Final = len(_PAIRS) ** _ENTROPY_PAIRS
+TICKS_PER_MILLI: Final = 16
+_TICK_MASK: Final = (1 << 48) - 1
+_WELL_FORMED: Final = {
+    prefix: re.compile(f"{prefix}_{_BODY}") for prefix in ("ses", "msg", "evt", "per", "que", "wrk")
+}
+
+
+def compose(prefix: str, *, tick: int, entropy: int, descending: bool = False) -> str:
+    """An id of `prefix` from a time tick and `entropy` in `range(ENTROPY_SPAN)`."""
+    bits = (~tick if descending else tick) & _TICK_MASK
+    return f"{prefix}_{bits:012x}{_base62(entropy)}"
+
+
+def well_formed(prefix: str, text: str) -> bool:
+    """Whether `text` may name a thing of this kind, ours or a caller's."""
+    return _WELL_FORMED[prefix].fullmatch(text) is not None
+
+
+def session_from_external(key: str) -> SessionID:
+    """The same Session for the same outside conversation, however often it is delivered."""
+    return SessionID(_from_external("ses", key))
+
+
+def event_from_external(key: str) -> EventID:
+    """The same Event for the same outside stimulus."""
+    return EventID(_from_external("evt", key))
+
+
+def message_from_external(key: str) -> MessageID:
+    """The same message for the same outside input, so that a redelivered prompt is a retry."""
+    return MessageID(_from_external("msg", key))
+
+
+def _from_external(prefix: str, key: str) -> str:
+    # The prefix is hashed in, so that one key used for two kinds gives unrelated bodies.
+    digest = hashlib.sha256(f"{prefix}\x00{key}".encode()).hexdigest()
+    return f"{prefix}_{digest}"
+
+
+def _base62(entropy: int) -> str:
+    pairs: list[str] = []
+    for _ in range(_ENTROPY_PAIRS):
+        entropy, index = divmod(entropy, len(_PAIRS))
+        pairs.append(_PAIRS[index])
+    return "".join(pairs)

@@ -1,0 +1,90 @@
+"""Events that are seen by whoever listens, and never stored: fragments and lifecycle.
+
+They advance no cursor. After a reconnect only the durable full value exists.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from perdure.schema.codec import JsonObject, Record
+from perdure.schema.ids import MessageID, PermissionID, SessionID, ToolCallID
+from perdure.schema.permission import PermissionRequest, Reply
+
+
+class LiveFact(Record):
+    pass
+
+
+class ServerConnected(LiveFact):
+    pass
+
+
+class ServerLagged(LiveFact):
+    """The last event to a reader that could not keep up: refresh, then subscribe again."""
+
+    reason: str
+
+
+class InstanceDisposed(LiveFact):
+    """The last event of a server that is shutting down."""
+
+
+class Fragment(LiveFact):
+    timestamp: int
+    session_id: SessionID
+
+
+class TextDelta(Fragment):
+    assistant_message_id: MessageID
+    text_id: str
+    delta: str
+
+
+class ReasoningDelta(Fragment):
+    assistant_message_id: MessageID
+    reasoning_id: str
+    delta: str
+
+
+class ToolInputDelta(Fragment):
+    assistant_message_id: MessageID
+    call_id: ToolCallID
+    delta: str
+
+
+class StatusChanged(LiveFact):
+    """A Session started to run here, went idle, or failed outside any step."""
+
+    session_id: SessionID
+    status: JsonObject
+
+
+class PermissionReplied(LiveFact):
+    session_id: SessionID
+    request_id: PermissionID
+    reply: Reply
+
+
+LiveEvent = (
+    ServerConnected
+    | ServerLagged
+    | InstanceDisposed
+    | TextDelta
+    | ReasoningDelta
+    | ToolInputDelta
+    | StatusChanged
+    | PermissionRequest
+    | PermissionReplied
+)
+
+LIVE_TYPES: Final[Mapping[type[LiveEvent], str]] = {
+    ServerConnected: "server.connected",
+    ServerLagged: "server.lagged",
+    InstanceDisposed: "server.instance.disposed",
+    TextDelta: "session.next.text.delta",
+    ReasoningDelta: "session.next.reasoning.delta",
+    ToolInputDelta: "session.next.tool.input.delta",
+    StatusChanged: "session.status",
+    PermissionRequest: "permission.v2.asked",
+    PermissionReplied: "permission.v2.replied",
+}

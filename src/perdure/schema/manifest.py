@@ -1,0 +1,129 @@
+"""The table of durable events: stored name -> shape, for every version there has ever been.
+
+A payload that changes gets the next version beside the old one and an upcast that lifts the old
+to the current; projections only ever see current values. Names never follow class names, so a
+rename in code cannot orphan a stored log.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from perdure.schema import codec
+from perdure.schema import session_event as events
+from perdure.schema.codec import JsonObject
+from perdure.schema.session_event import SessionEvent
+
+
+class UnknownEventError(Exception):
+    """A stored or replayed name that this version does not know."""
+
+    def __init__(self, stored: str) -> None:
+        super().__init__(f"unknown durable event {stored!r}")
+        self.stored = stored
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One durable event at one version."""
+
+    type: str
+    version: int
+    shape: type[SessionEvent]
+    public: bool = True
+
+    @property
+    def stored(self) -> str:
+        return f"{self.type}.{self.version}"
+
+
+Upcast = Callable[[JsonObject], JsonObject]
+"""Lifts the JSON of an older version to that of the next one."""
+
+DEFINITIONS: Final = (
+    # Seq 0 of every Session. Readers of the public stream start after it.
+    Definition("session.created", 1, events.SessionCreated, public=False),
+    Definition("session.next.agent.switched", 1, events.AgentSwitched),
+    Definition("session.next.model.switched", 1, events.ModelSwitched),
+    Definition("session.next.moved", 1, events.Moved),
+    Definition("session.next.prompt.admitted", 1, events.PromptAdmitted),
+    Definition("session.next.prompted", 1, events.PromptPromoted),
+    Definition("session.next.context.updated", 1, events.ContextUpdated),
+    Definition("session.next.synthetic", 1, events.SyntheticAdded),
+    Definition("session.next.shell.started", 1, events.ShellStarted),
+    Definition("session.next.shell.ended", 1, events.ShellEnded),
+    Definition("session.next.step.started", 1, events.StepStarted),
+    Definition("session.next.step.ended", 2, events.StepEnded),
+    Definition("session.next.step.failed", 2, events.StepFailed),
+    Definition("session.next.text.started", 1, events.TextStarted),
+    Definition("session.next.text.ended", 1, events.TextEnded),
+    Definition("session.next.reasoning.started", 1, events.ReasoningStarted),
+    Definition("session.next.reasoning.ended", 1, events.ReasoningEnded),
+    Definition("session.next.tool.input.started", 1, events.ToolInputStarted),
+    Definition("session.next.tool.input.ended", 1, events.ToolInputEnded),
+    Definition("session.next.tool.called", 1, events.ToolCalled),
+    Definition("session.next.tool.progress", 1, events.ToolProgressed),
+    Definition("session.next.tool.success", 1, events.ToolSucceeded),
+    Definition("session.next.tool.failed", 1, events.ToolFailed),
+    Definition("session.next.retried", 1, events.Retried),
+    Definition("session.next.compaction.started", 1, events.CompactionStarted),
+    Definition("session.next.compaction.ended", 1, events.CompactionEnded),
+    Definition("session.next.revert.staged", 1, events.RevertStaged),
+    Definition("session.next.revert.cleared", 1, events.RevertCleared),
+    Definition("session.next.revert.committed", 1, events.RevertCommitted),
+)
+
+UPCASTS: Final[Mapping[str, Upcast]] = {}
+"""Stored name of an old version -> how to lift its JSON one version up."""
+
+
+def index(definitions: tuple[Definition, ...]) -> dict[str, Definition]:
+    """Stored name -> definition; the same stored name twice is a mistake in the table."""
+    table: dict[str, Definition] = {}
+    for definition in definitions:
+        if definition.stored in table:
+            raise ValueError(f"durable event {definition.stored} is defined twice")
+        table[definition.stored] = definition
+    return table
+
+
+def latest(definitions: tuple[Definition, ...]) -> dict[type[SessionEvent], Definition]:
+    """Shape -> its highest version, wherever in the table that stands."""
+    table: dict[type[SessionEvent], Definition] = {}
+    for definition in definitions:
+        known = table.get(definition.shape)
+        if known is None or known.version < definition.version:
+            table[definition.shape] = definition
+    return table
+
+
+BY_STORED: Final = index(DEFINITIONS)
+BY_SHAPE: Final = latest(DEFINITIONS)
+PUBLIC_STORED: Final = frozenset(name for name, item in BY_STORED.items() if item.public)
+
+
+def definition_of(event: SessionEvent) -> Definition:
+    return BY_SHAPE[type(event)]
+
+
+def decode(stored: str, data: bytes) -> SessionEvent:
+    """The current value of a stored event, whatever version it was written in."""
+    return decode_with(BY_STORED, UPCASTS, stored, data)
+
+
+def decode_with(
+    table: Mapping[str, Definition], upcasts: Mapping[str, Upcast], stored: str, data: bytes
+) -> SessionEvent:
+    if stored not in upcasts:
+        definition = table.get(stored)
+        if definition is None:
+            raise UnknownEventError(stored)
+        return codec.decode(definition.shape, data)
+    value = codec.decode_any(data)
+    while stored in upcasts:
+        value = upcasts[stored](value)
+        name, _, version = stored.rpartition(".")
+        stored = f"{name}.{int(version) + 1}"
+    if stored not in table:
+        raise UnknownEventError(stored)
+    return codec.convert(table[stored].shape, value)

@@ -1,0 +1,144 @@
+"""Naming a model, and what the public may know about models and providers (never a secret)."""
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from perdure.schema.codec import JsonObject, Record
+
+DEFAULT_VARIANT = "default"
+
+
+class ModelRef(Record):
+    """A provider's model, and one of its variants."""
+
+    id: str
+    provider_id: str
+    variant: str | UnsetType = UNSET
+
+    def same_model(self, other: "ModelRef") -> bool:
+        """Whether provider-native metadata made by one may be replayed to the other."""
+        return self.id == other.id and self.provider_id == other.provider_id
+
+    def same_selection(self, other: "ModelRef") -> bool:
+        """Whether choosing `other` instead would change nothing."""
+        return self.same_model(other) and self.variant_name == other.variant_name
+
+    @property
+    def variant_name(self) -> str:
+        return DEFAULT_VARIANT if self.variant is UNSET else self.variant
+
+
+class TokenCache(Record):
+    read: int
+    write: int
+
+
+class TokenUsage(Record):
+    """Tokens that do not overlap: `input` was not read from cache, `output` was not reasoning."""
+
+    input: int
+    output: int
+    reasoning: int
+    cache: TokenCache
+
+    def plus(self, other: "TokenUsage") -> "TokenUsage":
+        return TokenUsage(
+            input=self.input + other.input,
+            output=self.output + other.output,
+            reasoning=self.reasoning + other.reasoning,
+            cache=TokenCache(
+                read=self.cache.read + other.cache.read,
+                write=self.cache.write + other.cache.write,
+            ),
+        )
+
+
+NO_TOKENS = TokenUsage(input=0, output=0, reasoning=0, cache=TokenCache(read=0, write=0))
+
+
+class ApiInfo(Record):
+    """How a provider is spoken to. Settings stay empty in public: they may hold keys."""
+
+    type: Literal["aisdk", "native"]
+    package: str | UnsetType = UNSET
+    url: str | UnsetType = UNSET
+    id: str | UnsetType = UNSET
+    settings: JsonObject | UnsetType = UNSET
+
+
+class RequestInfo(Record):
+    """Request overrides. Always empty in public."""
+
+    headers: dict[str, str]
+    body: JsonObject
+
+
+class VariantInfo(Record):
+    id: str
+    headers: dict[str, str]
+    body: JsonObject
+
+
+class ModelCapabilities(Record):
+    tools: bool
+    input: tuple[str, ...]
+    output: tuple[str, ...]
+
+
+class CacheCost(Record):
+    read: float
+    write: float
+
+
+class CostTier(Record):
+    type: Literal["context"]
+    size: int
+
+
+class ModelCost(Record):
+    """US dollars for a million tokens; a tier applies above its context size."""
+
+    input: float
+    output: float
+    cache: CacheCost
+    tier: CostTier | UnsetType = UNSET
+
+
+class ModelLimit(Record):
+    context: int
+    output: int
+    input: int | UnsetType = UNSET
+
+
+class ModelTime(Record):
+    released: int
+
+
+class ModelInfo(Record):
+    """One model of the catalog, as the public sees it."""
+
+    id: str
+    provider_id: str
+    name: str
+    api: ApiInfo
+    capabilities: ModelCapabilities
+    request: RequestInfo
+    variants: tuple[VariantInfo, ...]
+    time: ModelTime
+    cost: tuple[ModelCost, ...]
+    status: Literal["alpha", "beta", "deprecated", "active"]
+    enabled: bool
+    limit: ModelLimit
+    family: str | UnsetType = UNSET
+
+
+class ProviderInfo(Record):
+    """One provider of the catalog, as the public sees it."""
+
+    id: str
+    name: str
+    api: ApiInfo
+    request: RequestInfo
+    integration_id: str | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET

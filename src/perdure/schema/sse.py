@@ -1,0 +1,80 @@
+"""text/event-stream, both ways and pure: frames to bytes, bytes to frames.
+
+Reading follows the event-stream rules: any of CRLF, CR, LF ends a line, several `data:` lines
+join with a newline, comments are dropped, and an event ends at a blank line. An event that the
+stream's end cuts off is not dispatched.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+HEARTBEAT: Final = b": heartbeat\n\n"
+
+
+class FrameTooLargeError(Exception):
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(f"server-sent event larger than {bytes_max} bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    data: bytes
+    event: bytes = b""
+    id: bytes = b""
+
+
+def write(data: bytes, *, id: int | None = None) -> bytes:
+    """One event whose data has no line break (our JSON never has)."""
+    if id is None:
+        return b"data: " + data + b"\n\n"
+    return b"id: %d\ndata: %s\n\n" % (id, data)
+
+
+class Reader:
+    """Feed it bytes as they come; it yields the events that they complete."""
+
+    def __init__(self, *, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._rest = b""
+        self._data: list[bytes] = []
+        self._size = 0
+        self._event = b""
+        self._id = b""
+
+    def feed(self, chunk: bytes) -> Iterator[Frame]:
+        text = self._rest + chunk
+        # A CR at the very end may be the first half of CRLF: keep it for the next chunk.
+        held = b"\r" if text.endswith(b"\r") else b""
+        lines = text[: len(text) - len(held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *complete, rest = lines.split(b"\n")
+        self._rest = rest + held
+        self._check(len(self._rest))
+        for line in complete:
+            if line:
+                self._field(line)
+            elif self._data:
+                yield self._dispatch()
+            else:
+                self._event = b""
+
+    def _field(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            self._size += len(value)
+            self._check(self._size)
+            self._data.append(value)
+        elif name == b"event":
+            self._event = value
+        elif name == b"id":
+            self._id = value
+
+    def _dispatch(self) -> Frame:
+        frame = Frame(b"\n".join(self._data), self._event, self._id)
+        self._data, self._size, self._event = [], 0, b""
+        return frame
+
+    def _check(self, size: int) -> None:
+        if size > self._bytes_max:
+            raise FrameTooLargeError(self._bytes_max)

@@ -1,0 +1,93 @@
+"""What a tool call leaves behind, in the transcript and for the model."""
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from perdure.schema.codec import JsonObject, JsonValue, Record
+
+ProviderMetadata = dict[str, JsonObject]
+"""Provider-native facts by provider namespace, replayed only to the same model."""
+
+
+class TextContent(Record, tag_field="type", tag="text"):
+    text: str
+
+
+class FileContent(Record, tag_field="type", tag="file"):
+    """A file part. `uri` is a data URI, an http(s) URL or a managed file URI; see `source_of`."""
+
+    uri: str
+    mime: str
+    name: str | UnsetType = UNSET
+
+
+ToolContent = TextContent | FileContent
+
+FileSource = Literal["inline", "url", "managed"]
+
+
+def source_of(content: FileContent) -> FileSource:
+    """Where the bytes of a file part are: in the URI itself, on the network, or in our keeping."""
+    if content.uri.startswith("data:"):
+        return "inline"
+    if content.uri.startswith(("http://", "https://")):
+        return "url"
+    return "managed"
+
+
+class CallProvider(Record):
+    """Who ran a call, with what the provider needs to see again."""
+
+    executed: bool
+    metadata: ProviderMetadata | UnsetType = UNSET
+
+
+class PartProvider(Record):
+    """Call-side metadata survives settlement; the result's stands beside it."""
+
+    executed: bool
+    metadata: ProviderMetadata | UnsetType = UNSET
+    result_metadata: ProviderMetadata | UnsetType = UNSET
+
+
+class ErrorInfo(Record):
+    """A failure as stored and shown. The one type there is says that it is for reading."""
+
+    type: Literal["unknown"]
+    message: str
+
+
+def error_info(message: str) -> ErrorInfo:
+    return ErrorInfo(type="unknown", message=message)
+
+
+class PendingState(Record, tag_field="status", tag="pending"):
+    """Its input is still raw text: it may never become JSON."""
+
+    input: str
+
+
+class RunningState(Record, tag_field="status", tag="running"):
+    input: JsonObject
+    structured: JsonObject
+    content: tuple[ToolContent, ...]
+
+
+class CompletedState(Record, tag_field="status", tag="completed"):
+    input: JsonObject
+    content: tuple[ToolContent, ...]
+    output_paths: tuple[str, ...]
+    structured: JsonObject
+    result: JsonValue | UnsetType = UNSET
+
+
+class ErrorState(Record, tag_field="status", tag="error"):
+    input: JsonObject
+    content: tuple[ToolContent, ...]
+    structured: JsonObject
+    error: ErrorInfo
+    result: JsonValue | UnsetType = UNSET
+
+
+ToolState = PendingState | RunningState | CompletedState | ErrorState

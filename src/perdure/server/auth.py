@@ -1,0 +1,144 @@
+"""Who may talk to this server: by name called, by page calling, by credential. Pure functions.
+
+A loopback server is reachable by every web page its user opens. So the Host must be a name we
+answer to (no DNS rebinding), an Origin must be ours or listed (no cross-site request), on every
+route and method; `null` is nobody's origin. Credentials are compared in constant time.
+"""
+
+import binascii
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from perdure.protocol.query import Fields
+from perdure.schema.errors import ForbiddenError, InvalidRequestError, UnauthorizedError
+from perdure.server.asgi import Header
+from perdure.server.settings import ServerSettings
+
+Headers = Mapping[bytes, bytes]
+
+LOOPBACK_HOSTS: Final = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})
+_SINGULAR: Final = frozenset(
+    {b"host", b"origin", b"authorization", b"content-length", b"content-type"}
+)
+_VARY: Final[Header] = (b"vary", b"Origin, Accept-Encoding")
+_METHODS: Final = b"GET, HEAD, PUT, PATCH, POST, DELETE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Settings in the form in which requests are compared with them."""
+
+    hosts: frozenset[bytes]
+    origins: frozenset[bytes]
+    credential: bytes | None
+    """Digest of `user:password`. None: nobody is asked."""
+
+
+def policy(settings: ServerSettings) -> Policy:
+    names = {_bracketed(name).lower().encode() for name in (settings.host, *settings.allowed_hosts)}
+    password = settings.password
+    return Policy(
+        hosts=LOOPBACK_HOSTS | names,
+        origins=frozenset(origin.encode() for origin in settings.allowed_origins),
+        credential=None if not password else _digest(f"{settings.username}:{password}".encode()),
+    )
+
+
+def is_loopback(host: str) -> bool:
+    return _bracketed(host).lower().encode() in LOOPBACK_HOSTS
+
+
+def check_unambiguous(raw_headers: Sequence[Header]) -> None:
+    """Two values where one decides would let the proxy in front and us decide differently."""
+    names = [name for name, _ in raw_headers if name in _SINGULAR]
+    if len(names) != len(set(names)):
+        raise InvalidRequestError("A header that may stand once was sent twice")
+
+
+def check_host(headers: Headers, policy: Policy) -> None:
+    if _host_name(headers.get(b"host", b"")) not in policy.hosts:
+        raise ForbiddenError("This server does not answer to that Host")
+
+
+def check_origin(headers: Headers, policy: Policy) -> None:
+    """A request without an Origin is not from another page's script."""
+    origin = headers.get(b"origin")
+    if origin is None or origin in policy.origins:
+        return
+    # `check_host` comes first, so that this Host is one of ours.
+    host = headers.get(b"host", b"").lower()
+    if origin.lower() not in {b"http://" + host, b"https://" + host}:
+        raise ForbiddenError("Requests from that Origin are not allowed")
+
+
+def check_credentials(
+    headers: Headers, fields: Fields, policy: Policy, *, token_in_query: bool
+) -> None:
+    """`token_in_query`: EventSource cannot send headers, so streams may carry it in the URL."""
+    if policy.credential is None:
+        return
+    token = fields.get("auth_token") if token_in_query else None
+    if token is not None:
+        given = token[0].encode()
+    else:
+        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
+        if scheme.lower() != b"basic":
+            raise UnauthorizedError
+    if not hmac.compare_digest(_digest(_from_base64(given)), policy.credential):
+        raise UnauthorizedError
+
+
+def is_preflight(method: str, headers: Headers) -> bool:
+    return (
+        method == "OPTIONS" and b"origin" in headers and b"access-control-request-method" in headers
+    )
+
+
+def preflight_headers(headers: Headers) -> tuple[Header, ...]:
+    """The answer to a preflight whose Origin has been checked."""
+    return (
+        (b"access-control-allow-origin", headers[b"origin"]),
+        (b"access-control-allow-methods", _METHODS),
+        (b"access-control-allow-headers", headers.get(b"access-control-request-headers", b"")),
+        (b"access-control-max-age", b"86400"),
+        (b"vary", b"Access-Control-Request-Headers, Origin"),
+    )
+
+
+def response_headers(headers: Headers, policy: Policy) -> tuple[Header, ...]:
+    """What every answer to this request carries."""
+    origin = headers.get(b"origin")
+    if origin is None or origin not in policy.origins:
+        return (_VARY,)
+    return ((b"access-control-allow-origin", origin), _VARY)
+
+
+def _host_name(host: bytes) -> bytes:
+    """Without the port: a tunnel may give us any."""
+    if host.startswith(b"["):
+        name, bracket, port = host.partition(b"]")
+        name, port = name + bracket, port.removeprefix(b":")
+    else:
+        name, _, port = host.partition(b":")
+    if port and not port.isdigit():
+        return b""
+    return name.lower()
+
+
+def _bracketed(name: str) -> str:
+    return f"[{name}]" if ":" in name and not name.startswith("[") else name
+
+
+def _from_base64(text: bytes) -> bytes:
+    try:
+        return binascii.a2b_base64(text)
+    except binascii.Error:
+        return b""
+
+
+def _digest(secret: bytes) -> bytes:
+    """Of one length, so that a comparison says nothing about the length of the secret."""
+    return hashlib.sha256(secret).digest()

@@ -1,0 +1,56 @@
+"""A Session's messages: by page, or one."""
+
+from typing import Final
+
+from perdure.core import limits
+from perdure.protocol import cursor, message
+from perdure.protocol.cursor import MessageCursor
+from perdure.protocol.message import ListMessages
+from perdure.schema.errors import InvalidCursorError
+from perdure.schema.ids import MessageID
+from perdure.schema.page import Page
+from perdure.schema.query import Direction, MessageAnchor, MessageRow, Order
+from perdure.server.call import Call, Handlers
+
+
+async def list_messages(call: Call[ListMessages, None]) -> Page[bytes]:
+    order, limit, anchor = _position(call)
+    found = await call.services.sessions.messages(
+        call.session_id, limit=limit, order=order, anchor=anchor
+    )
+
+    def link(row: MessageRow, direction: Direction) -> str:
+        sealed = MessageCursor(
+            session_id=call.session_id, order=order, limit=limit, direction=direction, seq=row.seq
+        )
+        return cursor.seal(sealed, key=call.settings.cursor_key)
+
+    rows = found.rows
+    return Page(
+        items=tuple(row.data for row in rows),
+        previous=link(rows[0], "previous") if rows and found.has_previous else None,
+        next=link(rows[-1], "next") if rows and found.has_next else None,
+    )
+
+
+async def get(call: Call[None, None]) -> bytes:
+    message_id = MessageID(call.params["messageID"])
+    return await call.services.sessions.message(call.session_id, message_id)
+
+
+def _position(call: Call[ListMessages, None]) -> tuple[Order, int, MessageAnchor | None]:
+    query = call.query
+    if not query.cursor:
+        return query.order or "desc", query.limit or limits.PAGE_ITEMS_DEFAULT, None
+    if query.order is not None:
+        raise InvalidCursorError("Cursor cannot be combined with order")
+    at = cursor.open_messages(
+        query.cursor, key=call.settings.cursor_key, session_id=call.session_id
+    )
+    return at.order, query.limit or at.limit, MessageAnchor(seq=at.seq, direction=at.direction)
+
+
+HANDLERS: Final[Handlers] = {
+    message.LIST.operation_id: list_messages,
+    message.GET.operation_id: get,
+}

@@ -1,0 +1,187 @@
+"""Session operations. Paging and defaults of the wire are decided here, everything else below."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Final
+
+from perdure.core import limits
+from perdure.protocol import cursor, session
+from perdure.protocol.cursor import SessionCursor
+from perdure.protocol.session import (
+    CreateSession,
+    FollowEvents,
+    ListSessions,
+    PromptSession,
+    ReadHistory,
+    SwitchAgent,
+    SwitchModel,
+)
+from perdure.schema.errors import InvalidCursorError
+from perdure.schema.ids import SessionID
+from perdure.schema.page import Page
+from perdure.schema.query import Direction, SessionAnchor, SessionQuery, SessionRow
+from perdure.schema.session import SessionActivity, SessionInfo
+from perdure.schema.session_input import AdmittedPrompt
+from perdure.server import location_context
+from perdure.server.call import Call, Handlers
+from perdure.server.response import JsonArray
+
+BEFORE_ALL: Final = -1
+_SEQ_DIGITS_MAX: Final = 15
+
+
+async def create(call: Call[None, CreateSession]) -> SessionInfo:
+    body = call.body
+    location = call.location() if body.location is None else location_context.checked(body.location)
+    return await call.services.sessions.create(
+        id=body.id, agent=body.agent, model=body.model, location=location
+    )
+
+
+async def list_sessions(call: Call[ListSessions, None]) -> Page[bytes]:
+    position = _position(call)
+    found = await call.services.sessions.list(
+        position.query, limit=position.limit, anchor=position.anchor
+    )
+    rows, key = found.rows, call.settings.cursor_key
+    return Page(
+        items=tuple(row.data for row in rows),
+        previous=position.link(rows[0], "previous", key) if rows and found.has_previous else None,
+        next=position.link(rows[-1], "next", key) if rows and found.has_next else None,
+    )
+
+
+async def active(call: Call[None, None]) -> dict[SessionID, SessionActivity]:
+    running = SessionActivity(type="running")
+    return dict.fromkeys(call.services.sessions.active(), running)
+
+
+async def get(call: Call[None, None]) -> bytes:
+    return await call.services.sessions.get(call.session_id)
+
+
+async def switch_agent(call: Call[None, SwitchAgent]) -> None:
+    await call.services.sessions.switch_agent(call.session_id, call.body.agent)
+
+
+async def switch_model(call: Call[None, SwitchModel]) -> None:
+    await call.services.sessions.switch_model(call.session_id, call.body.model)
+
+
+async def prompt(call: Call[None, PromptSession]) -> AdmittedPrompt:
+    body = call.body
+    return await call.services.sessions.prompt(
+        call.session_id,
+        body.prompt,
+        id=body.id,
+        delivery=body.delivery or "steer",
+        resume=body.resume is not False,
+    )
+
+
+async def interrupt(call: Call[None, None]) -> None:
+    await call.services.sessions.interrupt(call.session_id)
+
+
+async def wait(call: Call[None, None]) -> None:
+    await call.services.sessions.wait(call.session_id)
+
+
+async def context(call: Call[None, None]) -> JsonArray:
+    return JsonArray(await call.services.sessions.context(call.session_id))
+
+
+async def history(call: Call[ReadHistory, None]) -> tuple[tuple[bytes, ...], bool]:
+    after, limit = call.query.after, call.query.limit
+    return await call.services.sessions.history(
+        call.session_id,
+        after=BEFORE_ALL if after is None else after,
+        limit=limit or limits.PAGE_ITEMS_DEFAULT,
+    )
+
+
+async def events(call: Call[FollowEvents, None]) -> AsyncIterator[bytes]:
+    after = BEFORE_ALL if call.query.after is None else call.query.after
+    # A client that reconnects repeats its first `after`; the last id it saw is newer.
+    seen = call.request.header(b"last-event-id") or ""
+    if seen.isascii() and seen.isdigit() and len(seen) <= _SEQ_DIGITS_MAX:
+        after = max(after, int(seen))
+    return call.services.sessions.events(call.session_id, after=after)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Position:
+    """Where in which list a page stands."""
+
+    query: SessionQuery
+    limit: int
+    anchor: SessionAnchor | None
+
+    def link(self, row: SessionRow, direction: Direction, key: bytes) -> str:
+        query = self.query
+        sealed = SessionCursor(
+            order=query.order,
+            limit=self.limit,
+            direction=direction,
+            time=row.time_created,
+            id=row.id,
+            directory=query.directory,
+            project=query.project,
+            workspace=query.workspace,
+            search=query.search,
+            subpath=query.subpath,
+        )
+        return cursor.seal(sealed, key=key)
+
+
+def _position(call: Call[ListSessions, None]) -> _Position:
+    asked = call.query
+    limit = min(asked.limit or limits.PAGE_ITEMS_DEFAULT, session.SESSIONS_PER_PAGE_MAX)
+    if asked.cursor is None:
+        query = SessionQuery(
+            directory=asked.directory,
+            project=asked.project,
+            workspace=asked.workspace,
+            search=asked.search,
+            subpath=asked.subpath,
+            order=asked.order or "desc",
+        )
+        return _Position(query=query, limit=limit, anchor=None)
+    at = cursor.open_sessions(asked.cursor, key=call.settings.cursor_key)
+    _check_alone(asked, at)
+    query = SessionQuery(
+        directory=at.directory,
+        project=at.project,
+        workspace=at.workspace,
+        search=at.search,
+        subpath=at.subpath,
+        order=at.order,
+    )
+    anchor = SessionAnchor(time=at.time, id=at.id, direction=at.direction)
+    return _Position(query=query, limit=at.limit if asked.limit is None else limit, anchor=anchor)
+
+
+def _check_alone(asked: ListSessions, at: SessionCursor) -> None:
+    """A cursor is the whole query. Clients that add their own directory to every request may."""
+    for name in ("order", "search", "project", "subpath"):
+        if getattr(asked, name) is not None:
+            raise InvalidCursorError(f"Cursor cannot be combined with {name}")
+    for name in ("directory", "workspace"):
+        if getattr(asked, name) not in {None, getattr(at, name)}:
+            raise InvalidCursorError(f"Cursor belongs to another {name}")
+
+
+HANDLERS: Final[Handlers] = {
+    session.CREATE.operation_id: create,
+    session.LIST.operation_id: list_sessions,
+    session.ACTIVE.operation_id: active,
+    session.GET.operation_id: get,
+    session.SWITCH_AGENT.operation_id: switch_agent,
+    session.SWITCH_MODEL.operation_id: switch_model,
+    session.PROMPT.operation_id: prompt,
+    session.INTERRUPT.operation_id: interrupt,
+    session.WAIT.operation_id: wait,
+    session.CONTEXT.operation_id: context,
+    session.HISTORY.operation_id: history,
+    session.EVENTS.operation_id: events,
+}

@@ -1,0 +1,59 @@
+"""One request as the app sees it: bytes with names, decoded only where somebody asks.
+
+Reading the body is bounded while it arrives. Whose request it is and whether it may be here is
+decided in `auth`; what it means, in `bind`.
+"""
+
+from perdure.protocol import query
+from perdure.schema.errors import InvalidRequestError, PayloadTooLargeError
+from perdure.server.asgi import Header, Receive, Scope
+
+
+class Request:
+    """Header names are lower case; of a repeated header `headers` holds the last."""
+
+    __slots__ = ("_fields", "_query_string", "_receive", "headers", "method", "path", "raw_headers")
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.method: str = scope.get("method", "GET")
+        self.path: bytes = scope.get("raw_path") or scope["path"].encode()
+        self.raw_headers: list[Header] = scope["headers"]
+        self.headers: dict[bytes, bytes] = dict(self.raw_headers)
+        self._query_string: bytes = scope["query_string"]
+        self._fields: query.Fields | None = None
+        self._receive = receive
+
+    @property
+    def fields(self) -> query.Fields:
+        """The query string's fields."""
+        if self._fields is None:
+            self._fields = query.parse(self._query_string)
+        return self._fields
+
+    def header(self, name: bytes) -> str | None:
+        """A header as text: UTF-8 where it is that, else byte by byte."""
+        value = self.headers.get(name)
+        if value is None:
+            return None
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return value.decode("latin-1")
+
+    async def body(self, *, bytes_max: int) -> bytes:
+        """The whole body; refused as soon as it is known to be too large."""
+        if int(self.headers.get(b"content-length", b"0")) > bytes_max:
+            raise PayloadTooLargeError(bytes_max)
+        chunks: list[bytes] = []
+        size = 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise InvalidRequestError("The request body ended early", kind="Payload")
+            chunk: bytes = message.get("body", b"")
+            size += len(chunk)
+            if size > bytes_max:
+                raise PayloadTooLargeError(bytes_max)
+            chunks.append(chunk)
+            if not message.get("more_body", False):
+                return chunks[0] if len(chunks) == 1 else b"".join(chunks)

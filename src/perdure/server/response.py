@@ -1,0 +1,118 @@
+"""Answers as bytes: envelopes built around JSON that is already written, errors, compression.
+
+Nothing stored is decoded to be sent. An answer is complete here, headers included, except for what
+every answer of the app carries (`app`) and what every HTTP message carries (`http_exchange`).
+"""
+
+import asyncio
+import re
+import zlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from perdure.core import limits
+from perdure.protocol import errors
+from perdure.schema import codec
+from perdure.schema.errors import DomainError, MethodNotAllowedError, UnauthorizedError
+from perdure.schema.page import Page
+from perdure.server.asgi import Header, Send
+
+JSON: Final[Header] = (b"content-type", b"application/json")
+CHALLENGE: Final[Header] = (b"www-authenticate", b'Basic realm="Secure Area"')
+_GZIP: Final[Header] = (b"content-encoding", b"gzip")
+_GZIP_WINDOW: Final = 31
+_REFUSES_GZIP: Final = re.compile(rb"gzip\s*;\s*q=0(\.0*)?\s*(,|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    status: int
+    body: bytes = b""
+    headers: tuple[Header, ...] = (JSON,)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An answer that is written as it happens. `run` sends everything after the head."""
+
+    headers: tuple[Header, ...]
+    run: Callable[[Send], Awaitable[None]]
+
+
+Reply = Response | Stream
+
+NO_CONTENT: Final = Response(204, b"", ())
+
+
+def bare(value: object) -> Response:
+    return Response(200, as_json(value))
+
+
+def data(value: object) -> Response:
+    return Response(200, b'{"data":' + as_json(value) + b"}")
+
+
+def located(location: object, value: object) -> Response:
+    return Response(
+        200, b"".join((b'{"location":', as_json(location), b',"data":', as_json(value), b"}"))
+    )
+
+
+def page(page: Page[bytes]) -> Response:
+    links = {"previous": page.previous, "next": page.next}
+    cursor = codec.encode({side: text for side, text in links.items() if text is not None})
+    return Response(
+        200, b"".join((b'{"data":[', b",".join(page.items), b'],"cursor":', cursor, b"}"))
+    )
+
+
+def history(items: tuple[bytes, ...], *, has_more: bool) -> Response:
+    flag = b"true" if has_more else b"false"
+    return Response(200, b"".join((b'{"data":[', b",".join(items), b'],"hasMore":', flag, b"}")))
+
+
+def failure(error: DomainError) -> Response:
+    headers: list[Header] = [JSON]
+    if isinstance(error, UnauthorizedError):
+        headers.append(CHALLENGE)
+    if isinstance(error, MethodNotAllowedError):
+        headers.append((b"allow", ", ".join(error.allowed).encode()))
+    return Response(errors.status_of(error), codec.encode(error.wire()), tuple(headers))
+
+
+def as_json(value: object) -> bytes:
+    """Bytes and JsonArrays are JSON already; everything else is encoded."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, JsonArray):
+        return b"[" + b",".join(value.items) + b"]"
+    return codec.encode(value)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonArray:
+    """Items that are JSON already."""
+
+    items: tuple[bytes, ...]
+
+
+async def compressed(response: Response, accept_encoding: bytes) -> Response:
+    """`response`, smaller, when that is worth it and the client can read it."""
+    size = len(response.body)
+    if size < limits.COMPRESS_BYTES_MIN or not _accepts_gzip(accept_encoding):
+        return response
+    if size <= limits.COMPRESS_INLINE_BYTES_MAX:
+        body = _gzip(response.body)
+    else:
+        body = await asyncio.to_thread(_gzip, response.body)
+    return replace(response, body=body, headers=(*response.headers, _GZIP))
+
+
+def _accepts_gzip(accept_encoding: bytes) -> bool:
+    return b"gzip" in accept_encoding and _REFUSES_GZIP.search(accept_encoding) is None
+
+
+def _gzip(body: bytes) -> bytes:
+    compressor = zlib.compressobj(1, zlib.DEFLATED, _GZIP_WINDOW)
+    return compressor.compress(body) + compressor.flush()

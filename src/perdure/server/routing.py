@@ -1,0 +1,64 @@
+"""Path -> what answers there. A tree of path segments; a literal segment beats a parameter.
+
+Parameters are percent-decoded after splitting, so an encoded slash is part of a value. One slash
+at the end is tolerated.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from perdure.protocol.query import unquote
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Generic[T]):
+    """Everything that stands at one path, by method, with the values of its parameters."""
+
+    by_method: Mapping[str, T]
+    params: Mapping[str, str]
+
+
+class Routes(Generic[T]):
+    def __init__(self) -> None:
+        self._root: _Node[T] = _Node()
+
+    def add(self, method: str, path: str, target: T) -> None:
+        node = self._root
+        names: list[str] = []
+        for segment in path.strip("/").split("/"):
+            if segment.startswith("{"):
+                names.append(segment[1:-1])
+                node.parameter = node.parameter or _Node()
+                node = node.parameter
+            else:
+                node = node.literals.setdefault(segment.encode(), _Node())
+        if method in node.by_method:
+            raise ValueError(f"two endpoints at {method} {path}")
+        node.by_method[method] = target
+        node.names = tuple(names)
+
+    def match(self, path: bytes) -> Match[T] | None:
+        values: list[bytes] = []
+        node = self._root
+        for segment in path.removesuffix(b"/")[1:].split(b"/"):
+            following = node.literals.get(segment)
+            if following is None:
+                following = node.parameter
+                if following is None or not segment:
+                    return None
+                values.append(segment)
+            node = following
+        if not node.by_method:
+            return None
+        return Match(node.by_method, dict(zip(node.names, map(unquote, values), strict=True)))
+
+
+@dataclass(slots=True)
+class _Node(Generic[T]):
+    literals: "dict[bytes, _Node[T]]" = field(default_factory=dict[bytes, "_Node[T]"])
+    parameter: "_Node[T] | None" = None
+    by_method: dict[str, T] = field(default_factory=dict[str, T])
+    names: tuple[str, ...] = ()

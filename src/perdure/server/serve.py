@@ -1,0 +1,66 @@
+"""Serving over the network, from bind to the last answer.
+
+Who may reach the port is decided before it is opened: a server without a password is for this
+machine only. Signals are wired here, so that every way of stopping is the graceful one.
+"""
+
+import asyncio
+import signal
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Final
+
+from perdure.server import app, auth
+from perdure.server.http_server import HttpServer
+from perdure.server.services import Services
+from perdure.server.settings import ServerSettings
+
+_STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+class UnsafeBindError(Exception):
+    """Asked to listen to other machines without a password."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"refusing to listen on {host} without a password")
+
+
+async def serve(
+    services: Services,
+    settings: ServerSettings,
+    *,
+    ready: Callable[[int], None],
+    stop: asyncio.Event | None = None,
+) -> None:
+    """Listen, call `ready` with the port, and serve until stopped.
+
+    `stop` ends it; without one, SIGINT and SIGTERM do. OSError when the port cannot be had.
+    """
+    if not settings.password and not auth.is_loopback(settings.host):
+        raise UnsafeBindError(settings.host)
+    application = app.make_app(services, settings)
+    server = HttpServer(application, clock=services.clock, limits=settings.http)
+    port = await server.start(settings.host, settings.port)
+    try:
+        ready(port)
+        if stop is not None:
+            await stop.wait()
+        else:
+            with _stopped_by_signals() as signalled:
+                await signalled.wait()
+    finally:
+        application.begin_shutdown()
+        await server.stop()
+
+
+@contextmanager
+def _stopped_by_signals() -> Generator[asyncio.Event]:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in _STOP_SIGNALS:
+        loop.add_signal_handler(number, stop.set)
+    try:
+        yield stop
+    finally:
+        for number in _STOP_SIGNALS:
+            loop.remove_signal_handler(number)

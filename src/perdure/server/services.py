@@ -1,0 +1,114 @@
+"""What the HTTP edge needs of the runtime, as protocols. The runtime knows nothing of them.
+
+JSON that is stored travels as bytes, never decoded on the way. Failures are the DomainErrors of
+the contract; anything else is a defect and becomes a 500.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from perdure.ports import Clock, IdSource
+from perdure.schema.agent import AgentInfo
+from perdure.schema.ids import MessageID, SessionID
+from perdure.schema.location import LocationInfo, LocationRef
+from perdure.schema.model import ModelInfo, ModelRef, ProviderInfo
+from perdure.schema.prompt import Delivery, PromptInput
+from perdure.schema.query import (
+    MessageAnchor,
+    MessageRows,
+    Order,
+    SessionAnchor,
+    SessionQuery,
+    SessionRows,
+)
+from perdure.schema.session import SessionInfo
+from perdure.schema.session_input import AdmittedPrompt
+
+
+class Sessions(Protocol):
+    async def create(
+        self,
+        *,
+        id: SessionID | None,
+        agent: str | None,
+        model: ModelRef | None,
+        location: LocationRef,
+    ) -> SessionInfo:
+        """The Session of this id if there is one, else a new one.
+
+        A directory that cannot be a Location is an InvalidRequestError of field `location`.
+        """
+        ...
+
+    async def exists(self, session_id: SessionID) -> bool: ...
+    async def get(self, session_id: SessionID) -> bytes: ...
+    async def list(
+        self, query: SessionQuery, *, limit: int, anchor: SessionAnchor | None
+    ) -> SessionRows: ...
+    async def prompt(
+        self,
+        session_id: SessionID,
+        prompt: PromptInput,
+        *,
+        id: MessageID | None,
+        delivery: Delivery,
+        resume: bool,
+    ) -> AdmittedPrompt: ...
+    async def messages(
+        self, session_id: SessionID, *, limit: int, order: Order, anchor: MessageAnchor | None
+    ) -> MessageRows: ...
+    async def message(self, session_id: SessionID, message_id: MessageID) -> bytes: ...
+    async def context(self, session_id: SessionID) -> tuple[bytes, ...]: ...
+    async def history(
+        self, session_id: SessionID, *, after: int, limit: int
+    ) -> tuple[tuple[bytes, ...], bool]:
+        """Public durable events with a seq greater than `after`, and whether there are more."""
+        ...
+
+    def events(self, session_id: SessionID, *, after: int) -> AsyncIterator[bytes]:
+        """Replay, then follow, for ever. Each item is one write of complete frames."""
+        ...
+
+    def active(self) -> tuple[SessionID, ...]: ...
+    async def interrupt(self, session_id: SessionID) -> None: ...
+    async def wait(self, session_id: SessionID) -> None: ...
+    async def switch_agent(self, session_id: SessionID, agent: str) -> None: ...
+    async def switch_model(self, session_id: SessionID, model: ModelRef) -> None: ...
+
+
+class LiveSubscription(Protocol):
+    @property
+    def lagged(self) -> bool:
+        """Whether it ended because this reader could not keep up."""
+        ...
+
+    async def next(self) -> bytes | None:
+        """The frames since the last call, joined; None when there will be no more."""
+        ...
+
+
+class LiveHub(Protocol):
+    def subscribe(
+        self, location: LocationRef | None
+    ) -> AbstractContextManager[LiveSubscription]: ...
+
+
+class Locations(Protocol):
+    """Each raises InvalidRequestError of field `location` for a directory that cannot be one."""
+
+    async def info(self, ref: LocationRef) -> LocationInfo: ...
+    async def agents(self, ref: LocationRef) -> tuple[AgentInfo, ...]: ...
+    async def models(self, ref: LocationRef) -> tuple[ModelInfo, ...]: ...
+    async def providers(self, ref: LocationRef) -> tuple[ProviderInfo, ...]: ...
+    async def provider(self, ref: LocationRef, id: str) -> ProviderInfo: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    sessions: Sessions
+    live: LiveHub
+    locations: Locations
+    ids: IdSource
+    clock: Clock

@@ -1,0 +1,38 @@
+"""How a server is set up. Plain values, decided by whoever starts it; nothing is read from here."""
+
+from dataclasses import dataclass, field
+
+from perdure.core import limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpLimits:
+    """What one connection may cost."""
+
+    connections_max: int = limits.CONNECTIONS_MAX
+    head_bytes_max: int = limits.REQUEST_HEAD_BYTES_MAX
+    body_window_bytes: int = limits.REQUEST_BODY_WINDOW_BYTES
+    read_seconds_max: float = limits.REQUEST_READ_SECONDS_MAX
+    keep_alive_seconds_max: float = limits.KEEP_ALIVE_SECONDS_MAX
+    stall_seconds_max: float = limits.RESPONSE_STALL_SECONDS_MAX
+    linger_seconds_max: float = limits.LINGER_SECONDS_MAX
+    shutdown_seconds_max: float = limits.SHUTDOWN_SECONDS_MAX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    default_directory: str
+    """The Location of a request that names none."""
+    cursor_key: bytes = field(repr=False)
+    host: str = "127.0.0.1"
+    port: int = 0
+    username: str = "opencode"
+    password: str | None = field(default=None, repr=False)
+    """None: nobody is asked who they are. Only for loopback and for in-process use."""
+    allowed_hosts: frozenset[str] = frozenset()
+    """Names this server answers to, beside the loopback ones and the one it is bound to."""
+    allowed_origins: frozenset[str] = frozenset()
+    """Web origins that may call, exactly as a browser writes them."""
+    body_bytes_max: int = limits.REQUEST_BODY_BYTES_MAX
+    heartbeat_seconds: float = limits.HEARTBEAT_SECONDS
+    http: HttpLimits = field(default_factory=HttpLimits)

@@ -1,0 +1,138 @@
+"""Server-sent events: the durable stream of a Session, and the live stream of this server.
+
+Frames come ready from the runtime; this adds what belongs to the connection: a first byte at once,
+a heartbeat whenever nothing else was sent, the words at the beginning and the end of the live
+stream. A reader that goes away cancels the task that runs here, and with it the subscription.
+
+Invariant: every send is whole frames, so that a heartbeat can stand between any two of them.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Final
+
+from perdure.ports import IdSource
+from perdure.schema import codec, sse
+from perdure.schema.live_event import (
+    LIVE_TYPES,
+    InstanceDisposed,
+    LiveEvent,
+    ServerConnected,
+    ServerLagged,
+)
+from perdure.server.asgi import Header, Send
+from perdure.server.response import Stream
+from perdure.server.services import LiveSubscription
+
+HEADERS: Final[tuple[Header, ...]] = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-accel-buffering", b"no"),
+)
+
+Closing = asyncio.Event
+"""Set once, when the server begins to shut down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    heartbeat_seconds: float
+    closing: Closing
+
+
+def durable(frames: AsyncIterator[bytes], pace: Pace) -> Stream:
+    async def run(send: Send) -> None:
+        outlet = _Outlet(send)
+        try:
+            await outlet.write(sse.HEARTBEAT)
+            await _pumped(outlet, pace, lambda: _pump(frames, outlet))
+        finally:
+            # A cancelled write leaves the generator suspended; it holds a reader of the log.
+            if isinstance(frames, AsyncGenerator):
+                await frames.aclose()
+        await outlet.end()
+
+    return Stream(HEADERS, run)
+
+
+def live(
+    subscribe: Callable[[], AbstractContextManager[LiveSubscription]], ids: IdSource, pace: Pace
+) -> Stream:
+    async def run(send: Send) -> None:
+        outlet = _Outlet(send)
+        # Subscribed before the greeting: whatever happens after it is in the stream.
+        with subscribe() as subscription:
+            await outlet.write(_frame(ServerConnected(), ids) + sse.HEARTBEAT)
+            await _pumped(outlet, pace, lambda: _relay(subscription, outlet))
+            farewell = InstanceDisposed()
+            if subscription.lagged and not pace.closing.is_set():
+                farewell = ServerLagged(reason="This reader fell too far behind; refresh first")
+        await outlet.write(_frame(farewell, ids))
+        await outlet.end()
+
+    return Stream(HEADERS, run)
+
+
+class _Outlet:
+    """The sending side, with memory of whether it was used lately."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._writing = False
+        self._used = False
+
+    async def write(self, frames: bytes) -> None:
+        self._used = self._writing = True
+        try:
+            await self._send({"type": "http.response.body", "body": frames, "more_body": True})
+        finally:
+            self._writing = False
+
+    async def end(self) -> None:
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def was_quiet(self) -> bool:
+        """Whether nothing was written since this was last asked, and nothing is under way."""
+        quiet = not self._used and not self._writing
+        self._used = False
+        return quiet
+
+
+async def _pumped(outlet: _Outlet, pace: Pace, pump: Callable[[], Awaitable[None]]) -> None:
+    """Run `pump` to its end or to the server's, with heartbeats while it has nothing to send."""
+    async with asyncio.TaskGroup() as group:
+        pumping = group.create_task(_awaited(pump), name="stream pump")
+        closing = group.create_task(_awaited(pace.closing.wait), name="stream closing")
+        outlet.was_quiet()
+        while not (pumping.done() or closing.done()):
+            await asyncio.wait(
+                (pumping, closing),
+                timeout=pace.heartbeat_seconds,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if not pumping.done() and outlet.was_quiet():
+                await outlet.write(sse.HEARTBEAT)
+        pumping.cancel()
+        closing.cancel()
+
+
+async def _awaited(wait: Callable[[], Awaitable[object]]) -> None:
+    await wait()
+
+
+async def _pump(frames: AsyncIterator[bytes], outlet: _Outlet) -> None:
+    async for page in frames:
+        await outlet.write(page)
+
+
+async def _relay(subscription: LiveSubscription, outlet: _Outlet) -> None:
+    while (frames := await subscription.next()) is not None:
+        await outlet.write(frames)
+
+
+def _frame(event: LiveEvent, ids: IdSource) -> bytes:
+    envelope = {"id": ids.event(), "type": LIVE_TYPES[type(event)], "data": event}
+    return sse.write(codec.encode(envelope))

@@ -1,0 +1,282 @@
+"""The durable log of every Session, and the one way to write it.
+
+An append is one transaction: fences, events, projections and the caller's own statements commit
+together or not at all. Sequences start at 0 and have no gap. Listeners hear of events after the
+commit, in commit order. Reading never waits for writing.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from perdure.core import limits
+from perdure.ports import Database, IdSource, Neighbours, Row, Transaction
+from perdure.schema import codec, manifest
+from perdure.schema.ids import EventID, Seq, SessionID
+from perdure.schema.location import LocationRef
+from perdure.schema.session_event import SessionEvent
+from perdure.store import lease_table, projector
+from perdure.store.lease_table import Lease
+from perdure.store.location_table import LocationNumbers
+
+NO_EVENTS: Final = Seq(-1)
+
+_INSERT: Final = """
+    INSERT INTO event (session_id, seq, id, type, location, data)
+    VALUES (:session_id, :seq, :id, :type, :location, :data)
+"""
+_READ: Final = """
+    SELECT seq, id, type, location, data FROM event
+    WHERE session_id = :session_id AND seq > :after ORDER BY seq LIMIT :limit
+"""
+
+
+class SequenceConflictError(Exception):
+    """Someone else appended first."""
+
+    def __init__(self, session_id: SessionID, *, expected: Seq, found: Seq) -> None:
+        super().__init__(f"{session_id}: expected sequence {expected}, found {found}")
+        self.expected = expected
+        self.found = found
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """An event with its place in the log, and the bytes of its public envelope."""
+
+    seq: Seq
+    id: EventID
+    event: SessionEvent
+    wire: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    events: tuple[StoredEvent, ...]
+    lease: Lease | None
+
+    @property
+    def last_seq(self) -> Seq:
+        return self.events[-1].seq
+
+
+Within = Callable[[Transaction, Seq], Awaitable[None]]
+"""Operational state to commit with an append; told the last sequence. Never replayed."""
+Listener = Callable[[SessionID, tuple[StoredEvent, ...], LocationRef | None], None]
+
+
+class EventStore:
+    def __init__(self, database: Database, ids: IdSource, neighbours: Neighbours) -> None:
+        self._database = database
+        self._ids = ids
+        self._neighbours = neighbours
+        self._locations = LocationNumbers()
+        self._listeners: list[Listener] = []
+        self._live_listeners: list[Listener] = []
+
+    @property
+    def database(self) -> Database:
+        return self._database
+
+    def listen(self, listener: Listener, *, live: bool = False) -> None:
+        """Call `listener` after every commit made here. It must not raise and must not wait.
+
+        A `live` listener hears only what happens now, not what is replayed.
+        """
+        (self._live_listeners if live else self._listeners).append(listener)
+
+    async def append(
+        self,
+        session_id: SessionID,
+        events: Sequence[SessionEvent],
+        *,
+        location: LocationRef | None,
+        expected: Seq | None = None,
+        running: bool = False,
+        within: Within | None = None,
+    ) -> Appended:
+        """Durable, projected and announced when this returns.
+
+        `expected` fences by sequence. `running` fences by lease: only the process that runs the
+        Session may append on the run's behalf; the first such append takes the lease.
+        """
+        assert 0 < len(events) <= limits.APPEND_EVENTS_MAX
+        ids = [self._ids.event() for _ in events]
+
+        async def job(tx: Transaction) -> Appended:
+            lease = await self._hold(tx, session_id) if running else None
+            found = await latest_seq(tx, session_id)
+            if expected is not None and found != expected:
+                raise SequenceConflictError(session_id, expected=expected, found=found)
+            number = None if location is None else await self._locations.number(tx, location)
+            first = Seq(found + 1)
+            stored = await _insert(tx, session_id, first, zip(ids, events, strict=True), number)
+            await projector.project(tx, session_id, first, events)
+            if within is not None:
+                await within(tx, Seq(found + len(events)))
+            return Appended(_with_location(stored, location), lease)
+
+        def committed(appended: Appended) -> None:
+            self.announce(session_id, appended.events, location)
+
+        return await self._database.write(job, committed=committed)
+
+    def announce(
+        self,
+        session_id: SessionID,
+        events: tuple[StoredEvent, ...],
+        location: LocationRef | None,
+        *,
+        live: bool = True,
+    ) -> None:
+        """Tell whoever listens; replayed events may stay out of the live stream."""
+        for listener in self._listeners:
+            listener(session_id, events, location)
+        if live:
+            for listener in self._live_listeners:
+                listener(session_id, events, location)
+
+    async def hold(self, session_id: SessionID) -> Lease:
+        """Take or confirm the lease by itself, before a run looks at anything."""
+        return await self._database.write(lambda tx: self._hold(tx, session_id))
+
+    async def holds(self, session_id: SessionID) -> bool:
+        """Whether this process has the lease now; reads only."""
+        lease = await self._database.read(lambda tx: lease_table.get(tx, session_id))
+        return lease is not None and lease.process == self._neighbours.me
+
+    async def release_all(self) -> None:
+        await self._database.write(lambda tx: lease_table.release_all(tx, self._neighbours.me))
+
+    async def latest(self, session_id: SessionID) -> Seq:
+        return await self._database.read(lambda tx: latest_seq(tx, session_id))
+
+    async def read_wire(
+        self, session_id: SessionID, *, after: Seq, limit: int
+    ) -> list[tuple[Seq, bytes]]:
+        """Public events after a sequence, framed around their stored JSON without decoding it."""
+
+        async def job(tx: Transaction) -> list[tuple[Seq, bytes]]:
+            parameters = {"session_id": session_id, "after": after, "limit": limit}
+            rows = await tx.fetch(_READ, parameters)
+            return [await self._framed(tx, session_id, row) for row in rows]
+
+        return await self._database.read(job)
+
+    async def read(
+        self, session_id: SessionID, *, after: Seq = NO_EVENTS, limit: int
+    ) -> list[tuple[Seq, EventID, SessionEvent]]:
+        """Decoded events after a sequence, upcast to their current shape."""
+
+        async def job(tx: Transaction) -> list[tuple[Seq, EventID, SessionEvent]]:
+            parameters = {"session_id": session_id, "after": after, "limit": limit}
+            return [_decoded(row) for row in await tx.fetch(_READ, parameters)]
+
+        return await self._database.read(job)
+
+    async def _hold(self, tx: Transaction, session_id: SessionID) -> Lease:
+        neighbours = self._neighbours
+        return await lease_table.hold(
+            tx, session_id, process=neighbours.me, alive=neighbours.alive
+        )
+
+    async def _framed(
+        self, tx: Transaction, session_id: SessionID, row: Row
+    ) -> tuple[Seq, bytes]:
+        seq, id, stored, number, data = row
+        assert isinstance(seq, int)
+        assert isinstance(data, bytes)
+        where = await self._locations.wire(tx, number) if isinstance(number, int) else None
+        return Seq(seq), envelope(session_id, Seq(seq), str(id), str(stored), data, where)
+
+
+def envelope(
+    session_id: SessionID, seq: Seq, id: str, stored: str, data: bytes, location: bytes | None
+) -> bytes:
+    """The public JSON of a durable event. Ids and names hold nothing that JSON must escape."""
+    name, _, version = stored.rpartition(".")
+    head = (
+        f'{{"id":"{id}","type":"{name}","durable":'
+        f'{{"aggregateID":"{session_id}","seq":{seq},"version":{version}}},'
+    ).encode()
+    if location is None:
+        return b"%b\"data\":%b}" % (head, data)
+    return b"%b\"location\":%b,\"data\":%b}" % (head, location, data)
+
+
+async def latest_seq(tx: Transaction, session_id: SessionID) -> Seq:
+    rows = await tx.fetch(
+        "SELECT seq FROM event WHERE session_id = :session_id ORDER BY seq DESC LIMIT 1",
+        {"session_id": session_id},
+    )
+    if not rows:
+        return NO_EVENTS
+    assert isinstance(rows[0][0], int)
+    return Seq(rows[0][0])
+
+
+async def insert_row(
+    tx: Transaction,
+    session_id: SessionID,
+    *,
+    seq: Seq,
+    id: EventID,
+    stored: str,
+    data: bytes,
+    location: int | None,
+) -> None:
+    await tx.execute(
+        _INSERT,
+        {
+            "session_id": session_id,
+            "seq": seq,
+            "id": id,
+            "type": stored,
+            "location": location,
+            "data": data,
+        },
+    )
+
+
+async def _insert(
+    tx: Transaction,
+    session_id: SessionID,
+    first: Seq,
+    events: "zip[tuple[EventID, SessionEvent]]",
+    number: int | None,
+) -> list[tuple[StoredEvent, str, bytes]]:
+    inserted: list[tuple[StoredEvent, str, bytes]] = []
+    for offset, (id, event) in enumerate(events):
+        assert event.session_id == session_id
+        seq = Seq(first + offset)
+        stored = manifest.definition_of(event).stored
+        data = codec.encode(event)
+        await insert_row(
+            tx, session_id, seq=seq, id=id, stored=stored, data=data, location=number
+        )
+        inserted.append((StoredEvent(seq, id, event, b""), stored, data))
+    return inserted
+
+
+def _with_location(
+    inserted: list[tuple[StoredEvent, str, bytes]], location: LocationRef | None
+) -> tuple[StoredEvent, ...]:
+    where = None if location is None else codec.encode(location)
+    return tuple(
+        StoredEvent(
+            item.seq,
+            item.id,
+            item.event,
+            envelope(item.event.session_id, item.seq, item.id, stored, data, where),
+        )
+        for item, stored, data in inserted
+    )
+
+
+def _decoded(row: Row) -> tuple[Seq, EventID, SessionEvent]:
+    seq, id, stored, _, data = row
+    assert isinstance(seq, int)
+    assert isinstance(data, bytes)
+    return Seq(seq), EventID(str(id)), manifest.decode(str(stored), data)
+
+

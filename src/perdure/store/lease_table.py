@@ -1,0 +1,65 @@
+"""Who may run a Session: one process at a time, checked inside every append that a run makes.
+
+A lease stays with its process until that closes or dies, so a busy Session costs no lease writes.
+A dead process's lease is free at once. `generation` grows with each change of hands: what was
+cached under an older one is stale.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from perdure.ports import Transaction
+from perdure.schema.ids import SessionID
+
+
+class LeaseHeldError(Exception):
+    """Another living process runs this Session."""
+
+    def __init__(self, session_id: SessionID, process: str) -> None:
+        super().__init__(f"session {session_id} is run by process {process}")
+        self.session_id = session_id
+        self.process = process
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    process: str
+    generation: int
+
+
+async def hold(
+    tx: Transaction, session_id: SessionID, *, process: str, alive: Callable[[str], bool]
+) -> Lease:
+    """Take the lease or confirm it; LeaseHeldError while another living process has it."""
+    found = await get(tx, session_id)
+    if found is not None and found.process == process:
+        return found
+    if found is not None and alive(found.process):
+        raise LeaseHeldError(session_id, found.process)
+    generation = 1 if found is None else found.generation + 1
+    await tx.execute(
+        "INSERT INTO session_lease (session_id, process, generation)"
+        " VALUES (:session_id, :process, :generation)"
+        " ON CONFLICT (session_id) DO UPDATE SET"
+        " process = excluded.process, generation = excluded.generation",
+        {"session_id": session_id, "process": process, "generation": generation},
+    )
+    return Lease(process, generation)
+
+
+async def get(tx: Transaction, session_id: SessionID) -> Lease | None:
+    rows = await tx.fetch(
+        "SELECT process, generation FROM session_lease WHERE session_id = :id", {"id": session_id}
+    )
+    if not rows:
+        return None
+    process, generation = rows[0]
+    assert isinstance(generation, int)
+    return Lease(str(process), generation)
+
+
+async def release_all(tx: Transaction, process: str) -> None:
+    # The row stays, so that the generation keeps growing.
+    await tx.execute(
+        "UPDATE session_lease SET process = '' WHERE process = :process", {"process": process}
+    )

@@ -1,0 +1,141 @@
+"""The `session_message` projection: one row a message, its public JSON stored as it goes out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from perdure.ports import Row, Transaction
+from perdure.schema import codec
+from perdure.schema.ids import MessageID, Seq, SessionID
+from perdure.schema.message import SessionMessage
+
+_INSERT: Final = """
+    INSERT INTO session_message (id, session_id, seq, type, time_created, data)
+    VALUES (:id, :session_id, :seq, :type, :time_created, :data)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRow:
+    id: MessageID
+    seq: Seq
+    type: str
+    data: bytes
+
+    def message(self) -> SessionMessage:
+        return codec.decode(SessionMessage, self.data)
+
+
+def type_of(message: SessionMessage) -> str:
+    return str(message.__struct_config__.tag)
+
+
+async def insert(
+    tx: Transaction, session_id: SessionID, seq: Seq, message: SessionMessage
+) -> None:
+    await tx.execute(
+        _INSERT,
+        {
+            "id": message.id,
+            "session_id": session_id,
+            "seq": seq,
+            "type": type_of(message),
+            "time_created": message.time.created,
+            "data": codec.encode(message),
+        },
+    )
+
+
+async def update(tx: Transaction, message: SessionMessage) -> None:
+    await tx.execute(
+        "UPDATE session_message SET data = :data WHERE id = :id",
+        {"id": message.id, "data": codec.encode(message)},
+    )
+
+
+async def get(
+    tx: Transaction, session_id: SessionID, message_id: MessageID
+) -> MessageRow | None:
+    """Only if that Session owns it."""
+    rows = await tx.fetch(
+        "SELECT id, seq, type, data FROM session_message"
+        " WHERE id = :id AND session_id = :session_id",
+        {"id": message_id, "session_id": session_id},
+    )
+    return _row(rows[0]) if rows else None
+
+
+async def exists(tx: Transaction, message_id: MessageID) -> bool:
+    """Whether any Session owns it."""
+    rows = await tx.fetch("SELECT 1 FROM session_message WHERE id = :id", {"id": message_id})
+    return bool(rows)
+
+
+async def latest_of_type(
+    tx: Transaction, session_id: SessionID, type: str, *, before: Seq
+) -> MessageRow | None:
+    rows = await tx.fetch(
+        "SELECT id, seq, type, data FROM session_message"
+        " WHERE session_id = :session_id AND seq < :before AND type = :type"
+        " ORDER BY seq DESC LIMIT 1",
+        {"session_id": session_id, "before": before, "type": type},
+    )
+    return _row(rows[0]) if rows else None
+
+
+async def latest_compaction(tx: Transaction, session_id: SessionID) -> Seq | None:
+    rows = await tx.fetch(
+        "SELECT seq FROM session_message WHERE session_id = :session_id AND type = 'compaction'"
+        " ORDER BY seq DESC LIMIT 1",
+        {"session_id": session_id},
+    )
+    return Seq(_integer(rows[0])) if rows else None
+
+
+async def page(
+    tx: Transaction,
+    session_id: SessionID,
+    *,
+    newest_first: bool,
+    limit: int,
+    anchor: Seq | None,
+) -> list[MessageRow]:
+    """Rows by seq, starting after `anchor` in that direction."""
+    sign, direction = ("<", "DESC") if newest_first else (">", "ASC")
+    condition = "" if anchor is None else f"AND seq {sign} :anchor"
+    rows = await tx.fetch(
+        "SELECT id, seq, type, data FROM session_message"
+        f" WHERE session_id = :session_id {condition} ORDER BY seq {direction} LIMIT :limit",
+        {"session_id": session_id, "limit": limit}
+        | ({} if anchor is None else {"anchor": anchor}),
+    )
+    return [_row(row) for row in rows]
+
+
+async def since(tx: Transaction, session_id: SessionID, after: Seq) -> list[MessageRow]:
+    """Every row with a greater seq, ascending."""
+    rows = await tx.fetch(
+        "SELECT id, seq, type, data FROM session_message"
+        " WHERE session_id = :session_id AND seq > :after ORDER BY seq",
+        {"session_id": session_id, "after": after},
+    )
+    return [_row(row) for row in rows]
+
+
+async def delete_after(tx: Transaction, session_id: SessionID, seq: Seq) -> None:
+    await tx.execute(
+        "DELETE FROM session_message WHERE session_id = :session_id AND seq > :seq",
+        {"session_id": session_id, "seq": seq},
+    )
+
+
+def _row(row: Row) -> MessageRow:
+    id, seq, type, data = row
+    assert isinstance(data, bytes)
+    assert isinstance(seq, int)
+    return MessageRow(MessageID(str(id)), Seq(seq), str(type), data)
+
+
+def _integer(row: Sequence[object]) -> int:
+    assert isinstance(row[0], int)
+    return row[0]

@@ -1,0 +1,90 @@
+-- The log. `data` is the public JSON of the event, stored as it goes out.
+CREATE TABLE event (
+    session_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    location INTEGER,
+    data BLOB NOT NULL,
+    UNIQUE (session_id, seq)
+);
+-- Ids made here cannot collide; ids made by callers (see ids.event_from_external) can.
+CREATE UNIQUE INDEX event_supplied_id ON event (id) WHERE length(id) <> 30;
+
+-- Who an imported log belongs to.
+CREATE TABLE event_owner (
+    session_id TEXT NOT NULL PRIMARY KEY,
+    owner TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- The few Locations that events name by number.
+CREATE TABLE location (
+    number INTEGER PRIMARY KEY,
+    ref TEXT NOT NULL UNIQUE
+);
+
+-- Projections: dropped and rebuilt from the log at will.
+CREATE TABLE session (
+    id TEXT NOT NULL UNIQUE,
+    project_id TEXT NOT NULL,
+    directory TEXT NOT NULL,
+    workspace_id TEXT,
+    subpath TEXT NOT NULL,
+    title TEXT NOT NULL,
+    time_created INTEGER NOT NULL,
+    data BLOB NOT NULL
+);
+CREATE INDEX session_created ON session (time_created, id);
+
+CREATE TABLE session_message (
+    id TEXT NOT NULL UNIQUE,
+    session_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    time_created INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    UNIQUE (session_id, seq)
+);
+-- The one lookup by type that a turn makes: where Session History is cut.
+CREATE INDEX session_message_compaction ON session_message (session_id, seq) WHERE type = 'compaction';
+
+CREATE TABLE session_input (
+    id TEXT NOT NULL UNIQUE,
+    session_id TEXT NOT NULL,
+    prompt BLOB NOT NULL,
+    delivery TEXT NOT NULL,
+    admitted_seq INTEGER NOT NULL,
+    promoted_seq INTEGER,
+    time_created INTEGER NOT NULL
+);
+CREATE INDEX session_input_pending ON session_input (session_id, delivery, admitted_seq)
+    WHERE promoted_seq IS NULL;
+
+-- Operational state: not in the log, written in the transaction of the event it belongs to.
+CREATE TABLE session_context_epoch (
+    session_id TEXT NOT NULL PRIMARY KEY,
+    baseline TEXT NOT NULL,
+    baseline_seq INTEGER NOT NULL,
+    snapshot TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE session_lease (
+    session_id TEXT NOT NULL PRIMARY KEY,
+    process TEXT NOT NULL,
+    generation INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX session_lease_process ON session_lease (process);
+
+-- A run asked for by a process that does not hold the Session's lease.
+CREATE TABLE session_wake (
+    session_id TEXT NOT NULL PRIMARY KEY
+) WITHOUT ROWID;
+
+-- Approvals that a person gave for good, by project.
+CREATE TABLE saved_permission (
+    id TEXT NOT NULL UNIQUE,
+    project_id TEXT NOT NULL,
+    action TEXT NOT NULL,
+    resource TEXT NOT NULL,
+    UNIQUE (project_id, action, resource)
+);

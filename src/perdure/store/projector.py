@@ -1,0 +1,265 @@
+"""Projections of the log, written in the transaction that appends to it.
+
+A batch is folded first and written once: each message and Session that it touches costs one
+statement, however many of its events are in the batch. `rebuild` drops the projections and folds
+the whole log again; the rows come out the same, byte for byte.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import UNSET
+
+from perdure.core import projection
+from perdure.ports import Database, Transaction, UniqueViolationError
+from perdure.schema import manifest
+from perdure.schema import session_event as events
+from perdure.schema.errors import PromptConflictError
+from perdure.schema.ids import MessageID, Seq, SessionID
+from perdure.schema.message import AssistantMessage, SessionMessage, ShellMessage
+from perdure.schema.session import SessionInfo
+from perdure.schema.session_event import SessionEvent
+from perdure.schema.session_input import AdmittedPrompt
+from perdure.store import epoch_table, inbox_table, message_table, session_table
+
+_REBUILD_ROWS: Final = 500
+# What `session_after` leaves alone: an append of only these need not read the Session's row.
+_QUIET: Final = (
+    events.PromptAdmitted,
+    events.ContextUpdated,
+    events.SyntheticAdded,
+    events.ShellStarted,
+    events.ShellEnded,
+    events.StepStarted,
+    events.TextStarted,
+    events.TextEnded,
+    events.ReasoningStarted,
+    events.ReasoningEnded,
+    events.ToolInputStarted,
+    events.ToolInputEnded,
+    events.ToolCalled,
+    events.ToolProgressed,
+    events.ToolSucceeded,
+    events.ToolFailed,
+    events.Retried,
+    events.CompactionStarted,
+    events.CompactionEnded,
+)
+_ASSISTANT: Final = (
+    events.StepEnded,
+    events.StepFailed,
+    events.TextStarted,
+    events.TextEnded,
+    events.ReasoningStarted,
+    events.ReasoningEnded,
+    events.ToolInputStarted,
+    events.ToolInputEnded,
+    events.ToolCalled,
+    events.ToolProgressed,
+    events.ToolSucceeded,
+    events.ToolFailed,
+)
+
+
+async def project(
+    tx: Transaction, session_id: SessionID, first: Seq, batch: Sequence[SessionEvent]
+) -> None:
+    """Fold `batch`, whose first event has sequence `first`, into the projections."""
+    fold = _Fold(tx, session_id)
+    for offset, event in enumerate(batch):
+        await fold.apply(Seq(first + offset), event)
+    await fold.write()
+
+
+async def rebuild(database: Database) -> int:
+    """Drop every projection and fold the log again, in one transaction; how many events."""
+
+    async def job(tx: Transaction) -> int:
+        for table in ("session", "session_message", "session_input"):
+            await tx.execute(f"DELETE FROM {table}")
+        total = 0
+        for (session_id,) in await tx.fetch("SELECT DISTINCT session_id FROM event"):
+            total += await _rebuild_session(tx, SessionID(str(session_id)))
+        return total
+
+    return await database.write(job)
+
+
+async def _rebuild_session(tx: Transaction, session_id: SessionID) -> int:
+    after, total = -1, 0
+    while True:
+        rows = await tx.fetch(
+            "SELECT seq, type, data FROM event"
+            " WHERE session_id = :session_id AND seq > :after ORDER BY seq LIMIT :limit",
+            {"session_id": session_id, "after": after, "limit": _REBUILD_ROWS},
+        )
+        if not rows:
+            return total
+        batch: list[SessionEvent] = []
+        for _, stored, data in rows:
+            assert isinstance(data, bytes)
+            batch.append(manifest.decode(str(stored), data))
+        await project(tx, session_id, Seq(after + 1), batch)
+        after += len(rows)
+        total += len(rows)
+
+
+class _Fold:
+    """The rows that one batch touches, read once and written once."""
+
+    def __init__(self, tx: Transaction, session_id: SessionID) -> None:
+        self._tx = tx
+        self._session_id = session_id
+        self._session: SessionInfo | None = None
+        self._session_changed = False
+        self._messages: dict[MessageID, SessionMessage] = {}
+        self._created: dict[MessageID, Seq] = {}
+        self._changed: set[MessageID] = set()
+
+    async def apply(self, seq: Seq, event: SessionEvent) -> None:
+        if isinstance(event, events.SessionCreated):
+            await session_table.insert(self._tx, projection.session_created(event))
+            return
+        if not isinstance(event, _QUIET):
+            await self._apply_to_session(event)
+        if isinstance(event, _ASSISTANT):
+            await self._apply_to_assistant(event)
+            return
+        await self._apply_to_others(seq, event)
+        message = projection.message_created(event)
+        if message is not None:
+            self._messages[message.id] = message
+            self._created[message.id] = seq
+
+    async def write(self) -> None:
+        for id, seq in self._created.items():
+            await message_table.insert(self._tx, self._session_id, seq, self._messages[id])
+        for id in self._changed:
+            if id not in self._created:
+                await message_table.update(self._tx, self._messages[id])
+        if self._session_changed:
+            assert self._session is not None
+            await session_table.update(self._tx, self._session)
+
+    async def _apply_to_session(self, event: SessionEvent) -> None:
+        if self._session is None:
+            self._session = await session_table.load(self._tx, self._session_id)
+        assert self._session is not None, f"event for unknown session {self._session_id}"
+        self._session = projection.session_after(self._session, event)
+        self._session_changed = True
+
+    async def _apply_to_assistant(self, event: events.AssistantEvent) -> None:
+        message = await self._message(event.assistant_message_id)
+        # An update for an assistant message that a revert took away is no error.
+        if isinstance(message, AssistantMessage):
+            self._change(projection.assistant_after(message, event))
+
+    async def _apply_to_others(self, seq: Seq, event: SessionEvent) -> None:
+        match event:
+            case events.PromptAdmitted():
+                await self._admit(seq, event)
+            case events.PromptPromoted():
+                await self._promote(seq, event)
+            case events.StepStarted():
+                await self._close_last_step(seq, event)
+            case events.ShellEnded():
+                await self._end_shell(seq, event)
+            case events.Moved():
+                await epoch_table.clear(self._tx, self._session_id)
+            case events.RevertCommitted(message_id=message_id):
+                await self._revert(message_id)
+            case _:
+                pass
+
+    async def _admit(self, seq: Seq, event: events.PromptAdmitted) -> None:
+        if await message_table.exists(self._tx, event.message_id):
+            raise PromptConflictError(event.message_id)
+        admitted = AdmittedPrompt(
+            admitted_seq=seq,
+            id=event.message_id,
+            session_id=event.session_id,
+            prompt=event.prompt,
+            delivery=event.delivery,
+            time_created=event.timestamp,
+        )
+        try:
+            await inbox_table.insert(self._tx, admitted)
+        except UniqueViolationError as error:
+            raise PromptConflictError(event.message_id) from error
+
+    async def _promote(self, seq: Seq, event: events.PromptPromoted) -> None:
+        marked = await inbox_table.mark_promoted(
+            self._tx, self._session_id, event.message_id, seq
+        )
+        if marked:
+            return
+        if await inbox_table.get(self._tx, event.message_id) is not None:
+            raise PromptConflictError(event.message_id)
+        # A log from before admissions were events: promoted as soon as admitted.
+        await inbox_table.insert(
+            self._tx,
+            AdmittedPrompt(
+                admitted_seq=seq,
+                id=event.message_id,
+                session_id=event.session_id,
+                prompt=event.prompt,
+                delivery=event.delivery,
+                time_created=event.timestamp,
+                promoted_seq=seq,
+            ),
+        )
+
+    async def _close_last_step(self, seq: Seq, event: events.StepStarted) -> None:
+        newest = self._newest_created(AssistantMessage)
+        if newest is None:
+            row = await message_table.latest_of_type(
+                self._tx, self._session_id, "assistant", before=seq
+            )
+            newest = None if row is None else await self._message(row.id)
+        if isinstance(newest, AssistantMessage) and newest.time.completed is UNSET:
+            self._change(projection.superseded(newest, event))
+
+    async def _end_shell(self, seq: Seq, event: events.ShellEnded) -> None:
+        before = seq
+        while True:
+            row = await message_table.latest_of_type(
+                self._tx, self._session_id, "shell", before=before
+            )
+            if row is None:
+                return
+            message = await self._message(row.id)
+            if isinstance(message, ShellMessage) and message.call_id == event.call_id:
+                self._change(projection.shell_after(message, event))
+                return
+            before = row.seq
+
+    async def _revert(self, message_id: MessageID) -> None:
+        await self.write()
+        self._messages.clear()
+        self._created.clear()
+        self._changed.clear()
+        boundary = await message_table.get(self._tx, self._session_id, message_id)
+        if boundary is not None:
+            await message_table.delete_after(self._tx, self._session_id, boundary.seq)
+            await inbox_table.delete_after(self._tx, self._session_id, boundary.seq)
+
+    async def _message(self, message_id: MessageID) -> SessionMessage | None:
+        known = self._messages.get(message_id)
+        if known is not None:
+            return known
+        row = await message_table.get(self._tx, self._session_id, message_id)
+        if row is None:
+            return None
+        message = self._messages[message_id] = row.message()
+        return message
+
+    def _newest_created(self, kind: type[AssistantMessage]) -> AssistantMessage | None:
+        for id in reversed(self._created):
+            message = self._messages[id]
+            if isinstance(message, kind):
+                return message
+        return None
+
+    def _change(self, message: SessionMessage) -> None:
+        self._messages[message.id] = message
+        self._changed.add(message.id)

@@ -1,0 +1,119 @@
+"""The `session` projection: its row is the public JSON of a Session, beside what lists filter by."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from msgspec import UNSET
+
+from perdure.ports import SqlValue, Transaction
+from perdure.schema import codec
+from perdure.schema.ids import SessionID
+from perdure.schema.session import SessionInfo
+
+_INSERT: Final = """
+    INSERT INTO session
+        (id, project_id, directory, workspace_id, subpath, title, time_created, data)
+    VALUES (:id, :project_id, :directory, :workspace_id, :subpath, :title, :time_created, :data)
+"""
+_UPDATE: Final = """
+    UPDATE session SET directory = :directory, workspace_id = :workspace_id, subpath = :subpath,
+        title = :title, data = :data
+    WHERE id = :id
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFilter:
+    directory: str | None = None
+    project: str | None = None
+    workspace: str | None = None
+    subpath: str | None = None
+    search: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    id: SessionID
+    time_created: int
+    data: bytes
+
+
+async def insert(tx: Transaction, info: SessionInfo) -> None:
+    await tx.execute(
+        _INSERT, _columns(info) | {"project_id": info.project_id, "time_created": info.time.created}
+    )
+
+
+async def update(tx: Transaction, info: SessionInfo) -> None:
+    await tx.execute(_UPDATE, _columns(info))
+
+
+async def data(tx: Transaction, session_id: SessionID) -> bytes | None:
+    """The public JSON, or None when there is no such Session."""
+    rows = await tx.fetch("SELECT data FROM session WHERE id = :id", {"id": session_id})
+    return bytes(_blob(rows[0][0])) if rows else None
+
+
+async def load(tx: Transaction, session_id: SessionID) -> SessionInfo | None:
+    found = await data(tx, session_id)
+    return None if found is None else codec.decode(SessionInfo, found)
+
+
+async def page(
+    tx: Transaction,
+    wanted: SessionFilter,
+    *,
+    newest_first: bool,
+    limit: int,
+    anchor: tuple[int, SessionID] | None,
+) -> list[SessionRow]:
+    """Rows in (created, id) order, starting after `anchor` in that direction."""
+    conditions, parameters = _conditions(wanted)
+    if anchor is not None:
+        sign = "<" if newest_first else ">"
+        conditions.append(f"(time_created, id) {sign} (:anchor_time, :anchor_id)")
+        parameters |= {"anchor_time": anchor[0], "anchor_id": anchor[1]}
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    direction: Literal["DESC", "ASC"] = "DESC" if newest_first else "ASC"
+    rows = await tx.fetch(
+        f"SELECT id, time_created, data FROM session {where}"
+        f" ORDER BY time_created {direction}, id {direction} LIMIT :limit",
+        parameters | {"limit": limit},
+    )
+    return [SessionRow(SessionID(str(id)), int(str(time)), _blob(row)) for id, time, row in rows]
+
+
+def _conditions(wanted: SessionFilter) -> tuple[list[str], dict[str, SqlValue]]:
+    exact = {
+        "directory": wanted.directory,
+        "project_id": wanted.project,
+        "workspace_id": wanted.workspace,
+        "subpath": wanted.subpath,
+    }
+    parameters: dict[str, SqlValue] = {k: v for k, v in exact.items() if v is not None}
+    conditions = [f"{name} = :{name}" for name in parameters]
+    if wanted.search:
+        conditions.append("title LIKE :search ESCAPE '\\'")
+        parameters["search"] = f"%{_escaped(wanted.search)}%"
+    return conditions, parameters
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _columns(info: SessionInfo) -> dict[str, SqlValue]:
+    workspace = info.location.workspace_id
+    return {
+        "id": info.id,
+        "directory": info.location.directory,
+        "workspace_id": None if workspace is UNSET else workspace,
+        "subpath": "" if info.subpath is UNSET else info.subpath,
+        "title": info.title,
+        "data": codec.encode(info),
+    }
+
+
+def _blob(value: SqlValue) -> bytes:
+    assert isinstance(value, bytes)
+    return value

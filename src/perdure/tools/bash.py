@@ -1,0 +1,160 @@
+"""bash: run one shell command to its end, within a time and an amount of output.
+
+A command that fails or runs out of time is a result, not a failure of the tool. The working
+directory is checked; what the command itself touches is not, so absolute paths outside it are
+pointed out as warnings. They are advice and no protection.
+"""
+
+import posixpath
+import re
+from typing import Annotated, Final
+
+from msgspec import UNSET, Meta, UnsetType
+
+from perdure.core import tool_output
+from perdure.core.limits import (
+    BASH_OUTPUT_BYTES_MAX,
+    BASH_TIMEOUT_MILLIS_DEFAULT,
+    BASH_TIMEOUT_MILLIS_MAX,
+    BASH_WARNINGS_MAX,
+)
+from perdure.core.tool_output import OutputLimits
+from perdure.ports import ProcessResult
+from perdure.schema.codec import Record
+from perdure.schema.tool import TextContent, ToolContent
+from perdure.tools.authority import is_within
+from perdure.tools.environment import ToolEnvironment, reason
+from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
+
+DESCRIPTION: Final = f"""\
+Run a shell command and return its combined output and exit code.
+
+- It starts in the project directory; set `workdir` instead of changing directory.
+- It has no input and no terminal. Everything it started is ended with it, background jobs too.
+- It is ended after `timeout` milliseconds ({BASH_TIMEOUT_MILLIS_DEFAULT} unless set). Long output \
+is cut, and the answer names the file that holds all of it.
+- Prefer read, glob, grep, edit and write for files."""
+
+_SEPARATORS: Final = re.compile(r"[\s'\"`;|&()<>=]+")
+_CAPTURE_NOTICE: Final = (
+    f"\n[Output stopped here: it exceeds {BASH_OUTPUT_BYTES_MAX} bytes. The rest was not kept.]\n"
+)
+
+
+class BashInput(Record, frozen=True):
+    command: Annotated[str, Meta(description="The command, as given to the shell.", min_length=1)]
+    workdir: (
+        Annotated[str, Meta(description="Where to run it; the project unless set.", min_length=1)]
+        | UnsetType
+    ) = UNSET
+    timeout: (
+        Annotated[int, Meta(description="Milliseconds.", ge=1, le=BASH_TIMEOUT_MILLIS_MAX)]
+        | UnsetType
+    ) = UNSET
+
+
+class BashStructured(Record, frozen=True):
+    truncated: bool
+    exit: int | UnsetType = UNSET
+    timeout: bool | UnsetType = UNSET
+
+
+class BashOutput(Record, frozen=True):
+    output: str
+    truncated: bool
+    exit: int | UnsetType = UNSET
+    timeout: bool | UnsetType = UNSET
+    warnings: tuple[str, ...] = ()
+
+
+def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
+    async def execute(input: BashInput, context: ToolCallContext) -> BashOutput:
+        if "\0" in input.command:
+            raise ToolFailure("A command cannot contain a NUL character")
+        where = "." if isinstance(input.workdir, UnsetType) else input.workdir
+        directory = (await environment.authority.claim(where, "directory", context)).path
+        await environment.require(context, "bash", (input.command,), save=(input.command,))
+        try:
+            if not (await environment.filesystem.stat(directory)).is_directory:
+                raise ToolFailure(f"{where} is not a directory")
+            result = await _run(environment, input, directory)
+        except OSError as error:
+            raise ToolFailure(f"Unable to execute command: {reason(error)}") from error
+        warnings = _outside_paths(input.command, directory)
+        return _output(result, warnings, environment.output_limits)
+
+    return Tool(
+        name="bash",
+        description=DESCRIPTION,
+        input=BashInput,
+        output=BashOutput,
+        execute=execute,
+        to_model_output=_content,
+        structured=_structured,
+    )
+
+
+def _content(output: BashOutput) -> tuple[ToolContent, ...]:
+    if output.timeout is True:
+        ending = "Command ran out of time and was ended. Set a longer timeout if it needs one."
+    else:
+        ending = f"Command exited with code {output.exit}."
+    return (
+        TextContent(text=output.output or "(no output)"),
+        TextContent(text="\n".join((*output.warnings, ending))),
+    )
+
+
+def _structured(output: BashOutput) -> BashStructured:
+    return BashStructured(exit=output.exit, truncated=output.truncated, timeout=output.timeout)
+
+
+async def _run(environment: ToolEnvironment, input: BashInput, directory: str) -> ProcessResult:
+    millis = BASH_TIMEOUT_MILLIS_DEFAULT if isinstance(input.timeout, UnsetType) else input.timeout
+    return await environment.processes.run(
+        (environment.shell, "-c", input.command),
+        directory=directory,
+        timeout_seconds=millis / 1_000,
+        output_bytes_max=BASH_OUTPUT_BYTES_MAX,
+    )
+
+
+def _output(result: ProcessResult, warnings: tuple[str, ...], limits: OutputLimits) -> BashOutput:
+    text = result.output.decode(errors="replace")
+    output = BashOutput(
+        output=text + _CAPTURE_NOTICE if result.truncated else text,
+        truncated=result.truncated,
+        exit=UNSET if result.exit_code is None else _shell_code(result.exit_code),
+        timeout=True if result.timed_out else UNSET,
+        warnings=warnings,
+    )
+    if output.truncated or _fits(output, limits):
+        return output
+    # The model will see a part: the structured result must not claim that it saw all.
+    return BashOutput(
+        output=output.output,
+        truncated=True,
+        exit=output.exit,
+        timeout=output.timeout,
+        warnings=warnings,
+    )
+
+
+def _fits(output: BashOutput, limits: OutputLimits) -> bool:
+    return tool_output.fits(tool_output.measured_text({}, _content(output)), limits)
+
+
+def _shell_code(code: int) -> int:
+    """Ended by a signal: the number that a shell would report."""
+    return code if code >= 0 else 128 - code
+
+
+def _outside_paths(command: str, directory: str) -> tuple[str, ...]:
+    """One warning for each directory outside `directory` that the command names."""
+    parents: dict[str, None] = {}
+    for word in _SEPARATORS.split(command):
+        path = posixpath.normpath(word) if word.startswith("/") else ""
+        if path and not path.startswith("/dev/") and not is_within(path, directory):
+            parents[posixpath.dirname(path)] = None
+    named = list(parents)[:BASH_WARNINGS_MAX]
+    return tuple(f"Warning: the command names a path outside {directory}: {p}" for p in named)

@@ -1,0 +1,56 @@
+"""What a built-in tool is given: its Location and the ports it acts through."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from perdure.core.tool_output import OutputLimits
+from perdure.ports import Filesystem, PermissionAsk, PermissionDesk, ProcessRunner
+from perdure.schema.codec import JsonObject
+from perdure.tools.authority import PathAuthority
+from perdure.tools.file_mutation import FileMutations
+from perdure.tools.tool import ToolCallContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEnvironment:
+    filesystem: Filesystem
+    processes: ProcessRunner
+    permissions: PermissionDesk
+    authority: PathAuthority
+    mutations: FileMutations
+    shell: str = "/bin/sh"
+    ripgrep: str | None = None
+    """Without it searches run in our own, slower program."""
+    output_limits: OutputLimits = field(default_factory=OutputLimits)
+
+    async def require(
+        self,
+        context: ToolCallContext,
+        action: str,
+        resources: Sequence[str],
+        *,
+        save: Sequence[str],
+        metadata: JsonObject | None = None,
+    ) -> None:
+        """Ask for the leaf permission of a call; returns when it is allowed."""
+        await self.permissions.require(
+            PermissionAsk(
+                session_id=context.session_id,
+                agent=context.agent,
+                action=action,
+                resources=tuple(resources),
+                save=tuple(save),
+                metadata=metadata,
+                source=context.source,
+            )
+        )
+
+
+def reason(error: OSError) -> str:
+    """Why the world refused, without the path that the caller names anyway."""
+    return (error.strerror or str(error)).lower()
+
+
+def printable(name: str) -> str:
+    """A file name as text: bytes that are not UTF-8 become replacement characters."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

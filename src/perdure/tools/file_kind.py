@@ -1,0 +1,72 @@
+"""What kind of file some bytes are: an image the model can see, text, or neither.
+
+Images are known by their first bytes, never by name. Text is what has no NUL, few control
+characters and a name that does not say otherwise.
+"""
+
+import mimetypes
+from typing import Final
+
+_BINARY_SUFFIXES: Final = (
+    ".7z",
+    ".bz2",
+    ".class",
+    ".dll",
+    ".docx",
+    ".dylib",
+    ".exe",
+    ".gz",
+    ".jar",
+    ".mp3",
+    ".mp4",
+    ".o",
+    ".otf",
+    ".parquet",
+    ".pdf",
+    ".pptx",
+    ".pyc",
+    ".so",
+    ".sqlite",
+    ".tar",
+    ".ttf",
+    ".wasm",
+    ".woff",
+    ".woff2",
+    ".xlsx",
+    ".xz",
+    ".zip",
+    ".zst",
+)
+_TEXT_CONTROLS: Final = frozenset(b"\t\n\v\f\r\b\x1b")
+_PRINTABLE: Final = bytes(byte for byte in range(256) if byte >= 32 or byte in _TEXT_CONTROLS)
+_TEXT_MIMES: Final = ("application/json", "application/javascript", "application/xml")
+# An instance of its own: the module's functions read the tables of the machine.
+_MIMES: Final = mimetypes.MimeTypes()
+
+
+def image_mime(head: bytes) -> str | None:
+    """The image format that `head` begins, of those that models accept."""
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if head.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if head.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "image/webp"
+    return None
+
+
+def is_binary(name: str, head: bytes) -> bool:
+    """Whether showing it as text would be of no use."""
+    if name.lower().endswith(_BINARY_SUFFIXES) or head.startswith(b"%PDF-"):
+        return True
+    if b"\0" in head:
+        return True
+    controls = len(head.translate(None, _PRINTABLE))
+    return controls * 10 > len(head) * 3
+
+
+def text_mime(name: str) -> str:
+    guess = _MIMES.guess_type(name)[0] or ""
+    return guess if guess.startswith("text/") or guess in _TEXT_MIMES else "text/plain"

@@ -1,0 +1,94 @@
+"""Managed Tool Output Files: the complete text behind a bounded Model Tool Output.
+
+The files lie flat in one directory, have globally unique names and are kept for a few days. They
+are a convenience; the bounded output in Session History is the durable record.
+
+Invariant: failing to keep a text never fails the tool call. The preview is then all there is, it
+says so, and the operator finds a warning in the log.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from perdure.core import tool_output
+from perdure.core.limits import TOOL_OUTPUT_RETENTION_SECONDS
+from perdure.core.tool_output import OutputLimits
+from perdure.ports import Clock, Filesystem, IdSource
+from perdure.schema.codec import JsonObject
+from perdure.schema.tool import ToolContent
+from perdure.tools.registry import ToolSuccess
+
+logger = logging.getLogger(__name__)
+
+NAME_PREFIX: Final = "tool_"
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedOutput:
+    structured: JsonObject
+    content: tuple[ToolContent, ...]
+    output_paths: tuple[str, ...]
+
+
+class ToolOutputStore:
+    def __init__(
+        self, directory: str, *, filesystem: Filesystem, ids: IdSource, clock: Clock
+    ) -> None:
+        self._directory = directory
+        self._filesystem = filesystem
+        self._ids = ids
+        self._clock = clock
+
+    async def keep(self, text: str) -> str | None:
+        """Where the complete `text` lies now; None when it could not be kept."""
+        path = f"{self._directory}/{self._ids.named('tool')}"
+        try:
+            await self._filesystem.make_directories(self._directory)
+            await self._filesystem.create_exclusive(path, text.encode(), mode=0o600)
+        except OSError as error:
+            logger.warning("tool output not kept at %s: %s", path, error)
+            return None
+        return path
+
+    async def sweep(self) -> int:
+        """Remove the files that are past their retention; how many went."""
+        try:
+            entries = await self._filesystem.list(self._directory)
+        except FileNotFoundError:
+            return 0
+        oldest_ns = (self._clock.now_millis() - TOOL_OUTPUT_RETENTION_SECONDS * 1_000) * 1_000_000
+        expired = [
+            name
+            for name, status in entries
+            if name.startswith(NAME_PREFIX) and status.is_file and status.modified_ns < oldest_ns
+        ]
+        return sum([await self._discard(name) for name in expired])
+
+    async def _discard(self, name: str) -> bool:
+        try:
+            await self._filesystem.remove(f"{self._directory}/{name}")
+        except FileNotFoundError:
+            # Another process sweeps the same directory.
+            return False
+        except OSError as error:
+            logger.warning("tool output %s not removed: %s", name, error)
+            return False
+        return True
+
+
+async def bound(
+    success: ToolSuccess, store: ToolOutputStore, limits: OutputLimits
+) -> BoundedOutput:
+    """What may go into Session History and before the model."""
+    text = tool_output.measured_text(success.structured, success.content)
+    if tool_output.fits(text, limits):
+        return BoundedOutput(success.structured, success.content, success.output_paths)
+    path = await store.keep(text)
+    preview = tool_output.preview(text, limits, path=path)
+    kept = () if path is None else (path,)
+    return BoundedOutput(
+        structured=success.structured,
+        content=tool_output.with_preview(success.content, preview),
+        output_paths=(*success.output_paths, *kept),
+    )

@@ -1,0 +1,255 @@
+"""read: a file as text or image, or one page of a directory.
+
+A small file comes whole; a large one, or a request for part of one, as a page of lines. What
+cannot be shown to a model is refused by name.
+"""
+
+import base64
+import pathlib
+import posixpath
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from perdure.core.limits import (
+    DIRECTORY_ENTRIES_MAX,
+    READ_BYTES_MAX,
+    READ_CHUNK_BYTES,
+    READ_IMAGE_BYTES_MAX,
+    READ_LINES_MAX,
+    READ_SNIFF_BYTES,
+)
+from perdure.ports import FileStat
+from perdure.schema.codec import Record
+from perdure.schema.tool import FileContent, TextContent, ToolContent
+from perdure.tools import file_kind
+from perdure.tools.authority import Target, is_within
+from perdure.tools.environment import ToolEnvironment, printable, reason
+from perdure.tools.text_page import LinePager
+from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
+
+DESCRIPTION: Final = f"""\
+Read a file or list a directory.
+
+- A file of up to {READ_BYTES_MAX // 1024} KiB comes whole. A larger one comes in pages of lines: \
+pass the `next` of the answer as `offset` to go on.
+- Images (PNG, JPEG, GIF, WebP) are shown to you as images.
+- A directory gives its direct entries, directories first; their names end in a slash.
+- Paths are relative to the project. Absolute paths outside it need approval."""
+
+
+class ReadInput(Record, frozen=True):
+    path: Annotated[
+        str,
+        Meta(description="File or directory, relative to the project or absolute.", min_length=1),
+    ]
+    offset: (
+        Annotated[int, Meta(description="First line or entry, counted from 1.", ge=1)] | UnsetType
+    ) = UNSET
+    limit: (
+        Annotated[
+            int, Meta(description="Most lines or entries to return.", ge=1, le=READ_LINES_MAX)
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class WholeFile(Record, frozen=True):
+    uri: str
+    name: str
+    content: str
+    encoding: Literal["utf8"]
+    mime: str
+
+
+class TextPage(Record, frozen=True):
+    type: Literal["text-page"]
+    content: str
+    mime: str
+    offset: int
+    truncated: bool
+    next: int | UnsetType = UNSET
+
+
+class DirectoryEntry(Record, frozen=True):
+    path: str
+    type: Literal["file", "directory"]
+
+
+class DirectoryPage(Record, frozen=True):
+    entries: tuple[DirectoryEntry, ...]
+    truncated: bool
+    next: int | UnsetType = UNSET
+
+
+class Image(Record, frozen=True):
+    type: Literal["image"]
+    uri: str
+    name: str
+    mime: str
+    size: int
+
+
+class ReadOutput(Record, frozen=True):
+    """Exactly one of the shapes; `image_data` goes with `image`."""
+
+    file: WholeFile | UnsetType = UNSET
+    page: TextPage | UnsetType = UNSET
+    directory: DirectoryPage | UnsetType = UNSET
+    image: Image | UnsetType = UNSET
+    image_data: str | UnsetType = UNSET
+
+
+def make_read(environment: ToolEnvironment) -> Tool[ReadInput, ReadOutput]:
+    async def execute(input: ReadInput, context: ToolCallContext) -> ReadOutput:
+        target = await environment.authority.claim(input.path, "directory", context)
+        try:
+            status = await environment.filesystem.stat(target.path)
+            if not target.managed:
+                await environment.require(context, "read", (target.resource,), save=("*",))
+            if status.is_directory:
+                return ReadOutput(directory=await _directory_page(environment, target, input))
+            return await _file(environment, target, status, input)
+        except OSError as error:
+            raise ToolFailure(f"Unable to read {input.path}: {reason(error)}") from error
+
+    return Tool(
+        name="read",
+        description=DESCRIPTION,
+        input=ReadInput,
+        output=ReadOutput,
+        execute=execute,
+        to_model_output=_content,
+        structured=_structured,
+    )
+
+
+def _content(output: ReadOutput) -> tuple[ToolContent, ...]:
+    if isinstance(output.image, UnsetType) or isinstance(output.image_data, UnsetType):
+        return ()
+    image = output.image
+    note = TextContent(text=f"{image.name}: {image.mime}, {image.size} bytes")
+    return (note, FileContent(uri=output.image_data, mime=image.mime, name=image.name))
+
+
+def _structured(output: ReadOutput) -> Record:
+    shapes = (output.file, output.page, output.directory, output.image)
+    return next(shape for shape in shapes if not isinstance(shape, UnsetType))
+
+
+async def _file(
+    environment: ToolEnvironment, target: Target, status: FileStat, input: ReadInput
+) -> ReadOutput:
+    if not status.is_file:
+        raise ToolFailure(f"{target.resource} is not a regular file")
+    wanted = READ_BYTES_MAX + 1 if status.size <= READ_BYTES_MAX else READ_SNIFF_BYTES
+    head = await environment.filesystem.read(target.path, bytes_max=wanted)
+    mime = file_kind.image_mime(head)
+    if mime is not None:
+        return await _image(environment, target, status, mime)
+    name = posixpath.basename(target.path)
+    if file_kind.is_binary(name, head[:READ_SNIFF_BYTES]):
+        raise ToolFailure(f"Cannot read binary file: {target.resource}")
+    paged = not isinstance(input.offset, UnsetType) or not isinstance(input.limit, UnsetType)
+    try:
+        if paged or status.size > READ_BYTES_MAX or len(head) > READ_BYTES_MAX:
+            return ReadOutput(page=await _text_page(environment, target, input))
+        return ReadOutput(file=_whole(target.path, head))
+    except UnicodeDecodeError as error:
+        raise ToolFailure(f"{target.resource} is not valid UTF-8 text") from error
+
+
+def _whole(path: str, data: bytes) -> WholeFile:
+    name = posixpath.basename(path)
+    return WholeFile(
+        uri=_file_uri(path),
+        name=printable(name),
+        content=data.decode("utf-8-sig"),
+        encoding="utf8",
+        mime=file_kind.text_mime(name),
+    )
+
+
+async def _text_page(environment: ToolEnvironment, target: Target, input: ReadInput) -> TextPage:
+    offset = 1 if isinstance(input.offset, UnsetType) else input.offset
+    limit = READ_LINES_MAX if isinstance(input.limit, UnsetType) else input.limit
+    pager = LinePager(offset=offset, limit=limit)
+    position = 0
+    while not pager.full:
+        chunk = await environment.filesystem.read(
+            target.path, offset=position, bytes_max=READ_CHUNK_BYTES
+        )
+        if not chunk:
+            break
+        pager.feed(chunk)
+        position += len(chunk)
+    page = pager.page()
+    if not page.lines and offset > 1:
+        raise ToolFailure(
+            f"Offset {offset} is past the end of {target.resource} ({pager.lines_seen} lines)"
+        )
+    return TextPage(
+        type="text-page",
+        content=page.text.removeprefix("\ufeff") if offset == 1 else page.text,
+        mime=file_kind.text_mime(target.path),
+        offset=offset,
+        truncated=page.more,
+        next=offset + page.lines if page.more else UNSET,
+    )
+
+
+async def _image(
+    environment: ToolEnvironment, target: Target, status: FileStat, mime: str
+) -> ReadOutput:
+    data = await environment.filesystem.read(target.path, bytes_max=READ_IMAGE_BYTES_MAX + 1)
+    if len(data) > READ_IMAGE_BYTES_MAX:
+        raise ToolFailure(
+            f"{target.resource} is an image of {status.size} bytes;"
+            f" the most that can be shown is {READ_IMAGE_BYTES_MAX}"
+        )
+    name = printable(posixpath.basename(target.path))
+    return ReadOutput(
+        image=Image(type="image", uri=_file_uri(target.path), name=name, mime=mime, size=len(data)),
+        image_data=f"data:{mime};base64,{base64.b64encode(data).decode()}",
+    )
+
+
+async def _directory_page(
+    environment: ToolEnvironment, target: Target, input: ReadInput
+) -> DirectoryPage:
+    start = 0 if isinstance(input.offset, UnsetType) else input.offset - 1
+    limit = DIRECTORY_ENTRIES_MAX if isinstance(input.limit, UnsetType) else input.limit
+    children = await environment.filesystem.list(target.path)
+    ordered = sorted(children, key=lambda child: (not child[1].is_directory, child[0]))
+    if start and start >= len(ordered):
+        raise ToolFailure(
+            f"Offset {start + 1} is past the end of {target.resource} ({len(ordered)} entries)"
+        )
+    end = start + limit
+    more = end < len(ordered)
+    return DirectoryPage(
+        entries=await _entries(environment, target.path, ordered[start:end]),
+        truncated=more,
+        next=end + 1 if more else UNSET,
+    )
+
+
+async def _entries(
+    environment: ToolEnvironment, directory: str, children: Sequence[tuple[str, FileStat]]
+) -> tuple[DirectoryEntry, ...]:
+    entries: list[DirectoryEntry] = []
+    for name, status in children:
+        real = await environment.filesystem.real_path(posixpath.join(directory, name))
+        # A link that leads out of what was approved is not shown.
+        if not (is_within(real, directory) or await environment.authority.contains(real)):
+            continue
+        if status.is_directory:
+            entries.append(DirectoryEntry(path=f"{printable(name)}/", type="directory"))
+        elif status.is_file:
+            entries.append(DirectoryEntry(path=printable(name), type="file"))
+    return tuple(entries)
+
+
+def _file_uri(path: str) -> str:
+    return pathlib.Path(path).as_uri()

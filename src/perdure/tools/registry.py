@@ -1,0 +1,167 @@
+"""The tools of a Location: scoped registration, what a turn advertises, and settling its calls.
+
+Registrations of one name are a stack; leaving a scope removes its own entry and reveals the one
+before. A second registry below holds the tools of the whole application. Output is not bounded
+here (tools.output_store), and nothing is recorded.
+
+Invariant: a call runs the very registration that its turn advertised, or it does not run.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from perdure.core import wildcard
+from perdure.llm.request import ToolDefinition
+from perdure.ports import PermissionBlockedError, PermissionCorrectedError
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject
+from perdure.schema.permission import Ruleset
+from perdure.schema.tool import ToolContent
+from perdure.tools.input_schema import InputSchemaError, input_schema, without_nulls
+from perdure.tools.tool import InputT, OutputT, Tool, ToolCallContext, ToolFailure
+
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+
+
+class ToolRegistrationError(ValueError):
+    """The tool cannot be offered to a model: its name or its input type is not usable."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSuccess:
+    structured: JsonObject
+    content: tuple[ToolContent, ...] = ()
+    output_paths: tuple[str, ...] = ()
+    """Managed files the tool made itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolError:
+    message: str
+
+
+Settled = ToolSuccess | ToolError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Registration:
+    """A tool with its types closed over. Compared by identity: it is one act of registering."""
+
+    definition: ToolDefinition
+    permission_action: str
+    run: Callable[[JsonObject, ToolCallContext], Awaitable[Settled]]
+
+
+class ToolRegistry:
+    def __init__(self, *, application: "ToolRegistry | None" = None) -> None:
+        self._application = application
+        self._stacks: dict[str, list[Registration]] = {}
+
+    def register(self, tool: Tool[InputT, OutputT]) -> AbstractContextManager[None]:
+        """Offer `tool` while the scope is open. Raises ToolRegistrationError at once."""
+        return self._scope(tool.name, _registration(tool))
+
+    def names(self) -> set[str]:
+        below: set[str] = set() if self._application is None else self._application.names()
+        return below | self._stacks.keys()
+
+    def holder(self, name: str) -> Registration | None:
+        """The registration that holds `name` now."""
+        if name in self._stacks:
+            return self._stacks[name][-1]
+        return None if self._application is None else self._application.holder(name)
+
+    def materialize(self, rules: Ruleset) -> "Materialization":
+        """The tools of one turn: all but those that the rules deny for every resource."""
+        held = {name: self.holder(name) for name in sorted(self.names())}
+        offered = {
+            name: registration
+            for name, registration in held.items()
+            if registration is not None
+            and not _denied_everywhere(rules, registration.permission_action)
+        }
+        return Materialization(self, offered)
+
+    @contextmanager
+    def _scope(self, name: str, registration: Registration) -> Generator[None]:
+        stack = self._stacks.setdefault(name, [])
+        stack.append(registration)
+        try:
+            yield
+        finally:
+            stack.remove(registration)
+            if not stack:
+                del self._stacks[name]
+
+
+class Materialization:
+    """What one turn advertised. Its calls are settled against it and nothing else."""
+
+    def __init__(self, registry: ToolRegistry, offered: Mapping[str, Registration]) -> None:
+        self._registry = registry
+        self._offered = offered
+        self.definitions = tuple(registration.definition for registration in offered.values())
+
+    async def settle(self, name: str, input: JsonObject, context: ToolCallContext) -> Settled:
+        """Run one call. Declined permissions, cancellation and defects are raised."""
+        registration = self._offered.get(name)
+        if registration is None:
+            return ToolError(f"Unknown tool: {name}")
+        if self._registry.holder(name) is not registration:
+            return ToolError(f"Stale tool call: {name}")
+        return await registration.run(input, context)
+
+
+def _registration(tool: Tool[InputT, OutputT]) -> Registration:
+    if _NAME.fullmatch(tool.name) is None:
+        raise ToolRegistrationError(f"invalid tool name {tool.name!r}")
+    try:
+        schema = input_schema(tool.input)
+    except InputSchemaError as error:
+        raise ToolRegistrationError(f"tool {tool.name!r}: {error}") from error
+
+    async def run(input: JsonObject, context: ToolCallContext) -> Settled:
+        return await _run(tool, input, context)
+
+    return Registration(
+        definition=ToolDefinition(tool.name, tool.description, schema),
+        permission_action=tool.permission_action,
+        run=run,
+    )
+
+
+async def _run(tool: Tool[InputT, OutputT], input: JsonObject, context: ToolCallContext) -> Settled:
+    try:
+        decoded = codec.convert(tool.input, without_nulls(tool.input, input))
+    except msgspec.ValidationError as error:
+        return ToolError(f"Invalid tool input: {error}")
+    try:
+        output = await tool.execute(decoded, context)
+    except ToolFailure as error:
+        return ToolError(str(error))
+    except (PermissionBlockedError, PermissionCorrectedError) as error:
+        # A rule's reason and a person's words are for the model: it can act on them.
+        return ToolError(str(error) or f"Permission denied: {tool.permission_action}")
+    return _success(tool, output)
+
+
+def _success(tool: Tool[InputT, OutputT], output: OutputT) -> Settled:
+    try:
+        valid = codec.decode(tool.output, codec.encode(output))
+    except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+        return ToolError(f"Invalid tool output: {error}")
+    content = () if tool.to_model_output is None else tool.to_model_output(valid)
+    structured = valid if tool.structured is None else tool.structured(valid)
+    return ToolSuccess(structured=codec.to_json_value(structured), content=content)
+
+
+def _denied_everywhere(rules: Ruleset, action: str) -> bool:
+    for rule in reversed(rules):
+        if wildcard.matches(rule.action, action):
+            return rule.effect == "deny" and rule.resource == "*"
+    return False

@@ -1,0 +1,406 @@
+"""A runtime small enough to read, behind the protocols the server asks for, and a raw client.
+
+The stage keeps Sessions in dictionaries and lets a test decide when a stream has something to say.
+The client speaks bytes over a socket, so that a test can be as rude as it likes.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from perdure.host.clock import SystemClock
+from perdure.schema import codec
+from perdure.schema.agent import AgentInfo
+from perdure.schema.codec import JsonValue
+from perdure.schema.errors import (
+    InvalidRequestError,
+    MessageNotFoundError,
+    PromptConflictError,
+    ProviderNotFoundError,
+    SessionNotFoundError,
+)
+from perdure.schema.ids import MessageID, ProjectID, Seq, SessionID
+from perdure.schema.location import LocationInfo, LocationRef, ProjectRef
+from perdure.schema.model import NO_TOKENS, ApiInfo, ModelInfo, ModelRef, ProviderInfo, RequestInfo
+from perdure.schema.prompt import Delivery, Prompt, PromptInput
+from perdure.schema.query import (
+    MessageAnchor,
+    MessageRow,
+    MessageRows,
+    Order,
+    SessionAnchor,
+    SessionQuery,
+    SessionRow,
+    SessionRows,
+)
+from perdure.schema.session import SessionInfo, SessionTime
+from perdure.schema.session_input import AdmittedPrompt
+from perdure.server.app import App, make_app
+from perdure.server.asgi import Application
+from perdure.server.http_server import HttpServer
+from perdure.server.services import Services
+from perdure.server.settings import HttpLimits, ServerSettings
+from perdure.testing.seeded_ids import SeededIds
+
+SESSION: Final = SessionID("ses_one")
+MESSAGE: Final = MessageID("msg_one")
+KEY: Final = b"k" * 32
+PATIENCE_SECONDS: Final = 5
+QUICK: Final = HttpLimits(
+    read_seconds_max=0.2, linger_seconds_max=0.2, stall_seconds_max=1, shutdown_seconds_max=0.5
+)
+
+
+def settings(
+    *,
+    password: str | None = None,
+    origins: frozenset[str] = frozenset(),
+    http: HttpLimits | None = None,
+    heartbeat_seconds: float = 15,
+    body_bytes_max: int = 1024 * 1024,
+) -> ServerSettings:
+    return ServerSettings(
+        default_directory="/work/here",
+        cursor_key=KEY,
+        password=password,
+        allowed_origins=origins,
+        http=http or HttpLimits(),
+        heartbeat_seconds=heartbeat_seconds,
+        body_bytes_max=body_bytes_max,
+    )
+
+
+@dataclass(slots=True)
+class StagedSessions:
+    sessions: dict[SessionID, SessionInfo] = field(default_factory=dict[SessionID, SessionInfo])
+    messages_of: dict[SessionID, list[MessageRow]] = field(
+        default_factory=dict[SessionID, list[MessageRow]]
+    )
+    frames: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue[bytes])
+    calls: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
+    idle: asyncio.Event = field(default_factory=asyncio.Event)
+    waiting: asyncio.Event = field(default_factory=asyncio.Event)
+    wait_cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    followed_to_the_end: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def create(
+        self,
+        *,
+        id: SessionID | None,
+        agent: str | None,
+        model: ModelRef | None,
+        location: LocationRef,
+    ) -> SessionInfo:
+        made = id or SessionID(f"ses_{len(self.sessions)}")
+        self.calls.append(("create", made, agent, model, location))
+        if made not in self.sessions:
+            self.sessions[made] = session_info(made, len(self.sessions), location)
+        return self.sessions[made]
+
+    async def exists(self, session_id: SessionID) -> bool:
+        return session_id in self.sessions
+
+    async def get(self, session_id: SessionID) -> bytes:
+        if session_id == "ses_broken":
+            raise RuntimeError("the secret is hunter2")
+        if session_id not in self.sessions:
+            raise SessionNotFoundError(session_id)
+        return codec.encode(self.sessions[session_id])
+
+    async def list(
+        self, query: SessionQuery, *, limit: int, anchor: SessionAnchor | None
+    ) -> SessionRows:
+        self.calls.append(("list", query, limit, anchor))
+        rows = [
+            SessionRow(data=codec.encode(info), id=info.id, time_created=info.time.created)
+            for info in self.sessions.values()
+            if query.directory in {None, info.location.directory}
+        ]
+        rows.sort(key=lambda row: row.time_created, reverse=query.order == "desc")
+        at = None if anchor is None else [row.id for row in rows].index(anchor.id)
+        first, last = _window(len(rows), at, anchor and anchor.direction, limit)
+        return SessionRows(
+            rows=tuple(rows[first:last]), has_previous=first > 0, has_next=last < len(rows)
+        )
+
+    async def prompt(
+        self,
+        session_id: SessionID,
+        prompt: PromptInput,
+        *,
+        id: MessageID | None,
+        delivery: Delivery,
+        resume: bool,
+    ) -> AdmittedPrompt:
+        self.calls.append(("prompt", session_id, prompt, id, delivery, resume))
+        if id == "msg_taken":
+            raise PromptConflictError(id)
+        return AdmittedPrompt(
+            admitted_seq=Seq(1),
+            id=id or MESSAGE,
+            session_id=session_id,
+            prompt=Prompt(text=prompt.text),
+            delivery=delivery,
+            time_created=1,
+        )
+
+    async def messages(
+        self, session_id: SessionID, *, limit: int, order: Order, anchor: MessageAnchor | None
+    ) -> MessageRows:
+        rows = sorted(
+            self.messages_of.get(session_id, []), key=lambda row: row.seq, reverse=order == "desc"
+        )
+        at = None if anchor is None else [row.seq for row in rows].index(anchor.seq)
+        first, last = _window(len(rows), at, anchor and anchor.direction, limit)
+        return MessageRows(
+            rows=tuple(rows[first:last]), has_previous=first > 0, has_next=last < len(rows)
+        )
+
+    async def message(self, session_id: SessionID, message_id: MessageID) -> bytes:
+        for row in self.messages_of.get(session_id, []):
+            if row.id == message_id:
+                return row.data
+        raise MessageNotFoundError(session_id, message_id)
+
+    async def context(self, session_id: SessionID) -> tuple[bytes, ...]:
+        return tuple(row.data for row in self.messages_of.get(session_id, []))
+
+    async def history(
+        self, session_id: SessionID, *, after: int, limit: int
+    ) -> tuple[tuple[bytes, ...], bool]:
+        self.calls.append(("history", session_id, after, limit))
+        return (b'{"seq":1}', b'{"seq":2}'), True
+
+    async def events(self, session_id: SessionID, *, after: int) -> AsyncIterator[bytes]:
+        self.calls.append(("events", session_id, after))
+        try:
+            while True:
+                yield await self.frames.get()
+        finally:
+            self.followed_to_the_end.set()
+
+    def active(self) -> tuple[SessionID, ...]:
+        return (SESSION,)
+
+    async def interrupt(self, session_id: SessionID) -> None:
+        self.calls.append(("interrupt", session_id))
+
+    async def wait(self, session_id: SessionID) -> None:
+        self.calls.append(("wait", session_id))
+        self.waiting.set()
+        try:
+            await self.idle.wait()
+        except asyncio.CancelledError:
+            self.wait_cancelled.set()
+            raise
+
+    async def switch_agent(self, session_id: SessionID, agent: str) -> None:
+        self.calls.append(("switch_agent", session_id, agent))
+
+    async def switch_model(self, session_id: SessionID, model: ModelRef) -> None:
+        self.calls.append(("switch_model", session_id, model))
+
+
+def _window(size: int, at: int | None, direction: str | None, limit: int) -> tuple[int, int]:
+    if at is None:
+        return 0, min(size, limit)
+    if direction == "next":
+        return at + 1, min(size, at + 1 + limit)
+    return max(0, at - limit), at
+
+
+class StagedSubscription:
+    def __init__(self, location: LocationRef | None) -> None:
+        self.location = location
+        self.lagged = False
+        self.frames: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    async def next(self) -> bytes | None:
+        return await self.frames.get()
+
+
+class StagedLive:
+    def __init__(self) -> None:
+        self.subscriptions: list[StagedSubscription] = []
+        self.left = asyncio.Event()
+
+    @contextmanager
+    def subscribe(self, location: LocationRef | None) -> Generator[StagedSubscription]:
+        subscription = StagedSubscription(location)
+        self.subscriptions.append(subscription)
+        try:
+            yield subscription
+        finally:
+            self.left.set()
+
+
+class StagedLocations:
+    async def info(self, ref: LocationRef) -> LocationInfo:
+        if ref.directory == "/missing":
+            raise InvalidRequestError("Directory does not exist: /missing", field="location")
+        return LocationInfo(
+            directory=ref.directory,
+            project=ProjectRef(id=ProjectID("global"), directory="/"),
+            workspace_id=ref.workspace_id,
+        )
+
+    async def agents(self, ref: LocationRef) -> tuple[AgentInfo, ...]:
+        agent = AgentInfo(
+            id="build",
+            request=RequestInfo(headers={}, body={}),
+            mode="primary",
+            hidden=False,
+            permissions=(),
+        )
+        return (agent,)
+
+    async def models(self, ref: LocationRef) -> tuple[ModelInfo, ...]:
+        return ()
+
+    async def providers(self, ref: LocationRef) -> tuple[ProviderInfo, ...]:
+        return (await self.provider(ref, "fake"),)
+
+    async def provider(self, ref: LocationRef, id: str) -> ProviderInfo:
+        if id != "fake":
+            raise ProviderNotFoundError(id)
+        return ProviderInfo(
+            id=id,
+            name="Fake",
+            api=ApiInfo(type="native"),
+            request=RequestInfo(headers={}, body={}),
+        )
+
+
+@dataclass(slots=True)
+class Stage:
+    sessions: StagedSessions = field(default_factory=StagedSessions)
+    live: StagedLive = field(default_factory=StagedLive)
+
+    def __post_init__(self) -> None:
+        here = LocationRef("/work/here")
+        for id in (SESSION, SessionID("ses_two"), SessionID("ses_broken")):
+            self.sessions.sessions[id] = session_info(id, len(self.sessions.sessions), here)
+        self.sessions.messages_of[SESSION] = [message_row(number) for number in range(1, 6)]
+
+    def services(self) -> Services:
+        clock = SystemClock()
+        return Services(
+            sessions=self.sessions,
+            live=self.live,
+            locations=StagedLocations(),
+            ids=SeededIds(clock=clock),
+            clock=clock,
+        )
+
+    def app(self, given: ServerSettings | None = None) -> App:
+        return make_app(self.services(), given or settings())
+
+
+def session_info(id: SessionID, created: int, location: LocationRef) -> SessionInfo:
+    return SessionInfo(
+        id=id,
+        project_id=ProjectID("global"),
+        cost=0,
+        tokens=NO_TOKENS,
+        time=SessionTime(created=created, updated=created),
+        title="t",
+        location=location,
+    )
+
+
+def message_row(number: int) -> MessageRow:
+    id = MessageID(f"msg_{number}")
+    return MessageRow(data=codec.encode({"id": id}), id=id, seq=number)
+
+
+@asynccontextmanager
+async def listening(
+    app: Application, limits: HttpLimits | None = None
+) -> AsyncGenerator[tuple[HttpServer, int]]:
+    server = HttpServer(app, clock=SystemClock(), limits=limits or HttpLimits())
+    port = await server.start("127.0.0.1", 0)
+    try:
+        yield server, port
+    finally:
+        await server.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> JsonValue:
+        return codec.decode_any(self.body)
+
+
+class RawClient:
+    """One TCP connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    async def say(self, data: bytes) -> None:
+        self.writer.write(data)
+        await self.writer.drain()
+
+    async def head(self) -> Answer:
+        """A response's head, with no body."""
+        raw = await self.reader.readuntil(b"\r\n\r\n")
+        status_line, *lines = raw.decode("latin-1").rstrip().split("\r\n")
+        headers = dict(line.split(": ", 1) for line in lines)
+        return Answer(int(status_line.split()[1]), headers, b"")
+
+    async def answer(self, *, head: bool = False) -> Answer:
+        """A whole response."""
+        answer = await self.head()
+        if head:
+            return answer
+        if answer.headers.get("transfer-encoding") == "chunked":
+            chunks: list[bytes] = []
+            while chunk := await self.chunk():
+                chunks.append(chunk)
+            return Answer(answer.status, answer.headers, b"".join(chunks))
+        length = int(answer.headers.get("content-length", "0"))
+        return Answer(answer.status, answer.headers, await self.reader.readexactly(length))
+
+    async def chunk(self) -> bytes:
+        """The next chunk of a streamed body; empty at its end."""
+        size = int(await self.reader.readuntil(b"\r\n"), 16)
+        data = await self.reader.readexactly(size + 2)
+        return data[:-2]
+
+    async def rest(self) -> bytes:
+        """Everything until the server closes."""
+        return await self.reader.read()
+
+
+@asynccontextmanager
+async def connected(port: int) -> AsyncGenerator[RawClient]:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            yield RawClient(reader, writer)
+        finally:
+            writer.transport.abort()
+
+
+async def call(
+    port: int,
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Answer:
+    """One request on a connection of its own."""
+    given = {"host": "localhost"} | dict(headers or {})
+    if body is not None:
+        given = {"content-type": "application/json", "content-length": str(len(body))} | given
+    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in given.items())]
+    async with connected(port) as client:
+        await client.say("\r\n".join(lines).encode() + b"\r\n\r\n" + (body or b""))
+        return await client.answer(head=method == "HEAD")

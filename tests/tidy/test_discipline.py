@@ -1,0 +1,173 @@
+"""Rules of the house that a linter does not know, each with the few places that may differ.
+
+A place is added to a table here together with its reason, or the code is changed.
+"""
+
+import ast
+import re
+import tokenize
+from collections.abc import Iterator, Mapping
+from io import StringIO
+from typing import Final
+
+import pytest
+
+from tests.tidy import source_tree
+from tests.tidy.source_tree import Module
+
+DOCSTRING_LINES_MAX: Final = 12
+
+CATCHES_ALL: Final[Mapping[str, str]] = {
+    "runtime/run_coordinator.py": "a defect ends one drain, not the process",
+    "server/bind.py": "a defect in a handler becomes a 500, not a lost connection",
+    "location/services.py": "a plugin that fails to start is reported and left out",
+}
+STARTS_TASKS: Final[Mapping[str, str]] = {
+    "runtime/run_coordinator.py": "a drain outlives the request that woke it",
+    "runtime/concurrency.py": "a shielded region must outlive its cancelled caller",
+    "server/http_connection.py": "a request is owned by its listener, which awaits it on closing",
+}
+IMPORTS_LATE: Final[Mapping[str, str]] = {
+    "cli/": "a command loads only what it runs, so that --version stays quick",
+    "llm/": "a provider's wire protocol is loaded when a route first needs it",
+    "location/": "the bundled catalog and tools are loaded with the first Location",
+    "tools/": "optional packages are loaded when their tool first runs",
+    "host/": "drivers that only some uses need are loaded on first use",
+    "store/": "only the configured database driver is loaded",
+    "server/": "terminals and the contract's description are loaded on first use",
+}
+SUPPRESSION: Final = re.compile(r"type:\s*ignore|\bnoqa\b|pragma:\s*no cover|pyright:\s*ignore")
+
+
+def test_only_named_boundaries_catch_every_exception() -> None:
+    found = [
+        module.at(node)
+        for module in source_tree.modules()
+        if module.name not in CATCHES_ALL
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ExceptHandler) and catches_all(node) and not hands_on(node)
+    ]
+    assert found == []
+
+
+def test_only_named_owners_start_tasks_outside_a_group() -> None:
+    found = [
+        module.at(node)
+        for module in source_tree.modules()
+        if module.name not in STARTS_TASKS
+        for node in ast.walk(module.tree)
+        if starts_bare_task(node)
+    ]
+    assert found == []
+
+
+def test_imports_inside_functions_have_a_reason() -> None:
+    found = [
+        module.at(node)
+        for module in source_tree.modules()
+        if not module.name.startswith(tuple(IMPORTS_LATE))
+        for function in source_tree.functions(module.tree)
+        for node in ast.walk(function)
+        if source_tree.imported_names(node)
+    ]
+    assert found == []
+
+
+def test_no_checker_is_silenced() -> None:
+    folders = [source_tree.ROOT / name for name in ("src", "tests", "scripts", "bench")]
+    found = [
+        f"{path.relative_to(source_tree.ROOT)}: {comment}"
+        for folder in folders
+        for path in sorted(folder.rglob("*.py"))
+        for comment in suppressions(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+def test_a_module_opens_with_what_it_means() -> None:
+    found = [
+        f"{module.name}: {fault}"
+        for module in source_tree.modules()
+        for fault in [docstring_fault(module)]
+        if fault
+    ]
+    assert found == []
+
+
+def docstring_fault(module: Module) -> str | None:
+    if not module.text.strip():
+        return None if module.path.name == "__init__.py" else "is empty"
+    docstring = ast.get_docstring(module.tree)
+    if not docstring:
+        return "has no docstring"
+    lines = len(docstring.splitlines())
+    return f"has a docstring of {lines} lines" if lines > DOCSTRING_LINES_MAX else None
+
+
+def catches_all(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    named = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(
+        isinstance(item, ast.Name) and item.id in {"Exception", "BaseException"} for item in named
+    )
+
+
+def hands_on(handler: ast.ExceptHandler) -> bool:
+    """Cleaning up and raising again, or giving the failure to whoever waits, hides nothing."""
+    if isinstance(handler.type, ast.Name) and handler.type.id == "Exception":
+        return False
+    last = handler.body[-1]
+    raises = isinstance(last, ast.Raise) and last.exc is None
+    delivers = any(
+        isinstance(node, ast.Attribute) and node.attr == "set_exception"
+        for node in ast.walk(handler)
+    )
+    return raises or delivers
+
+
+def starts_bare_task(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="create_task", value=receiver)):
+            source = ast.unparse(receiver)
+            return source == "asyncio" or "loop" in source
+        case ast.ImportFrom(module="asyncio", names=names):
+            return any(alias.name == "create_task" for alias in names)
+        case _:
+            return False
+
+
+def suppressions(source: str) -> Iterator[str]:
+    for token in tokenize.generate_tokens(StringIO(source).readline):
+        if token.type == tokenize.COMMENT and SUPPRESSION.search(token.string):
+            yield f"line {token.start[0]}: {token.string}"
+
+
+@pytest.mark.parametrize(
+    ("source", "caught"),
+    [
+        ("try: f()\nexcept Exception: pass", True),
+        ("try: f()\nexcept: pass", True),
+        ("try: f()\nexcept (OSError, BaseException): pass", True),
+        ("try: f()\nexcept BaseException:\n  g()\n  raise", False),
+        ("try: f()\nexcept BaseException as e: future.set_exception(e)", False),
+        ("try: f()\nexcept OSError: pass", False),
+    ],
+)
+def test_the_search_for_broad_handlers_sees_every_form(source: str, *, caught: bool) -> None:
+    handlers = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.ExceptHandler)]
+    assert any(catches_all(item) and not hands_on(item) for item in handlers) is caught
+
+
+@pytest.mark.parametrize(
+    ("source", "caught"),
+    [
+        ("asyncio.create_task(f())", True),
+        ("asyncio.get_running_loop().create_task(f())", True),
+        ("from asyncio import create_task", True),
+        ("group.create_task(f())", False),
+        ("self._tasks.create_task(f())", False),
+    ],
+)
+def test_the_search_for_bare_tasks_sees_every_form(source: str, *, caught: bool) -> None:
+    assert any(starts_bare_task(node) for node in ast.walk(ast.parse(source))) is caught
