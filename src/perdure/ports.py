@@ -5,13 +5,13 @@ line of the layers takes what it needs from here and never reaches past it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from perdure.llm.transport import HttpTransport
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import EventID, MessageID, PermissionID, SessionID
 from perdure.schema.permission import PermissionSource
+from perdure.schema.value import Value
 
 __all__ = [
     "Clock",
@@ -115,8 +115,7 @@ class Neighbours(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileStat:
+class FileStat(Value, kw_only=True):
     is_directory: bool
     is_file: bool
     size: int
@@ -146,8 +145,7 @@ class Filesystem(Protocol):
     async def remove(self, path: str) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessResult:
+class ProcessResult(Value, kw_only=True):
     exit_code: int | None
     """None when it was ended because its time was up."""
     output: bytes
@@ -175,8 +173,7 @@ class ProcessRunner(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PermissionAsk:
+class PermissionAsk(Value, kw_only=True):
     """What a tool wants to do, for whom."""
 
     session_id: SessionID

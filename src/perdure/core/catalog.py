@@ -8,10 +8,9 @@ A new wire protocol is one line in `PACKAGES`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, field
 
 from perdure.core import credential, wildcard
 from perdure.core.config_entry import ApiEntry, CostEntry, ModelEntry, ProviderEntry, RequestEntry
@@ -32,25 +31,23 @@ from perdure.schema.model import (
     TokenUsage,
     VariantInfo,
 )
+from perdure.schema.value import Confidential, Value
 
 
-@dataclass(frozen=True, slots=True)
-class Wire:
+class Wire(Value):
     """Reached over HTTP. `protocol` is `module:name`, imported when a model is first called."""
 
     protocol: str
     scheme: Literal["bearer", "x-api-key", "api-key", "x-goog-api-key"] = "bearer"
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltIn:
+class BuiltIn(Value):
     """Part of this program. `call` is `module:name` of a ModelCall."""
 
     call: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unreachable:
+class Unreachable(Value):
     reason: str
 
 
@@ -70,16 +67,14 @@ NATIVE: Final = _OPENAI_CHAT
 DEMO_ID: Final = "demo"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Api:
+class Api(Confidential, kw_only=True):
     type: Literal["aisdk", "native"] = "native"
     package: str | None = None
     url: str | None = None
-    settings: JsonObject = field(default_factory=dict[str, object], repr=False)
+    settings: JsonObject = field(default_factory=dict[str, object])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogModel:
+class CatalogModel(Confidential, kw_only=True):
     id: str
     provider_id: str
     name: str
@@ -90,23 +85,22 @@ class CatalogModel:
     limit: ModelLimit
     """A context of 0 is unknown."""
     family: str | None = None
-    request: Overrides = field(default_factory=Overrides, repr=False)
+    request: Overrides = field(default_factory=Overrides)
     default_variant: str | None = None
-    variants: Mapping[str, Overrides] = field(default_factory=dict[str, Overrides], repr=False)
+    variants: Mapping[str, Overrides] = field(default_factory=dict[str, Overrides])
     released: int = 0
     cost: tuple[ModelCost, ...] = ()
     status: Literal["alpha", "beta", "deprecated", "active"] = "active"
     enabled: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogProvider:
+class CatalogProvider(Confidential, kw_only=True):
     id: str
     name: str
     api: Api
     models: Mapping[str, CatalogModel]
     env: tuple[str, ...] = ()
-    request: Overrides = field(default_factory=Overrides, repr=False)
+    request: Overrides = field(default_factory=Overrides)
     disabled: bool = False
 
 

@@ -8,11 +8,10 @@ Invariant: whatever value a file decodes to, reading it as a document does not f
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, field
 
 from perdure.core import config_legacy, jsonc
 from perdure.core.config_entry import (
@@ -27,6 +26,7 @@ from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.model import ModelRef
 from perdure.schema.permission import Rule, Ruleset
+from perdure.schema.value import Value
 
 Trust = Literal["user", "project"]
 """Whose document it is: the user's own, or one that came with the directory."""
@@ -35,8 +35,7 @@ T = TypeVar("T")
 EntryT = TypeVar("EntryT", bound=Entry)
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Value):
     """Something in a document that was left out, and where. `line` is known for syntax only."""
 
     path: str
@@ -48,8 +47,7 @@ class Problem:
         return f"{place}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(Value, kw_only=True):
     """One file after everything that makes no sense was dropped."""
 
     path: str

@@ -9,12 +9,12 @@ Invariant: no function here returns a text that contains a secret, except `Key.v
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
 from perdure.core.config_entry import ProviderEntry
 from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.value import Confidential, Value
 
 # Variables that everyone uses for one service, and that service's address.
 _KNOWN_ORIGINS: Final[Mapping[str, str]] = {
@@ -34,18 +34,15 @@ _KNOWN_ORIGINS: Final[Mapping[str, str]] = {
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    value: str = field(repr=False)
+class Key(Confidential):
+    value: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoKeyNeeded:
+class NoKeyNeeded(Value):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class KeyMissing:
+class KeyMissing(Value):
     reason: str
 
 

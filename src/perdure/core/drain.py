@@ -5,34 +5,29 @@ has no durable identity: everything it needs to know is in the inbox and the log
 every boundary; a queued prompt starts only when the drain would otherwise end, one at a time.
 """
 
-from dataclasses import dataclass
-
 from perdure.core.inbox import Promotion
+from perdure.schema.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Value):
     """What the inbox holds right now."""
 
     steer: bool
     queue: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RunTurn:
+class RunTurn(Value):
     """One Provider Turn. `step` counts turns since input was last promoted."""
 
     promotion: Promotion
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Value):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class TurnOutcome:
+class TurnOutcome(Value):
     """How a turn ended: the step it really was (a promotion restarts the count), and whether the
     model waits for tool results."""
 

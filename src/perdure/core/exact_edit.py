@@ -7,10 +7,10 @@ Invariant: without `replace_all` a passage that could mean two places is never r
 """
 
 import difflib
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from perdure.core.limits import EDIT_DIFF_LINES_MAX, EDIT_PATCH_CHARS_MAX
+from perdure.schema.value import Value
 
 BOM: Final = "\ufeff"
 _PREVIEW_LINES: Final = 6
@@ -21,24 +21,20 @@ Opcode = tuple[str, int, int, int, int]
 """What happened to a range of old lines and the new lines in its place, as difflib says it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
+class Edited(Value):
     text: str
     replacements: int
 
 
-@dataclass(frozen=True, slots=True)
-class NotFound:
+class NotFound(Value):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Ambiguous:
+class Ambiguous(Value):
     places: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineDiff:
+class LineDiff(Value, kw_only=True):
     patch: str
     """Unified; empty when it would be longer than is worth keeping."""
     additions: int

@@ -8,9 +8,7 @@ messages newer than the old one stay visible even if older than the compaction.
 from perdure.schema.ids import Seq
 
 
-def visible(
-    *, seq: Seq, is_system: bool, compaction: Seq | None, baseline: Seq | None
-) -> bool:
+def visible(*, seq: Seq, is_system: bool, compaction: Seq | None, baseline: Seq | None) -> bool:
     """Whether a message with this sequence is part of Session History."""
     after_baseline = baseline is None or seq > baseline
     if is_system and not after_baseline:

@@ -85,9 +85,9 @@ def mime_of(uri: str, name: str | None) -> str:
     if path.endswith("/"):
         return "application/x-directory"
     for candidate in (path, name or ""):
-        extension = candidate.rpartition("/")[2].rpartition(".")[2].lower()
-        if extension in _MIME_BY_EXTENSION:
-            return _MIME_BY_EXTENSION[extension]
+        _, dot, extension = candidate.rpartition("/")[2].rpartition(".")
+        if dot and extension.lower() in _MIME_BY_EXTENSION:
+            return _MIME_BY_EXTENSION[extension.lower()]
     return _OCTETS
 
 

@@ -65,6 +65,7 @@ GIT_FILE_BYTES_MAX: Final = 1024 * 1024
 GIT_SECONDS_MAX: Final = 5
 LOCATION_IDLE_SECONDS_MAX: Final = 60 * 60
 LOCATIONS_OPEN_MAX: Final = 256
+PROJECTS_REMEMBERED_MAX: Final = 1_024
 PERMISSIONS_PENDING_MAX: Final = 1_000
 
 # Tools and the files and processes beneath them.
@@ -91,3 +92,6 @@ LINGER_SECONDS_MAX: Final = 2
 COMPRESS_BYTES_MIN: Final = 1_024
 COMPRESS_INLINE_BYTES_MAX: Final = 256 * 1024
 """Larger bodies are compressed off the event loop."""
+
+# Titles.
+TITLE_SCAN_CHARS_MAX: Final = 4_096

@@ -7,7 +7,7 @@ plain text. A call without a usable result gets one, so that no call dangles.
 
 from typing import assert_never
 
-from msgspec import UNSET, DecodeError, UnsetType
+from msgspec import UNSET, DecodeError, UnsetType, ValidationError
 
 from perdure.core.recovery import INTERRUPTED
 from perdure.llm.message import (
@@ -62,8 +62,7 @@ def lower(message: SessionMessage, model: ModelRef) -> tuple[LLMMessage, ...]:
 def _user_parts(message: UserMessage) -> tuple[Part, ...]:
     files = () if message.files is UNSET else message.files
     media = tuple(
-        MediaPart(file.mime, file.uri, None if file.name is UNSET else file.name)
-        for file in files
+        MediaPart(file.mime, file.uri, None if file.name is UNSET else file.name) for file in files
     )
     return (TextPart(message.text), *media)
 
@@ -124,9 +123,12 @@ def _input(part: ToolPart) -> JsonObject:
         return part.state.input
     try:
         value = codec.decode_any(part.state.input or "{}")
-    except DecodeError:
+    except (DecodeError, RecursionError):
         return {}
-    return value if isinstance(value, dict) else {"value": value}
+    try:
+        return codec.convert(JsonObject, value)
+    except ValidationError:
+        return {"value": value}
 
 
 def _result(part: ToolPart) -> ToolResult:

@@ -5,14 +5,15 @@ the provider alone, and the key and address, which are not part of any body.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
+from msgspec import field
 
 from perdure.llm.request import GenerationControls
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.value import Value
 
 _NOT_SENT: Final = frozenset({"apiKey", "baseURL"})
 _CONTROLS: Final[Mapping[str, str]] = {
@@ -34,8 +35,7 @@ _CONTROLS: Final[Mapping[str, str]] = {
 """The spellings of Generation Controls in configured bodies -> ours."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overrides:
+class Overrides(Value, kw_only=True):
     """Headers and body fields of a request, the key still among them."""
 
     headers: Mapping[str, str] = field(default_factory=dict[str, str])

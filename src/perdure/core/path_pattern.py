@@ -9,10 +9,10 @@ Invariant: matching is polynomial in the pattern and the path; no pattern can st
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perdure.core import wildcard
 from perdure.core.limits import SEARCH_BRACES_MAX
+from perdure.schema.value import Value
 
 # None stands for `**`.
 Segments = tuple[re.Pattern[str] | None, ...]
@@ -22,8 +22,7 @@ class InvalidPatternError(ValueError):
     """The pattern cannot be understood; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Glob:
+class Glob(Value):
     alternatives: tuple[Segments, ...]
 
     def matches(self, path: str) -> bool:
@@ -31,8 +30,7 @@ class Glob:
         return any(_covers(segments, names) for segments in self.alternatives)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IgnoreRule:
+class IgnoreRule(Value, kw_only=True):
     segments: Segments
     negated: bool
     directory_only: bool

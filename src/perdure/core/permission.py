@@ -8,11 +8,11 @@ Invariant: no approval overrides a `deny` of the agent's own rules.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from perdure.core import wildcard
 from perdure.schema.permission import Effect, Rule, Ruleset
+from perdure.schema.value import Value
 
 DENY_ALL: Final[Ruleset] = (Rule("*", "*", "deny"),)
 """What an agent that nobody knows may do."""
@@ -20,8 +20,7 @@ DENY_ALL: Final[Ruleset] = (Rule("*", "*", "deny"),)
 _PATH_ACTIONS: Final = frozenset({"external_directory", "read", "edit"})
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Value):
     """`resource` is the first that brought the effect about, `rule` the one that decided on it.
 
     There is no resource when none was asked about, and no rule when nothing matched.

@@ -9,8 +9,9 @@ Invariant: merging never fails; what it leaves out stands in `problems`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import field
 
 from perdure.core import jsonc, limits
 from perdure.core.config_document import Document, Problem
@@ -20,10 +21,10 @@ from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.model import ModelRef
 from perdure.schema.permission import Ruleset
+from perdure.schema.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Value, kw_only=True):
     """The configuration in force at one Location."""
 
     model: ModelRef | None = None

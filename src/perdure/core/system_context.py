@@ -9,7 +9,6 @@ is really needed. Keys are unique; text is never empty; pieces are joined by a b
 import enum
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -18,6 +17,7 @@ from msgspec import UNSET, UnsetType
 from perdure.schema import codec
 from perdure.schema.codec import JsonValue, Record
 from perdure.schema.ids import Seq
+from perdure.schema.value import Value
 
 V = TypeVar("V")
 
@@ -42,8 +42,7 @@ class SnapshotDecodeError(Exception):
     """A stored Context Snapshot that cannot be read. No request may be sent on a guess."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextSource(Generic[V]):
+class ContextSource(Value, Generic[V], kw_only=True):
     """One independently observed typed value. `removed` makes it removable."""
 
     key: str
@@ -55,17 +54,22 @@ class ContextSource(Generic[V]):
     removed: Callable[[V], str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Observed:
+Renderer = Callable[[], str]
+
+
+class Observed(Value):
     """One source with what was seen of it; the value's type is closed over."""
 
     key: str
     available: bool
     encoded: JsonValue
-    baseline: Callable[[], str]
-    update: Callable[[JsonValue], str | None]
-    """Stored JSON -> the update text; None when nothing changed. Raises msgspec.ValidationError."""
-    removed: Callable[[], str] | None
+    baseline: Renderer
+    update: Callable[[JsonValue], Renderer | None]
+    """Stored JSON -> what renders the update; None when nothing changed.
+
+    Raises msgspec.ValidationError when the stored value is of another shape.
+    """
+    removed: Renderer | None
 
 
 Observation = tuple[Observed, ...]
@@ -80,11 +84,11 @@ def make(source: ContextSource[V], value: V | Unavailable) -> Observed:
     current = value
     encoded = codec.to_json_value(current)
 
-    def update(stored: JsonValue) -> str | None:
-        previous = msgspec.convert(stored, source.type)
+    def update(stored: JsonValue) -> Renderer | None:
+        previous = codec.convert(source.type, stored)
         if codec.to_json_value(previous) == encoded:
             return None
-        return source.update(previous, current)
+        return lambda: source.update(previous, current)
 
     removed = source.removed
     return Observed(
@@ -116,8 +120,7 @@ class SnapshotEntry(Record):
 Snapshot = Mapping[str, SnapshotEntry]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextEpoch:
+class ContextEpoch(Value, kw_only=True):
     """The stored state of one epoch. `snapshot` is its JSON."""
 
     baseline: str
@@ -125,37 +128,31 @@ class ContextEpoch:
     snapshot: str
 
 
-@dataclass(frozen=True, slots=True)
-class Generation:
+class Generation(Value):
     """A fresh Baseline System Context with its snapshot."""
 
     baseline: str
     snapshot: Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class InitializationBlocked:
+class InitializationBlocked(Value):
     keys: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unchanged:
+class Unchanged(Value):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Updated:
+class Updated(Value):
     text: str
     snapshot: Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class ReplacementReady:
+class ReplacementReady(Value):
     generation: Generation
 
 
-@dataclass(frozen=True, slots=True)
-class ReplacementBlocked:
+class ReplacementBlocked(Value):
     keys: tuple[str, ...]
 
 
@@ -181,20 +178,15 @@ def reconcile(observation: Observation, snapshot: Snapshot) -> Reconciled:
     except msgspec.ValidationError:
         # A stored value of another shape cannot be compared: start over with a full baseline.
         return replace(observation, snapshot)
-    texts = [text for _, _, text in changes if text is not None]
-    for key in gone:
-        removed = snapshot[key].removed
-        assert isinstance(removed, str)
-        texts.append(removed)
+    # Rendered only now: while a replacement was possible, every update might have been discarded.
+    texts = [_text(observed.key, render()) for observed, render in changes if render is not None]
+    texts.extend(_removal(snapshot[key]) for key in gone)
     if not texts:
         return Unchanged()
-    entries = {key: entry for key, entry, _ in changes if entry is not None}
-    return Updated(_JOINER.join(texts), entries)
+    return Updated(_JOINER.join(texts), _advanced(changes, snapshot))
 
 
-def replace(
-    observation: Observation, snapshot: Snapshot
-) -> ReplacementReady | ReplacementBlocked:
+def replace(observation: Observation, snapshot: Snapshot) -> ReplacementReady | ReplacementBlocked:
     """A fresh generation, unless something that was admitted cannot be observed now."""
     missing = tuple(
         observed.key
@@ -222,18 +214,30 @@ def decode_snapshot(text: str) -> dict[str, SnapshotEntry]:
     return snapshot
 
 
-def _change(
-    observed: Observed, stored: SnapshotEntry | None
-) -> tuple[str, SnapshotEntry | None, str | None]:
-    """Key, the entry to keep from now on, and the text to tell, if any."""
+_Change = tuple[Observed, Renderer | None]
+"""A source, and what renders the text to tell of it, if there is any to tell."""
+
+
+def _change(observed: Observed, stored: SnapshotEntry | None) -> _Change:
     if not observed.available:
-        return observed.key, stored, None
+        return observed, None
     if stored is None:
-        return observed.key, _entry(observed), _text(observed.key, observed.baseline())
-    text = observed.update(stored.value)
-    if text is None:
-        return observed.key, stored, None
-    return observed.key, _entry(observed), _text(observed.key, text)
+        return observed, observed.baseline
+    return observed, observed.update(stored.value)
+
+
+def _advanced(changes: Sequence[_Change], snapshot: Snapshot) -> Snapshot:
+    """What to compare with next time: told sources anew, the others as they were stored."""
+    entries = {
+        observed.key: snapshot.get(observed.key) if render is None else _entry(observed)
+        for observed, render in changes
+    }
+    return {key: entry for key, entry in entries.items() if entry is not None}
+
+
+def _removal(entry: SnapshotEntry) -> str:
+    assert isinstance(entry.removed, str)
+    return entry.removed
 
 
 def _generation(observation: Sequence[Observed]) -> Generation:
@@ -256,5 +260,5 @@ def _never() -> str:
     raise AssertionError("an unavailable source has nothing to render")
 
 
-def _never_update(stored: JsonValue) -> str | None:
+def _never_update(stored: JsonValue) -> Renderer | None:
     raise AssertionError(f"an unavailable source cannot be compared with {stored!r}")

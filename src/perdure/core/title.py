@@ -20,7 +20,9 @@ def is_placeholder(title: str) -> bool:
 
 def from_prompt(text: str) -> str:
     """The first line with words, shortened at a word where possible; empty if there is none."""
-    line = next((line for line in map(_clean, text.splitlines()) if line), "")
+    # Only the beginning is looked at: a prompt may be megabytes, and this runs while it commits.
+    beginning = text[: limits.TITLE_SCAN_CHARS_MAX]
+    line = next((line for line in map(_clean, beginning.splitlines()) if line), "")
     if len(line) <= limits.TITLE_CHARS_MAX:
         return line
     cut = line[: limits.TITLE_CHARS_MAX - 1]

@@ -8,7 +8,6 @@ Invariant: what `preview` returns is itself within the limits.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -17,14 +16,14 @@ from perdure.core.limits import TOOL_OUTPUT_BYTES_MAX, TOOL_OUTPUT_LINES_MAX
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.tool import FileContent, TextContent, ToolContent
+from perdure.schema.value import Value
 
 # Two blank lines and their breaks around the marker.
 _FRAME_LINES: Final = 4
 _FRAME_BYTES: Final = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputLimits:
+class OutputLimits(Value, kw_only=True):
     lines_max: int = TOOL_OUTPUT_LINES_MAX
     bytes_max: int = TOOL_OUTPUT_BYTES_MAX
 

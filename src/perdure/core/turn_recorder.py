@@ -7,10 +7,9 @@ This module decides; it neither appends nor publishes.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
-from msgspec import UNSET
+from msgspec import UNSET, field
 
 from perdure.llm import event as llm
 from perdure.llm.error import LLMError
@@ -22,6 +21,7 @@ from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.model import ModelRef, TokenCache, TokenUsage
 from perdure.schema.session_event import SessionEvent
 from perdure.schema.tool import CallProvider, ProviderMetadata, ToolContent, error_info
+from perdure.schema.value import State
 
 Fragment = live.TextDelta | live.ReasoningDelta | live.ToolInputDelta
 Output = SessionEvent | Fragment
@@ -30,8 +30,7 @@ TOOLS_DISABLED: Final = "Tools are disabled for this answer: the step limit is r
 NO_HOSTED_RESULT: Final = "The provider did not return a result for this call"
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(State):
     name: str
     input: list[str] = field(default_factory=list[str])
     input_ended: bool = False
@@ -74,13 +73,12 @@ class TurnRecorder:
             llm.ToolCall: self._tool_call,
             llm.ToolInputInvalid: self._input_invalid,
             llm.HostedToolResult: self._hosted_result,
+            llm.Retrying: self._retrying,
             llm.Finish: self._finish,
             llm.ProviderError: self._provider_error,
         }
 
-    def feed(
-        self, batch: Sequence[LLMEvent], *, now: int, fragments: bool = True
-    ) -> list[Output]:
+    def feed(self, batch: Sequence[LLMEvent], *, now: int, fragments: bool = True) -> list[Output]:
         """Take a batch; what it makes of it, in order. Nothing counts after the end.
 
         Without `fragments` only facts come out: nobody listens to anything else.
@@ -104,12 +102,12 @@ class TurnRecorder:
 
     @property
     def unsettled(self) -> tuple[str, ...]:
-        return tuple(id for id, call in self._calls.items() if not call.settled)
+        return tuple(call_id for call_id, call in self._calls.items() if not call.settled)
 
     @property
     def unsettled_hosted(self) -> tuple[str, ...]:
         return tuple(
-            id for id, call in self._calls.items() if call.executed and not call.settled
+            call_id for call_id, call in self._calls.items() if call.executed and not call.settled
         )
 
     # ---- what the runtime reports back ----------------------------------------------------------
@@ -123,11 +121,10 @@ class TurnRecorder:
         content: tuple[ToolContent, ...],
         output_paths: tuple[str, ...],
     ) -> events.ToolSucceeded:
+        self._now = now
         call = self._settle(call_id)
         return events.ToolSucceeded(
-            timestamp=now,
-            session_id=self._session_id,
-            assistant_message_id=self._message_id,
+            *self._stamp,
             call_id=ToolCallID(call_id),
             structured=structured,
             content=content,
@@ -139,11 +136,10 @@ class TurnRecorder:
         self, call_id: str, *, now: int, message: str, told: bool = True
     ) -> events.ToolFailed:
         """`told` is whether the tool itself said so, as opposed to having been cut off."""
+        self._now = now
         call = self._settle(call_id)
         return events.ToolFailed(
-            timestamp=now,
-            session_id=self._session_id,
-            assistant_message_id=self._message_id,
+            *self._stamp,
             call_id=ToolCallID(call_id),
             error=error_info(message),
             result={"type": "error", "value": message} if told else UNSET,
@@ -152,8 +148,7 @@ class TurnRecorder:
 
     def fail_unsettled(self, message: str, *, now: int) -> list[SessionEvent]:
         return [
-            self.failed(call_id, now=now, message=message, told=False)
-            for call_id in self.unsettled
+            self.failed(call_id, now=now, message=message, told=False) for call_id in self.unsettled
         ]
 
     def fail_hosted(self, *, now: int) -> list[SessionEvent]:
@@ -176,12 +171,7 @@ class TurnRecorder:
         usage = self.finish.usage or llm.Usage()
         self._out.append(
             events.StepEnded(
-                timestamp=now,
-                session_id=self._session_id,
-                assistant_message_id=self._message_id,
-                finish=self.finish.reason,
-                cost=cost,
-                tokens=tokens_of(usage),
+                *self._stamp, finish=self.finish.reason, cost=cost, tokens=tokens_of(usage)
             )
         )
         return self._durable()
@@ -191,28 +181,14 @@ class TurnRecorder:
         self._now = now
         self._begin()
         self._end_fragments()
-        self._out.append(
-            events.StepFailed(
-                timestamp=now,
-                session_id=self._session_id,
-                assistant_message_id=self._message_id,
-                error=error_info(message),
-            )
-        )
+        self._out.append(events.StepFailed(*self._stamp, error=error_info(message)))
         return self._durable()
 
     # ---- one method for each LLMEvent -----------------------------------------------------------
 
     def _text_start(self, event: llm.TextStart) -> None:
         self._open(self._texts, event.id, "text")
-        self._out.append(
-            events.TextStarted(
-                timestamp=self._now,
-                session_id=self._session_id,
-                assistant_message_id=self._message_id,
-                text_id=event.id,
-            )
-        )
+        self._out.append(events.TextStarted(*self._stamp, text_id=event.id))
 
     def _text_delta(self, event: llm.TextDelta) -> None:
         pieces = self._texts.get(event.id)
@@ -221,24 +197,12 @@ class TurnRecorder:
         pieces.append(event.text)
         if not self._fragments:
             return
-        self._out.append(
-            live.TextDelta(
-                timestamp=self._now,
-                session_id=self._session_id,
-                assistant_message_id=self._message_id,
-                text_id=event.id,
-                delta=event.text,
-            )
-        )
+        self._out.append(live.TextDelta(*self._stamp, text_id=event.id, delta=event.text))
 
     def _text_end(self, event: llm.TextEnd) -> None:
         self._out.append(
             events.TextEnded(
-                timestamp=self._now,
-                session_id=self._session_id,
-                assistant_message_id=self._message_id,
-                text_id=event.id,
-                text=self._close(self._texts, event.id, "text"),
+                *self._stamp, text_id=event.id, text=self._close(self._texts, event.id, "text")
             )
         )
 
@@ -246,11 +210,7 @@ class TurnRecorder:
         self._open(self._reasonings, event.id, "reasoning")
         self._out.append(
             events.ReasoningStarted(
-                timestamp=self._now,
-                session_id=self._session_id,
-                assistant_message_id=self._message_id,
-                reasoning_id=event.id,
-                provider_metadata=event.metadata or UNSET,
+                *self._stamp, reasoning_id=event.id, provider_metadata=event.metadata or UNSET
             )
         )
 
@@ -261,22 +221,12 @@ class TurnRecorder:
         pieces.append(event.text)
         if not self._fragments:
             return
-        self._out.append(
-            live.ReasoningDelta(
-                timestamp=self._now,
-                session_id=self._session_id,
-                assistant_message_id=self._message_id,
-                reasoning_id=event.id,
-                delta=event.text,
-            )
-        )
+        self._out.append(live.ReasoningDelta(*self._stamp, reasoning_id=event.id, delta=event.text))
 
     def _reasoning_end(self, event: llm.ReasoningEnd) -> None:
         self._out.append(
             events.ReasoningEnded(
-                timestamp=self._now,
-                session_id=self._session_id,
-                assistant_message_id=self._message_id,
+                *self._stamp,
                 reasoning_id=event.id,
                 text=self._close(self._reasonings, event.id, "reasoning"),
                 provider_metadata=event.metadata or UNSET,
@@ -289,13 +239,7 @@ class TurnRecorder:
         self._begin()
         self._calls[event.id] = _Call(event.name)
         self._out.append(
-            events.ToolInputStarted(
-                timestamp=self._now,
-                session_id=self._session_id,
-                assistant_message_id=self._message_id,
-                call_id=ToolCallID(event.id),
-                name=event.name,
-            )
+            events.ToolInputStarted(*self._stamp, call_id=ToolCallID(event.id), name=event.name)
         )
 
     def _input_delta(self, event: llm.ToolInputDelta) -> None:
@@ -306,13 +250,7 @@ class TurnRecorder:
         if not self._fragments:
             return
         self._out.append(
-            live.ToolInputDelta(
-                timestamp=self._now,
-                session_id=self._session_id,
-                assistant_message_id=self._message_id,
-                call_id=ToolCallID(event.id),
-                delta=event.text,
-            )
+            live.ToolInputDelta(*self._stamp, call_id=ToolCallID(event.id), delta=event.text)
         )
 
     def _input_end(self, event: llm.ToolInputEnd) -> None:
@@ -321,13 +259,7 @@ class TurnRecorder:
             raise _broken(f"input of call {event.id} ended twice")
         call.input_ended = True
         self._out.append(
-            events.ToolInputEnded(
-                timestamp=self._now,
-                session_id=self._session_id,
-                assistant_message_id=self._message_id,
-                call_id=ToolCallID(event.id),
-                text=event.text,
-            )
+            events.ToolInputEnded(*self._stamp, call_id=ToolCallID(event.id), text=event.text)
         )
 
     def _tool_call(self, event: llm.ToolCall) -> None:
@@ -336,7 +268,7 @@ class TurnRecorder:
         call = self._call(event.id)
         if not call.input_ended:
             self._input_end(llm.ToolInputEnd(event.id, "".join(call.input)))
-        if call.called:
+        if call.called or call.settled:
             raise _broken(f"call {event.id} was made twice")
         if call.name != event.name:
             raise _broken(f"call {event.id} changed its tool from {call.name} to {event.name}")
@@ -346,9 +278,7 @@ class TurnRecorder:
         call.metadata = event.metadata
         self._out.append(
             events.ToolCalled(
-                timestamp=self._now,
-                session_id=self._session_id,
-                assistant_message_id=self._message_id,
+                *self._stamp,
                 call_id=ToolCallID(event.id),
                 tool=event.name,
                 input=event.input,
@@ -359,12 +289,17 @@ class TurnRecorder:
         )
 
     def _input_invalid(self, event: llm.ToolInputInvalid) -> None:
+        call = self._call(event.id)
+        if call.called or call.settled:
+            raise _broken(f"call {event.id} was made twice")
         # Answered, not executed: the model sees what was wrong and can try again.
         self.local_calls += 1
         self._out.append(self.failed(event.id, now=self._now, message=event.message))
 
     def _hosted_result(self, event: llm.HostedToolResult) -> None:
         call = self._call(event.id)
+        if not call.executed:
+            raise _broken(f"call {event.id} has a result, and is not the provider's to run")
         if call.settled:
             if event.result.type == "error":
                 return
@@ -375,9 +310,7 @@ class TurnRecorder:
         if event.result.type == "error":
             self._out.append(
                 events.ToolFailed(
-                    timestamp=self._now,
-                    session_id=self._session_id,
-                    assistant_message_id=self._message_id,
+                    *self._stamp,
                     call_id=ToolCallID(event.id),
                     error=error_info(str(event.result.value)),
                     result=value,
@@ -387,14 +320,26 @@ class TurnRecorder:
             return
         self._out.append(
             events.ToolSucceeded(
-                timestamp=self._now,
-                session_id=self._session_id,
-                assistant_message_id=self._message_id,
+                *self._stamp,
                 call_id=ToolCallID(event.id),
                 structured={},
                 content=(),
                 result=value,
                 provider=provider,
+            )
+        )
+
+    def _retrying(self, event: llm.Retrying) -> None:
+        self._out.append(
+            events.Retried(
+                timestamp=self._now,
+                session_id=self._session_id,
+                attempt=event.attempt,
+                error=events.RetryError(
+                    message=event.message,
+                    is_retryable=True,
+                    status_code=UNSET if event.status is None else event.status,
+                ),
             )
         )
 
@@ -407,19 +352,16 @@ class TurnRecorder:
 
     # ---- small steps ----------------------------------------------------------------------------
 
+    @property
+    def _stamp(self) -> tuple[int, SessionID, MessageID]:
+        """What every fact and fragment of this step begins with."""
+        return self._now, self._session_id, self._message_id
+
     def _begin(self) -> None:
         if self.started:
             return
         self.started = True
-        self._out.append(
-            events.StepStarted(
-                timestamp=self._now,
-                session_id=self._session_id,
-                assistant_message_id=self._message_id,
-                agent=self._agent,
-                model=self._model,
-            )
-        )
+        self._out.append(events.StepStarted(*self._stamp, agent=self._agent, model=self._model))
 
     def _open(self, fragments: dict[str, list[str]], id: str, kind: str) -> None:
         if id in fragments or f"{kind}:{id}" in self._ended:
@@ -435,10 +377,10 @@ class TurnRecorder:
         return "".join(pieces)
 
     def _end_fragments(self) -> None:
-        for id in tuple(self._reasonings):
-            self._reasoning_end(llm.ReasoningEnd(id))
-        for id in tuple(self._texts):
-            self._text_end(llm.TextEnd(id))
+        for part_id in tuple(self._reasonings):
+            self._reasoning_end(llm.ReasoningEnd(part_id))
+        for part_id in tuple(self._texts):
+            self._text_end(llm.TextEnd(part_id))
 
     def _call(self, id: str) -> _Call:
         call = self._calls.get(id)

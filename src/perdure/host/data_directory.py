@@ -38,13 +38,14 @@ def require_local(directory: str, mounts: list[tuple[str, str]]) -> None:
     """Refuse network file systems; `mounts` are (mount point, type)."""
     path = os.path.realpath(directory)
     inside = [
-        (point, kind)
-        for point, kind in mounts
+        (len(point), order, kind)
+        for order, (point, kind) in enumerate(mounts)
         if path == point or path.startswith(point.rstrip("/") + "/")
     ]
     if not inside:
         return
-    _, kind = max(inside, key=lambda mount: len(mount[0]))
+    # The deepest mount point holds the path; of two on one point, the later covers the other.
+    _, _, kind = max(inside)
     if kind in _NETWORK_FILESYSTEMS:
         raise DataDirectoryError(
             f"{directory} is on a network file system ({kind}), where SQLite can lose data."

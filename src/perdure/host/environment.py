@@ -9,21 +9,23 @@ programs share; `PERDURE_DATA_DIR` or the XDG data directory holds what is ours 
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import field
+
+from perdure.schema.value import Confidential
 
 _TEMP_DIR_DEFAULT: Final = "/tmp"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Confidential, kw_only=True):
     """Every path is absolute. The variables may hold secrets and are never printed."""
 
     home: str
     config_dir: str
     data_dir: str
     temp_dir: str
-    variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def from_process() -> Environment:

@@ -14,7 +14,6 @@ import re
 import ssl
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -23,6 +22,7 @@ from perdure.host import http_body, http_proxy
 from perdure.host.http_connection import Connection, Head
 from perdure.host.http_proxy import Proxy, ProxyRules, Tunnel
 from perdure.llm.transport import HttpRequest, HttpResponse, TransportError
+from perdure.schema.value import Value
 
 CONNECT_SECONDS_MAX: Final = 30
 IDLE_SECONDS_MAX: Final = 60
@@ -34,8 +34,7 @@ _BAD_HEADER: Final = re.compile(r"[\x00\r\n]")
 _USER_AGENT: Final = f"perdure/{perdure.__version__}"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Value):
     scheme: str
     host: str
     port: int
@@ -50,8 +49,7 @@ class Origin:
         return self.bracketed_host if usual else f"{self.bracketed_host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Value):
     origin: Origin
     path: str
 
@@ -75,11 +73,6 @@ class HttptoolsTransport:
 
     def open(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpResponse]:
         return self._open(request)
-
-    @property
-    def idle_connections(self) -> int:
-        """How many connections are kept for later requests."""
-        return sum(pool.idle_count for pool in self._pools.values())
 
     async def aclose(self) -> None:
         """Close every connection, also those in use."""
@@ -180,10 +173,6 @@ class _Pool:
         self._idle_seconds_max = idle_seconds_max
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
-
-    @property
-    def idle_count(self) -> int:
-        return len(self._idle)
 
     def add(self, connection: Connection) -> None:
         if connection.is_open:

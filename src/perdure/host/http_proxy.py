@@ -8,18 +8,17 @@ import asyncio
 import base64
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from perdure.host.http_response import HEAD_BYTES_MAX
 from perdure.llm.transport import TransportError
+from perdure.schema.value import Value
 
 _END_OF_HEAD: Final = b"\r\n\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Proxy:
+class Proxy(Value):
     host: str
     port: int
     authorization: str | None = None
@@ -28,8 +27,7 @@ class Proxy:
         return f"Proxy({self.host}:{self.port})"
 
 
-@dataclass(frozen=True, slots=True)
-class ProxyRules:
+class ProxyRules(Value):
     by_scheme: Mapping[str, Proxy]
     exceptions: tuple[str, ...] = ()
 

@@ -7,7 +7,6 @@ model and trying it out are done elsewhere.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ import msgspec
 from perdure.host import http_proxy
 from perdure.llm.transport import HttpRequest, HttpTransport, TransportError
 from perdure.schema import codec
+from perdure.schema.value import Value
 
 PROBE_SECONDS_MAX: Final = 0.3
 ANSWER_BYTES_MAX: Final = 1024 * 1024
@@ -23,23 +23,20 @@ ANSWER_BYTES_MAX: Final = 1024 * 1024
 ServerKind = Literal["ollama", "lm-studio", "llama.cpp", "vllm"]
 
 
-@dataclass(frozen=True, slots=True)
-class LocalModel:
+class LocalModel(Value):
     id: str
     context_limit: int | None = None
     """In tokens; None when the server does not say."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalServer:
+class LocalServer(Value, kw_only=True):
     kind: ServerKind
     base_url: str
     """Where OpenAI Chat is spoken, as a route wants it."""
     models: tuple[LocalModel, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class Probe(Value, kw_only=True):
     """How one kind of server is recognised."""
 
     kind: ServerKind

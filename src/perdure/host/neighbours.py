@@ -7,7 +7,7 @@ moment the process dies, however it dies: no clock, no heartbeat, no lease to ru
 import fcntl
 import os
 from contextlib import suppress
-from typing import Final
+from typing import Final, Self
 
 _SUFFIX: Final = ".lock"
 
@@ -20,7 +20,7 @@ class ProcessLocks:
         self._name = name
         self._handle: int | None = None
 
-    def __enter__(self) -> "ProcessLocks":
+    def __enter__(self) -> Self:
         os.makedirs(self._directory, mode=0o700, exist_ok=True)
         # Locked before it can be found: an unlocked file is taken for a dead process.
         hidden = os.path.join(self._directory, f".{self._name}")

@@ -8,11 +8,11 @@ Invariant: `classify` has an answer for every media part and never raises.
 
 import base64
 import binascii
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from perdure.llm.message import MediaPart
+from perdure.schema.value import Value
 
 IMAGE_TYPES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 MEDIA_ENCODED_CHARS_MAX: Final = 28 * 1024 * 1024
@@ -34,21 +34,18 @@ _TEXT_TYPES: Final = frozenset(
 _ALIASES: Final = {"image/jpg": "image/jpeg"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageAttachment:
+class ImageAttachment(Value, kw_only=True):
     """`url` is a checked data URI or an http(s) URL."""
 
     media_type: str
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class TextAttachment:
+class TextAttachment(Value):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class OmittedAttachment:
+class OmittedAttachment(Value):
     """`note` tells the model, in one line, what is missing and why."""
 
     note: str

@@ -8,14 +8,15 @@ Invariant: after the first piece of the body nothing is ever tried again.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass, fields, replace
-from typing import Final, Protocol
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
+from contextlib import AsyncExitStack, aclosing, suppress
+from typing import Final, Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from perdure.llm import failure, lowering, wire_protocol
 from perdure.llm.error import LLMError
-from perdure.llm.event import Finish, LLMEvent, ProviderError
+from perdure.llm.event import Finish, LLMEvent, ProviderError, Retrying
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import GenerationControls, LLMRequest
 from perdure.llm.route import Route
@@ -23,9 +24,9 @@ from perdure.llm.transport import HttpRequest, HttpResponse, HttpTransport, Tran
 from perdure.llm.wire_protocol import WireProtocol
 from perdure.schema import sse
 from perdure.schema.codec import JsonObject
+from perdure.schema.value import Value
 
-OnRetry = Callable[[int, LLMError, float], None]
-"""Called before waiting: the attempt that failed (from 1), why, and the seconds to wait."""
+T = TypeVar("T")
 
 PROTOCOL_OWNED: Final = frozenset(
     {
@@ -71,16 +72,17 @@ class CallClock(Protocol):
     async def sleep(self, seconds: float) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallLimits:
+class CallLimits(Value, kw_only=True):
     """How patient a call is, and how much it takes in."""
 
     attempts_max: int = 3
     retry_seconds_first: float = 0.5
     retry_seconds_max: float = 10.0
     frame_bytes_max: int = 16 * 1024 * 1024
+    refusal_seconds_max: float = 5.0
+    """For the body of an answer without success: what has come by then must do."""
     idle_seconds_max: float | None = None
-    """Longest silence while an answer streams; None waits for ever, as models may think long."""
+    """Longest silence of the provider; None waits for ever, as models may think long."""
 
 
 DEFAULT_LIMITS: Final = CallLimits()
@@ -92,10 +94,9 @@ def model_call(
     clock: CallClock,
     *,
     limits: CallLimits = DEFAULT_LIMITS,
-    on_retry: OnRetry | None = None,
 ) -> ModelCall:
     """A ModelCall that reaches `route` through `transport`."""
-    return _HttpModelCall(route, transport, clock, limits=limits, on_retry=on_retry)
+    return _HttpModelCall(route, transport, clock, limits=limits)
 
 
 class _HttpModelCall:
@@ -106,20 +107,29 @@ class _HttpModelCall:
         clock: CallClock,
         *,
         limits: CallLimits,
-        on_retry: OnRetry | None,
     ) -> None:
         self._route = route
         self._protocol = _with_overlay(route.protocol, route.body)
         self._transport = transport
         self._clock = clock
         self._limits = limits
-        self._on_retry = on_retry
         self._secrets = _secrets_of(route)
 
     async def __call__(self, request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
         http_request = self._http_request(request)
         async with AsyncExitStack() as stack:
-            response, first = await self._answered(stack, http_request)
+            attempt = 1
+            while True:
+                try:
+                    response, first = await self._attempt(stack, http_request)
+                    break
+                except LLMError as error:
+                    if not error.retryable or attempt >= self._limits.attempts_max:
+                        raise
+                    retrying = self._retrying(error, attempt)
+                yield (retrying,)
+                await self._clock.sleep(retrying.delay_seconds)
+                attempt += 1
             async with aclosing(self._events(response.chunks, first)) as batches:
                 async for batch in batches:
                     yield batch
@@ -144,36 +154,20 @@ class _HttpModelCall:
         headers["accept"] = "text/event-stream"
         return headers
 
-    async def _answered(
-        self, stack: AsyncExitStack, request: HttpRequest
-    ) -> tuple[HttpResponse, bytes]:
-        """A successful response and the first piece of its body, after as many tries as allowed."""
-        attempt = 1
-        while True:
-            try:
-                return await self._attempt(stack, request)
-            except LLMError as error:
-                if not error.retryable or attempt >= self._limits.attempts_max:
-                    raise
-                delay = self._delay(error, attempt)
-                if self._on_retry is not None:
-                    self._on_retry(attempt, error, delay)
-            await self._clock.sleep(delay)
-            attempt += 1
-
     async def _attempt(
         self, stack: AsyncExitStack, request: HttpRequest
     ) -> tuple[HttpResponse, bytes]:
         async with AsyncExitStack() as attempt:
             try:
-                response = await attempt.enter_async_context(self._transport.open(request))
+                opening = attempt.enter_async_context(self._transport.open(request))
+                response = await self._patiently(opening)
                 if _is_stream(response):
                     first = await self._next(response.chunks)
                     if not first:
                         raise LLMError("transport", "The provider answered with an empty stream")
                     await stack.enter_async_context(attempt.pop_all())
                     return response, first
-                body = await _bounded_body(response.chunks)
+                body = await self._refusal_body(response.chunks)
             except TransportError as error:
                 raise self._transport_failure(error) from error
         raise self._refusal(response, body)
@@ -185,11 +179,13 @@ class _HttpModelCall:
         state = self._protocol.start()
         chunk = first
         while chunk:
-            batch = self._step_all(reader, state, chunk)
+            batch, error = self._step_all(reader, state, chunk)
             if batch:
                 yield batch
                 if isinstance(batch[-1], Finish | ProviderError):
                     return
+            if error is not None:
+                raise error
             try:
                 chunk = await self._next(chunks)
             except TransportError as error:
@@ -198,18 +194,20 @@ class _HttpModelCall:
 
     def _step_all(
         self, reader: sse.Reader, state: wire_protocol.State, chunk: bytes
-    ) -> tuple[LLMEvent, ...]:
+    ) -> tuple[tuple[LLMEvent, ...], LLMError | None]:
+        """What a piece of the body completes, and the error that ends it there, if one does."""
         events: list[LLMEvent] = []
+        error: LLMError | None = None
         try:
             for frame in reader.feed(chunk):
                 events += self._protocol.step(state, frame.data)
                 if events and isinstance(events[-1], Finish | ProviderError):
                     break
-        except sse.FrameTooLargeError as error:
-            raise LLMError("invalid-provider-output", str(error)) from error
-        except LLMError as error:
-            raise self._redacted(error) from error
-        return self._cleaned(tuple(events))
+        except sse.FrameTooLargeError as too_large:
+            error = LLMError("invalid-provider-output", str(too_large))
+        except LLMError as refused:
+            error = LLMError(refused.reason, failure.clean(refused.message, self._secrets))
+        return self._cleaned(tuple(events)), error
 
     def _cleaned(self, events: tuple[LLMEvent, ...]) -> tuple[LLMEvent, ...]:
         if events and isinstance(events[-1], ProviderError):
@@ -219,21 +217,39 @@ class _HttpModelCall:
 
     async def _next(self, chunks: AsyncIterator[bytes]) -> bytes:
         """The next piece of the body; empty at its end."""
-        if self._limits.idle_seconds_max is None:
-            return await anext(chunks, b"")
+        return await self._patiently(anext(chunks, b""))
+
+    async def _patiently(self, answer: Awaitable[T]) -> T:
+        seconds = self._limits.idle_seconds_max
+        if seconds is None:
+            return await answer
         try:
-            async with asyncio.timeout(self._limits.idle_seconds_max):
-                return await anext(chunks, b"")
+            async with asyncio.timeout(seconds):
+                return await answer
         except TimeoutError as error:
-            seconds = self._limits.idle_seconds_max
             raise LLMError("transport", f"The provider was silent for {seconds:g} s") from error
 
-    def _delay(self, error: LLMError, attempt: int) -> float:
+    async def _refusal_body(self, chunks: AsyncIterator[bytes]) -> bytes:
+        body = bytearray()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._limits.refusal_seconds_max):
+                async for chunk in chunks:
+                    body += chunk
+                    if len(body) >= failure.BODY_BYTES_MAX:
+                        break
+        return bytes(body[: failure.BODY_BYTES_MAX])
+
+    def _retrying(self, error: LLMError, attempt: int) -> Retrying:
         if error.retry_after_ms is not None:
             seconds = error.retry_after_ms / 1000
         else:
             seconds = self._limits.retry_seconds_first * 2 ** (attempt - 1)
-        return min(seconds, self._limits.retry_seconds_max)
+        return Retrying(
+            attempt=attempt,
+            message=error.message,
+            status=error.status,
+            delay_seconds=min(seconds, self._limits.retry_seconds_max),
+        )
 
     def _refusal(self, response: HttpResponse, body: bytes) -> LLMError:
         if 200 <= response.status < 300:
@@ -252,11 +268,8 @@ class _HttpModelCall:
         )
 
     def _transport_failure(self, error: TransportError) -> LLMError:
-        return LLMError("transport", failure.clean(str(error), self._secrets))
-
-    def _redacted(self, error: LLMError) -> LLMError:
-        message = failure.clean(error.message, self._secrets)
-        return LLMError(error.reason, message, status=error.status, overflow=error.overflow)
+        said = failure.clean(str(error), self._secrets)
+        return LLMError("transport", f"The connection to the provider failed: {said}")
 
 
 def _with_overlay(protocol: WireProtocol, overlay: JsonObject) -> WireProtocol:
@@ -289,7 +302,7 @@ def _merged(defaults: GenerationControls, asked: GenerationControls) -> Generati
     """Field by field, what the request asks for wins over the route's default."""
     unset = GenerationControls()
     chosen: JsonObject = {}
-    for name in (field.name for field in fields(GenerationControls)):
+    for name in GenerationControls.__struct_fields__:
         value = getattr(asked, name)
         chosen[name] = getattr(defaults, name) if value == getattr(unset, name) else value
     return GenerationControls(**chosen)
@@ -304,12 +317,3 @@ def _is_stream(response: HttpResponse) -> bool:
     # Some servers name another type for a stream, but these two always mean something else.
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return 200 <= response.status < 300 and kind not in ("application/json", "text/html")
-
-
-async def _bounded_body(chunks: AsyncIterator[bytes]) -> bytes:
-    body = b""
-    async for chunk in chunks:
-        body += chunk
-        if len(body) >= failure.BODY_BYTES_MAX:
-            break
-    return body[: failure.BODY_BYTES_MAX]

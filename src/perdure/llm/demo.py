@@ -6,7 +6,6 @@ may stop and go on anywhere. It never claims to understand.
 """
 
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from typing import Final
 
 from perdure.llm import demo_script, lowering
@@ -24,6 +23,7 @@ from perdure.llm.event import (
 )
 from perdure.llm.message import LLMMessage, Part, TextPart, ToolResultPart
 from perdure.llm.request import LLMRequest
+from perdure.schema.value import Value
 
 RESULT_CHARS_MAX: Final = 4_000
 
@@ -48,8 +48,7 @@ async def demo_call(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]
     yield (Finish("stop" if call is None else "tool-calls"),)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Progress:
+class _Progress(Value, kw_only=True):
     """The latest prompt, and the tool results since."""
 
     prompt: str

@@ -6,10 +6,10 @@ conversation is done in llm.demo.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from perdure.schema.codec import JsonObject
+from perdure.schema.value import Value
 
 PROMPT_CHARS_MAX: Final = 2_000
 """Words are looked for in the beginning of a prompt only: patterns must stay cheap."""
@@ -17,8 +17,7 @@ PROMPT_CHARS_MAX: Final = 2_000
 INTRODUCTION: Final = "This is the demo model: a fixed script, not an AI."
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Value):
     """One step: say a sentence, then call a tool."""
 
     says: str
@@ -26,16 +25,14 @@ class Call:
     input: JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Script:
+class Script(Value, kw_only=True):
     calls: tuple[Call, ...] = ()
     closing: str
     shows_result: bool = False
     """Whether the closing text is followed by what the last tool answered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Value):
     title: str
     example: str
     pattern: re.Pattern[str]

@@ -1,71 +1,61 @@
 """What a model answers, as it arrives: lifecycles of text, reasoning and tool calls, then an end."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from perdure.llm.message import ToolResult
 from perdure.schema.codec import JsonObject
 from perdure.schema.tool import ProviderMetadata
+from perdure.schema.value import Value
 
 FinishReason = Literal["stop", "length", "tool-calls", "content-filter", "error", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
-class TextStart:
+class TextStart(Value):
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(Value):
     id: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class TextEnd:
+class TextEnd(Value):
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningStart:
+class ReasoningStart(Value):
     id: str
     metadata: ProviderMetadata | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningDelta:
+class ReasoningDelta(Value):
     id: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningEnd:
+class ReasoningEnd(Value):
     id: str
     metadata: ProviderMetadata | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolInputStart:
+class ToolInputStart(Value):
     id: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolInputDelta:
+class ToolInputDelta(Value):
     id: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolInputEnd:
+class ToolInputEnd(Value):
     """`text` is the whole raw input as the provider sent it, perhaps not valid JSON."""
 
     id: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Value):
     """A complete call with parsed input."""
 
     id: str
@@ -75,8 +65,7 @@ class ToolCall:
     metadata: ProviderMetadata | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolInputInvalid:
+class ToolInputInvalid(Value):
     """A call whose input is not a JSON object: it can be recorded, answered, never executed."""
 
     id: str
@@ -84,8 +73,7 @@ class ToolInputInvalid:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class HostedToolResult:
+class HostedToolResult(Value):
     """The result of a call that the provider itself executed."""
 
     id: str
@@ -93,8 +81,7 @@ class HostedToolResult:
     metadata: ProviderMetadata | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Value, kw_only=True):
     """Non-overlapping counts: `input` excludes cache, `output` excludes reasoning."""
 
     input: int = 0
@@ -104,16 +91,24 @@ class Usage:
     cache_write: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Retrying(Value, kw_only=True):
+    """The request failed before any answer came, and will be sent again."""
+
+    attempt: int
+    """The one that failed, counted from 1."""
+    message: str
+    status: int | None
+    delay_seconds: float
+
+
+class Finish(Value):
     """The response is complete. Nothing follows."""
 
     reason: FinishReason
     usage: Usage | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderError:
+class ProviderError(Value, kw_only=True):
     """The provider said, inside its stream, that it failed. Nothing follows."""
 
     message: str
@@ -134,6 +129,7 @@ LLMEvent = (
     | ToolCall
     | ToolInputInvalid
     | HostedToolResult
+    | Retrying
     | Finish
     | ProviderError
 )

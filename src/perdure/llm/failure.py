@@ -8,7 +8,6 @@ Invariant: no credential of the route and nothing that looks like one is in a me
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -17,6 +16,7 @@ import msgspec
 from perdure.llm.error import LLMError, Reason
 from perdure.schema import codec
 from perdure.schema.codec import JsonValue
+from perdure.schema.value import Value
 
 BODY_BYTES_MAX: Final = 16 * 1024
 MESSAGE_CHARS_MAX: Final = 500
@@ -80,8 +80,7 @@ _SECRET_SHAPES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorDetail:
+class ErrorDetail(Value):
     """What an error object says: text for a person, and the provider's own code and type."""
 
     text: str

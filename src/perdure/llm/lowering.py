@@ -3,7 +3,6 @@
 Pure. Which provider has a form of its own for these is decided by each wire protocol.
 """
 
-from dataclasses import dataclass
 from typing import TypeGuard
 
 import msgspec
@@ -11,10 +10,10 @@ import msgspec
 from perdure.llm.message import LLMMessage, MediaPart, TextPart, ToolResult
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class LoweredResult:
+class LoweredResult(Value):
     """A tool result as text, and the media that its content carries beside it."""
 
     text: str

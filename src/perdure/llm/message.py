@@ -1,26 +1,24 @@
-"""A provider-neutral conversation: messages, their parts, and runs that encode once.
+"""A provider-neutral conversation: messages, their parts, and runs.
 
 Values only. `Run` is the unit of provider-request encoding: once the next run has begun, a run
-never changes again, so its wire bytes are kept and a long history costs nothing to send anew.
+never changes again, so its wire bytes can be kept (llm.kept_conversation).
 """
 
-from dataclasses import dataclass, field
 from typing import Literal
 
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.tool import ProviderMetadata
+from perdure.schema.value import Value
 
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
-class TextPart:
+class TextPart(Value):
     text: str
     metadata: ProviderMetadata | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MediaPart:
+class MediaPart(Value):
     """`data` is a data URI, an http(s) URL or a managed file URI, as it was attached."""
 
     media_type: str
@@ -28,14 +26,12 @@ class MediaPart:
     filename: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningPart:
+class ReasoningPart(Value):
     text: str
     metadata: ProviderMetadata | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallPart:
+class ToolCallPart(Value):
     id: str
     name: str
     input: JsonObject
@@ -43,16 +39,14 @@ class ToolCallPart:
     metadata: ProviderMetadata | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Value):
     """`json` and `error` carry a JSON value, `text` a string, `content` text and media parts."""
 
     type: Literal["json", "text", "error", "content"]
     value: JsonValue
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResultPart:
+class ToolResultPart(Value):
     id: str
     name: str
     result: ToolResult
@@ -63,22 +57,18 @@ class ToolResultPart:
 Part = TextPart | MediaPart | ReasoningPart | ToolCallPart | ToolResultPart
 
 
-@dataclass(frozen=True, slots=True)
-class LLMMessage:
+class LLMMessage(Value):
     role: Role
     content: tuple[Part, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class Run(Value):
     """Either consecutive user and system messages, or one assistant message with its tool results.
 
     No wire protocol merges across runs, which is what makes their bytes independent.
     """
 
     messages: tuple[LLMMessage, ...]
-    encoded: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    """Wire protocol name -> the comma-joined JSON items of this run; filled by the encoder."""
 
 
 def runs_of(messages: tuple[LLMMessage, ...]) -> tuple[Run, ...]:

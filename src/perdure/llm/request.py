@@ -6,25 +6,26 @@ protocol encodes them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import field
+
+from perdure.llm.kept_conversation import KeptConversation
 from perdure.llm.message import Run
 from perdure.schema.codec import JsonObject
 from perdure.schema.model import ModelRef
+from perdure.schema.value import Value
 
 ToolChoice = Literal["auto", "none", "required"]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolDefinition:
+class ToolDefinition(Value):
     name: str
     description: str
     input_schema: JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerationControls:
+class GenerationControls(Value, kw_only=True):
     max_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
@@ -35,8 +36,7 @@ class GenerationControls:
     stop: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LLMRequest:
+class LLMRequest(Value, kw_only=True):
     model: ModelRef
     system: tuple[str, ...]
     runs: tuple[Run, ...]
@@ -47,3 +47,5 @@ class LLMRequest:
     """Provider namespace -> its Model Request Options."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     """Request correlation, such as the Session's id."""
+    kept: KeptConversation | None = None
+    """Bytes of earlier requests of the same conversation, if its owner keeps them."""

@@ -1,16 +1,17 @@
 """A route: which wire protocol reaches a model, where, and with what credential."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import field
 
 from perdure.llm.request import GenerationControls
 from perdure.llm.wire_protocol import WireProtocol
 from perdure.schema.codec import JsonObject
+from perdure.schema.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(Value):
     """A secret and the header that carries it. Never printed."""
 
     value: str
@@ -25,8 +26,7 @@ class Credential:
         return f"Credential(scheme={self.scheme!r})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
+class Route(Value, kw_only=True):
     protocol: WireProtocol
     base_url: str
     model_name: str

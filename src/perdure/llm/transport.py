@@ -2,12 +2,12 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
+from perdure.schema.value import Value
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpRequest:
+
+class HttpRequest(Value, kw_only=True):
     url: str
     headers: Mapping[str, str]
     body: tuple[bytes, ...]
@@ -15,8 +15,7 @@ class HttpRequest:
     method: str = "POST"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpResponse:
+class HttpResponse(Value, kw_only=True):
     status: int
     headers: Mapping[str, str]
     """Names in lower case."""

@@ -1,25 +1,26 @@
 """A wire protocol: pure functions between our values and one provider's JSON.
 
 `encode` and `step` perform no input or output; a recorded stream is therefore a unit test. The
-conversation is encoded run by run, and a run's bytes are kept with it (see llm.message.Run).
+conversation is encoded run by run. A KeptConversation remembers the bytes of runs that are over,
+so that a long history costs nothing to send anew.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from perdure.llm.event import LLMEvent
+from perdure.llm.kept_conversation import KeptConversation
 from perdure.llm.message import Run
 from perdure.llm.request import LLMRequest
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
+from perdure.schema.value import Value
 
 State = Any
 """Whatever a protocol keeps between frames; opaque to everyone else."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WireProtocol:
+class WireProtocol(Value, kw_only=True):
     name: str
     path: str
     """Where requests go, below the provider's base URL."""
@@ -39,19 +40,15 @@ class WireProtocol:
 
 
 def encode(protocol: WireProtocol, request: LLMRequest, model_name: str) -> tuple[bytes, ...]:
-    """The request body as pieces to write; closed runs contribute their kept bytes."""
+    """The request body as pieces to write one after the other."""
     head = codec.encode(protocol.head(request, model_name))
-    pieces = [codec.encode(item) for item in protocol.opening(request)]
-    pieces += (_run_bytes(protocol, run) for run in request.runs)
-    conversation = b",".join(piece for piece in pieces if piece)
+    opening = b",".join(codec.encode(item) for item in protocol.opening(request))
+    kept = request.kept or KeptConversation()
+    pieces = [opening, *kept.pieces(protocol.name, request.runs, protocol.items)]
+    body = [head[:-1], b',"%s":[' % protocol.conversation_field.encode()]
     # `head` is a non-empty JSON object: the conversation goes in before its closing brace.
-    opening = b',"%s":[' % protocol.conversation_field.encode()
-    return (head[:-1], opening, conversation, b"]}")
-
-
-def _run_bytes(protocol: WireProtocol, run: Run) -> bytes:
-    kept = run.encoded.get(protocol.name)
-    if kept is None:
-        kept = b",".join(codec.encode(item) for item in protocol.items(run))
-        run.encoded[protocol.name] = kept
-    return kept
+    for piece in filter(None, pieces):
+        body += (piece, b",")
+    if len(body) > 2:
+        body.pop()
+    return (*body, b"]}")

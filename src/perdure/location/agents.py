@@ -8,7 +8,6 @@ ones, the configuration's for this agent; the last that matches wins.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec import UNSET, UnsetType, structs
@@ -20,6 +19,7 @@ from perdure.host.environment import Environment
 from perdure.schema.agent import AgentInfo, AgentMode
 from perdure.schema.model import ModelRef, RequestInfo
 from perdure.schema.permission import Effect, Rule, Ruleset
+from perdure.schema.value import Value
 
 BUILD: Final = "build"
 
@@ -60,13 +60,11 @@ and lines your answer rests on, and say when you did not find something."""
 _EXPLORE_ACTIONS: Final = ("grep", "glob", "webfetch", "websearch", "read")
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(Value):
     agent: AgentInfo
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedInstead:
+class SelectedInstead(Value):
     """The agent that was asked for does not exist; this one stands in, and the person is told."""
 
     agent: AgentInfo
@@ -77,8 +75,7 @@ class SelectedInstead:
         return f"There is no agent {self.asked!r} here; {self.agent.id!r} is used instead."
 
 
-@dataclass(frozen=True, slots=True)
-class NoAgent:
+class NoAgent(Value):
     """Every agent that could be selected has been disabled."""
 
     note: str = "No agent can be selected here: all of them are disabled, hidden or subagents."

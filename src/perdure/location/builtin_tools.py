@@ -2,11 +2,11 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from perdure.location.services import ToolSite
 from perdure.ports import Filesystem, ProcessRunner
+from perdure.schema.value import Value
 from perdure.tools.authority import PathAuthority
 from perdure.tools.builtins import register_builtins
 from perdure.tools.environment import ToolEnvironment
@@ -20,8 +20,7 @@ _SHELL_DEFAULT: Final = "/bin/sh"
 _SHELLS: Final = frozenset({"bash", "dash", "ksh", "sh", "zsh"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuiltinTools:
+class BuiltinTools(Value, kw_only=True):
     """A services.OpenTools. `application` holds the tools of the whole program, below these."""
 
     filesystem: Filesystem

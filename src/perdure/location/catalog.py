@@ -9,8 +9,7 @@ that fails is never quietly replaced by another.
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol, cast
+from typing import cast
 
 from perdure.core import catalog, credential, model_request
 from perdure.core.catalog import (
@@ -23,7 +22,6 @@ from perdure.core.catalog import (
 from perdure.core.credential import Key, KeyLookup, KeyMissing
 from perdure.core.model_request import Overrides
 from perdure.core.settings import Settings
-from perdure.llm.error import LLMError
 from perdure.llm.model_call import ModelCall
 from perdure.llm.route import Credential, Route
 from perdure.llm.transport import HttpTransport
@@ -38,25 +36,20 @@ from perdure.schema.model import (
     ModelRef,
     ProviderInfo,
 )
+from perdure.schema.value import Confidential, Value
 
-OnRetry = Callable[[int, LLMError, float], None]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResolvedModel:
+class ResolvedModel(Confidential, kw_only=True):
     """A model that can be called now."""
 
     ref: ModelRef
     info: ModelInfo
     cost: tuple[ModelCost, ...]
     limit: ModelLimit
-    call: ModelCall = field(repr=False)
-    reporting: Callable[[OnRetry], ModelCall] = field(repr=False)
-    """The same call, which also says when it tries again: attempt, failure, seconds of waiting."""
+    call: ModelCall
 
 
-@dataclass(frozen=True, slots=True)
-class ModelUnavailable:
+class ModelUnavailable(Value):
     ref: ModelRef
     reason: str
 
@@ -65,8 +58,7 @@ class ModelUnavailable:
         return f"Model {_name(self.ref)} cannot be used: {self.reason}."
 
 
-@dataclass(frozen=True, slots=True)
-class VariantUnavailable:
+class VariantUnavailable(Value):
     ref: ModelRef
     variants: tuple[str, ...]
 
@@ -78,8 +70,7 @@ class VariantUnavailable:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class UnsupportedApi:
+class UnsupportedApi(Value):
     ref: ModelRef
     reason: str
 
@@ -88,8 +79,7 @@ class UnsupportedApi:
         return f"Model {_name(self.ref)} cannot be called: {self.reason}."
 
 
-@dataclass(frozen=True, slots=True)
-class ModelNotSelected:
+class ModelNotSelected(Value):
     message: str = "No model can be used here. Configure a provider, or choose a model."
 
 
@@ -171,22 +161,19 @@ class Catalog:
         key = self._key(provider, model, request)
         if isinstance(key, KeyMissing):
             return ModelUnavailable(ref, key.reason)
-        make = self._make_call(model, model.reach, request, key)
         return ResolvedModel(
             ref=ref,
             info=catalog.public_model(model),
             cost=model.cost,
             limit=model.limit,
-            call=make(None),
-            reporting=make,
+            call=self._call(model, model.reach, request, key),
         )
 
-    def _make_call(
+    def _call(
         self, model: CatalogModel, reach: Wire | BuiltIn, request: Overrides, key: KeyLookup
-    ) -> Callable[[OnRetry | None], ModelCall]:
+    ) -> ModelCall:
         if isinstance(reach, BuiltIn):
-            built_in = cast("ModelCall", _load(reach.call))
-            return lambda on_retry: built_in
+            return cast("ModelCall", _load(reach.call))
         generation, body = model_request.split(request.body)
         route = Route(
             protocol=cast("WireProtocol", _load(reach.protocol)),
@@ -198,7 +185,7 @@ class Catalog:
             generation=generation,
         )
         model_call = cast("_ModelCallOf", _load("perdure.llm.client:model_call"))
-        return lambda on_retry: model_call(route, self._transport, self._clock, on_retry=on_retry)
+        return model_call(route, self._transport, self._clock)
 
     def _available(self) -> list[CatalogModel]:
         found = [
@@ -227,12 +214,8 @@ class Catalog:
         )
 
 
-class _ModelCallOf(Protocol):
-    """The shape of llm.client.model_call, which is imported late."""
-
-    def __call__(
-        self, route: Route, transport: HttpTransport, clock: Clock, *, on_retry: OnRetry | None
-    ) -> ModelCall: ...
+_ModelCallOf = Callable[[Route, HttpTransport, Clock], ModelCall]
+"""The shape of llm.client.model_call, which is imported late."""
 
 
 def _variant(model: CatalogModel, ref: ModelRef) -> Overrides | None:

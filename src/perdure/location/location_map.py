@@ -10,7 +10,7 @@ Invariant: as long as a Location is held or waited in, everyone who asks gets th
 import asyncio
 import os
 import stat
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from msgspec import structs
@@ -36,9 +36,15 @@ class _Open:
         return self.holders == 0 and not self.services.permissions.waiting
 
 
+def _loop_seconds() -> float:
+    # The loop's clock only goes forward; the wall clock may jump an hour.
+    return asyncio.get_running_loop().time()
+
+
 class LocationMap:
-    def __init__(self, host: LocationHost) -> None:
+    def __init__(self, host: LocationHost, *, seconds: Callable[[], float] = _loop_seconds) -> None:
         self._host = host
+        self._seconds = seconds
         # In the order of their last use, the longest unused first.
         self._open: dict[LocationRef, _Open] = {}
         self._opening: dict[LocationRef, asyncio.Lock] = {}
@@ -56,7 +62,7 @@ class LocationMap:
             yield entry.services
         finally:
             entry.holders -= 1
-            entry.used_at = asyncio.get_running_loop().time()
+            entry.used_at = self._seconds()
 
     def close(self) -> None:
         """Close every Location: whoever waits for a person is declined."""
@@ -66,7 +72,7 @@ class LocationMap:
 
     async def _used(self, ref: LocationRef) -> _Open:
         entry = self._open.get(ref) or await self._opened(ref)
-        entry.used_at = asyncio.get_running_loop().time()
+        entry.used_at = self._seconds()
         self._open.pop(ref, None)
         self._open[ref] = entry
         self._expire(entry.used_at)
@@ -116,12 +122,12 @@ def _check(directory: str) -> None:
     try:
         status = os.stat(directory)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise _refused(f"{directory} does not exist") from error
+        raise _refused(f"{directory!r} does not exist") from error
     except (OSError, ValueError) as error:
         # A name too long, a loop of links, a null character, no right to look.
         raise _refused(f"{directory!r} cannot be opened") from error
     if not stat.S_ISDIR(status.st_mode):
-        raise _refused(f"{directory} is not a directory")
+        raise _refused(f"{directory!r} is not a directory")
 
 
 def _refused(reason: str) -> InvalidRequestError:

@@ -10,7 +10,6 @@ waiter that goes away takes its request with it.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
 from msgspec import UNSET
@@ -30,6 +29,7 @@ from perdure.schema.errors import DomainError
 from perdure.schema.ids import PermissionID, ProjectID, SessionID
 from perdure.schema.live_event import LiveEvent, PermissionReplied
 from perdure.schema.permission import Effect, PermissionRequest, Reply, Ruleset
+from perdure.schema.value import Value
 
 Headless = Literal["wait", "deny"]
 """What happens when a person is needed: wait for one, or refuse because none will come."""
@@ -61,37 +61,32 @@ class PermissionConflictError(DomainError):
         return {"resource": self.request_id}
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
+class Allowed(Value):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Declined:
+class Declined(Value):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Corrected:
+class Corrected(Value):
     feedback: str
 
 
 Outcome = Allowed | Declined | Corrected
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Value):
     """What an asker is told. A request with this id is pending only when the effect is `ask`."""
 
     id: PermissionID
     effect: Effect
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
+class _Pending(Value):
     request: PermissionRequest
     ask: PermissionAsk
-    outcome: asyncio.Future[Outcome] = field(repr=False)
+    outcome: asyncio.Future[Outcome]
 
 
 class LocationPermissions:

@@ -12,8 +12,7 @@ import asyncio
 import hashlib
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from perdure.core import limits
@@ -22,6 +21,7 @@ from perdure.host.small_files import Signature
 from perdure.ports import ProcessRunner
 from perdure.schema.ids import ProjectID
 from perdure.schema.location import ProjectRef
+from perdure.schema.value import Value
 
 GLOBAL: Final = ProjectRef(id=ProjectID("global"), directory="/")
 """The project of everything outside a repository."""
@@ -29,14 +29,13 @@ GLOBAL: Final = ProjectRef(id=ProjectID("global"), directory="/")
 _ID_FILE: Final = "opencode"
 _ID: Final = re.compile(r"[0-9A-Za-z_.-]{1,128}")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40,64}")
-_SCP_LIKE: Final = re.compile(r"(?:[^@/]*@)?(\[[^\]]+\]|[^:/]+):(?!//)(.+)", re.DOTALL)
+_SCP_LIKE: Final = re.compile(r"(?:[^@/]*@)?(\[[^\]]+\]|[^:/]+):(?!//|:)(.+)", re.DOTALL)
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^@/]*@)?([^/]*)/(.+)", re.DOTALL)
 _SECTION: Final = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
 _REMOTE_SCHEMES: Final = frozenset({"http", "https", "ssh", "git", "git+ssh", "ssh+git"})
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Value):
     """Where git keeps things: the work tree, its own git directory, and the shared one."""
 
     worktree: str
@@ -58,14 +57,29 @@ class Repository:
         return os.path.join(self.common_dir, name) if name.startswith("refs/") else self.head
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+Signatures = tuple[Signature | None, ...]
+
+
+class _Known(Value):
+    """The identity of a repository, and the files it came from."""
+
     id: ProjectID
     watched: tuple[str, ...]
-    signatures: tuple[Signature | None, ...]
+    signatures: Signatures
 
     def current(self) -> bool:
-        return tuple(map(small_files.signature, self.watched)) == self.signatures
+        return _signatures(self.watched) == self.signatures
+
+
+class _Found(Value):
+    """The project of a directory, and every file that would have to change for another answer."""
+
+    project: ProjectRef
+    watched: tuple[str, ...]
+    signatures: Signatures
+
+    def current(self) -> bool:
+        return _signatures(self.watched) == self.signatures
 
 
 class Projects:
@@ -74,18 +88,33 @@ class Projects:
     def __init__(self, processes: ProcessRunner, variables: Mapping[str, str]) -> None:
         self._processes = processes
         self._variables = _clean(variables)
+        self._found: dict[str, _Found] = {}
         self._known: dict[str, _Known] = {}
         self._asking: dict[str, asyncio.Lock] = {}
 
     async def resolve(self, directory: str) -> ProjectRef:
         """The project of an existing directory."""
+        found = self._found.get(directory)
+        if found is None or not found.current():
+            if len(self._found) >= limits.PROJECTS_REMEMBERED_MAX:
+                self._found.clear()
+            found = self._found[directory] = await self._find(directory)
+        return found.project
+
+    async def _find(self, directory: str) -> _Found:
         repository = find_repository(directory)
+        worktree = None if repository is None else repository.worktree
+        # A repository that appears nearer than the one we know must be noticed too.
+        passed = tuple(_dot_gits(directory, worktree))
+        signatures = _signatures(passed)
         if repository is None:
-            return GLOBAL
-        known = self._known.get(repository.git_dir)
-        if known is None or not known.current():
-            known = await self._identify(repository)
-        return ProjectRef(id=known.id, directory=repository.worktree)
+            return _Found(GLOBAL, passed, signatures)
+        known = await self._identify(repository)
+        return _Found(
+            ProjectRef(id=known.id, directory=repository.worktree),
+            (*passed, *known.watched),
+            (*signatures, *known.signatures),
+        )
 
     async def _identify(self, repository: Repository) -> _Known:
         # Those who ask together wait for one answer; git is started once.
@@ -101,7 +130,7 @@ class Projects:
     async def _look(self, repository: Repository) -> _Known:
         watched = (*repository.records, repository.head, repository.branch())
         # Signed before it is read: a change in between is found the next time.
-        signatures = tuple(map(small_files.signature, watched))
+        signatures = _signatures(watched)
         recorded = recorded_id(repository)
         if recorded is not None:
             return _Known(recorded, watched[:2], signatures[:2])
@@ -191,6 +220,28 @@ def _config_value(value: str) -> str:
     bare = re.match(r'\s*((?:"(?:[^"\\]|\\.)*"|[^"#;])*)', value)
     text = bare[1] if bare else ""
     return text.strip().replace('"', "").replace("\\\\", "\\")
+
+
+def _dot_gits(directory: str, worktree: str | None) -> Iterator[str]:
+    """The places below `worktree` where a nearer repository could be.
+
+    Its own `.git` counts when it is a file, which can be made to name another repository; as a
+    directory it changes all the time, and means nothing by it.
+    """
+    at = directory
+    while at != worktree:
+        yield os.path.join(at, ".git")
+        parent = os.path.dirname(at)
+        if parent == at:
+            return
+        at = parent
+    dot_git = os.path.join(at, ".git")
+    if not os.path.isdir(dot_git):
+        yield dot_git
+
+
+def _signatures(paths: Iterable[str]) -> Signatures:
+    return tuple(map(small_files.signature, paths))
 
 
 def _git_dir(worktree: str, dot_git: str) -> str | None:

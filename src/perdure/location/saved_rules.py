@@ -4,21 +4,12 @@ The desk asks and adds; whoever manages approvals lists and removes. Keeping the
 adapter of the store.
 """
 
-from dataclasses import dataclass
+
 from typing import Protocol
 
 from perdure.ports import IdSource
 from perdure.schema.ids import ProjectID
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedRule:
-    """Something a person approved for good, for one project."""
-
-    id: str
-    project_id: ProjectID
-    action: str
-    resource: str
+from perdure.schema.permission import SavedRule
 
 
 class SavedRules(Protocol):

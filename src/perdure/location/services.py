@@ -7,7 +7,6 @@ are open is location_map's concern.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
 from functools import partial
 
 from perdure.core.settings import Settings
@@ -25,11 +24,11 @@ from perdure.ports import Clock, IdSource, PermissionDesk
 from perdure.schema.ids import ProjectID
 from perdure.schema.live_event import LiveEvent
 from perdure.schema.location import LocationInfo, LocationRef
+from perdure.schema.value import Value
 from perdure.tools.registry import ToolRegistry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSite:
+class ToolSite(Value, kw_only=True):
     """Where tools will work, for whoever makes them."""
 
     directory: str
@@ -42,8 +41,7 @@ OpenTools = Callable[[ToolSite], AbstractContextManager[ToolRegistry]]
 """Makes the tools of a Location; leaving the scope withdraws them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocationHost:
+class LocationHost(Value, kw_only=True):
     """What every Location of the process shares."""
 
     environment: Environment
@@ -77,8 +75,7 @@ class LocationTools:
         self._registry = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocationServices:
+class LocationServices(Value, kw_only=True):
     ref: LocationRef
     settings: Settings
     agents: Agents

@@ -5,11 +5,11 @@ of the promise. It does not say how the answer is found: handlers are joined to 
 `operation_id` in the server, and methods in the client. Both sides read this one table.
 """
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from perdure.schema.codec import JsonValue, Payload
 from perdure.schema.errors import DomainError, InvalidRequestError, UnauthorizedError
+from perdure.schema.value import Value
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -32,15 +32,13 @@ REFUSALS: Final[tuple[type[DomainError], ...]] = (InvalidRequestError, Unauthori
 """Every operation may answer these."""
 
 
-@dataclass(frozen=True, slots=True)
-class Success:
+class Success(Value):
     kind: SuccessKind
     type: JsonValue = None
     """The type of X: a class, a union or a generic alias. None where there is no X."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Value, kw_only=True):
     operation_id: str
     method: Method
     path: str

@@ -60,7 +60,7 @@ def read(body: JsonValue) -> DomainError | None:
     """The failure that `body`, the decoded JSON of an error answer, describes."""
     if not isinstance(body, dict):
         return None
-    fields = cast(JsonObject, body)
+    fields = cast("JsonObject", body)
     rebuild = _REBUILD.get(str(fields.get("_tag")))
     try:
         return None if rebuild is None else rebuild(fields)

@@ -8,7 +8,6 @@ Names we do not know are ignored. `location[directory]` is a name like any other
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeVar
 
@@ -19,6 +18,7 @@ from perdure.protocol import problems
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, Payload
 from perdure.schema.errors import InvalidRequestError
+from perdure.schema.value import Value
 
 QueryT = TypeVar("QueryT", bound=Payload)
 Fields = Mapping[str, list[str]]
@@ -77,8 +77,7 @@ def number(text: str) -> float:
     return int(value) if problems.is_safe_integer(value) else value
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(Value):
     name: str
     numeric: bool
 

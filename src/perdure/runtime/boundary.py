@@ -5,7 +5,6 @@ baseline is made before anything is promoted: while it is blocked, the prompt st
 changes of context follow the promoted input, as one message whose commit advances the snapshot.
 """
 
-from dataclasses import dataclass
 from typing import assert_never
 
 from perdure.core import drain, inbox, limits, system_context
@@ -17,6 +16,7 @@ from perdure.schema.ids import Seq, SessionID
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import ContextUpdated, PromptPromoted, SessionEvent
 from perdure.schema.session_input import AdmittedPrompt
+from perdure.schema.value import Value
 from perdure.store import epoch_table, inbox_table, message_table, session_table
 from perdure.store.event_store import EventStore, latest_seq
 
@@ -29,8 +29,7 @@ class ContextBlockedError(Exception):
         self.keys = keys
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crossed:
+class Crossed(Value, kw_only=True):
     """What the boundary settled for the coming turn."""
 
     session: SessionInfo
@@ -39,15 +38,13 @@ class Crossed:
     step: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sample:
+class _Sample(Value, kw_only=True):
     session: SessionInfo
     epoch: ContextEpoch | None
     compaction: Seq | None
     steers: list[AdmittedPrompt]
     queued: AdmittedPrompt | None
     cutoff: Seq
-
 
 
 class Boundary:
@@ -63,9 +60,7 @@ class Boundary:
             raise SessionNotFoundError(session_id)
         return found
 
-    async def cross(
-        self, session: SessionInfo, turn: RunTurn, observation: Observation
-    ) -> Crossed:
+    async def cross(self, session: SessionInfo, turn: RunTurn, observation: Observation) -> Crossed:
         sample = await self._store.database.read(lambda tx: _sample(tx, session, turn))
         promoted = inbox.select_promotions(
             turn.promotion,

@@ -10,7 +10,8 @@ T = TypeVar("T")
 async def shielded(work: Coroutine[Any, Any, T]) -> T:
     """Run `work` to its end, even if this task is cancelled meanwhile, however often.
 
-    A cancellation that arrived is raised again afterwards: it is delayed, never swallowed.
+    A cancellation that arrived is raised again afterwards: it is delayed, never swallowed. Only a
+    failure of `work` itself comes before it.
     """
     task = asyncio.create_task(work)
     cancelled = False

@@ -6,33 +6,42 @@ rebuilt from its rows. Kept history is dropped whenever its cut, its model or it
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+
+from msgspec import field
 
 from perdure.core import history, limits, lowering
+from perdure.llm.kept_conversation import KeptConversation
 from perdure.llm.message import LLMMessage, Run, runs_of
 from perdure.ports import Transaction
 from perdure.schema.ids import Seq, SessionID
-from perdure.schema.message import SessionMessage
 from perdure.schema.model import ModelRef
+from perdure.schema.value import State, Value
 from perdure.store import message_table
+from perdure.store.event_store import NO_EVENTS
 from perdure.store.message_table import MessageRow
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Value):
     """Where Session History begins: the latest compaction, and the epoch's baseline."""
 
     compaction: Seq | None
     baseline: Seq | None
 
 
-@dataclass(slots=True)
-class _Kept:
+class _Kept(State):
     cut: Cut
     model: ModelRef
-    last: Seq = Seq(-1)
+    last: Seq = NO_EVENTS
     runs: list[Run] = field(default_factory=list[Run])
+    conversation: KeptConversation = field(default_factory=KeptConversation)
     size: int = 0
+
+
+class History(Value):
+    """What a turn sends: the runs, and the bytes they had in earlier turns."""
+
+    runs: tuple[Run, ...]
+    kept: KeptConversation
 
 
 class HistoryCache:
@@ -41,9 +50,9 @@ class HistoryCache:
         self._kept: OrderedDict[SessionID, _Kept] = OrderedDict()
         self._size = 0
 
-    async def runs(
+    async def load(
         self, tx: Transaction, session_id: SessionID, *, cut: Cut, model: ModelRef
-    ) -> tuple[Run, ...]:
+    ) -> History:
         """The conversation up to now. Every message in it must be settled."""
         kept = self._kept.pop(session_id, None)
         if kept is not None:
@@ -54,7 +63,7 @@ class HistoryCache:
         self._kept[session_id] = kept
         self._size += kept.size
         self._evict()
-        return tuple(kept.runs)
+        return History(tuple(kept.runs), kept.conversation)
 
     def drop(self, session_id: SessionID) -> None:
         kept = self._kept.pop(session_id, None)
@@ -66,14 +75,6 @@ class HistoryCache:
         while self._size > self._bytes_max and len(self._kept) > 1:
             _, kept = self._kept.popitem(last=False)
             self._size -= kept.size
-
-
-async def visible_messages(
-    tx: Transaction, session_id: SessionID, cut: Cut
-) -> list[tuple[MessageRow, SessionMessage]]:
-    """Session History as stored, decoded."""
-    rows = await message_table.since(tx, session_id, Seq(-1))
-    return [(row, row.message()) for row in rows if is_visible(row, cut)]
 
 
 def is_visible(row: MessageRow, cut: Cut) -> bool:

@@ -6,7 +6,7 @@ and told so, and nobody else notices. There is no replay.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from perdure.core import limits
@@ -50,7 +50,7 @@ class LiveHub:
                 self._put(location, sse.write(event.wire))
 
     @contextmanager
-    def subscribe(self, location: LocationRef | None = None) -> Iterator["LiveReader"]:
+    def subscribe(self, location: LocationRef | None = None) -> Generator["LiveReader"]:
         """Listen from now on; with a Location, only to what happens there or nowhere."""
         reader = LiveReader(self, location)
         self._readers.add(reader)

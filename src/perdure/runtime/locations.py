@@ -1,20 +1,9 @@
-"""Locations as clients see them, and the tools that work in each."""
+"""Locations as clients see them."""
 
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
-
-from perdure.host.process import find_ripgrep
 from perdure.location.location_map import LocationMap
-from perdure.location.services import ToolSite
-from perdure.ports import Filesystem, ProcessRunner
 from perdure.schema.agent import AgentInfo
 from perdure.schema.location import LocationInfo, LocationRef
 from perdure.schema.model import ModelInfo, ProviderInfo
-from perdure.tools.authority import PathAuthority
-from perdure.tools.builtins import register_builtins
-from perdure.tools.environment import ToolEnvironment
-from perdure.tools.file_mutation import FileMutations
-from perdure.tools.registry import ToolRegistry
 
 
 class Locations:
@@ -38,35 +27,3 @@ class Locations:
     async def provider(self, ref: LocationRef, id: str) -> ProviderInfo:
         return (await self._locations.get(ref)).catalog.provider(id)
 
-
-def tools_opener(
-    application: ToolRegistry,
-    *,
-    filesystem: Filesystem,
-    processes: ProcessRunner,
-    output_directory: str,
-) -> Callable[[ToolSite], AbstractContextManager[ToolRegistry]]:
-    """How the tools of a Location are made: the built-in ones over those of the application."""
-
-    @contextmanager
-    def open_tools(site: ToolSite) -> Generator[ToolRegistry]:
-        registry = ToolRegistry(application=application)
-        environment = ToolEnvironment(
-            filesystem=filesystem,
-            processes=processes,
-            permissions=site.permissions,
-            authority=PathAuthority(
-                site.directory,
-                filesystem=filesystem,
-                permissions=site.permissions,
-                output_directory=output_directory,
-            ),
-            mutations=FileMutations(filesystem),
-            shell=site.settings.shell or "/bin/sh",
-            ripgrep=find_ripgrep(),
-            output_limits=site.settings.tool_output,
-        )
-        with register_builtins(registry, environment):
-            yield registry
-
-    return open_tools

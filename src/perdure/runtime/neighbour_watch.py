@@ -69,4 +69,3 @@ class NeighbourWatch:
 
     def _alive(self, process: str) -> bool:
         return self._neighbours.alive(process)
-

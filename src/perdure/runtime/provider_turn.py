@@ -7,7 +7,6 @@ Facts that nobody waits for yet share a commit. However the turn ends, its step 
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass
 
 from perdure.core import limits, turn_recorder
 from perdure.core.recovery import INTERRUPTED
@@ -23,6 +22,7 @@ from perdure.runtime.settlement import Settlement, Toolbox
 from perdure.schema.location import LocationRef
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import SessionEvent, ToolCalled
+from perdure.schema.value import Value
 from perdure.store.event_store import EventStore
 from perdure.tools.output_store import BoundedOutput
 from perdure.tools.registry import ToolError
@@ -36,8 +36,7 @@ class _DeclinedError(Exception):
     """Ends the whole turn from inside one of its calls."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnServices:
+class TurnServices(Value, kw_only=True):
     """What every turn is run with."""
 
     store: EventStore
@@ -45,8 +44,7 @@ class TurnServices:
     clock: Clock
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnEnd:
+class TurnEnd(Value, kw_only=True):
     needs_continuation: bool
     declined: bool = False
 
@@ -100,10 +98,9 @@ class ProviderTurn:
     ) -> LLMError | None:
         stream = call(request)
         try:
+            # To its own end, not only to the finish: the connection is then kept for the next turn.
             async for batch in stream:
                 await self._take(group, batch)
-                if self._recorder.over:
-                    break
         except LLMError as error:
             return error
         finally:
@@ -220,9 +217,7 @@ class ProviderTurn:
         return events
 
     async def _append(self, events: list[SessionEvent]) -> None:
-        await self._store.append(
-            self._session.id, events, location=self._location, running=True
-        )
+        await self._store.append(self._session.id, events, location=self._location, running=True)
 
     @property
     def _location(self) -> LocationRef:

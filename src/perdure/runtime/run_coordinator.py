@@ -9,9 +9,9 @@ This file is boundary 1 of those that may catch everything: a defect ends a drai
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from perdure.schema.ids import SessionID
+from perdure.schema.value import State
 
 logger = logging.getLogger(__name__)
 
@@ -24,8 +24,7 @@ class DrainInterruptedError(Exception):
     """The drain that was joined has been interrupted."""
 
 
-@dataclass(slots=True, eq=False)
-class _Entry:
+class _Entry(State):
     done: asyncio.Future[None]
     task: asyncio.Task[None] | None = None
     pending_wake: bool = False

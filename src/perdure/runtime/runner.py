@@ -5,10 +5,10 @@ drain in this process, whatever a dead process left unfinished is settled. A tur
 sent (no such model, no such agent) still becomes a step, one that failed for all to see.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from perdure.core import catalog, drain, recovery, turn_recorder
 from perdure.core.drain import Pending, RunTurn, Stop, TurnOutcome
@@ -30,6 +30,7 @@ from perdure.schema.agent import AgentInfo
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.model import ModelRef
 from perdure.schema.session import SessionInfo
+from perdure.schema.value import Value
 from perdure.store import inbox_table, message_table, wake_table
 from perdure.store.event_store import EventStore
 from perdure.store.lease_table import LeaseHeldError
@@ -41,8 +42,7 @@ STEP_LIMIT: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunnerServices:
+class RunnerServices(Value, kw_only=True):
     store: EventStore
     locations: LocationMap
     hub: LiveHub
@@ -106,9 +106,7 @@ class SessionRunner:
         dangling = recovery.settle_dangling(session_id, messages, now=now)
         if dangling:
             session = await self._boundary.sample(session_id)
-            await self._store.append(
-                session_id, dangling, location=session.location, running=True
-            )
+            await self._store.append(session_id, dangling, location=session.location, running=True)
         self._held.add(session_id)
 
     def _forget(self, session_id: SessionID) -> None:
@@ -183,22 +181,27 @@ class SessionRunner:
     ) -> LLMRequest:
         session = crossed.session
         cut = Cut(crossed.compaction, crossed.epoch.baseline_seq)
-        runs = await self._store.database.read(
-            lambda tx: self._histories.runs(tx, session.id, cut=cut, model=model.ref)
+        history = await self._store.database.read(
+            lambda tx: self._histories.load(tx, session.id, cut=cut, model=model.ref)
         )
         system = ("" if agent.system is UNSET else agent.system, crossed.epoch.baseline)
-        if toolbox is None:
-            note = Run((LLMMessage("system", (TextPart(STEP_LIMIT),)),))
-            runs = (*runs, note)
-        return LLMRequest(
+        request = LLMRequest(
             model=model.ref,
             system=tuple(text for text in system if text),
-            runs=runs,
+            runs=history.runs,
+            kept=history.kept,
             tools=() if toolbox is None else toolbox.offered.definitions,
-            tool_choice="none" if toolbox is None else None,
             options={"openai": {"promptCacheKey": _cache_key(session.id)}},
             headers={"x-session-affinity": session.id, "x-session-id": session.id},
         )
+        return _final(request) if toolbox is None else request
+
+
+def _final(request: LLMRequest) -> LLMRequest:
+    """The request of a last step: no tools, and a note that is not part of the history."""
+    note = Run((LLMMessage("system", (TextPart(STEP_LIMIT),)),))
+    # The history goes on without the note, so bytes that follow it must not be kept.
+    return replace(request, runs=(*request.runs, note), kept=None, tool_choice="none")
 
 
 async def _cut_floor(tx: Transaction, session_id: SessionID) -> Seq:

@@ -4,7 +4,8 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from perdure.core import limits
 from perdure.host import data_directory, http_proxy
@@ -14,7 +15,8 @@ from perdure.host.filesystem import LocalFilesystem
 from perdure.host.http import HttptoolsTransport
 from perdure.host.ids import SystemIds
 from perdure.host.neighbours import ProcessLocks
-from perdure.host.process import LocalProcesses
+from perdure.host.process import LocalProcesses, find_ripgrep
+from perdure.location.builtin_tools import OUTPUT_DIRECTORY, BuiltinTools
 from perdure.location.config import Configuration
 from perdure.location.location_map import LocationMap
 from perdure.location.permissions import Headless
@@ -22,7 +24,7 @@ from perdure.location.project import Projects
 from perdure.location.services import LocationHost
 from perdure.ports import Clock, Database, IdSource, Neighbours
 from perdure.runtime.live_hub import LiveHub
-from perdure.runtime.locations import Locations, tools_opener
+from perdure.runtime.locations import Locations
 from perdure.runtime.neighbour_watch import NeighbourWatch
 from perdure.runtime.run_coordinator import RunCoordinator
 from perdure.runtime.runner import RunnerServices, SessionRunner
@@ -30,17 +32,18 @@ from perdure.runtime.sessions import Sessions, SessionServices
 from perdure.schema.ids import SessionID
 from perdure.schema.live_event import InstanceDisposed, StatusChanged
 from perdure.schema.location import LocationRef
+from perdure.schema.value import Value
 from perdure.store import inbox_table, migrate
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.store.event_store import EventStore
 from perdure.store.permission_table import SavedPermissions
 from perdure.store.tail import EventTails
+from perdure.tools.file_mutation import FileMutations
 from perdure.tools.output_store import ToolOutputStore
 from perdure.tools.registry import ToolRegistry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeSettings:
+class RuntimeSettings(Value, kw_only=True):
     environment: Environment
     data_dir: str
     default_directory: str
@@ -48,8 +51,7 @@ class RuntimeSettings:
     """What happens to a permission that must be asked: wait for a reply, or deny."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Foundations:
+class Foundations(Value, kw_only=True):
     """What differs between a server, a test and a simulation."""
 
     database: Database
@@ -58,8 +60,7 @@ class Foundations:
     ids: IdSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runtime:
+class Runtime(Value, kw_only=True):
     """A running instance. Everything is released when its scope ends."""
 
     sessions: Sessions
@@ -84,9 +85,7 @@ async def open_runtime(settings: RuntimeSettings) -> AsyncGenerator[Runtime]:
         locks = ProcessLocks(f"{settings.data_dir}/processes", ids.named("prc"))
         neighbours = stack.enter_context(locks)
         database = await stack.enter_async_context(SqliteDatabase(path))
-        foundations = Foundations(
-            database=database, neighbours=neighbours, clock=clock, ids=ids
-        )
+        foundations = Foundations(database=database, neighbours=neighbours, clock=clock, ids=ids)
         yield await stack.enter_async_context(compose(settings, foundations, path))
 
 
@@ -100,30 +99,33 @@ async def compose(
     store.listen(hub.publish_stored, live=True)
     tails = EventTails(store)
     async with AsyncExitStack() as stack:
-        variables = settings.environment.variables
+        # --data-dir wins over the environment, everywhere.
+        environment = replace(settings.environment, data_dir=settings.data_dir)
+        variables = environment.variables
         transport = HttptoolsTransport(proxies=http_proxy.from_environment(variables))
         stack.push_async_callback(transport.aclose)
         filesystem, processes = LocalFilesystem(), LocalProcesses()
-        output_directory = f"{settings.data_dir}/tool-output"
+        output_directory = f"{settings.data_dir}/{OUTPUT_DIRECTORY}"
         outputs = ToolOutputStore(
             output_directory, filesystem=filesystem, ids=on.ids, clock=on.clock
         )
         application = ToolRegistry()
         location_map = LocationMap(
             LocationHost(
-                environment=settings.environment,
-                configuration=Configuration(settings.environment),
+                environment=environment,
+                configuration=Configuration(environment),
                 projects=Projects(processes, variables),
                 clock=on.clock,
                 ids=on.ids,
                 transport=transport,
                 saved_rules=SavedPermissions(on.database, on.ids),
                 publish=lambda ref, event: hub.publish(event, ref),
-                open_tools=tools_opener(
-                    application,
+                open_tools=BuiltinTools(
                     filesystem=filesystem,
                     processes=processes,
-                    output_directory=output_directory,
+                    mutations=FileMutations(filesystem),
+                    ripgrep=find_ripgrep(),
+                    application=application,
                 ),
                 headless=settings.headless,
             )
@@ -159,9 +161,7 @@ async def compose(
             )
         )
         background = await stack.enter_async_context(asyncio.TaskGroup())
-        watch = NeighbourWatch(
-            store, tails, coordinator, neighbours=on.neighbours, clock=on.clock
-        )
+        watch = NeighbourWatch(store, tails, coordinator, neighbours=on.neighbours, clock=on.clock)
         tasks = [
             background.create_task(watch.run(), name="neighbours"),
             background.create_task(_wake_pending(on.database, coordinator), name="boot wakes"),

@@ -5,7 +5,7 @@ somebody else's business. Reads hand out stored JSON as it is.
 """
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from contextlib import suppress
 
 from msgspec import UNSET
 
@@ -44,14 +44,14 @@ from perdure.schema.session_event import (
     SessionSeed,
 )
 from perdure.schema.session_input import AdmittedPrompt
+from perdure.schema.value import Value
 from perdure.store import epoch_table, inbox_table, message_table, session_table
 from perdure.store.event_store import NO_EVENTS, EventStore, SequenceConflictError
 from perdure.store.session_table import SessionFilter
 from perdure.store.tail import EventTails
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionServices:
+class SessionServices(Value, kw_only=True):
     store: EventStore
     tails: EventTails
     locations: Locations
@@ -92,11 +92,9 @@ class Sessions:
         seed = self._seed(session_id, info, agent, model)
         event = SessionCreated(session_id=session_id, info=seed)
         ref = LocationRef(directory=info.directory, workspace_id=info.workspace_id)
-        try:
+        # A conflict means that somebody made it a moment ago: theirs is the Session.
+        with suppress(SequenceConflictError):
             await self._store.append(session_id, [event], location=ref, expected=NO_EVENTS)
-        except SequenceConflictError:
-            # Somebody made it a moment ago: theirs is the Session.
-            pass
         return await self._require(session_id)
 
     async def prompt(
@@ -193,8 +191,7 @@ class Sessions:
             page.reverse()
         return SessionRows(
             rows=tuple(
-                SessionRow(data=row.data, id=row.id, time_created=row.time_created)
-                for row in page
+                SessionRow(data=row.data, id=row.id, time_created=row.time_created) for row in page
             ),
             has_previous=more if backwards else anchor is not None,
             has_next=True if backwards else more,

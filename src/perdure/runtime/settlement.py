@@ -7,14 +7,14 @@ tool raises becomes a failed call that the model sees, and the turn goes on.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine
 
 from perdure.core import limits
 from perdure.core.tool_output import OutputLimits
 from perdure.ports import PermissionDeclinedError
 from perdure.runtime.concurrency import shielded
 from perdure.schema.session_event import ToolCalled
+from perdure.schema.value import Value
 from perdure.tools import output_store
 from perdure.tools.output_store import BoundedOutput, ToolOutputStore
 from perdure.tools.registry import Materialization, ToolError
@@ -23,8 +23,7 @@ from perdure.tools.tool import ToolCallContext
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Toolbox:
+class Toolbox(Value):
     """What the calls of one turn are run with."""
 
     offered: Materialization
@@ -32,7 +31,7 @@ class Toolbox:
     limits: OutputLimits
 
 
-Record = Callable[[ToolCalled, BoundedOutput | ToolError], Awaitable[None]]
+Record = Callable[[ToolCalled, BoundedOutput | ToolError], Coroutine[None, None, None]]
 
 
 class Settlement:

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from perdure.schema.value import Value
+
 T = TypeVar("T")
 
 # The one place where JSON of unknown shape has a name. `Any` stops here.
@@ -25,11 +27,11 @@ def wire_name(field: str) -> str:
     return first + "".join("ID" if word == "id" else word.capitalize() for word in rest)
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True, rename=wire_name):
+class Record(Value, omit_defaults=True, rename=wire_name):
     """A value that crosses a boundary: disk, wire or model."""
 
 
-class Payload(msgspec.Struct, frozen=True, omit_defaults=True, rename=wire_name):
+class Payload(Value, omit_defaults=True, rename=wire_name):
     """A request body. Its own optional fields accept null as absent; nested records do not."""
 
 
@@ -58,4 +60,4 @@ def convert(kind: type[T], value: object) -> T:
 
 def to_json_value(value: object) -> JsonValue:
     """The JSON value (dicts, lists, scalars) that `encode` would write."""
-    return msgspec.to_builtins(value)
+    return msgspec.json.decode(_ENCODER.encode(value))

@@ -6,13 +6,13 @@ rename in code cannot orphan a stored log.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from perdure.schema import codec
 from perdure.schema import session_event as events
 from perdure.schema.codec import JsonObject
 from perdure.schema.session_event import SessionEvent
+from perdure.schema.value import Value
 
 
 class UnknownEventError(Exception):
@@ -23,13 +23,15 @@ class UnknownEventError(Exception):
         self.stored = stored
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+Shape = type[SessionEvent]
+
+
+class Definition(Value):
     """One durable event at one version."""
 
     type: str
     version: int
-    shape: type[SessionEvent]
+    shape: Shape
     public: bool = True
 
     @property
@@ -87,9 +89,9 @@ def index(definitions: tuple[Definition, ...]) -> dict[str, Definition]:
     return table
 
 
-def latest(definitions: tuple[Definition, ...]) -> dict[type[SessionEvent], Definition]:
+def latest(definitions: tuple[Definition, ...]) -> dict[Shape, Definition]:
     """Shape -> its highest version, wherever in the table that stands."""
-    table: dict[type[SessionEvent], Definition] = {}
+    table: dict[Shape, Definition] = {}
     for definition in definitions:
         known = table.get(definition.shape)
         if known is None or known.version < definition.version:

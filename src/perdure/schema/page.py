@@ -1,13 +1,13 @@
 """A Page: a bounded, ordered result, with opaque links to its neighbours of the same query."""
 
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from perdure.schema.value import Value
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page(Generic[T]):
+class Page(Value, Generic[T], kw_only=True):
     """`previous` and `next` are there exactly when there is such a page."""
 
     items: tuple[T, ...]

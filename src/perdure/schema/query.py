@@ -5,17 +5,16 @@ anchor names a row of an earlier page and on which side of it the wanted page li
 are made of these in `protocol.cursor`; nothing here is encoded.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from perdure.schema.ids import MessageID, SessionID
+from perdure.schema.value import Value
 
 Order = Literal["asc", "desc"]
 Direction = Literal["previous", "next"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionQuery:
+class SessionQuery(Value, kw_only=True):
     """Which Sessions, in which order of creation. `None` does not filter."""
 
     directory: str | None = None
@@ -26,22 +25,19 @@ class SessionQuery:
     order: Order = "desc"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionAnchor:
+class SessionAnchor(Value, kw_only=True):
     time: int
     id: SessionID
     direction: Direction
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRow:
+class SessionRow(Value, kw_only=True):
     data: bytes
     id: SessionID
     time_created: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRows:
+class SessionRows(Value, kw_only=True):
     """In the asked order, whichever side of the anchor they came from."""
 
     rows: tuple[SessionRow, ...]
@@ -49,21 +45,18 @@ class SessionRows:
     has_next: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageAnchor:
+class MessageAnchor(Value, kw_only=True):
     seq: int
     direction: Direction
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageRow:
+class MessageRow(Value, kw_only=True):
     data: bytes
     id: MessageID
     seq: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageRows:
+class MessageRows(Value, kw_only=True):
     """In the asked order, whichever side of the anchor they came from."""
 
     rows: tuple[MessageRow, ...]

@@ -230,21 +230,10 @@ class RevertCommitted(Fact):
 
 
 ToolEvent = (
-    ToolInputStarted
-    | ToolInputEnded
-    | ToolCalled
-    | ToolProgressed
-    | ToolSucceeded
-    | ToolFailed
+    ToolInputStarted | ToolInputEnded | ToolCalled | ToolProgressed | ToolSucceeded | ToolFailed
 )
 AssistantEvent = (
-    StepEnded
-    | StepFailed
-    | TextStarted
-    | TextEnded
-    | ReasoningStarted
-    | ReasoningEnded
-    | ToolEvent
+    StepEnded | StepFailed | TextStarted | TextEnded | ReasoningStarted | ReasoningEnded | ToolEvent
 )
 SessionEvent = (
     SessionCreated

@@ -6,8 +6,9 @@ stream's end cuts off is not dispatched.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from perdure.schema.value import Value
 
 HEARTBEAT: Final = b": heartbeat\n\n"
 
@@ -17,8 +18,7 @@ class FrameTooLargeError(Exception):
         super().__init__(f"server-sent event larger than {bytes_max} bytes")
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Value):
     data: bytes
     event: bytes = b""
     id: bytes = b""

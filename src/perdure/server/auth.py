@@ -9,11 +9,11 @@ import binascii
 import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from perdure.protocol.query import Fields
 from perdure.schema.errors import ForbiddenError, InvalidRequestError, UnauthorizedError
+from perdure.schema.value import Confidential
 from perdure.server.asgi import Header
 from perdure.server.settings import ServerSettings
 
@@ -27,8 +27,7 @@ _VARY: Final[Header] = (b"vary", b"Origin, Accept-Encoding")
 _METHODS: Final = b"GET, HEAD, PUT, PATCH, POST, DELETE"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Confidential, kw_only=True):
     """Settings in the form in which requests are compared with them."""
 
     hosts: frozenset[bytes]

@@ -8,7 +8,6 @@ server where any exception is caught: it is logged under a reference, and the cl
 import logging
 import os
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar, cast
 
 import msgspec
@@ -25,7 +24,9 @@ from perdure.schema.errors import (
     UnsupportedMediaTypeError,
 )
 from perdure.schema.ids import SessionID
+from perdure.schema.location import LocationInfo
 from perdure.schema.page import Page
+from perdure.schema.value import Value
 from perdure.server import response, streams
 from perdure.server.call import Call, Handler
 from perdure.server.request import Request
@@ -40,8 +41,7 @@ logger: Final = logging.getLogger(__name__)
 _SHOWN_CHARS_MAX: Final = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Binding:
+class Binding(Value, kw_only=True):
     endpoint: Endpoint
     handler: Handler
 
@@ -87,13 +87,15 @@ async def answer(
         query=asked,
         body=body,
     )
+    location = None
     if endpoint.success.kind == "location_data":
         location = await around.services.locations.info(call.location())
-        return response.located(location, await binding.handler(call))
-    return _reply(endpoint, await binding.handler(call), around)
+    return _reply(endpoint, await binding.handler(call), location, around)
 
 
-def _reply(endpoint: Endpoint, result: JsonValue, around: Surroundings) -> Reply:
+def _reply(
+    endpoint: Endpoint, result: JsonValue, location: LocationInfo | None, around: Surroundings
+) -> Reply:
     match endpoint.success.kind:
         case "data":
             return response.data(result)
@@ -108,7 +110,9 @@ def _reply(endpoint: Endpoint, result: JsonValue, around: Surroundings) -> Reply
             return streams.durable(result, _pace(around))
         case "live_stream":
             return streams.live(result, around.services.ids, _pace(around))
-        case "no_content" | "location_data":
+        case "location_data":
+            return response.located(location, result)
+        case "no_content":
             return response.NO_CONTENT
 
 

@@ -5,12 +5,12 @@ puts the value into its envelope. Handlers never see HTTP.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from perdure.schema.codec import JsonValue
 from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationRef
+from perdure.schema.value import Value
 from perdure.server import location_context
 from perdure.server.request import Request
 from perdure.server.services import Services
@@ -20,8 +20,7 @@ QueryT = TypeVar("QueryT")
 BodyT = TypeVar("BodyT")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call(Generic[QueryT, BodyT]):
+class Call(Value, Generic[QueryT, BodyT], kw_only=True):
     """`query` and `body` have the endpoint's types; None where it takes none."""
 
     services: Services

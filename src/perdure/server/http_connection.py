@@ -9,14 +9,15 @@ client goes away.
 import asyncio
 import math
 from collections import deque
-from dataclasses import dataclass, field
 from typing import Final
 
 import httptools
+import msgspec
 
 from perdure.protocol.errors import RequestHeadTooLargeError, RequestTimeoutError
 from perdure.protocol.query import unquote
 from perdure.schema.errors import DomainError, InvalidRequestError, ServiceUnavailableError
+from perdure.schema.value import State
 from perdure.server import http_message
 from perdure.server.asgi import Application, Header, Scope
 from perdure.server.http_exchange import Exchange
@@ -26,8 +27,7 @@ _ASGI: Final = {"version": "3.0", "spec_version": "2.4"}
 _NEVER: Final = math.inf
 
 
-@dataclass(slots=True, eq=False)
-class Listener:
+class Listener(State):
     """What the connections of one server share."""
 
     app: Application
@@ -35,9 +35,9 @@ class Listener:
     loop: asyncio.AbstractEventLoop
     date: bytes = b""
     closing: bool = False
-    connections: "set[Connection]" = field(default_factory=set["Connection"])
-    tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
-    empty: asyncio.Event = field(default_factory=asyncio.Event)
+    connections: "set[Connection]" = msgspec.field(default_factory=set["Connection"])
+    tasks: set[asyncio.Task[None]] = msgspec.field(default_factory=set[asyncio.Task[None]])
+    empty: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     """Set while there is no connection."""
 
 
@@ -62,6 +62,7 @@ class Connection(asyncio.Protocol):
         self._reading_paused = False
         self._last_request = False
         self._refusal: DomainError | None = None
+        self._half_closed = False
         self._deaf = False
         self._closing = False
 
@@ -95,11 +96,16 @@ class Connection(asyncio.Protocol):
             self._check_head(self._head_bytes)
 
     def eof_received(self) -> bool:
-        """The client will send no more. An answer under way is still owed; a stream is not."""
-        self._last_request = True
+        """The client will send no more: it has said everything, or it is gone.
+
+        Only writing would tell which. An answer that comes soon is still given; a stream is over.
+        """
         answering = self._answering
-        owed = answering is not None and answering.request_complete and not answering.streams
-        return owed or bool(self._waiting)
+        if self._closing or answering is None or answering.streams:
+            return False
+        self._last_request = self._half_closed = True
+        self.deadline = self._listener.loop.time() + self._limits.linger_seconds_max
+        return answering.request_complete
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
@@ -226,7 +232,7 @@ class Connection(asyncio.Protocol):
     def expire(self) -> None:
         """The deadline has passed."""
         answering = self._answering
-        if self._closing or not self._writable.is_set():
+        if self._closing or self._half_closed or not self._writable.is_set():
             self._transport.abort()
         elif self._head_open or (answering is not None and not answering.response_started):
             self._refuse(RequestTimeoutError())
@@ -296,7 +302,7 @@ class Connection(asyncio.Protocol):
         return False
 
     def _set_deadline(self) -> None:
-        if self._closing:
+        if self._closing or self._half_closed:
             return
         now = self._listener.loop.time()
         if not self._writable.is_set():

@@ -8,7 +8,6 @@ import asyncio
 import re
 import zlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 from typing import Final
 
 from perdure.core import limits
@@ -16,6 +15,7 @@ from perdure.protocol import errors
 from perdure.schema import codec
 from perdure.schema.errors import DomainError, MethodNotAllowedError, UnauthorizedError
 from perdure.schema.page import Page
+from perdure.schema.value import Value
 from perdure.server.asgi import Header, Send
 
 JSON: Final[Header] = (b"content-type", b"application/json")
@@ -25,15 +25,13 @@ _GZIP_WINDOW: Final = 31
 _REFUSES_GZIP: Final = re.compile(rb"gzip\s*;\s*q=0(\.0*)?\s*(,|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Value):
     status: int
     body: bytes = b""
     headers: tuple[Header, ...] = (JSON,)
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(Value):
     """An answer that is written as it happens. `run` sends everything after the head."""
 
     headers: tuple[Header, ...]
@@ -90,8 +88,7 @@ def as_json(value: object) -> bytes:
     return codec.encode(value)
 
 
-@dataclass(frozen=True, slots=True)
-class JsonArray:
+class JsonArray(Value):
     """Items that are JSON already."""
 
     items: tuple[bytes, ...]
@@ -106,7 +103,7 @@ async def compressed(response: Response, accept_encoding: bytes) -> Response:
         body = _gzip(response.body)
     else:
         body = await asyncio.to_thread(_gzip, response.body)
-    return replace(response, body=body, headers=(*response.headers, _GZIP))
+    return Response(response.status, body, (*response.headers, _GZIP))
 
 
 def _accepts_gzip(accept_encoding: bytes) -> bool:

@@ -5,16 +5,17 @@ at the end is tolerated.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+import msgspec
+
 from perdure.protocol.query import unquote
+from perdure.schema.value import State, Value
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Match(Generic[T]):
+class Match(Value, Generic[T]):
     """Everything that stands at one path, by method, with the values of its parameters."""
 
     by_method: Mapping[str, T]
@@ -56,9 +57,8 @@ class Routes(Generic[T]):
         return Match(node.by_method, dict(zip(node.names, map(unquote, values), strict=True)))
 
 
-@dataclass(slots=True)
-class _Node(Generic[T]):
-    literals: "dict[bytes, _Node[T]]" = field(default_factory=dict[bytes, "_Node[T]"])
+class _Node(State, Generic[T]):
+    literals: "dict[bytes, _Node[T]]" = msgspec.field(default_factory=dict[bytes, "_Node[T]"])
     parameter: "_Node[T] | None" = None
-    by_method: dict[str, T] = field(default_factory=dict[str, T])
+    by_method: dict[str, T] = msgspec.field(default_factory=dict[str, T])
     names: tuple[str, ...] = ()

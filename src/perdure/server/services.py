@@ -6,7 +6,6 @@ the contract; anything else is a defect and becomes a 500.
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
 from perdure.ports import Clock, IdSource
@@ -25,6 +24,7 @@ from perdure.schema.query import (
 )
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_input import AdmittedPrompt
+from perdure.schema.value import Value
 
 
 class Sessions(Protocol):
@@ -45,12 +45,13 @@ class Sessions(Protocol):
     async def exists(self, session_id: SessionID) -> bool: ...
     async def get(self, session_id: SessionID) -> bytes: ...
     async def list(
-        self, query: SessionQuery, *, limit: int, anchor: SessionAnchor | None
+        self, query: SessionQuery, /, *, limit: int, anchor: SessionAnchor | None
     ) -> SessionRows: ...
     async def prompt(
         self,
         session_id: SessionID,
         prompt: PromptInput,
+        /,
         *,
         id: MessageID | None,
         delivery: Delivery,
@@ -59,7 +60,7 @@ class Sessions(Protocol):
     async def messages(
         self, session_id: SessionID, *, limit: int, order: Order, anchor: MessageAnchor | None
     ) -> MessageRows: ...
-    async def message(self, session_id: SessionID, message_id: MessageID) -> bytes: ...
+    async def message(self, session_id: SessionID, message_id: MessageID, /) -> bytes: ...
     async def context(self, session_id: SessionID) -> tuple[bytes, ...]: ...
     async def history(
         self, session_id: SessionID, *, after: int, limit: int
@@ -74,8 +75,8 @@ class Sessions(Protocol):
     def active(self) -> tuple[SessionID, ...]: ...
     async def interrupt(self, session_id: SessionID) -> None: ...
     async def wait(self, session_id: SessionID) -> None: ...
-    async def switch_agent(self, session_id: SessionID, agent: str) -> None: ...
-    async def switch_model(self, session_id: SessionID, model: ModelRef) -> None: ...
+    async def switch_agent(self, session_id: SessionID, agent: str, /) -> None: ...
+    async def switch_model(self, session_id: SessionID, model: ModelRef, /) -> None: ...
 
 
 class LiveSubscription(Protocol):
@@ -102,11 +103,10 @@ class Locations(Protocol):
     async def agents(self, ref: LocationRef) -> tuple[AgentInfo, ...]: ...
     async def models(self, ref: LocationRef) -> tuple[ModelInfo, ...]: ...
     async def providers(self, ref: LocationRef) -> tuple[ProviderInfo, ...]: ...
-    async def provider(self, ref: LocationRef, id: str) -> ProviderInfo: ...
+    async def provider(self, ref: LocationRef, id: str, /) -> ProviderInfo: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Services:
+class Services(Value, kw_only=True):
     sessions: Sessions
     live: LiveHub
     locations: Locations

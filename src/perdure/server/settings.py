@@ -1,12 +1,10 @@
 """How a server is set up. Plain values, decided by whoever starts it; nothing is read from here."""
 
-from dataclasses import dataclass, field
-
 from perdure.core import limits
+from perdure.schema.value import Confidential, Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpLimits:
+class HttpLimits(Value, kw_only=True):
     """What one connection may cost."""
 
     connections_max: int = limits.CONNECTIONS_MAX
@@ -19,15 +17,14 @@ class HttpLimits:
     shutdown_seconds_max: float = limits.SHUTDOWN_SECONDS_MAX
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerSettings:
+class ServerSettings(Confidential, kw_only=True):
     default_directory: str
     """The Location of a request that names none."""
-    cursor_key: bytes = field(repr=False)
+    cursor_key: bytes
     host: str = "127.0.0.1"
     port: int = 0
     username: str = "opencode"
-    password: str | None = field(default=None, repr=False)
+    password: str | None = None
     """None: nobody is asked who they are. Only for loopback and for in-process use."""
     allowed_hosts: frozenset[str] = frozenset()
     """Names this server answers to, beside the loopback ones and the one it is bound to."""
@@ -35,4 +32,4 @@ class ServerSettings:
     """Web origins that may call, exactly as a browser writes them."""
     body_bytes_max: int = limits.REQUEST_BODY_BYTES_MAX
     heartbeat_seconds: float = limits.HEARTBEAT_SECONDS
-    http: HttpLimits = field(default_factory=HttpLimits)
+    http: HttpLimits = HttpLimits()

@@ -10,7 +10,6 @@ Invariant: every send is whole frames, so that a heartbeat can stand between any
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Final
 
 from perdure.ports import IdSource
@@ -22,6 +21,7 @@ from perdure.schema.live_event import (
     ServerConnected,
     ServerLagged,
 )
+from perdure.schema.value import Value
 from perdure.server.asgi import Header, Send
 from perdure.server.response import Stream
 from perdure.server.services import LiveSubscription
@@ -37,8 +37,7 @@ Closing = asyncio.Event
 """Set once, when the server begins to shut down."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Value):
     heartbeat_seconds: float
     closing: Closing
 
@@ -106,17 +105,18 @@ async def _pumped(outlet: _Outlet, pace: Pace, pump: Callable[[], Awaitable[None
     async with asyncio.TaskGroup() as group:
         pumping = group.create_task(_awaited(pump), name="stream pump")
         closing = group.create_task(_awaited(pace.closing.wait), name="stream closing")
-        outlet.was_quiet()
-        while not (pumping.done() or closing.done()):
-            await asyncio.wait(
-                (pumping, closing),
-                timeout=pace.heartbeat_seconds,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            if not pumping.done() and outlet.was_quiet():
+        ends = {pumping, closing}
+        while not (await _first_of(ends, pace.heartbeat_seconds)):
+            if outlet.was_quiet():
                 await outlet.write(sse.HEARTBEAT)
         pumping.cancel()
         closing.cancel()
+
+
+async def _first_of(tasks: set[asyncio.Task[None]], seconds_max: float) -> set[asyncio.Task[None]]:
+    """Those that are done, as soon as one is; none when the time is up."""
+    done, _ = await asyncio.wait(tasks, timeout=seconds_max, return_when=asyncio.FIRST_COMPLETED)
+    return done
 
 
 async def _awaited(wait: Callable[[], Awaitable[object]]) -> None:

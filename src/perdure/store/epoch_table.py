@@ -43,6 +43,4 @@ async def put(tx: Transaction, session_id: SessionID, epoch: ContextEpoch) -> No
 
 
 async def clear(tx: Transaction, session_id: SessionID) -> None:
-    await tx.execute(
-        "DELETE FROM session_context_epoch WHERE session_id = :id", {"id": session_id}
-    )
+    await tx.execute("DELETE FROM session_context_epoch WHERE session_id = :id", {"id": session_id})

@@ -6,7 +6,6 @@ commit, in commit order. Reading never waits for writing.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from perdure.core import limits
@@ -15,6 +14,7 @@ from perdure.schema import codec, manifest
 from perdure.schema.ids import EventID, Seq, SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.session_event import SessionEvent
+from perdure.schema.value import Value
 from perdure.store import lease_table, projector
 from perdure.store.lease_table import Lease
 from perdure.store.location_table import LocationNumbers
@@ -40,8 +40,7 @@ class SequenceConflictError(Exception):
         self.found = found
 
 
-@dataclass(frozen=True, slots=True)
-class StoredEvent:
+class StoredEvent(Value):
     """An event with its place in the log, and the bytes of its public envelope."""
 
     seq: Seq
@@ -50,8 +49,7 @@ class StoredEvent:
     wire: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(Value):
     events: tuple[StoredEvent, ...]
     lease: Lease | None
 
@@ -110,7 +108,8 @@ class EventStore:
                 raise SequenceConflictError(session_id, expected=expected, found=found)
             number = None if location is None else await self._locations.number(tx, location)
             first = Seq(found + 1)
-            stored = await _insert(tx, session_id, first, zip(ids, events, strict=True), number)
+            pairs = zip(ids, events, strict=True)
+            stored = await _insert(tx, session_id, first, pairs, number=number)
             await projector.project(tx, session_id, first, events)
             if within is not None:
                 await within(tx, Seq(found + len(events)))
@@ -176,22 +175,31 @@ class EventStore:
 
     async def _hold(self, tx: Transaction, session_id: SessionID) -> Lease:
         neighbours = self._neighbours
-        return await lease_table.hold(
-            tx, session_id, process=neighbours.me, alive=neighbours.alive
-        )
+        return await lease_table.hold(tx, session_id, process=neighbours.me, alive=neighbours.alive)
 
-    async def _framed(
-        self, tx: Transaction, session_id: SessionID, row: Row
-    ) -> tuple[Seq, bytes]:
-        seq, id, stored, number, data = row
+    async def _framed(self, tx: Transaction, session_id: SessionID, row: Row) -> tuple[Seq, bytes]:
+        seq, event_id, stored, number, data = row
         assert isinstance(seq, int)
         assert isinstance(data, bytes)
         where = await self._locations.wire(tx, number) if isinstance(number, int) else None
-        return Seq(seq), envelope(session_id, Seq(seq), str(id), str(stored), data, where)
+        return Seq(seq), envelope(
+            session_id,
+            Seq(seq),
+            id=str(event_id),
+            stored=str(stored),
+            data=data,
+            location=where,
+        )
 
 
 def envelope(
-    session_id: SessionID, seq: Seq, id: str, stored: str, data: bytes, location: bytes | None
+    session_id: SessionID,
+    seq: Seq,
+    *,
+    id: str,
+    stored: str,
+    data: bytes,
+    location: bytes | None,
 ) -> bytes:
     """The public JSON of a durable event. Ids and names hold nothing that JSON must escape."""
     name, _, version = stored.rpartition(".")
@@ -200,8 +208,8 @@ def envelope(
         f'{{"aggregateID":"{session_id}","seq":{seq},"version":{version}}},'
     ).encode()
     if location is None:
-        return b"%b\"data\":%b}" % (head, data)
-    return b"%b\"location\":%b,\"data\":%b}" % (head, location, data)
+        return b'%b"data":%b}' % (head, data)
+    return b'%b"location":%b,"data":%b}' % (head, location, data)
 
 
 async def latest_seq(tx: Transaction, session_id: SessionID) -> Seq:
@@ -243,18 +251,19 @@ async def _insert(
     session_id: SessionID,
     first: Seq,
     events: "zip[tuple[EventID, SessionEvent]]",
+    *,
     number: int | None,
 ) -> list[tuple[StoredEvent, str, bytes]]:
     inserted: list[tuple[StoredEvent, str, bytes]] = []
-    for offset, (id, event) in enumerate(events):
+    for offset, (event_id, event) in enumerate(events):
         assert event.session_id == session_id
         seq = Seq(first + offset)
         stored = manifest.definition_of(event).stored
         data = codec.encode(event)
         await insert_row(
-            tx, session_id, seq=seq, id=id, stored=stored, data=data, location=number
+            tx, session_id, seq=seq, id=event_id, stored=stored, data=data, location=number
         )
-        inserted.append((StoredEvent(seq, id, event, b""), stored, data))
+        inserted.append((StoredEvent(seq, event_id, event, b""), stored, data))
     return inserted
 
 
@@ -267,16 +276,21 @@ def _with_location(
             item.seq,
             item.id,
             item.event,
-            envelope(item.event.session_id, item.seq, item.id, stored, data, where),
+            envelope(
+                item.event.session_id,
+                item.seq,
+                id=item.id,
+                stored=stored,
+                data=data,
+                location=where,
+            ),
         )
         for item, stored, data in inserted
     )
 
 
 def _decoded(row: Row) -> tuple[Seq, EventID, SessionEvent]:
-    seq, id, stored, _, data = row
+    seq, event_id, stored, _, data = row
     assert isinstance(seq, int)
     assert isinstance(data, bytes)
-    return Seq(seq), EventID(str(id)), manifest.decode(str(stored), data)
-
-
+    return Seq(seq), EventID(str(event_id)), manifest.decode(str(stored), data)

@@ -94,12 +94,12 @@ async def delete_after(tx: Transaction, session_id: SessionID, seq: Seq) -> None
 
 
 def _row(row: Row) -> AdmittedPrompt:
-    id, session_id, prompt, delivery, admitted_seq, promoted_seq, time_created = row
+    message_id, session_id, prompt, delivery, admitted_seq, promoted_seq, time_created = row
     assert isinstance(prompt, bytes)
     assert isinstance(admitted_seq, int)
     assert isinstance(time_created, int)
     return AdmittedPrompt(
-        id=MessageID(str(id)),
+        id=MessageID(str(message_id)),
         session_id=SessionID(str(session_id)),
         prompt=codec.decode(Prompt, prompt),
         delivery="queue" if delivery == "queue" else "steer",

@@ -6,10 +6,14 @@ cached under an older one is stale.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Final
 
 from perdure.ports import Transaction
 from perdure.schema.ids import SessionID
+from perdure.schema.value import Value
+
+RELEASED: Final = ""
+"""In the place of a process: given back, free to take."""
 
 
 class LeaseHeldError(Exception):
@@ -21,8 +25,7 @@ class LeaseHeldError(Exception):
         self.process = process
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Value):
     process: str
     generation: int
 
@@ -34,7 +37,7 @@ async def hold(
     found = await get(tx, session_id)
     if found is not None and found.process == process:
         return found
-    if found is not None and alive(found.process):
+    if found is not None and found.process != RELEASED and alive(found.process):
         raise LeaseHeldError(session_id, found.process)
     generation = 1 if found is None else found.generation + 1
     await tx.execute(
@@ -61,5 +64,6 @@ async def get(tx: Transaction, session_id: SessionID) -> Lease | None:
 async def release_all(tx: Transaction, process: str) -> None:
     # The row stays, so that the generation keeps growing.
     await tx.execute(
-        "UPDATE session_lease SET process = '' WHERE process = :process", {"process": process}
+        "UPDATE session_lease SET process = :released WHERE process = :process",
+        {"released": RELEASED, "process": process},
     )

@@ -1,38 +1,36 @@
 """The `session_message` projection: one row a message, its public JSON stored as it goes out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from perdure.ports import Row, Transaction
 from perdure.schema import codec
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.message import SessionMessage
+from perdure.schema.value import Value
 
+_ANY_MESSAGE: Final = cast("type[SessionMessage]", SessionMessage)
 _INSERT: Final = """
     INSERT INTO session_message (id, session_id, seq, type, time_created, data)
     VALUES (:id, :session_id, :seq, :type, :time_created, :data)
 """
 
 
-@dataclass(frozen=True, slots=True)
-class MessageRow:
+class MessageRow(Value):
     id: MessageID
     seq: Seq
     type: str
     data: bytes
 
     def message(self) -> SessionMessage:
-        return codec.decode(SessionMessage, self.data)
+        return codec.decode(_ANY_MESSAGE, self.data)
 
 
 def type_of(message: SessionMessage) -> str:
     return str(message.__struct_config__.tag)
 
 
-async def insert(
-    tx: Transaction, session_id: SessionID, seq: Seq, message: SessionMessage
-) -> None:
+async def insert(tx: Transaction, session_id: SessionID, seq: Seq, message: SessionMessage) -> None:
     await tx.execute(
         _INSERT,
         {
@@ -53,9 +51,7 @@ async def update(tx: Transaction, message: SessionMessage) -> None:
     )
 
 
-async def get(
-    tx: Transaction, session_id: SessionID, message_id: MessageID
-) -> MessageRow | None:
+async def get(tx: Transaction, session_id: SessionID, message_id: MessageID) -> MessageRow | None:
     """Only if that Session owns it."""
     rows = await tx.fetch(
         "SELECT id, seq, type, data FROM session_message"
@@ -106,8 +102,7 @@ async def page(
     rows = await tx.fetch(
         "SELECT id, seq, type, data FROM session_message"
         f" WHERE session_id = :session_id {condition} ORDER BY seq {direction} LIMIT :limit",
-        {"session_id": session_id, "limit": limit}
-        | ({} if anchor is None else {"anchor": anchor}),
+        {"session_id": session_id, "limit": limit} | ({} if anchor is None else {"anchor": anchor}),
     )
     return [_row(row) for row in rows]
 
@@ -130,10 +125,10 @@ async def delete_after(tx: Transaction, session_id: SessionID, seq: Seq) -> None
 
 
 def _row(row: Row) -> MessageRow:
-    id, seq, type, data = row
+    message_id, seq, tag, data = row
     assert isinstance(data, bytes)
     assert isinstance(seq, int)
-    return MessageRow(MessageID(str(id)), Seq(seq), str(type), data)
+    return MessageRow(MessageID(str(message_id)), Seq(seq), str(tag), data)
 
 
 def _integer(row: Sequence[object]) -> int:

@@ -7,17 +7,20 @@ again once they hold it. A database that already has data is copied before it is
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from importlib import resources
 from typing import Final, cast
 
 import apsw
 
-from perdure.ports import DatabaseError
-from perdure.store.database import sqlite
+from perdure.ports import Database, DatabaseError, Transaction
+from perdure.schema.value import Value
+from perdure.store.database import sqlite_connection
+from perdure.store.database.sqlite_connection import Connection
 
 SCHEMA_VERSION: Final = 1
+# Not importlib.resources: importing it takes longer than opening the database.
+_FOLDER: Final = os.path.join(os.path.dirname(__file__), "migrations")
 
 
 class ForeignDatabaseError(DatabaseError):
@@ -29,83 +32,104 @@ class ForeignDatabaseError(DatabaseError):
 
 
 class NewerDatabaseError(DatabaseError):
-    def __init__(self, path: str, found: int) -> None:
+    def __init__(self, path: str, *, found: int, known: int) -> None:
         super().__init__(
             f"{path} was written by a newer perdure (schema {found}, this one knows"
-            f" {SCHEMA_VERSION}). Upgrade perdure; nothing was changed."
+            f" {known}). Upgrade perdure; nothing was changed."
         )
 
 
-def migrate(path: str) -> str | None:
+class Schema(Value):
+    """Which version is current, and the SQL that leads to each one from the one before."""
+
+    version: int
+    sql: Callable[[int], str]
+
+
+def packaged_sql(number: int) -> str:
+    """The file that leads to version `number`."""
+    for name in os.listdir(_FOLDER):
+        if name.startswith(f"{number:04d}_"):
+            with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
+                return file.read()
+    raise AssertionError(f"migration {number} is missing from the package")
+
+
+CURRENT: Final = Schema(SCHEMA_VERSION, packaged_sql)
+
+
+def migrate(path: str, schema: Schema = CURRENT) -> str | None:
     """Apply what is missing; the path of the backup copy, if one was made."""
-    connection = sqlite.connect(path)
+    connection = sqlite_connection.opened(path)
     try:
-        if _version(connection, path) == SCHEMA_VERSION:
+        if _version(connection, path, schema) == schema.version:
             return None
         with _turn(path):
-            return _apply_missing(connection, path)
+            return _apply_missing(connection, path, schema)
+    except apsw.Error as error:
+        raise sqlite_connection.translated(error, path) from error
     finally:
         connection.close()
 
 
-def apply_all(connection: apsw.Connection) -> None:
-    """Make an empty database current; for databases in memory."""
-    for number in range(1, SCHEMA_VERSION + 1):
-        _apply(connection, number)
+async def apply_all(database: Database) -> None:
+    """Make an empty database current through its own connection: one in memory has no other."""
+
+    async def job(tx: Transaction) -> None:
+        for number in range(1, SCHEMA_VERSION + 1):
+            await tx.execute(packaged_sql(number))
+
+    await database.write(job)
 
 
-def _apply_missing(connection: apsw.Connection, path: str) -> str | None:
-    found = _version(connection, path)
+def _apply_missing(connection: Connection, path: str, schema: Schema) -> str | None:
+    found = _version(connection, path, schema)
+    # Only now: a database that is refused keeps its own journal mode.
+    sqlite_connection.configure(connection)
     backup = None
-    if 0 < found < SCHEMA_VERSION:
-        backup = f"{path}.before-{SCHEMA_VERSION}"
+    if 0 < found < schema.version:
+        backup = f"{path}.before-{schema.version}"
         _copy(connection, backup)
-    for number in range(found + 1, SCHEMA_VERSION + 1):
-        _apply(connection, number)
+    for number in range(found + 1, schema.version + 1):
+        _apply(connection, number, schema.sql(number))
     return backup
 
 
-def _apply(connection: apsw.Connection, number: int) -> None:
-    with connection:
-        connection.execute(_sql(number))
-        connection.pragma("application_id", sqlite.APPLICATION_ID)
+def _apply(connection: Connection, number: int, sql: str) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.execute(sql)
+        connection.pragma("application_id", sqlite_connection.APPLICATION_ID)
         connection.pragma("user_version", number)
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
-def _version(connection: apsw.Connection, path: str) -> int:
-    version = cast("int", connection.pragma("user_version"))
-    if version > SCHEMA_VERSION:
-        raise NewerDatabaseError(path, version)
-    application = cast("int", connection.pragma("application_id"))
-    tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
-    if tables and application != sqlite.APPLICATION_ID:
+def _version(connection: Connection, path: str, schema: Schema) -> int:
+    application = connection.pragma("application_id")
+    tables = connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
+    if tables and application != sqlite_connection.APPLICATION_ID:
         raise ForeignDatabaseError(path)
+    version = cast("int", connection.pragma("user_version"))
+    if version > schema.version:
+        raise NewerDatabaseError(path, found=version, known=schema.version)
     return version
 
 
-def _sql(number: int) -> str:
-    folder = resources.files("perdure.store.migrations")
-    for entry in folder.iterdir():
-        if entry.name.startswith(f"{number:04d}_"):
-            return entry.read_text(encoding="utf-8")
-    raise AssertionError(f"migration {number} is missing from the package")
-
-
-def _copy(connection: apsw.Connection, target: str) -> None:
+def _copy(connection: Connection, target: str) -> None:
+    os.close(os.open(target, os.O_RDWR | os.O_CREAT, 0o600))
     copy = apsw.Connection(target)
     try:
-        os.chmod(target, 0o600)
-        with copy.backup("main", connection, "main") as backup:
+        with copy.backup("main", cast("apsw.Connection", connection), "main") as backup:
             backup.step()
     finally:
         copy.close()
 
 
 @contextmanager
-def _turn(path: str) -> Iterator[None]:
-    if path == ":memory:":
-        yield
-        return
+def _turn(path: str) -> Generator[None]:
     handle = os.open(f"{path}.migrate-lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

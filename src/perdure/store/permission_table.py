@@ -21,9 +21,12 @@ class SavedPermissions:
             )
             return tuple(
                 SavedRule(
-                    id=str(id), project_id=project_id, action=str(action), resource=str(resource)
+                    id=str(rule_id),
+                    project_id=project_id,
+                    action=str(action),
+                    resource=str(resource),
                 )
-                for id, action, resource in rows
+                for rule_id, action, resource in rows
             )
 
         return await self._database.read(job)

@@ -5,7 +5,7 @@ statement, however many of its events are in the batch. `rebuild` drops the proj
 the whole log again; the rows come out the same, byte for byte.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import UNSET
@@ -15,7 +15,7 @@ from perdure.ports import Database, Transaction, UniqueViolationError
 from perdure.schema import manifest
 from perdure.schema import session_event as events
 from perdure.schema.errors import PromptConflictError
-from perdure.schema.ids import MessageID, Seq, SessionID
+from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
 from perdure.schema.message import AssistantMessage, SessionMessage, ShellMessage
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import SessionEvent
@@ -128,15 +128,18 @@ class _Fold:
         await self._apply_to_others(seq, event)
         message = projection.message_created(event)
         if message is not None:
+            if message.id in self._created:
+                raise UniqueViolationError(f"message {message.id} is created twice")
             self._messages[message.id] = message
             self._created[message.id] = seq
 
     async def write(self) -> None:
-        for id, seq in self._created.items():
-            await message_table.insert(self._tx, self._session_id, seq, self._messages[id])
-        for id in self._changed:
-            if id not in self._created:
-                await message_table.update(self._tx, self._messages[id])
+        for message_id, seq in self._created.items():
+            message = self._messages[message_id]
+            await message_table.insert(self._tx, self._session_id, seq, message)
+        for message_id in self._changed:
+            if message_id not in self._created:
+                await message_table.update(self._tx, self._messages[message_id])
         if self._session_changed:
             assert self._session is not None
             await session_table.update(self._tx, self._session)
@@ -188,9 +191,7 @@ class _Fold:
             raise PromptConflictError(event.message_id) from error
 
     async def _promote(self, seq: Seq, event: events.PromptPromoted) -> None:
-        marked = await inbox_table.mark_promoted(
-            self._tx, self._session_id, event.message_id, seq
-        )
+        marked = await inbox_table.mark_promoted(self._tx, self._session_id, event.message_id, seq)
         if marked:
             return
         if await inbox_table.get(self._tx, event.message_id) is not None:
@@ -210,7 +211,7 @@ class _Fold:
         )
 
     async def _close_last_step(self, seq: Seq, event: events.StepStarted) -> None:
-        newest = self._newest_created(AssistantMessage)
+        newest = self._created_last(lambda message: isinstance(message, AssistantMessage))
         if newest is None:
             row = await message_table.latest_of_type(
                 self._tx, self._session_id, "assistant", before=seq
@@ -220,6 +221,10 @@ class _Fold:
             self._change(projection.superseded(newest, event))
 
     async def _end_shell(self, seq: Seq, event: events.ShellEnded) -> None:
+        created = self._created_last(lambda message: _is_shell(message, event.call_id))
+        if isinstance(created, ShellMessage):
+            self._change(projection.shell_after(created, event))
+            return
         before = seq
         while True:
             row = await message_table.latest_of_type(
@@ -228,7 +233,7 @@ class _Fold:
             if row is None:
                 return
             message = await self._message(row.id)
-            if isinstance(message, ShellMessage) and message.call_id == event.call_id:
+            if isinstance(message, ShellMessage) and _is_shell(message, event.call_id):
                 self._change(projection.shell_after(message, event))
                 return
             before = row.seq
@@ -253,13 +258,15 @@ class _Fold:
         message = self._messages[message_id] = row.message()
         return message
 
-    def _newest_created(self, kind: type[AssistantMessage]) -> AssistantMessage | None:
-        for id in reversed(self._created):
-            message = self._messages[id]
-            if isinstance(message, kind):
-                return message
-        return None
+    def _created_last(self, wanted: Callable[[SessionMessage], bool]) -> SessionMessage | None:
+        """The newest of this batch's own messages: they are in no table yet."""
+        created = (self._messages[message_id] for message_id in reversed(self._created))
+        return next((message for message in created if wanted(message)), None)
 
     def _change(self, message: SessionMessage) -> None:
         self._messages[message.id] = message
         self._changed.add(message.id)
+
+
+def _is_shell(message: SessionMessage, call_id: ToolCallID) -> bool:
+    return isinstance(message, ShellMessage) and message.call_id == call_id

@@ -6,15 +6,15 @@ is strict. The payload must speak of the Session that its envelope names.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
 from perdure.ports import Transaction
-from perdure.schema import codec, manifest
+from perdure.schema import codec, ids, manifest
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import EventID, Seq, SessionID
-from perdure.schema.session_event import SessionEvent
+from perdure.schema.session_event import SessionCreated, SessionEvent
+from perdure.schema.value import Value
 from perdure.store import event_store, projector
 from perdure.store.event_store import EventStore, StoredEvent
 
@@ -23,8 +23,7 @@ class ReplayError(Exception):
     """The event was not taken in, and nothing changed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayedEvent:
+class ReplayedEvent(Value, kw_only=True):
     id: EventID
     type: str
     """With its version, as stored."""
@@ -100,6 +99,9 @@ async def remove(store: EventStore, session_id: SessionID) -> None:
 
 
 def _decode(event: ReplayedEvent) -> SessionEvent:
+    # Both go into the public JSON as they are.
+    if not (ids.well_formed("evt", event.id) and ids.well_formed("ses", event.session_id)):
+        raise ReplayError(f"malformed id: event {event.id!r} of session {event.session_id!r}")
     try:
         decoded = manifest.decode(event.type, codec.encode(event.data))
     except manifest.UnknownEventError as error:
@@ -110,6 +112,8 @@ def _decode(event: ReplayedEvent) -> SessionEvent:
         raise ReplayError(
             f"the event names session {event.session_id}, its payload {decoded.session_id}"
         )
+    if isinstance(decoded, SessionCreated) != (event.seq == 0):
+        raise ReplayError(f"{event.type} at {event.seq}: a log begins with its session's creation")
     return decoded
 
 
@@ -150,7 +154,9 @@ async def _take_in(
         location=None,
     )
     await projector.project(tx, event.session_id, event.seq, [decoded])
-    wire = event_store.envelope(event.session_id, event.seq, event.id, event.type, data, None)
+    wire = event_store.envelope(
+        event.session_id, event.seq, id=event.id, stored=event.type, data=data, location=None
+    )
     return StoredEvent(event.seq, event.id, decoded, wire)
 
 
@@ -159,9 +165,9 @@ async def _check_same(tx: Transaction, event: ReplayedEvent) -> None:
         "SELECT id, type, data FROM event WHERE session_id = :session_id AND seq = :seq",
         {"session_id": event.session_id, "seq": event.seq},
     )
-    id, stored, data = rows[0]
+    event_id, stored, data = rows[0]
     assert isinstance(data, bytes)
-    if (id, stored, codec.decode_any(data)) != (event.id, event.type, event.data):
+    if (event_id, stored, codec.decode_any(data)) != (event.id, event.type, event.data):
         raise ReplayError(f"diverged: {event.session_id} has another event at {event.seq}")
 
 
@@ -180,6 +186,6 @@ async def _set_owner(tx: Transaction, session_id: SessionID, owner: str) -> None
     )
 
 
-async def _id_taken(tx: Transaction, id: EventID) -> bool:
+async def _id_taken(tx: Transaction, event_id: EventID) -> bool:
     # Only replay looks everywhere: ids made here cannot collide, and no index is paid for them.
-    return bool(await tx.fetch("SELECT 1 FROM event WHERE id = :id LIMIT 1", {"id": id}))
+    return bool(await tx.fetch("SELECT 1 FROM event WHERE id = :id LIMIT 1", {"id": event_id}))

@@ -1,6 +1,5 @@
-"""The `session` projection: its row is the public JSON of a Session, beside what lists filter by."""
+"""The `session` projection: the public JSON of each Session, beside what lists filter by."""
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from msgspec import UNSET
@@ -9,6 +8,7 @@ from perdure.ports import SqlValue, Transaction
 from perdure.schema import codec
 from perdure.schema.ids import SessionID
 from perdure.schema.session import SessionInfo
+from perdure.schema.value import Value
 
 _INSERT: Final = """
     INSERT INTO session
@@ -22,8 +22,7 @@ _UPDATE: Final = """
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionFilter:
+class SessionFilter(Value, kw_only=True):
     directory: str | None = None
     project: str | None = None
     workspace: str | None = None
@@ -31,8 +30,7 @@ class SessionFilter:
     search: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
+class SessionRow(Value):
     id: SessionID
     time_created: int
     data: bytes
@@ -80,7 +78,10 @@ async def page(
         f" ORDER BY time_created {direction}, id {direction} LIMIT :limit",
         parameters | {"limit": limit},
     )
-    return [SessionRow(SessionID(str(id)), int(str(time)), _blob(row)) for id, time, row in rows]
+    return [
+        SessionRow(SessionID(str(session_id)), int(str(time)), _blob(row))
+        for session_id, time, row in rows
+    ]
 
 
 def _conditions(wanted: SessionFilter) -> tuple[list[str], dict[str, SqlValue]]:

@@ -6,7 +6,7 @@ never missed, and any number of commits cost one query. The log is the truth; a 
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 
 from perdure.core import limits
@@ -39,15 +39,18 @@ class EventTails:
 
     async def follow(self, session_id: SessionID, *, after: Seq) -> AsyncIterator[bytes]:
         """Complete SSE frames, a page at a time; never ends by itself."""
+        seen = after
         with self._signal(session_id) as signal:
             while True:
                 signal.clear()
-                async for after, frames in self._pages(session_id, after):
-                    yield frames
+                async for last, frames in self._pages(session_id, after=seen):
+                    seen = last
+                    if frames:
+                        yield frames
                 await signal.wait()
 
     async def _pages(
-        self, session_id: SessionID, after: Seq
+        self, session_id: SessionID, *, after: Seq
     ) -> AsyncIterator[tuple[Seq, bytes]]:
         while True:
             rows = await self._store.read_wire(
@@ -57,16 +60,14 @@ class EventTails:
                 return
             after = rows[-1][0]
             # Sequence 0 made the Session; readers of the public stream start after it.
-            frames = b"".join(sse.write(wire, id=seq) for seq, wire in rows if seq > 0)
-            if frames:
-                yield after, frames
+            yield after, b"".join(sse.write(wire, id=seq) for seq, wire in rows if seq > 0)
             if len(rows) < limits.REPLAY_ROWS_PER_READ:
                 return
             # A long replay takes turns with everyone else.
             await asyncio.sleep(0)
 
     @contextmanager
-    def _signal(self, session_id: SessionID) -> Iterator[asyncio.Event]:
+    def _signal(self, session_id: SessionID) -> Generator[asyncio.Event]:
         signal = asyncio.Event()
         self._signals[session_id].add(signal)
         try:
@@ -75,5 +76,3 @@ class EventTails:
             self._signals[session_id].discard(signal)
             if not self._signals[session_id]:
                 del self._signals[session_id]
-
-

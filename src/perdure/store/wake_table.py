@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from perdure.ports import Transaction
 from perdure.schema.ids import SessionID
+from perdure.store.lease_table import RELEASED
 
 
 async def request(tx: Transaction, session_id: SessionID) -> None:
@@ -24,7 +25,7 @@ async def answerable(
     return [
         SessionID(str(session_id))
         for session_id, holder in rows
-        if holder is None or holder == process or not alive(str(holder))
+        if holder in (None, RELEASED, process) or not alive(str(holder))
     ]
 
 

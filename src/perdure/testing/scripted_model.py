@@ -7,7 +7,8 @@ the order in which they were scripted; a turn that nobody scripted fails the tes
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
+
+from msgspec import field
 
 from perdure.llm.error import LLMError
 from perdure.llm.event import (
@@ -32,22 +33,20 @@ from perdure.llm.message import LLMMessage, TextPart
 from perdure.llm.request import LLMRequest
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
+from perdure.schema.value import State, Value
 
 
-@dataclass(frozen=True, slots=True)
-class Reasoning:
+class Reasoning(Value):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Value):
     name: str
     input: JsonObject
     id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InvalidCall:
+class InvalidCall(Value):
     """A call whose input is not JSON."""
 
     name: str
@@ -55,15 +54,13 @@ class InvalidCall:
     id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Value):
     """The call fails here."""
 
     error: LLMError
 
 
-@dataclass(frozen=True, slots=True)
-class StreamError:
+class StreamError(Value):
     """The provider reports, inside its stream, that it failed."""
 
     message: str
@@ -71,8 +68,7 @@ class StreamError:
     retryable: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class Pause:
+class Pause(State):
     """A point at which the turn is held. `reached` says it is there; `release` lets it go on."""
 
     reached: asyncio.Event = field(default_factory=asyncio.Event)
@@ -86,8 +82,7 @@ class Pause:
         await self._open.wait()
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Value):
     """With `hold` the turn is held after the first word."""
 
     text: str

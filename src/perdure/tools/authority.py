@@ -8,18 +8,17 @@ Invariant: a Target names a canonical path, and its resource is what the person 
 """
 
 import posixpath
-from dataclasses import dataclass
 from typing import Literal
 
 from perdure.ports import Filesystem, PermissionAsk, PermissionDesk
+from perdure.schema.value import Value
 from perdure.tools.output_store import NAME_PREFIX
 from perdure.tools.tool import ToolCallContext, ToolFailure
 
 TargetKind = Literal["file", "directory"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Value, kw_only=True):
     path: str
     """Canonical and absolute."""
     resource: str

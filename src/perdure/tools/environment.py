@@ -1,18 +1,19 @@
 """What a built-in tool is given: its Location and the ports it acts through."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import field
 
 from perdure.core.tool_output import OutputLimits
 from perdure.ports import Filesystem, PermissionAsk, PermissionDesk, ProcessRunner
 from perdure.schema.codec import JsonObject
+from perdure.schema.value import Value
 from perdure.tools.authority import PathAuthority
 from perdure.tools.file_mutation import FileMutations
 from perdure.tools.tool import ToolCallContext
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolEnvironment:
+class ToolEnvironment(Value, kw_only=True):
     filesystem: Filesystem
     processes: ProcessRunner
     permissions: PermissionDesk

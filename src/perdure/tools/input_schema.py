@@ -25,7 +25,7 @@ def input_schema(kind: type[Record]) -> JsonObject:
     except TypeError as error:
         raise InputSchemaError(f"no JSON Schema for {kind.__name__}: {error}") from error
     definitions: JsonObject = schema.pop("$defs", {})
-    plain: JsonObject = codec.to_json_value(_inlined(schema, definitions, within=()))
+    plain: JsonObject = codec.decode_any(codec.encode(_inlined(schema, definitions, within=())))
     # The class is described for its reader; what the model reads is the tool's description.
     plain.pop("description", None)
     return plain

@@ -8,7 +8,6 @@ says so, and the operator finds a warning in the log.
 """
 
 import logging
-from dataclasses import dataclass
 from typing import Final
 
 from perdure.core import tool_output
@@ -17,6 +16,7 @@ from perdure.core.tool_output import OutputLimits
 from perdure.ports import Clock, Filesystem, IdSource
 from perdure.schema.codec import JsonObject
 from perdure.schema.tool import ToolContent
+from perdure.schema.value import Value
 from perdure.tools.registry import ToolSuccess
 
 logger = logging.getLogger(__name__)
@@ -24,8 +24,7 @@ logger = logging.getLogger(__name__)
 NAME_PREFIX: Final = "tool_"
 
 
-@dataclass(frozen=True, slots=True)
-class BoundedOutput:
+class BoundedOutput(Value):
     structured: JsonObject
     content: tuple[ToolContent, ...]
     output_paths: tuple[str, ...]

@@ -10,7 +10,6 @@ Invariant: a call runs the very registration that its turn advertised, or it doe
 import re
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -22,6 +21,7 @@ from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.permission import Ruleset
 from perdure.schema.tool import ToolContent
+from perdure.schema.value import Value
 from perdure.tools.input_schema import InputSchemaError, input_schema, without_nulls
 from perdure.tools.tool import InputT, OutputT, Tool, ToolCallContext, ToolFailure
 
@@ -32,24 +32,21 @@ class ToolRegistrationError(ValueError):
     """The tool cannot be offered to a model: its name or its input type is not usable."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSuccess:
+class ToolSuccess(Value):
     structured: JsonObject
     content: tuple[ToolContent, ...] = ()
     output_paths: tuple[str, ...] = ()
     """Managed files the tool made itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolError:
+class ToolError(Value):
     message: str
 
 
 Settled = ToolSuccess | ToolError
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Registration:
+class Registration(Value, eq=False):
     """A tool with its types closed over. Compared by identity: it is one act of registering."""
 
     definition: ToolDefinition
@@ -157,7 +154,8 @@ def _success(tool: Tool[InputT, OutputT], output: OutputT) -> Settled:
         return ToolError(f"Invalid tool output: {error}")
     content = () if tool.to_model_output is None else tool.to_model_output(valid)
     structured = valid if tool.structured is None else tool.structured(valid)
-    return ToolSuccess(structured=codec.to_json_value(structured), content=content)
+    # Through the codec, so that what is live equals what is read back: lists, never tuples.
+    return ToolSuccess(codec.decode_any(codec.encode(structured)), content)
 
 
 def _denied_everywhere(rules: Ruleset, action: str) -> bool:

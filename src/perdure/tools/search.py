@@ -13,7 +13,6 @@ import posixpath
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +27,7 @@ from perdure.core.limits import (
 )
 from perdure.core.path_pattern import Glob, InvalidPatternError
 from perdure.ports import ProcessResult
+from perdure.schema.value import Value
 from perdure.tools.environment import ToolEnvironment
 from perdure.tools.tool import ToolFailure
 
@@ -67,14 +67,12 @@ class _Answer(msgspec.Struct, frozen=True):
     data: LineMatch
 
 
-@dataclass(frozen=True, slots=True)
-class FileListing:
+class FileListing(Value):
     paths: Sequence[str]
     complete: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MatchListing:
+class MatchListing(Value):
     matches: Sequence[LineMatch]
     complete: bool
 
@@ -125,7 +123,7 @@ async def lines(
     arguments = (
         *("--json", "--sort", "path", "--max-count", str(per_file_max)),
         *_type_filter(include),
-        *("-e", pattern, "--", name if is_directory else f"./{name}"),
+        *(f"--regexp={pattern}", "--", name if is_directory else f"./{name}"),
     )
     result = await _run(environment, root, arguments)
     if result.exit_code == _FAILED and not result.output:
@@ -148,7 +146,7 @@ def relative_path(match: LineMatch) -> str:
 
 async def _explain(environment: ToolEnvironment, root: str, pattern: str) -> None:
     """Say what is wrong with `pattern`, if it was that."""
-    arguments = ("-e", pattern, "--", "/dev/null")
+    arguments = (f"--regexp={pattern}", "--", "/dev/null")
     result = await _run(environment, root, arguments, separate_errors=False)
     if result.exit_code == _FAILED:
         message = result.output.decode(errors="replace").strip()

@@ -11,7 +11,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 import msgspec
@@ -19,35 +18,29 @@ import msgspec
 from perdure.core import path_pattern
 from perdure.core.limits import READ_SNIFF_BYTES, SEARCH_RECORD_BYTES_MAX
 from perdure.core.path_pattern import IgnoreRule
+from perdure.schema.value import Value
 
 IGNORE_FILES: Final = (".gitignore", ".ignore")
 _FAILED: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Ruled:
+class _Ruled(Value):
     """The ignore rules that a directory adds for everything below it."""
 
     directory: str
     rules: tuple[IgnoreRule, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Value):
     number: int
     offset: int
     text: str
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(allow_abbrev=False)
-    parser.add_argument("--files", action="store_true")
-    parser.add_argument("--max-count", type=int, default=sys.maxsize)
-    parser.add_argument("-e", dest="pattern", default="")
-    parser.add_argument("path")
-    options, _ = parser.parse_known_args(arguments)
+    options = _parsed(arguments)
     try:
-        pattern = re.compile(options.pattern)
+        pattern = re.compile(options.regexp)
     except re.error as error:
         sys.stderr.write(f"regex parse error: {error}\n")
         return _FAILED
@@ -57,6 +50,20 @@ def main(arguments: Sequence[str]) -> int:
         else:
             _search(path, pattern, count_max=options.max_count)
     return 0
+
+
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--files", action="store_true")
+    parser.add_argument("--regexp", default="")
+    parser.add_argument("--max-count", type=int, default=sys.maxsize)
+    parser.add_argument("path")
+    # What ripgrep must be told is how this program works anyway, or is only a hint.
+    for flag in ("--no-config", "--no-require-git", "--null", "--json"):
+        parser.add_argument(flag, action="store_true")
+    for hint in ("--sort", "--type-add", "--type"):
+        parser.add_argument(hint)
+    return parser.parse_args(arguments)
 
 
 def _files_at(path: str) -> Iterator[str]:

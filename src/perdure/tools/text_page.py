@@ -7,17 +7,16 @@ Invariant: memory stays within one page and one chunk, whatever the lines look l
 """
 
 import codecs
-from dataclasses import dataclass
 from typing import Final
 
 from perdure.core.limits import READ_BYTES_MAX, READ_LINE_CHARS_MAX
+from perdure.schema.value import Value
 
 # A character is at most four bytes; one more says that the line goes on.
 _LINE_BYTES_KEPT: Final = READ_LINE_CHARS_MAX * 4 + 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Value, kw_only=True):
     text: str
     lines: int
     more: bool

@@ -6,13 +6,13 @@ ToolFailure is for the model's eyes; every other exception is a defect and trave
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from perdure.schema.codec import Record
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.permission import PermissionSource
 from perdure.schema.tool import ToolContent
+from perdure.schema.value import Value
 
 InputT = TypeVar("InputT", bound=Record)
 OutputT = TypeVar("OutputT", bound=Record)
@@ -22,8 +22,7 @@ class ToolFailure(Exception):
     """The call did not work, for a reason that the model can act on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallContext:
+class ToolCallContext(Value, kw_only=True):
     """Who calls: the agent is that of the issuing turn, whatever is selected by now."""
 
     session_id: SessionID
@@ -38,8 +37,7 @@ class ToolCallContext:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool(Generic[InputT, OutputT]):
+class Tool(Value, Generic[InputT, OutputT], kw_only=True):
     name: str
     description: str
     input: type[InputT]

@@ -80,7 +80,8 @@ async def listening(handler: Handler, *, tls: ssl.SSLContext | None = None) -> A
         tasks.add(task)
         try:
             await handler(reader, writer)
-        except ConnectionError:
+        except (ConnectionError, asyncio.CancelledError):
+            # Cancelled only when the test is over.
             pass
         finally:
             writer.close()

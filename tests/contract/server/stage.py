@@ -280,8 +280,9 @@ class Stage:
 
     def __post_init__(self) -> None:
         here = LocationRef("/work/here")
-        for id in (SESSION, SessionID("ses_two"), SessionID("ses_broken")):
-            self.sessions.sessions[id] = session_info(id, len(self.sessions.sessions), here)
+        for created, name in enumerate((SESSION, "ses_two", "ses_broken")):
+            session_id = SessionID(name)
+            self.sessions.sessions[session_id] = session_info(session_id, created, here)
         self.sessions.messages_of[SESSION] = [message_row(number) for number in range(1, 6)]
 
     def services(self) -> Services:
@@ -311,8 +312,8 @@ def session_info(id: SessionID, created: int, location: LocationRef) -> SessionI
 
 
 def message_row(number: int) -> MessageRow:
-    id = MessageID(f"msg_{number}")
-    return MessageRow(data=codec.encode({"id": id}), id=id, seq=number)
+    message_id = MessageID(f"msg_{number}")
+    return MessageRow(data=codec.encode({"id": message_id}), id=message_id, seq=number)
 
 
 @asynccontextmanager

@@ -5,13 +5,13 @@ import os
 import stat
 
 import pytest
-from tests.contract.tool.workbench import Workbench, text_of
-from tests.requirements import requirement
 
 from perdure.core.limits import TOOL_OUTPUT_RETENTION_SECONDS
 from perdure.schema.tool import FileContent, TextContent, ToolContent
 from perdure.tools.output_store import BoundedOutput, bound
 from perdure.tools.registry import ToolSuccess
+from tests.contract.tool.workbench import Workbench, text_of
+from tests.requirements import requirement
 
 IMAGE = FileContent(uri="data:image/png;base64," + "A" * 100_000, mime="image/png")
 LONG = "\n".join(f"line {number}" for number in range(5_000))

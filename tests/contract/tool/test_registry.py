@@ -5,8 +5,6 @@ from typing import Annotated
 
 import pytest
 from msgspec import UNSET, Meta, UnsetType
-from tests.contract.tool.workbench import CONTEXT
-from tests.requirements import requirement
 
 from perdure.ports import (
     PermissionBlockedError,
@@ -25,6 +23,8 @@ from perdure.tools.registry import (
     ToolSuccess,
 )
 from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
+from tests.contract.tool.workbench import CONTEXT
+from tests.requirements import requirement
 
 
 class Item(Record, frozen=True):

@@ -1,6 +1,6 @@
 """A Location on a real disk with every built-in tool, and a permission desk that is read back."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,9 +34,13 @@ class RecordedDesk:
 
     answers: dict[str, Exception] = field(default_factory=dict[str, Exception])
     asked: list[PermissionAsk] = field(default_factory=list[PermissionAsk])
+    meanwhile: Callable[[], object] | None = None
+    """What somebody else does while a person decides."""
 
     async def require(self, ask: PermissionAsk) -> None:
         self.asked.append(ask)
+        if self.meanwhile is not None:
+            self.meanwhile()
         if ask.action in self.answers:
             raise self.answers[ask.action]
 

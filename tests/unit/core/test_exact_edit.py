@@ -3,10 +3,10 @@
 from time import perf_counter
 
 import pytest
-from tests.requirements import requirement
 
 from perdure.core import exact_edit
 from perdure.core.exact_edit import Ambiguous, Edited, NotFound
+from tests.requirements import requirement
 
 
 def edit(

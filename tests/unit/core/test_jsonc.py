@@ -27,7 +27,7 @@ from perdure.schema import codec
         (r'["\"//", "\\", ",]",]', ['"//', "\\", ",]"]),
         ('\ufeff{"a": 1,}', {"a": 1}),
         ('{"ключ": "значение", // да\n}', {"ключ": "значение"}),
-        ('[\r\n1,\r\n]', [1]),
+        ("[\r\n1,\r\n]", [1]),
         ("//", None),
     ],
 )
@@ -44,7 +44,7 @@ def test_what_people_write_is_understood(text: str, value: object) -> None:
     [
         ('{"a": 1\n "b": 2}', 2, 2),
         ("// one\n/* two\nthree */ {x}", 3, 11),
-        ('{\n  "ключ": nope\n}', 2, 12),
+        ('{\n  "ключ": @\n}', 2, 11),
         ("[1, 2", 1, 6),
         ('{"a": /* never closed', 1, 7),
         ("[,]", 1, 2),
@@ -97,7 +97,9 @@ def test_hostile_text_costs_time_in_proportion_to_its_length(unit: bytes) -> Non
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
     max_leaves=15,
 )
 
@@ -114,8 +116,10 @@ def test_any_bytes_are_a_value_or_an_error_with_an_address(data: bytes) -> None:
     try:
         jsonc.decode(data)
     except JsoncError as error:
-        assert error.line >= 1
-        assert error.column >= 1
+        address = error.line, error.column
+    else:
+        address = 1, 1
+    assert min(address) >= 1
 
 
 @given(st.text(alphabet='"\\/*,[]{}: \n1a', max_size=40))

@@ -52,7 +52,11 @@ def test_without_a_matching_rule_a_person_is_asked() -> None:
 def test_over_several_resources_the_strictest_answer_counts(
     resources: tuple[str, ...], effect: Effect, named: str | None
 ) -> None:
-    rules = (Rule("read", "*", "allow"), Rule("read", "*.env", "ask"), Rule("read", "secret", "deny"))
+    rules = (
+        Rule("read", "*", "allow"),
+        Rule("read", "*.env", "ask"),
+        Rule("read", "secret", "deny"),
+    )
     decision = permission.decide(rules, (), action="read", resources=resources)
     assert (decision.effect, decision.resource) == (effect, named)
 

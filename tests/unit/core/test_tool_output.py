@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.requirements import requirement
 
 from perdure.core import tool_output
 from perdure.core.tool_output import OutputLimits
 from perdure.schema.tool import FileContent, TextContent
+from tests.requirements import requirement
 
 SMALL = OutputLimits(lines_max=10, bytes_max=400)
 

@@ -8,8 +8,9 @@ Invariant: a run's items depend on that run alone, and no attachment makes a req
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import field
 
 from perdure.llm import attachment, lowering
 from perdure.llm.attachment import ImageAttachment, OmittedAttachment, TextAttachment
@@ -26,6 +27,7 @@ from perdure.llm.protocols import openai_chat_stream as stream
 from perdure.llm.request import LLMRequest, ToolDefinition
 from perdure.llm.wire_protocol import WireProtocol
 from perdure.schema.codec import JsonObject
+from perdure.schema.value import State
 
 _OPTIONS_NAMESPACE: Final = "openai_compatible"
 _CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
@@ -69,8 +71,7 @@ def items(run: Run) -> list[JsonObject]:
     return messages
 
 
-@dataclass(slots=True)
-class _UserContent:
+class _UserContent(State):
     texts: list[str] = field(default_factory=list[str])
     images: list[str] = field(default_factory=list[str])
 

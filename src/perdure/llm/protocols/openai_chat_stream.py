@@ -8,10 +8,10 @@ Invariant: a tool call leaves here only after the provider said why it finished;
 reasoning block is ended before the next part starts.
 """
 
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
+from msgspec import field
 
 from perdure.llm import failure, lowering
 from perdure.llm.error import LLMError
@@ -35,6 +35,7 @@ from perdure.llm.event import (
 )
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
+from perdure.schema.value import State
 
 _REASONS: Final[dict[str, FinishReason]] = {
     "stop": "stop",
@@ -105,16 +106,14 @@ class _Usage(msgspec.Struct):
 _CHUNK: Final = msgspec.json.Decoder(_Chunk)
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(State):
     id: str
     index: int
     name: str = ""
     arguments: list[str] = field(default_factory=list[str])
 
 
-@dataclass(slots=True)
-class _State:
+class _State(State):
     text_id: str | None = None
     reasoning_id: str | None = None
     texts: int = 0

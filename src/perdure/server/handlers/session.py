@@ -1,7 +1,6 @@
 """Session operations. Paging and defaults of the wire are decided here, everything else below."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Final
 
 from perdure.core import limits
@@ -22,6 +21,7 @@ from perdure.schema.page import Page
 from perdure.schema.query import Direction, SessionAnchor, SessionQuery, SessionRow
 from perdure.schema.session import SessionActivity, SessionInfo
 from perdure.schema.session_input import AdmittedPrompt
+from perdure.schema.value import Value
 from perdure.server import location_context
 from perdure.server.call import Call, Handlers
 from perdure.server.response import JsonArray
@@ -109,8 +109,7 @@ async def events(call: Call[FollowEvents, None]) -> AsyncIterator[bytes]:
     return call.services.sessions.events(call.session_id, after=after)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Position:
+class _Position(Value, kw_only=True):
     """Where in which list a page stands."""
 
     query: SessionQuery

@@ -13,74 +13,45 @@ import asyncio
 import queue
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Self, TypeVar, cast
 
 import apsw
 
 from perdure.core import limits
-from perdure.ports import DatabaseError, Row, SqlValue, Transaction, UniqueViolationError
+from perdure.ports import DatabaseError, Row, SqlValue, Transaction
+from perdure.schema.value import State
+from perdure.store.database import sqlite_connection
+from perdure.store.database.sqlite_connection import Connection
 
 T = TypeVar("T")
 Job = Callable[[Transaction], Awaitable[Any]]
 
-# Earlier ones can corrupt a database that several connections write and checkpoint at once.
-SQLITE_VERSION_LEAST: Final = (3, 51, 3)
-APPLICATION_ID: Final = 0x50455244
-_BUSY_MILLIS: Final = 5_000
 _BUSY_TRIES: Final = 12
-_PAGE_BYTES: Final = 4_096
-_CACHE_KIB: Final = 8_192
-
-
-class UnsafeSqliteError(DatabaseError):
-    def __init__(self, version: str) -> None:
-        least = ".".join(map(str, SQLITE_VERSION_LEAST))
-        super().__init__(
-            f"SQLite {version} has a bug that can corrupt a shared database; {least} or newer is"
-            " needed. Remedy: pip install --upgrade apsw (its wheels carry a current SQLite)."
-        )
-
-
-def require_safe_version(version: str) -> None:
-    """Refuse SQLite libraries with the WAL-reset bug."""
-    if tuple(int(part) for part in version.split(".")[:3]) < SQLITE_VERSION_LEAST:
-        raise UnsafeSqliteError(version)
-
-
-def connect(path: str) -> apsw.Connection:
-    """A connection with the settings that our promises rest on."""
-    require_safe_version(apsw.sqlite_lib_version())
-    try:
-        connection = apsw.Connection(path)
-        connection.set_busy_timeout(_BUSY_MILLIS)
-        connection.pragma("page_size", _PAGE_BYTES)
-        connection.pragma("journal_mode", "wal")
-        # An acknowledged prompt must survive a power loss, not only a crash.
-        connection.pragma("synchronous", "full")
-        connection.pragma("foreign_keys", True)
-        connection.pragma("cache_size", -_CACHE_KIB)
-    except apsw.Error as error:
-        raise _translated(error, path) from error
-    return connection
+_ROLLED_BACK: Final = "the transaction was rolled back by the database"
 
 
 class SqliteTransaction:
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: Connection, path: str) -> None:
         self._connection = connection
+        self._path = path
 
     async def execute(self, sql: str, parameters: Mapping[str, SqlValue] | None = None) -> int:
-        self._connection.execute(sql, parameters)
+        try:
+            self._connection.execute(sql, parameters)
+        except apsw.Error as error:
+            raise sqlite_connection.translated(error, self._path) from error
         return self._connection.changes()
 
     async def fetch(
         self, sql: str, parameters: Mapping[str, SqlValue] | None = None
     ) -> Sequence[Row]:
-        return cast("Sequence[Row]", self._connection.execute(sql, parameters).fetchall())
+        try:
+            return cast("Sequence[Row]", self._connection.execute(sql, parameters).fetchall())
+        except apsw.Error as error:
+            raise sqlite_connection.translated(error, self._path) from error
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(State):
     job: Job
     future: asyncio.Future[Any]
     committed: Callable[[Any], None] | None
@@ -92,25 +63,27 @@ class SqliteDatabase:
 
     def __init__(self, path: str, *, inline: bool = False) -> None:
         self._path = path
-        self._writer = connect(path)
+        self._writer = sqlite_connection.connect(path)
         # An in-memory database is private to its connection, so it is read through the writer.
-        self._reader = self._writer if path == ":memory:" else connect(path)
+        self._reader = self._writer if path == ":memory:" else sqlite_connection.connect(path)
         self._reader.pragma("query_only", path != ":memory:")
-        self._writing = SqliteTransaction(self._writer)
-        self._reading = SqliteTransaction(self._reader)
+        self._writing = SqliteTransaction(self._writer, path)
+        self._reading = SqliteTransaction(self._reader, path)
         self._waiting: list[_Waiting] = []
-        self._busy = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._closed = False
         self._committer = None if inline or path == ":memory:" else _Committer()
         self._data_version = self._version_now()
         self._foreign = False
         self.commits = 0
 
-    async def __aenter__(self) -> "SqliteDatabase":
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        while self._busy or self._waiting:
-            await asyncio.sleep(0)
+        self._closed = True
+        await self._idle.wait()
         if self._committer is not None:
             self._committer.stop()
         if self._reader is not self._writer:
@@ -123,10 +96,12 @@ class SqliteDatabase:
         *,
         committed: Callable[[T], None] | None = None,
     ) -> T:
+        if self._closed:
+            raise DatabaseError(f"{self._path} is closed")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(job, future, committed))
-        if not self._busy:
-            self._busy = True
+        if self._idle.is_set():
+            self._idle.clear()
             asyncio.get_running_loop().call_soon(self._begin)
         # Shielded: cancelling the caller must not turn a committed write into an unknown one.
         return await asyncio.shield(future)
@@ -141,11 +116,11 @@ class SqliteDatabase:
             finally:
                 self._reader.execute("COMMIT")
         except apsw.Error as error:
-            raise _translated(error, self._path) from error
+            raise sqlite_connection.translated(error, self._path) from error
 
     async def changed_elsewhere(self) -> bool:
         # While a commit runs, the writer belongs to the other thread; `_run` looks instead.
-        if not self._busy:
+        if self._idle.is_set():
             self._look_for_foreign_commits()
         changed, self._foreign = self._foreign, False
         return changed
@@ -164,9 +139,6 @@ class SqliteDatabase:
     def _begin(self) -> None:
         batch = self._waiting[: limits.COMMIT_JOBS_MAX]
         del self._waiting[: len(batch)]
-        if not batch:
-            self._busy = False
-            return
         try:
             self._writer.set_busy_timeout(0)
             self._writer.execute("BEGIN IMMEDIATE")
@@ -179,7 +151,7 @@ class SqliteDatabase:
             self._run(batch, None)
 
     def _begin_patiently(self) -> None:
-        self._writer.set_busy_timeout(_BUSY_MILLIS)
+        self._writer.set_busy_timeout(sqlite_connection.BUSY_MILLIS)
         for attempt in range(_BUSY_TRIES):
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
@@ -194,10 +166,8 @@ class SqliteDatabase:
             self._settle(batch, failure)
             return
         self._look_for_foreign_commits()
-        kept: list[_Waiting] = []
-        for waiting in batch:
-            if self._run_one(waiting, alone=len(batch) == 1):
-                kept.append(waiting)
+        alone = len(batch) == 1
+        kept = [waiting for waiting in batch if self._run_one(waiting, alone=alone)]
         if not kept:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
@@ -207,11 +177,14 @@ class SqliteDatabase:
 
     def _run_one(self, waiting: _Waiting, *, alone: bool) -> bool:
         """Whether the job succeeded. A failed one leaves nothing behind and is told so."""
+        if not self._writer.in_transaction:
+            # SQLite gave up the shared transaction (disk full). Nothing may run outside of one.
+            _fail(waiting.future, DatabaseError(_ROLLED_BACK), self._path)
+            return False
         if not alone:
             self._writer.execute("SAVEPOINT job")
         with _Outcome() as outcome:
             waiting.result = _drive(waiting.job(self._writing))
-        # SQLite may have rolled everything back by itself (disk full); `_commit` then refuses.
         if outcome.error is not None:
             if not alone and self._writer.in_transaction:
                 self._writer.execute("ROLLBACK TO job")
@@ -221,17 +194,16 @@ class SqliteDatabase:
         return outcome.error is None
 
     def _commit(self) -> None:
-        self._writer.set_busy_timeout(_BUSY_MILLIS)
+        self._writer.set_busy_timeout(sqlite_connection.BUSY_MILLIS)
         if not self._writer.in_transaction:
-            raise DatabaseError("the transaction was rolled back by the database")
+            raise DatabaseError(_ROLLED_BACK)
         self._writer.execute("COMMIT")
 
     def _settle(self, batch: list[_Waiting], failure: BaseException | None) -> None:
         if failure is None:
             self.commits += 1
             for waiting in batch:
-                if waiting.committed is not None:
-                    waiting.committed(waiting.result)
+                _announce(waiting)
                 if not waiting.future.done():
                     waiting.future.set_result(waiting.result)
         else:
@@ -245,7 +217,7 @@ class SqliteDatabase:
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._begin)
         else:
-            self._busy = False
+            self._idle.set()
 
     def _off_loop(
         self, work: Callable[[], None], then: Callable[[BaseException | None], None]
@@ -266,7 +238,7 @@ class _Outcome:
 
     error: BaseException | None = None
 
-    def __enter__(self) -> "_Outcome":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
@@ -309,6 +281,17 @@ class _Committer:
                 loop.call_soon_threadsafe(then, None)
 
 
+def _announce(waiting: _Waiting) -> None:
+    if waiting.committed is None:
+        return
+    with _Outcome() as outcome:
+        waiting.committed(waiting.result)
+    if outcome.error is not None:
+        # A listener's defect is reported. It undoes no commit and holds up nobody else's.
+        context = {"message": "a commit listener failed", "exception": outcome.error}
+        asyncio.get_running_loop().call_exception_handler(context)
+
+
 def _drive(job: Awaitable[T]) -> T:
     """Run a coroutine that never suspends to its end."""
     step = job.__await__()
@@ -323,26 +306,10 @@ def _fail(future: asyncio.Future[Any], error: BaseException, path: str) -> None:
     if future.done():
         return
     if isinstance(error, apsw.Error):
-        translated = _translated(error, path)
+        translated = sqlite_connection.translated(error, path)
         translated.__cause__ = error
         future.set_exception(translated)
     else:
         future.set_exception(error)
     # A caller that was cancelled meanwhile will not look: that is no unhandled error.
     future.exception()
-
-
-def _translated(error: apsw.Error, path: str) -> DatabaseError:
-    match error:
-        case apsw.ConstraintError():
-            return UniqueViolationError(str(error))
-        case apsw.FullError():
-            return DatabaseError(f"the disk that holds {path} is full: free some space and go on")
-        case apsw.ReadOnlyError() | apsw.CantOpenError():
-            return DatabaseError(f"cannot write {path}: {error}. Check its owner and permissions.")
-        case apsw.NotADBError() | apsw.CorruptError():
-            return DatabaseError(f"{path} is damaged or no SQLite database: {error}")
-        case apsw.BusyError():
-            return DatabaseError(f"{path} stayed locked by another process: {error}")
-        case _:
-            return DatabaseError(f"{path}: {error}")

@@ -1,0 +1,135 @@
+"""`perdure doctor`: where things are, which versions run, and whether what is kept is sound.
+
+Looks only: nothing is made, migrated or repaired. Secrets are named, never shown.
+"""
+
+import os
+import platform
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import metadata
+from typing import Final, Literal, cast
+
+import apsw
+
+from perdure import __version__
+from perdure.cli import options
+from perdure.cli.problem import FAILED_STATUS
+from perdure.host import secrets_file
+from perdure.host.data_directory import DATABASE_NAME
+from perdure.host.environment import Environment
+from perdure.host.process import find_ripgrep
+from perdure.host.secrets_file import SecretFileError
+from perdure.location import project
+from perdure.location.config import Configuration
+from perdure.schema.value import Value
+from perdure.store import migrate
+from perdure.store.database import sqlite_connection
+from perdure.store.database.sqlite_connection import Connection
+
+_PACKAGES: Final = ("apsw", "httptools", "httpx2", "msgspec")
+_CHECKS: Final = ("quick_check", "integrity_check")
+
+
+class Finding(Value):
+    """One line of the report."""
+
+    subject: str
+    says: str
+    state: Literal["fine", "broken"] = "fine"
+
+
+def main(argv: list[str]) -> int:
+    given = options.parser("doctor", "Check this installation.").parse_args(argv)
+    findings = tuple(examine(options.surroundings(given.data_dir), os.getcwd()))
+    for finding in findings:
+        mark = " " if finding.state == "fine" else "!"
+        sys.stdout.write(f"{mark} {finding.subject:20}{finding.says}\n")
+    broken = any(finding.state == "broken" for finding in findings)
+    return FAILED_STATUS if broken else 0
+
+
+def examine(surroundings: Environment, directory: str) -> Iterator[Finding]:
+    yield from _versions()
+    yield from _places(surroundings)
+    yield from _database(os.path.join(surroundings.data_dir, DATABASE_NAME))
+    yield from _configuration(surroundings, directory)
+
+
+def _versions() -> Iterator[Finding]:
+    yield Finding("perdure", __version__)
+    yield Finding("python", f"{platform.python_version()} on {platform.platform()}")
+    library = apsw.sqlite_lib_version()
+    try:
+        sqlite_connection.require_safe_version(library)
+        yield Finding("SQLite", library)
+    except sqlite_connection.UnsafeSqliteError as error:
+        yield Finding("SQLite", str(error), "broken")
+    for package in _PACKAGES:
+        yield Finding(package, metadata.version(package))
+    yield Finding("ripgrep", find_ripgrep() or "not found; searching is slower without it")
+
+
+def _places(surroundings: Environment) -> Iterator[Finding]:
+    yield Finding("data directory", surroundings.data_dir)
+    yield Finding("config directory", surroundings.config_dir)
+    if surroundings.variables.get("OPENCODE_SERVER_PASSWORD"):
+        yield Finding("server password", "in OPENCODE_SERVER_PASSWORD")
+        return
+    try:
+        made = secrets_file.known_password(surroundings.data_dir)
+    except SecretFileError as error:
+        yield Finding("server password", str(error), "broken")
+    else:
+        place = os.path.join(surroundings.data_dir, secrets_file.PASSWORD_NAME)
+        yield Finding("server password", place if made else "none yet; serve makes one")
+
+
+def _database(path: str) -> Iterator[Finding]:
+    if not os.path.exists(path):
+        yield Finding("database", f"{path} (none yet)")
+        return
+    yield Finding("database", f"{path} ({os.path.getsize(path)} bytes)")
+    try:
+        opened = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+        connection = cast("Connection", opened)
+        try:
+            yield from _checks(connection)
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        yield Finding("database", f"cannot be read: {error}", "broken")
+
+
+def _checks(connection: Connection) -> Iterator[Finding]:
+    if connection.pragma("application_id") != sqlite_connection.APPLICATION_ID:
+        yield Finding("database", "belongs to another program", "broken")
+        return
+    version = connection.pragma("user_version")
+    known = f"{version} (this perdure knows {migrate.SCHEMA_VERSION})"
+    newer = isinstance(version, int) and version > migrate.SCHEMA_VERSION
+    yield Finding("schema", known, "broken" if newer else "fine")
+    (sessions,) = _column(connection, "SELECT count(*) FROM session")
+    yield Finding("sessions", sessions)
+    for check in _CHECKS:
+        problems = _column(connection, f"PRAGMA {check}")
+        if problems == ["ok"]:
+            yield Finding(check, "ok")
+        else:
+            yield from (Finding(check, problem, "broken") for problem in problems)
+
+
+def _column(connection: Connection, sql: str) -> list[str]:
+    rows = cast("Sequence[tuple[object]]", connection.execute(sql).fetchall())
+    return [str(value) for (value,) in rows]
+
+
+def _configuration(surroundings: Environment, directory: str) -> Iterator[Finding]:
+    repository = project.find_repository(directory)
+    root = project.GLOBAL.directory if repository is None else repository.worktree
+    yield Finding("directory", directory)
+    settings = Configuration(surroundings).load(directory, root=root)
+    if not settings.problems:
+        yield Finding("configuration", "no problems")
+    for problem in settings.problems:
+        yield Finding("configuration", str(problem), "broken")

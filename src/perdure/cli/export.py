@@ -1,0 +1,41 @@
+"""`perdure export`: one Session as JSON, with its messages and its durable events.
+
+Written as it is read: a long Session does not have to fit into memory.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+
+from perdure.cli import attach, options
+from perdure.cli.archive import open_archive
+from perdure.host.environment import Environment
+from perdure.schema.codec import JsonObject
+
+
+def main(argv: list[str]) -> int:
+    parser = options.parser("export", "Print a Session, its messages and its events as JSON.")
+    options.add_attach(parser)
+    parser.add_argument("session", metavar="ID")
+    given = parser.parse_args(argv)
+    with attach.explained():
+        asyncio.run(_export(given.attach, options.surroundings(given.data_dir), given.session))
+    return 0
+
+
+async def _export(url: str | None, surroundings: Environment, session_id: str) -> None:
+    async with open_archive(url, surroundings) as archive:
+        session = await archive.session(session_id)
+        sys.stdout.write(f'{{"session":{json.dumps(session)}')
+        await _write_list("messages", archive.messages(session_id))
+        await _write_list("events", archive.events(session_id))
+        sys.stdout.write("}\n")
+
+
+async def _write_list(name: str, items: AsyncIterator[JsonObject]) -> None:
+    separator = f',\n"{name}":[\n'
+    async for item in items:
+        sys.stdout.write(separator + json.dumps(item))
+        separator = ",\n"
+    sys.stdout.write("]" if separator == ",\n" else f"{separator}]")

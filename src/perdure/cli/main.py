@@ -1,0 +1,73 @@
+"""The `perdure` command: finds the subcommand, and loads that one alone.
+
+`--version` and the list of commands load nothing. Whatever a command expects to go wrong it says
+as a Problem; anything else is a defect and keeps its traceback.
+"""
+
+import os
+import sys
+from importlib import import_module
+
+from perdure import __version__
+from perdure.cli.problem import FAILED_STATUS, INTERRUPTED_STATUS, USAGE_STATUS, Problem
+
+_COMMANDS = {
+    "run": "one prompt in this directory, streamed as it happens",
+    "serve": "the HTTP server",
+    "sessions": "the Sessions there are",
+    "export": "one Session as JSON",
+    "doctor": "paths, versions, and the health of the database and the configuration",
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; the status to exit with."""
+    match sys.argv[1:] if argv is None else argv:
+        case ["--version" | "-V", *_]:
+            sys.stdout.write(f"perdure {__version__}\n")
+            return 0
+        case ["--help" | "-h" | "help", *_]:
+            sys.stdout.write(_usage())
+            return 0
+        case [name, *rest] if name in _COMMANDS:
+            return _guarded(name, rest)
+        case [name, *_]:
+            sys.stderr.write(f"perdure: there is no command {name!r}\n\n{_usage()}")
+            return USAGE_STATUS
+        case _:
+            sys.stderr.write(_usage())
+            return USAGE_STATUS
+
+
+def _guarded(name: str, argv: list[str]) -> int:
+    try:
+        status = _run(name, argv)
+        sys.stdout.flush()
+    except Problem as problem:
+        sys.stderr.write(f"perdure: {problem}\n")
+        return FAILED_STATUS
+    except KeyboardInterrupt:
+        return INTERRUPTED_STATUS
+    except BrokenPipeError:
+        # Whoever read our output has gone. Nothing is left to flush, and nobody to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED_STATUS
+    return status
+
+
+def _run(name: str, argv: list[str]) -> int:
+    assert name in _COMMANDS
+    return int(import_module(f"perdure.cli.{name}").main(argv))
+
+
+def _usage() -> str:
+    commands = "".join(f"  {name:10}{summary}\n" for name, summary in _COMMANDS.items())
+    return (
+        f"perdure {__version__}: a durable home for coding-agent conversations\n\n"
+        f"usage: perdure COMMAND [options]\n\n{commands}\n"
+        "perdure COMMAND --help tells the options of a command; perdure --version the version.\n"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

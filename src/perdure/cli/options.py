@@ -1,0 +1,33 @@
+"""Options that several commands share, and what they mean."""
+
+import argparse
+import os
+
+from msgspec.structs import replace
+
+from perdure.host import environment
+from perdure.host.environment import Environment
+
+
+def parser(command: str, description: str) -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog=f"perdure {command}", description=description, allow_abbrev=False
+    )
+    made.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        help="where Perdure keeps its data (default: PERDURE_DATA_DIR or the user's own)",
+    )
+    return made
+
+
+def add_attach(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--attach", metavar="URL", help="ask the server at URL instead of opening the data here"
+    )
+
+
+def surroundings(data_dir: str | None) -> Environment:
+    """The environment of this process, with `--data-dir` in force."""
+    found = environment.from_process()
+    return found if data_dir is None else replace(found, data_dir=os.path.abspath(data_dir))

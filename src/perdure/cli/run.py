@@ -1,0 +1,148 @@
+"""`perdure run`: one prompt in this directory, in this process or on a server, as it happens.
+
+Permissions are asked for on a terminal. Without one they are refused, never waited for. Ctrl-C
+interrupts the Session and leaves with 130.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Literal
+
+from perdure.cli import attach, options, terminal
+from perdure.cli.follow import Answer, Followed, follow
+from perdure.cli.output import JsonOutput, TextOutput
+from perdure.cli.permission_prompt import answer_at_terminal, refuse
+from perdure.cli.problem import INTERRUPTED_STATUS, Problem
+from perdure.client import PerdureClient
+from perdure.client.wire import is_loopback
+from perdure.embedded import open_embedded
+from perdure.host.data_directory import DataDirectoryError
+from perdure.host.environment import Environment
+from perdure.host.secrets_file import SecretFileError
+from perdure.ports import DatabaseError
+from perdure.schema.codec import JsonObject
+from perdure.schema.value import Value
+
+
+class _Asked(Value, kw_only=True):
+    prompt: str
+    model: JsonObject | None
+    agent: str | None
+    session: str | None
+    attach: str | None
+    format: Literal["text", "json"]
+    data_dir: str | None
+
+
+def main(argv: list[str]) -> int:
+    asked = _parse(argv)
+    surroundings = options.surroundings(asked.data_dir)
+    try:
+        with attach.explained():
+            return asyncio.run(_run(asked, surroundings))
+    except (DataDirectoryError, DatabaseError, SecretFileError) as error:
+        raise Problem(str(error)) from error
+
+
+def _parse(argv: list[str]) -> _Asked:
+    parser = options.parser("run", "Send one prompt and show what happens.")
+    options.add_attach(parser)
+    parser.add_argument("prompt", nargs="+", help="what to do; `-` reads it from stdin")
+    parser.add_argument("--model", metavar="PROVIDER/MODEL")
+    parser.add_argument("--agent", metavar="NAME")
+    parser.add_argument("--session", metavar="ID", help="go on with this Session")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    given = parser.parse_args(argv)
+    words = " ".join(given.prompt)
+    prompt = sys.stdin.read() if words == "-" else words
+    if not prompt.strip():
+        parser.error("the prompt is empty")
+    return _Asked(
+        prompt=prompt,
+        model=None if given.model is None else _model(given.model),
+        agent=given.agent,
+        session=given.session,
+        attach=given.attach,
+        format=given.format,
+        data_dir=given.data_dir,
+    )
+
+
+def _model(name: str) -> JsonObject:
+    provider, slash, model = name.partition("/")
+    if not (provider and slash and model):
+        raise Problem(f"a model is named PROVIDER/MODEL, such as demo/demo; got {name!r}")
+    return {"providerID": provider, "id": model}
+
+
+async def _run(asked: _Asked, surroundings: Environment) -> int:
+    async with _host(asked, surroundings) as (client, answer):
+        session_id = await _session(client, asked)
+        if asked.format == "text":
+            sys.stderr.write(f"session {session_id}\n")
+        output = JsonOutput() if asked.format == "json" else TextOutput()
+        followed = Followed(client=client, session_id=session_id, output=output, answer=answer)
+        status = await _until_interrupted(follow(followed, asked.prompt))
+        if status is not None:
+            return status
+        output.finish()
+        await client.sessions.interrupt(session_id)
+        sys.stderr.write("interrupted\n")
+        return INTERRUPTED_STATUS
+
+
+@asynccontextmanager
+async def _host(
+    asked: _Asked, surroundings: Environment
+) -> AsyncGenerator[tuple[PerdureClient, Answer]]:
+    if asked.attach is not None:
+        async with attach.client_for(asked.attach, surroundings) as client:
+            yield client, lambda event: refuse(event, client)
+        return
+    headless = "wait" if terminal.is_attended() else "deny"
+    async with open_embedded(headless=headless, surroundings=surroundings) as perdure:
+        yield perdure, lambda event: answer_at_terminal(event, perdure)
+
+
+async def _session(client: PerdureClient, asked: _Asked) -> str:
+    sessions = client.sessions
+    if asked.session is None:
+        # A server elsewhere does not know our directories; it has one of its own.
+        here = asked.attach is None or is_loopback(asked.attach)
+        location = {"directory": os.getcwd()} if here else None
+        made = await sessions.create(agent=asked.agent, model=asked.model, location=location)
+        return str(made["id"])
+    if asked.agent is not None:
+        await sessions.switch_agent(asked.session, asked.agent)
+    if asked.model is not None:
+        await sessions.switch_model(asked.session, asked.model)
+    return asked.session
+
+
+async def _until_interrupted(work: Coroutine[None, None, int]) -> int | None:
+    """What `work` returns; None when Ctrl-C ended it. A second Ctrl-C is not waited for."""
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    assert task is not None
+    interrupted = False
+
+    def interrupt() -> None:
+        nonlocal interrupted
+        interrupted = True
+        loop.remove_signal_handler(signal.SIGINT)
+        task.cancel()
+
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if not interrupted:
+            raise
+        task.uncancel()
+        return None
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)

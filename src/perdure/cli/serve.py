@@ -1,0 +1,146 @@
+"""`perdure serve`: the HTTP server, closed to everybody who does not know the password.
+
+Without a configured password one is made and kept in the data directory, where our own clients
+find it. `--no-auth` is for this machine only. This module loads nothing that serving does not need.
+"""
+
+import asyncio
+import logging
+import os
+import sys
+
+from perdure import __version__
+from perdure.cli import options
+from perdure.cli.problem import Problem
+from perdure.host import data_directory, secrets_file
+from perdure.host.data_directory import DataDirectoryError
+from perdure.host.environment import Environment
+from perdure.host.secrets_file import SecretFileError
+from perdure.ports import DatabaseError
+from perdure.runtime.runtime import Runtime, RuntimeSettings, open_runtime
+from perdure.schema.value import Value
+from perdure.server import auth
+from perdure.server.serve import serve
+from perdure.server.services import Services
+from perdure.server.settings import ServerSettings
+
+
+def main(argv: list[str]) -> int:
+    asked = _parse(argv)
+    surroundings = options.surroundings(asked.data_dir)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    try:
+        data_directory.prepare(surroundings.data_dir)
+        settings = _settings(asked, surroundings)
+        problem = asyncio.run(_serve(asked, surroundings, settings))
+    except (DataDirectoryError, DatabaseError, SecretFileError) as error:
+        raise Problem(str(error)) from error
+    if problem is not None:
+        raise Problem(problem)
+    return 0
+
+
+class _Asked(Value, kw_only=True):
+    hostname: str
+    port: int
+    data_dir: str | None
+    auth: bool
+    origins: tuple[str, ...]
+    hosts: tuple[str, ...]
+
+
+def _parse(argv: list[str]) -> _Asked:
+    parser = options.parser("serve", "Serve the HTTP contract.")
+    parser.add_argument("--port", type=int, default=4096, help="0 takes any (default: 4096)")
+    parser.add_argument("--hostname", default="127.0.0.1", help="default: 127.0.0.1")
+    parser.add_argument(
+        "--no-auth", action="store_true", help="ask nobody for a password; loopback only"
+    )
+    parser.add_argument(
+        "--cors", metavar="ORIGIN", action="append", default=[], help="a web origin that may call"
+    )
+    parser.add_argument(
+        "--allow-host", metavar="NAME", action="append", default=[], help="a name to answer to"
+    )
+    given = parser.parse_args(argv)
+    if not 0 <= given.port <= 65_535:
+        parser.error(f"there is no port {given.port}")
+    return _Asked(
+        hostname=given.hostname,
+        port=given.port,
+        data_dir=given.data_dir,
+        auth=not given.no_auth,
+        origins=tuple(given.cors),
+        hosts=tuple(given.allow_host),
+    )
+
+
+def _settings(asked: _Asked, surroundings: Environment) -> ServerSettings:
+    if not asked.auth and not auth.is_loopback(asked.hostname):
+        raise Problem(f"--no-auth is for loopback only; {asked.hostname} is reachable by others")
+    variables = surroundings.variables
+    password = variables.get("OPENCODE_SERVER_PASSWORD") if asked.auth else None
+    if asked.auth and not password:
+        password = secrets_file.server_password(surroundings.data_dir)
+    return ServerSettings(
+        default_directory=os.getcwd(),
+        cursor_key=secrets_file.cursor_key(surroundings.data_dir),
+        host=asked.hostname,
+        port=asked.port,
+        username=variables.get("OPENCODE_SERVER_USERNAME") or "opencode",
+        password=password,
+        allowed_hosts=frozenset(asked.hosts),
+        allowed_origins=frozenset(asked.origins),
+    )
+
+
+async def _serve(asked: _Asked, surroundings: Environment, settings: ServerSettings) -> str | None:
+    """Serve until stopped; what prevented it, if something did."""
+    runtime_settings = RuntimeSettings(
+        environment=surroundings,
+        data_dir=surroundings.data_dir,
+        default_directory=settings.default_directory,
+    )
+    async with open_runtime(runtime_settings) as runtime:
+        try:
+            await serve(
+                _services(runtime),
+                settings,
+                ready=lambda port: _announce(asked, surroundings, settings, port),
+            )
+        except OSError as error:
+            reason = error.strerror or str(error)
+            return f"cannot listen on {asked.hostname}:{asked.port}: {reason}"
+    return None
+
+
+def _services(runtime: Runtime) -> Services:
+    return Services(
+        sessions=runtime.sessions,
+        live=runtime.hub,
+        locations=runtime.locations,
+        ids=runtime.ids,
+        clock=runtime.clock,
+    )
+
+
+def _announce(
+    asked: _Asked, surroundings: Environment, settings: ServerSettings, port: int
+) -> None:
+    host = f"[{asked.hostname}]" if ":" in asked.hostname else asked.hostname
+    sys.stdout.write(
+        f"perdure {__version__} listening on http://{host}:{port}\n"
+        f"data      {surroundings.data_dir}\n"
+        f"password  {_password_place(surroundings, settings)}\n"
+    )
+    sys.stdout.flush()
+
+
+def _password_place(surroundings: Environment, settings: ServerSettings) -> str:
+    if settings.password is None:
+        return "none: every program on this machine may call"
+    if surroundings.variables.get("OPENCODE_SERVER_PASSWORD"):
+        place = "OPENCODE_SERVER_PASSWORD"
+    else:
+        place = os.path.join(surroundings.data_dir, secrets_file.PASSWORD_NAME)
+    return f"in {place}, user {settings.username}"

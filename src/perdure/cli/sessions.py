@@ -1,0 +1,41 @@
+"""`perdure sessions`: the Sessions there are, the newest first."""
+
+import asyncio
+import json
+import sys
+from datetime import UTC, datetime
+
+from perdure.cli import attach, options, terminal
+from perdure.cli.archive import open_archive
+from perdure.host.environment import Environment
+from perdure.schema.codec import JsonObject
+
+
+def main(argv: list[str]) -> int:
+    parser = options.parser("sessions", "List Sessions, the newest first.")
+    options.add_attach(parser)
+    parser.add_argument("--limit", type=int, default=50, help="default: 50")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    given = parser.parse_args(argv)
+    if given.limit < 1:
+        parser.error("--limit must be at least 1")
+    surroundings = options.surroundings(given.data_dir)
+    with attach.explained():
+        found = asyncio.run(_sessions(given.attach, surroundings, given.limit))
+    for session in found:
+        line = json.dumps(session) if given.format == "json" else _line(session)
+        sys.stdout.write(line + "\n")
+    return 0
+
+
+async def _sessions(
+    url: str | None, surroundings: Environment, limit: int
+) -> tuple[JsonObject, ...]:
+    async with open_archive(url, surroundings) as archive:
+        return await archive.sessions(limit)
+
+
+def _line(session: JsonObject) -> str:
+    updated = datetime.fromtimestamp(session["time"]["updated"] / 1000, UTC)
+    title = terminal.one_line(session["title"])
+    return f"{session['id']}  {updated:%Y-%m-%d %H:%M:%S}Z  {title}"

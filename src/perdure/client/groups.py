@@ -1,0 +1,75 @@
+"""The groups beside `sessions`: live events, the catalog of a Location, health."""
+
+from collections.abc import AsyncGenerator
+from typing import TypedDict, Unpack
+
+from perdure.client.wire import CallOptions, Query, Wire, data_of, items_of, segment
+from perdure.schema.codec import JsonObject
+
+
+class LocationQuery(TypedDict, total=False):
+    """Which Location is meant; the server's own when nothing is said."""
+
+    directory: str
+    workspace: str
+
+
+class _Group:
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+
+class Events(_Group):
+    def subscribe(
+        self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
+    ) -> AsyncGenerator[JsonObject]:
+        """What happens in the server from now on. Nothing is replayed."""
+        return self._wire.stream("/api/event", _query(location), options=options)
+
+
+class Agents(_Group):
+    async def list(
+        self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
+    ) -> tuple[JsonObject, ...]:
+        return items_of(await self._wire.get("/api/agent", _query(location), options=options))
+
+
+class Models(_Group):
+    async def list(
+        self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
+    ) -> tuple[JsonObject, ...]:
+        return items_of(await self._wire.get("/api/model", _query(location), options=options))
+
+
+class Providers(_Group):
+    async def list(
+        self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
+    ) -> tuple[JsonObject, ...]:
+        return items_of(await self._wire.get("/api/provider", _query(location), options=options))
+
+    async def get(
+        self,
+        provider_id: str,
+        *,
+        options: CallOptions | None = None,
+        **location: Unpack[LocationQuery],
+    ) -> JsonObject:
+        path = f"/api/provider/{segment(provider_id)}"
+        return data_of(await self._wire.get(path, _query(location), options=options))
+
+
+class Locations(_Group):
+    async def get(
+        self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
+    ) -> JsonObject:
+        """The Location with its project."""
+        return await self._wire.get("/api/location", _query(location), options=options)
+
+
+class Health(_Group):
+    async def get(self, *, options: CallOptions | None = None) -> JsonObject:
+        return await self._wire.get("/api/health", options=options)
+
+
+def _query(location: LocationQuery) -> Query:
+    return {f"location[{name}]": str(value) for name, value in location.items()}

@@ -1,0 +1,171 @@
+"""HTTP without a network: requests of the client go straight to an ASGI application.
+
+The application runs in a task of its own, so that an answer which never ends can be read while it
+is made. Only a few chunks wait between the two: a slow reader holds the application back, as a
+full socket would. Nothing is compressed, cached or retried here.
+
+Invariant: a request's task ends when its answer has been read or closed, and never outlives the
+TaskGroup it was started in.
+"""
+
+import asyncio
+import contextvars
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator
+from typing import Final, cast
+
+import httpx2
+
+from perdure.server.asgi import Application, Header, Message, Scope
+
+_CHUNKS_MAX: Final = 16
+_FAREWELL_SECONDS_MAX: Final = 1
+"""How long answers under way may take to end by themselves when the transport is closed."""
+
+
+class MemoryTransport(httpx2.AsyncBaseTransport):
+    def __init__(self, application: Application, tasks: asyncio.TaskGroup) -> None:
+        self._application = application
+        self._tasks = tasks
+        self._exchanges: dict[asyncio.Task[None], _Exchange] = {}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        exchange = _Exchange(request)
+        # A context of its own: as over a socket, the caller's variables do not reach the handler.
+        task = self._tasks.create_task(
+            exchange.run(self._application), context=contextvars.Context(), name="memory request"
+        )
+        self._exchanges[task] = exchange
+        task.add_done_callback(self._exchanges.pop)
+        body = _Body(exchange, task)
+        try:
+            status, headers = await exchange.head
+        except BaseException:
+            await body.aclose()
+            raise
+        return httpx2.Response(status, headers=headers, stream=body, request=request)
+
+    async def aclose(self) -> None:
+        """Let answers end that are about to, then end the others."""
+        if self._exchanges:
+            await asyncio.wait(self._exchanges, timeout=_FAREWELL_SECONDS_MAX)
+        for task in tuple(self._exchanges):
+            task.cancel()
+        if self._exchanges:
+            await asyncio.wait(self._exchanges)
+
+
+class _Body(httpx2.AsyncByteStream):
+    def __init__(self, exchange: "_Exchange", task: asyncio.Task[None]) -> None:
+        self._exchange = exchange
+        self._task = task
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while (chunk := await self._exchange.next_chunk()) is not None:
+            yield chunk
+
+    async def aclose(self) -> None:
+        if self._exchange.abandon():
+            self._task.cancel()
+        if not self._task.done():
+            await asyncio.wait((self._task,))
+
+
+class _Exchange:
+    """One request and its answer, on their way between the two sides."""
+
+    def __init__(self, request: httpx2.Request) -> None:
+        loop = asyncio.get_running_loop()
+        self.head: asyncio.Future[tuple[int, list[Header]]] = loop.create_future()
+        self._request = request
+        self._upload = cast("AsyncIterable[bytes]", request.stream).__aiter__()
+        self._uploaded = False
+        self._chunks: deque[bytes] = deque()
+        self._changed = asyncio.Event()
+        self._room = asyncio.Event()
+        self._end: asyncio.Future[None] = loop.create_future()
+        self._abandoned = asyncio.Event()
+        # A reader that left does not ask how it ended.
+        self._end.add_done_callback(lambda end: end.exception())
+
+    async def run(self, application: Application) -> None:
+        try:
+            await application(_scope(self._request), self._receive, self._send)
+            self._break("The answer was not finished")
+        except asyncio.CancelledError:
+            self._break("The server ended the request")
+            raise
+        except BaseException as defect:
+            # As over a socket, the reader sees a broken answer; unlike there, also why.
+            if not self._end.done():
+                broken = httpx2.RemoteProtocolError(f"The application failed: {defect!r}")
+                broken.__cause__ = defect
+                self._end.set_exception(broken)
+            self._deliver_end()
+            if not isinstance(defect, Exception):
+                raise
+
+    async def next_chunk(self) -> bytes | None:
+        """The next piece of the answer; None after the last. Raises if it broke off."""
+        while not self._chunks and not self._end.done():
+            self._changed.clear()
+            await self._changed.wait()
+        if self._chunks:
+            self._room.set()
+            return self._chunks.popleft()
+        return self._end.result()
+
+    def abandon(self) -> bool:
+        """Nobody reads any more; whether the answer was still being made."""
+        self._abandoned.set()
+        return not self._end.done()
+
+    async def _receive(self) -> Message:
+        if not self._uploaded:
+            chunk = await anext(self._upload, None)
+            self._uploaded = chunk is None
+            return {"type": "http.request", "body": chunk or b"", "more_body": chunk is not None}
+        await self._abandoned.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.head.set_result((message["status"], message.get("headers", [])))
+            return
+        if body := message.get("body", b""):
+            while len(self._chunks) >= _CHUNKS_MAX:
+                self._room.clear()
+                await self._room.wait()
+            self._chunks.append(body)
+            self._changed.set()
+        if not message.get("more_body", False):
+            self._end.set_result(None)
+            self._deliver_end()
+
+    def _break(self, reason: str) -> None:
+        if not self._end.done():
+            self._end.set_exception(httpx2.RemoteProtocolError(reason))
+            self._deliver_end()
+
+    def _deliver_end(self) -> None:
+        self._changed.set()
+        if not self.head.done():
+            self.head.set_exception(self._end.exception() or httpx2.RemoteProtocolError("No head"))
+
+
+def _scope(request: httpx2.Request) -> Scope:
+    url = request.url
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": url.scheme,
+        "path": url.path,
+        "raw_path": url.raw_path.partition(b"?")[0],
+        "query_string": url.query,
+        "root_path": "",
+        "headers": [(name.lower(), value) for name, value in request.headers.raw],
+        "server": (url.host, url.port),
+        "client": None,
+    }

@@ -1,0 +1,107 @@
+"""Secrets of this installation: made once, kept in the data directory, readable by the user alone.
+
+The file appears complete or not at all, and processes that start together agree on one value.
+What a secret is used for is not known here.
+
+Invariant: a file that others could read, or that is not whole, is refused and never used.
+"""
+
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from typing import Final
+
+PASSWORD_NAME: Final = "server-password"
+_CURSOR_KEY_NAME: Final = "cursor-key"
+_BYTES: Final = 32
+_FILE_BYTES_MAX: Final = 4_096
+
+
+class SecretFileError(Exception):
+    """A stored secret cannot be used; the message says which and what to do."""
+
+
+def cursor_key(directory: str) -> bytes:
+    """The key that seals list cursors: 32 bytes."""
+    path = os.path.join(directory, _CURSOR_KEY_NAME)
+    text = _kept(path, lambda: secrets.token_hex(_BYTES))
+    try:
+        key = bytes.fromhex(text)
+    except ValueError as error:
+        raise _damaged(path) from error
+    if len(key) != _BYTES:
+        raise _damaged(path)
+    return key
+
+
+def server_password(directory: str) -> str:
+    """The password of a server that was given none: 256 random bits."""
+    return _kept(os.path.join(directory, PASSWORD_NAME), lambda: secrets.token_urlsafe(_BYTES))
+
+
+def known_password(directory: str) -> str | None:
+    """The password that a server on this data directory made, if one did."""
+    return _read(os.path.join(directory, PASSWORD_NAME))
+
+
+def _kept(path: str, make: Callable[[], str]) -> str:
+    found = _read(path)
+    if found is not None:
+        return found
+    _publish(path, make())
+    found = _read(path)
+    if found is None:
+        raise SecretFileError(f"{path} disappeared while it was made.")
+    return found
+
+
+def _publish(path: str, text: str) -> None:
+    """Give `path` this content unless it has one: whoever links first decides for all."""
+    draft = f"{path}.{os.getpid()}.{secrets.token_hex(8)}"
+    try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(handle, text.encode() + b"\n")
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            os.unlink(draft)
+    except OSError as error:
+        raise SecretFileError(f"Cannot write {path}: {error.strerror}.") from error
+
+
+def _read(path: str) -> str | None:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SecretFileError(f"Cannot read {path}: {error.strerror}.") from error
+    try:
+        _require_private(path, os.fstat(handle))
+        data = os.read(handle, _FILE_BYTES_MAX + 1)
+    finally:
+        os.close(handle)
+    text = data.decode("ascii", errors="replace").strip()
+    if not text.isascii() or not text or len(data) > _FILE_BYTES_MAX:
+        raise _damaged(path)
+    return text
+
+
+def _require_private(path: str, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise SecretFileError(f"{path} is not a regular file. Remove it; a new one will be made.")
+    if status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        raise SecretFileError(
+            f"{path} can be read by others or is not yours. Remove it; a new one will be made."
+        )
+
+
+def _damaged(path: str) -> SecretFileError:
+    return SecretFileError(f"{path} is damaged. Remove it; a new one will be made.")

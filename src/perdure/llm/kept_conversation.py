@@ -1,0 +1,49 @@
+"""The wire bytes of a growing conversation, kept so that a long history is encoded only once.
+
+Whoever owns it promises that runs are only added, and that all but the last stay as they are. The
+last one may still grow, so it is encoded anew each time.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from perdure.llm.message import Run
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject
+
+_BLOCK_BYTES: Final = 64 * 1024
+
+
+class KeptConversation:
+    def __init__(self) -> None:
+        self._kept: dict[str, _Kept] = {}
+
+    def pieces(
+        self, protocol: str, runs: Sequence[Run], items: Callable[[Run], list[JsonObject]]
+    ) -> tuple[bytes, ...]:
+        """The items of `runs` as JSON, in pieces that a comma joins. `items` is the protocol's."""
+        kept = self._kept.setdefault(protocol, _Kept())
+        last = max(len(runs) - 1, 0)
+        kept.add([_encode(run, items) for run in runs[kept.count : last]], count=last)
+        open_run = [_encode(run, items) for run in runs[last:]]
+        return tuple(piece for piece in (*kept.blocks, kept.tail, *open_run) if piece)
+
+
+class _Kept:
+    """Closed runs as bytes: full blocks, and a short tail that new ones join."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.blocks: list[bytes] = []
+        self.tail = b""
+
+    def add(self, runs: list[bytes], *, count: int) -> None:
+        self.count = max(self.count, count)
+        self.tail = b",".join(piece for piece in (self.tail, *runs) if piece)
+        if len(self.tail) > _BLOCK_BYTES:
+            self.blocks.append(self.tail)
+            self.tail = b""
+
+
+def _encode(run: Run, items: Callable[[Run], list[JsonObject]]) -> bytes:
+    return b",".join(codec.encode(item) for item in items(run))

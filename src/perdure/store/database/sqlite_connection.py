@@ -1,0 +1,99 @@
+"""Opening SQLite: the library we trust, the settings our promises rest on, its errors in our words.
+
+Nothing is read or written here but those settings. `opened` changes nothing in the file, so that a
+database may be looked at before it is known to be ours; `configure` makes it ours to write.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol, cast
+
+import apsw
+
+from perdure.ports import DatabaseError, SqlValue, UniqueViolationError
+
+# Earlier ones can corrupt a database that several connections write and checkpoint at once.
+SQLITE_VERSION_LEAST: Final = (3, 51, 3)
+APPLICATION_ID: Final = 0x50455244
+BUSY_MILLIS: Final = 5_000
+_PAGE_BYTES: Final = 4_096
+_CACHE_KIB: Final = 8_192
+
+
+class Cursor(Protocol):
+    def fetchall(self) -> Sequence[object]: ...
+
+
+class Connection(Protocol):
+    """What we use of apsw.Connection, whose own types need a newer Python to be complete."""
+
+    @property
+    def in_transaction(self) -> bool: ...
+    def execute(
+        self, statements: str, bindings: Mapping[str, SqlValue] | None = None
+    ) -> Cursor: ...
+    def pragma(self, name: str, value: SqlValue = None) -> SqlValue: ...
+    def changes(self) -> int: ...
+    def set_busy_timeout(self, milliseconds: int) -> None: ...
+    def close(self) -> None: ...
+
+
+class UnsafeSqliteError(DatabaseError):
+    def __init__(self, version: str) -> None:
+        least = ".".join(map(str, SQLITE_VERSION_LEAST))
+        super().__init__(
+            f"SQLite {version} has a bug that can corrupt a shared database; {least} or newer is"
+            " needed. Remedy: pip install --upgrade apsw (its wheels carry a current SQLite)."
+        )
+
+
+def require_safe_version(version: str) -> None:
+    """Refuse SQLite libraries with the WAL-reset bug."""
+    if tuple(int(part) for part in version.split(".")[:3]) < SQLITE_VERSION_LEAST:
+        raise UnsafeSqliteError(version)
+
+
+def connect(path: str) -> Connection:
+    """A connection with the settings that our promises rest on."""
+    connection = opened(path)
+    try:
+        configure(connection)
+    except apsw.Error as error:
+        connection.close()
+        raise translated(error, path) from error
+    return connection
+
+
+def opened(path: str) -> Connection:
+    """A connection that has not changed anything yet."""
+    require_safe_version(apsw.sqlite_lib_version())
+    try:
+        connection = cast("Connection", apsw.Connection(path))
+    except apsw.Error as error:
+        raise translated(error, path) from error
+    connection.set_busy_timeout(BUSY_MILLIS)
+    return connection
+
+
+def configure(connection: Connection) -> None:
+    connection.pragma("page_size", _PAGE_BYTES)
+    connection.pragma("journal_mode", "wal")
+    # An acknowledged prompt must survive a power loss, not only a crash.
+    connection.pragma("synchronous", "full")
+    connection.pragma("foreign_keys", True)
+    connection.pragma("cache_size", -_CACHE_KIB)
+
+
+def translated(error: apsw.Error, path: str) -> DatabaseError:
+    match error:
+        case apsw.ConstraintError():
+            return UniqueViolationError(str(error))
+        case apsw.FullError():
+            return DatabaseError(f"the disk that holds {path} is full: free some space and go on")
+        case apsw.ReadOnlyError() | apsw.CantOpenError():
+            return DatabaseError(f"cannot write {path}: {error}. Check its owner and permissions.")
+        case apsw.NotADBError() | apsw.CorruptError():
+            return DatabaseError(f"{path} is damaged or no SQLite database: {error}")
+        case apsw.BusyError():
+            return DatabaseError(f"{path} stayed locked by another process: {error}")
+        case _:
+            return DatabaseError(f"{path}: {error}")

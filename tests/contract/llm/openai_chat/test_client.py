@@ -1,0 +1,350 @@
+"""A model call over real sockets: answers, refusals, retries, silence and early closing."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from perdure.host.http import HttptoolsTransport
+from perdure.llm import client
+from perdure.llm.client import CallLimits
+from perdure.llm.error import LLMError
+from perdure.llm.event import Finish, LLMEvent, ProviderError, Retrying, TextDelta, ToolCall
+from perdure.llm.message import LLMMessage, TextPart, runs_of
+from perdure.llm.model_call import ModelCall
+from perdure.llm.protocols.openai_chat import OPENAI_CHAT
+from perdure.llm.request import GenerationControls, LLMRequest
+from perdure.llm.route import Credential, Route
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject
+from perdure.schema.model import ModelRef
+from perdure.testing import ManualClock
+from tests.contract.host.loopback import Answer, Loopback, Received, replying, response, serving
+from tests.contract.llm.openai_chat.recordings import EVERYTHING, body_of, chunk, step_all
+from tests.requirements import requirement
+
+SECRET = "canary-5f2e9c"
+REQUEST = LLMRequest(
+    model=ModelRef(id="m", provider_id="p"),
+    system=("s",),
+    runs=runs_of((LLMMessage("user", (TextPart("hi"),)),)),
+    headers={"X-Session-Id": "ses_1"},
+)
+STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+
+
+class ImpatientClock(ManualClock):
+    """Every sleep is over at once, and remembered."""
+
+    async def sleep(self, seconds: float) -> None:
+        self.advance(seconds)
+        self.sleeps.append(seconds)
+
+
+@asynccontextmanager
+async def calling(
+    answer: Answer,
+    *,
+    body: JsonObject | None = None,
+    limits: CallLimits = client.DEFAULT_LIMITS,
+    clock: ManualClock | None = None,
+) -> AsyncGenerator[tuple[ModelCall, Loopback]]:
+    transport = HttptoolsTransport()
+    async with asyncio.timeout(30), serving(answer) as server:
+        route = Route(
+            protocol=OPENAI_CHAT,
+            base_url=f"{server.url}/v1/",
+            model_name="wire-model",
+            credential=Credential(SECRET),
+            headers={"X-Route": "r"},
+            body=body or {},
+            generation=GenerationControls(temperature=0.5, max_tokens=7),
+        )
+        clock = clock or ImpatientClock()
+        try:
+            yield (
+                client.model_call(route, transport, clock, limits=limits),
+                server,
+            )
+        finally:
+            await transport.aclose()
+
+
+async def collect(call: ModelCall, request: LLMRequest = REQUEST) -> list[LLMEvent]:
+    return [event async for batch in call(request) for event in batch]
+
+
+async def collect_until_failure(call: ModelCall) -> tuple[list[LLMEvent], LLMError | None]:
+    events: list[LLMEvent] = []
+    try:
+        async for batch in call(REQUEST):
+            events += batch
+    except LLMError as error:
+        return events, error
+    return events, None
+
+
+def closing(*pieces: bytes) -> Answer:
+    async def answer(_: Received, writer: asyncio.StreamWriter) -> None:
+        for piece in pieces:
+            writer.write(piece)
+        writer.close()
+
+    return answer
+
+
+def answers(*raw: bytes) -> Answer:
+    """One answer for each request, the last one for all that follow."""
+    left = list(raw)
+
+    async def answer(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(left.pop(0) if len(left) > 1 else left[0])
+        writer.close()
+
+    return answer
+
+
+GOOD = STREAM_HEAD + body_of(EVERYTHING)
+
+
+def refusal(status: int, body: JsonObject | None = None, headers: str = "") -> bytes:
+    return response(codec.encode(body or {}), status=f"{status} X", headers=headers)
+
+
+async def test_an_answer_streams_and_the_request_carries_what_it_must() -> None:
+    async with calling(closing(GOOD)) as (call, server):
+        assert await collect(call) == step_all(EVERYTHING)
+    (seen,) = server.requests
+    assert seen.target == "/v1/chat/completions"
+    assert seen.headers["authorization"] == f"Bearer {SECRET}"
+    assert seen.headers["content-type"] == "application/json"
+    assert (seen.headers["x-session-id"], seen.headers["x-route"]) == ("ses_1", "r")
+    body = codec.decode_any(seen.body)
+    assert (body["model"], body["temperature"], body["max_tokens"]) == ("wire-model", 0.5, 7)
+
+
+async def test_what_a_request_asks_for_wins_over_the_route() -> None:
+    asked = LLMRequest(
+        model=REQUEST.model, system=(), runs=(), generation=GenerationControls(temperature=0.0)
+    )
+    async with calling(closing(GOOD)) as (call, server):
+        await collect(call, asked)
+    body = codec.decode_any(server.requests[0].body)
+    assert (body["temperature"], body["max_tokens"]) == (0.0, 7)
+
+
+async def test_a_batch_is_what_arrived_together() -> None:
+    pieces = [chunk({"content": "a"}), chunk({"content": "b"})]
+    seen = asyncio.Event()
+
+    async def answer(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM_HEAD + body_of(pieces))
+        await seen.wait()
+        writer.write(body_of([chunk({}, "stop"), b"[DONE]"]))
+        writer.close()
+
+    async with calling(answer) as (call, _):
+        batches: list[int] = []
+        async for batch in call(REQUEST):
+            batches.append(len(batch))
+            seen.set()
+    assert batches == [3, 2]
+
+
+async def test_compatibility_fields_are_laid_over_the_body() -> None:
+    async with calling(closing(GOOD), body={"num_ctx": 8192, "extra": {"a": 1}}) as (call, server):
+        await collect(call)
+    body = codec.decode_any(server.requests[0].body)
+    assert (body["num_ctx"], body["extra"]) == (8192, {"a": 1})
+
+
+@pytest.mark.parametrize("owned", ["model", "messages", "tools", "stream", "temperature"])
+async def test_compatibility_fields_never_touch_what_the_protocol_owns(owned: str) -> None:
+    async with calling(closing(GOOD), body={owned: "x"}) as (call, server):
+        with pytest.raises(LLMError, match=owned) as failed:
+            await collect(call)
+    assert failed.value.reason == "invalid-request"
+    assert server.requests == []
+
+
+async def test_a_provider_in_trouble_is_asked_three_times() -> None:
+    reported: list[LLMEvent] = []
+    clock = ImpatientClock()
+    async with calling(answers(refusal(500)), clock=clock) as (call, server):
+        with pytest.raises(LLMError, match="HTTP 500"):
+            async for batch in call(REQUEST):
+                reported += batch
+    assert len(server.requests) == 3
+    assert clock.sleeps == [0.5, 1.0]
+    tries = [(item.attempt, item.status) for item in reported if isinstance(item, Retrying)]
+    assert tries == [(1, 500), (2, 500)]
+
+
+async def test_a_second_try_that_works_is_the_answer() -> None:
+    clock = ImpatientClock()
+    limited = refusal(429, headers="retry-after: 3\r\n")
+    async with calling(answers(limited, GOOD), clock=clock) as (call, server):
+        assert isinstance((await collect(call))[-1], Finish)
+    assert len(server.requests) == 2
+    assert clock.sleeps == [3.0]
+
+
+async def test_waiting_is_capped_however_long_the_provider_asks_for() -> None:
+    clock = ImpatientClock()
+    limited = refusal(429, headers="retry-after: 31536000\r\n")
+    async with calling(answers(limited, GOOD), clock=clock) as (call, _):
+        await collect(call)
+    assert clock.sleeps == [10.0]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+async def test_a_refusal_that_cannot_change_is_not_repeated(status: int) -> None:
+    async with calling(answers(refusal(status))) as (call, server):
+        with pytest.raises(LLMError):
+            await collect(call)
+    assert len(server.requests) == 1
+
+
+async def test_an_answer_that_never_began_is_asked_for_again() -> None:
+    async with calling(answers(STREAM_HEAD, b"", GOOD)) as (call, server):
+        assert isinstance((await collect(call))[-1], Finish)
+    assert len(server.requests) == 3
+
+
+async def test_nothing_is_repeated_once_the_answer_has_begun() -> None:
+    begun = STREAM_HEAD + body_of([chunk({"content": "half"})])
+    async with calling(answers(begun, GOOD)) as (call, server):
+        with pytest.raises(LLMError, match="ended before it was complete") as failed:
+            await collect(call)
+    assert failed.value.reason == "transport"
+    assert len(server.requests) == 1
+
+
+async def test_a_connection_reset_in_the_middle_is_a_transport_failure() -> None:
+    async def answer(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n")
+        writer.write(body_of([chunk({"content": "half"})]))
+        writer.close()
+
+    async with calling(answer) as (call, _):
+        got, error = await collect_until_failure(call)
+    assert error is not None
+    assert error.reason == "transport"
+    assert TextDelta("text-0", "half") in got
+
+
+async def test_a_stream_cut_over_the_wire_never_gives_half_a_call() -> None:
+    body = body_of(EVERYTHING)
+    whole = [event for event in step_all(EVERYTHING) if isinstance(event, ToolCall)]
+    cut = 0
+
+    async def answer(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM_HEAD + body[:cut])
+        writer.close()
+
+    async with calling(answer, limits=CallLimits(attempts_max=1)) as (call, _):
+        for offset in range(0, len(body), 17):
+            cut = offset
+            got, error = await collect_until_failure(call)
+            assert error is None or error.reason == "transport"
+            assert [event for event in got if isinstance(event, ToolCall)] in ([], whole)
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/html; charset=utf-8"])
+async def test_success_that_is_not_a_stream_is_the_providers_fault(kind: str) -> None:
+    page = response(b'{"error":{"message":"use POST"}}', headers=f"content-type: {kind}\r\n")
+    async with calling(answers(page)) as (call, server):
+        with pytest.raises(LLMError, match="use POST") as failed:
+            await collect(call)
+    assert failed.value.reason == "invalid-provider-output"
+    assert len(server.requests) == 1
+
+
+async def test_an_endless_frame_is_refused() -> None:
+    endless = STREAM_HEAD + b"data: " + b"x" * 5000
+    async with calling(answers(endless), limits=CallLimits(frame_bytes_max=1000)) as (call, _):
+        with pytest.raises(LLMError, match="larger than") as failed:
+            await collect(call)
+    assert failed.value.reason == "invalid-provider-output"
+
+
+@requirement("S190")
+async def test_a_silent_provider_is_waited_for_unless_a_limit_is_set() -> None:
+    assert client.DEFAULT_LIMITS.idle_seconds_max is None
+
+    async def silent(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM_HEAD + body_of([chunk({"content": "a"})]))
+
+    async with calling(silent, limits=CallLimits(idle_seconds_max=0.05)) as (call, _):
+        with pytest.raises(LLMError, match=r"silent for 0\.05 s") as failed:
+            await collect(call)
+    assert failed.value.reason == "transport"
+
+
+async def test_a_provider_that_takes_the_request_and_says_nothing_is_left_too() -> None:
+    limits = CallLimits(idle_seconds_max=0.05, attempts_max=2)
+    async with calling(replying(), limits=limits) as (call, server):
+        with pytest.raises(LLMError, match="silent"):
+            await collect(call)
+    assert len(server.requests) == 2
+
+
+async def test_a_refusal_whose_body_never_ends_is_still_a_refusal() -> None:
+    stuck = b'HTTP/1.1 400 Bad\r\ncontent-length: 900\r\n\r\n{"error":"half'
+    async with calling(replying(stuck), limits=CallLimits(refusal_seconds_max=0.05)) as (call, _):
+        with pytest.raises(LLMError, match="HTTP 400") as failed:
+            await collect(call)
+    assert failed.value.reason == "invalid-request"
+
+
+async def test_what_came_before_a_broken_chunk_is_not_lost() -> None:
+    broken = STREAM_HEAD + body_of([chunk({"content": "kept"}), b"{broken"])
+    async with calling(answers(broken)) as (call, _):
+        got, error = await collect_until_failure(call)
+    assert TextDelta("text-0", "kept") in got
+    assert error is not None
+    assert error.reason == "invalid-provider-output"
+
+
+async def test_an_interrupted_call_abandons_its_request() -> None:
+    begun = asyncio.Event()
+
+    async def answer(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM_HEAD)
+        while not writer.is_closing():
+            writer.write(body_of([chunk({"content": "a"})]))
+            await writer.drain()
+            await asyncio.sleep(0)
+            begun.set()
+
+    async with calling(answer) as (call, server):
+        async with asyncio.TaskGroup() as group:
+            reading = group.create_task(collect(call))
+            await begun.wait()
+            reading.cancel()
+        await server.closed.wait()
+
+
+async def test_turns_share_one_connection() -> None:
+    body = body_of(EVERYTHING)
+    head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+    piece = head + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    async with calling(replying(piece)) as (call, server):
+        for _ in range(3):
+            await collect(call)
+    assert (server.connections, len(server.requests)) == (1, 3)
+
+
+async def test_no_secret_comes_back_in_an_error() -> None:
+    told: JsonObject = {"error": {"message": f"key {SECRET} is wrong, sk-abcdef123456 too"}}
+    stream = STREAM_HEAD + body_of([codec.encode(told)])
+    async with calling(answers(refusal(401, told), stream)) as (call, _):
+        with pytest.raises(LLMError) as failed:
+            await collect(call)
+        (error,) = await collect(call)
+    assert isinstance(error, ProviderError)
+    for message in (failed.value.message, error.message):
+        assert SECRET not in message
+        assert "sk-abc" not in message
+        assert "is wrong" in message

@@ -1,0 +1,83 @@
+"""A project, a home and a data directory of a test's own, configured to use the scripted provider.
+
+What a user would write in `opencode.json` is written there; nothing reaches into the program.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from perdure.host import environment
+from perdure.host.environment import Environment
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject
+from tests.support.scripted_provider import SECRET, ScriptedProvider
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    project: Path
+    data: Path
+    variables: dict[str, str]
+
+    @property
+    def database(self) -> Path:
+        return self.data / "perdure.db"
+
+    @property
+    def tool_output(self) -> Path:
+        return self.data / "tool-output"
+
+    @property
+    def environment(self) -> Environment:
+        return environment.from_variables(self.variables)
+
+
+def make_place(root: Path, provider: ScriptedProvider, **settings: object) -> Place:
+    """`settings` are laid over the top level of the configuration."""
+    place = Place(
+        project=root / "project",
+        data=root / "data",
+        variables={
+            "PATH": os.environ["PATH"],
+            "HOME": str(root / "home"),
+            # Tools may use the directory for temporary files freely; it must not hold the rest.
+            "TMPDIR": str(root / "temporary"),
+            "PERDURE_DATA_DIR": str(root / "data"),
+        },
+    )
+    for folder in (place.project, root / "home", root / "temporary"):
+        folder.mkdir(parents=True)
+    (place.project / "opencode.json").write_bytes(codec.encode(_configuration(provider, settings)))
+    return place
+
+
+def _configuration(provider: ScriptedProvider, settings: JsonObject) -> JsonObject:
+    price = {"input": 1, "output": 10, "cache": {"read": 0.5, "write": 2}}
+    return {
+        "model": "fake/fake-model",
+        "agents": {
+            "brief": {"steps": 2, "system": "Be brief."},
+            "terse": {"system": "Be terse."},
+        },
+        "providers": {
+            "fake": {
+                "name": "Scripted",
+                "api": {
+                    "type": "aisdk",
+                    "package": "@ai-sdk/openai-compatible",
+                    "url": provider.url,
+                },
+                "request": {"body": {"apiKey": SECRET}},
+                "models": {
+                    "fake-model": {
+                        "limit": {"context": 1_000_000, "output": 32_000},
+                        "cost": price,
+                        "variants": [{"id": "bold", "body": {"reasoning_effort": "high"}}],
+                    },
+                    "other-model": {"limit": {"context": 1_000_000, "output": 32_000}},
+                },
+            }
+        },
+        **settings,
+    }

@@ -1,0 +1,49 @@
+"""The contract's table of contents, and the numbers it shares with the engine."""
+
+from perdure.core import limits
+from perdure.protocol.api import API
+from perdure.protocol.message import MESSAGES_LIMIT_MAX
+from perdure.protocol.session import HISTORY_LIMIT_MAX, SESSIONS_PER_PAGE_MAX
+from tests.requirements import requirement
+
+OPERATIONS = """
+GET /api/health v2.health.get
+GET /api/location v2.location.get
+POST /api/session v2.session.create
+GET /api/session v2.session.list
+GET /api/session/active v2.session.active
+GET /api/session/{sessionID} v2.session.get
+POST /api/session/{sessionID}/agent v2.session.switchAgent
+POST /api/session/{sessionID}/model v2.session.switchModel
+POST /api/session/{sessionID}/prompt v2.session.prompt
+POST /api/session/{sessionID}/interrupt v2.session.interrupt
+POST /api/session/{sessionID}/wait v2.session.wait
+GET /api/session/{sessionID}/context v2.session.context
+GET /api/session/{sessionID}/history v2.session.history
+GET /api/session/{sessionID}/event v2.session.events
+GET /api/session/{sessionID}/message v2.session.messages
+GET /api/session/{sessionID}/message/{messageID} v2.session.message
+GET /api/event v2.event.subscribe
+GET /api/agent v2.agent.list
+GET /api/model v2.model.list
+GET /api/provider v2.provider.list
+GET /api/provider/{providerID} v2.provider.get
+"""
+
+
+@requirement("S146")
+def test_routes_and_operation_ids_are_those_of_the_published_contract() -> None:
+    written = {f"{item.method} {item.path} {item.operation_id}" for item in API}
+    assert written == set(OPERATIONS.split("\n")) - {""}
+
+
+def test_a_session_route_names_its_session_and_a_body_comes_only_with_a_post() -> None:
+    for endpoint in API:
+        assert (endpoint.scope == "session") == ("{sessionID}" in endpoint.path)
+        assert endpoint.body is None or endpoint.method == "POST"
+        assert not endpoint.streams or endpoint.method == "GET"
+
+
+def test_the_contract_and_the_engine_agree_on_page_sizes() -> None:
+    assert limits.PAGE_ITEMS_MAX == MESSAGES_LIMIT_MAX == SESSIONS_PER_PAGE_MAX
+    assert limits.HISTORY_ITEMS_MAX == HISTORY_LIMIT_MAX
