@@ -4,6 +4,9 @@ Facts are made with one line each and have ids and times that read well in a fai
 the real one on a real file. Nothing here asserts.
 """
 
+import asyncio
+import os
+import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -27,6 +30,7 @@ from perdure.store.database.sqlite import SqliteDatabase
 from perdure.store.event_store import Appended, EventStore
 from perdure.testing import SeededIds
 
+ROOT: Final = Path(__file__).resolve().parent.parent
 SESSION: Final = SessionID("ses_one")
 OTHER: Final = SessionID("ses_two")
 PLACE: Final = LocationRef(directory="/project")
@@ -124,9 +128,7 @@ class Facts:
         ]
 
     def input_started(self, message: str, call: str) -> events.ToolInputStarted:
-        return events.ToolInputStarted(
-            *self._owned(message), call_id=ToolCallID(call), name="read"
-        )
+        return events.ToolInputStarted(*self._owned(message), call_id=ToolCallID(call), name="read")
 
     def input_ended(self, message: str, call: str, text: str = "{}") -> events.ToolInputEnded:
         return events.ToolInputEnded(*self._owned(message), call_id=ToolCallID(call), text=text)
@@ -229,3 +231,33 @@ async def dump(store: EventStore) -> dict[str, list[Row]]:
         table: await rows(store, f"SELECT * FROM {table} ORDER BY {key}")
         for table, key in PROJECTIONS
     }
+
+
+async def child(module: str, *arguments: str) -> asyncio.subprocess.Process:
+    """Another process of this program, running one of the tests' own modules."""
+    search = os.pathsep.join(path for path in sys.path if path)
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        module,
+        *arguments,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": search},
+        cwd=ROOT,
+    )
+
+
+async def line(process: asyncio.subprocess.Process) -> str:
+    """The next line that a child says."""
+    assert process.stdout is not None
+    async with asyncio.timeout(20):
+        return (await process.stdout.readline()).decode().strip()
+
+
+async def end(process: asyncio.subprocess.Process) -> int:
+    """Close a child's input, which tells it to go, and wait for its exit status."""
+    assert process.stdin is not None
+    process.stdin.close()
+    async with asyncio.timeout(20):
+        return await process.wait()

@@ -110,8 +110,8 @@ class Neighbours(Protocol):
     @property
     def me(self) -> str: ...
     def alive(self, process: str) -> bool: ...
-    def others(self) -> bool:
-        """Whether any other process is alive now."""
+    def others(self) -> frozenset[str]:
+        """The other processes that are alive now."""
         ...
 
 

@@ -111,10 +111,9 @@ async def test_what_was_said_before_the_connection_broke_is_kept(
         Reply(pieces=(b'data: {"choices": 7}\n\n',)),
         Reply(pieces=(b'data: {"error": {"message": "overloaded"}}\n\n',)),
         Reply(pieces=(b"data: \xff\xfe\n\n",)),
-        Reply(pieces=(b"data: [DONE]\n\n",)),
         refusal(404, b"<html><title>Not here</title></html>"),
     ],
-    ids=["no-json", "wrong-shape", "error-event", "no-utf8", "only-done", "web-page"],
+    ids=["no-json", "wrong-shape", "error-event", "no-utf8", "web-page"],
 )
 async def test_nonsense_from_a_provider_fails_the_step_and_nothing_else(
     api: Api, provider: ScriptedProvider, reply: Reply

@@ -126,7 +126,7 @@ async def test_call_ids_may_repeat_from_turn_to_turn(
     ("call", "told"),
     [
         (Call("read", '{"path": '), "JSON"),
-        (Call("read", "[1]"), "object"),
+        (Call("read", "[1]"), "path"),
         (Call("no_such_tool", {}), "no_such_tool"),
         (Call("read", {"path": 7}), "path"),
         (Call("read", {"path": "missing.txt"}), "missing.txt"),

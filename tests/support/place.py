@@ -53,12 +53,14 @@ def make_place(root: Path, provider: ScriptedProvider, **settings: object) -> Pl
 
 
 def _configuration(provider: ScriptedProvider, settings: JsonObject) -> JsonObject:
+    # An agent that is not built in asks before everything it does, unless a rule says otherwise.
+    anything = {"action": "*", "resource": "*", "effect": "allow"}
     price = {"input": 1, "output": 10, "cache": {"read": 0.5, "write": 2}}
     return {
         "model": "fake/fake-model",
         "agents": {
-            "brief": {"steps": 2, "system": "Be brief."},
-            "terse": {"system": "Be terse."},
+            "brief": {"steps": 2, "system": "Be brief.", "permissions": [anything]},
+            "terse": {"system": "Be terse.", "permissions": [anything]},
         },
         "providers": {
             "fake": {

@@ -154,7 +154,8 @@ async def scripted_provider() -> AsyncGenerator[ScriptedProvider]:
         tasks.add(task)
         try:
             await provider.serve(reader, writer)
-        except ConnectionError:
+        except (ConnectionError, asyncio.CancelledError):
+            # Cancelled only from below, when the test is over and nobody awaits this task.
             pass
         finally:
             writer.close()

@@ -9,6 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+from perdure.cli import terminal
 from perdure.cli.problem import Problem
 from perdure.client import ClientError, DeclaredError, PerdureClient
 from perdure.client.wire import is_loopback
@@ -42,7 +43,7 @@ def explained() -> Generator[None]:
                 "the server asks for a password; set OPENCODE_SERVER_PASSWORD, and"
                 " OPENCODE_SERVER_USERNAME unless it is `opencode`"
             ) from error
-        raise Problem(error.message) from error
+        raise Problem(terminal.one_line(error.message)) from error
 
 
 def _check(url: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import cast
 
+from perdure.cli import terminal
 from perdure.cli.output import Output
 from perdure.cli.problem import FAILED_STATUS, Problem
 from perdure.client import DeclaredError, PerdureClient
@@ -76,7 +77,8 @@ class _Progress:
         if status["type"] == "running":
             return False
         if status["type"] == "failed":
-            raise Problem(f"the Session failed: {status.get('message', 'no reason was given')}")
+            reason = terminal.one_line(status.get("message", "no reason was given"))
+            raise Problem(f"the Session failed: {reason}")
         # An idle status from before our prompt's turn is that of earlier work.
         if not self._promoted and not await self._is_in_history():
             raise Problem(

@@ -7,6 +7,7 @@ as a Problem; anything else is a defect and keeps its traceback.
 import os
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 
 from perdure import __version__
 from perdure.cli.problem import FAILED_STATUS, INTERRUPTED_STATUS, USAGE_STATUS, Problem
@@ -40,6 +41,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _guarded(name: str, argv: list[str]) -> int:
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A character that the terminal's encoding lacks must not end the command.
+        sys.stdout.reconfigure(errors="replace")
     try:
         status = _run(name, argv)
         sys.stdout.flush()

@@ -78,7 +78,7 @@ class TextOutput:
 
     def _note(self, line: str) -> None:
         self._end_line()
-        sys.stderr.write(one_line_indented(line) + "\n")
+        sys.stderr.write(_indented_line(line) + "\n")
         sys.stderr.flush()
 
     def _end_line(self) -> None:
@@ -88,7 +88,7 @@ class TextOutput:
             sys.stdout.flush()
 
 
-def one_line_indented(line: str) -> str:
+def _indented_line(line: str) -> str:
     indent = line[: len(line) - len(line.lstrip(" "))]
     return indent + one_line(line)
 

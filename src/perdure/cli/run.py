@@ -83,7 +83,7 @@ async def _run(asked: _Asked, surroundings: Environment) -> int:
     async with _host(asked, surroundings) as (client, answer):
         session_id = await _session(client, asked)
         if asked.format == "text":
-            sys.stderr.write(f"session {session_id}\n")
+            sys.stderr.write(f"session {terminal.one_line(session_id)}\n")
         output = JsonOutput() if asked.format == "json" else TextOutput()
         followed = Followed(client=client, session_id=session_id, output=output, answer=answer)
         status = await _until_interrupted(follow(followed, asked.prompt))

@@ -216,11 +216,14 @@ async def _failure(response: httpx2.Response) -> DeclaredError | ClientError:
     """What an answer other than success means."""
     with _transport_errors():
         body = await response.aread()
-    if _content_type(response) == _JSON:
+    try:
         value = _decoded_object(body, status=response.status_code)
-        if isinstance(value.get("_tag"), str):
-            return DeclaredError(value, status=response.status_code)
-    return _unexpected(response)
+    except ClientError:
+        # A proxy's page, most likely. The status says more than that it is no JSON.
+        return _unexpected(response)
+    if not isinstance(value.get("_tag"), str):
+        return _unexpected(response)
+    return DeclaredError(value, status=response.status_code)
 
 
 def _unexpected(response: httpx2.Response) -> ClientError:

@@ -58,7 +58,8 @@ def session_created(event: events.SessionCreated) -> SessionInfo:
         project_id=seed.project_id,
         agent=seed.agent,
         model=_with_variant(seed.model),
-        cost=seed.cost,
+        # A float even if it was given as 0: a row must not differ from the one rebuilt from the log.
+        cost=float(seed.cost),
         tokens=seed.tokens,
         time=seed.time,
         title=seed.title,
@@ -284,7 +285,7 @@ def _ended(message: AssistantMessage, event: events.StepEnded) -> AssistantMessa
         message,
         time=replace(message.time, completed=event.timestamp),
         finish=event.finish,
-        cost=event.cost,
+        cost=float(event.cost),
         tokens=event.tokens,
         snapshot=snapshot,
     )

@@ -60,11 +60,10 @@ class ProcessLocks:
         finally:
             os.close(handle)
 
-    def others(self) -> bool:
+    def others(self) -> frozenset[str]:
         names = [name for name in os.listdir(self._directory) if name.endswith(_SUFFIX)]
-        if len(names) <= 1:
-            return False
-        return any(self.alive(name.removesuffix(_SUFFIX)) for name in names if name != self._own)
+        processes = (name.removesuffix(_SUFFIX) for name in names if name != self._own)
+        return frozenset(process for process in processes if self.alive(process))
 
     @property
     def _own(self) -> str:
@@ -85,5 +84,5 @@ class Alone:
     def alive(self, process: str) -> bool:
         return process == self.me
 
-    def others(self) -> bool:
-        return False
+    def others(self) -> frozenset[str]:
+        return frozenset()

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from perdure.ports import Clock, Neighbours, Transaction
+from perdure.runtime.known_sessions import KnownSessions
 from perdure.runtime.run_coordinator import RunCoordinator
 from perdure.schema.ids import SessionID
 from perdure.store import inbox_table, lease_table, wake_table
@@ -24,6 +25,7 @@ class NeighbourWatch:
         store: EventStore,
         tails: EventTails,
         coordinator: RunCoordinator,
+        known: KnownSessions,
         *,
         neighbours: Neighbours,
         clock: Clock,
@@ -31,20 +33,22 @@ class NeighbourWatch:
         self._database = store.database
         self._tails = tails
         self._coordinator = coordinator
+        self._known = known
         self._neighbours = neighbours
         self._clock = clock
 
     async def run(self) -> None:
         """For ever; cancel to stop."""
-        together = False
+        others = frozenset[str]()
         while True:
-            before, together = together, self._neighbours.others()
+            before, others = others, self._neighbours.others()
             if await self._database.changed_elsewhere():
+                self._known.clear()
                 self._tails.wake_all()
                 await self._answer_wakes()
-            if before and not together:
+            if before - others:
                 await self._adopt_orphans()
-            await self._clock.sleep(_SECONDS_TOGETHER if together else _SECONDS_ALONE)
+            await self._clock.sleep(_SECONDS_TOGETHER if others else _SECONDS_ALONE)
 
     async def _answer_wakes(self) -> None:
         me, alive = self._neighbours.me, self._neighbours.alive
@@ -56,11 +60,13 @@ class NeighbourWatch:
             self._coordinator.wake(session_id)
 
     async def _adopt_orphans(self) -> None:
+        """Run what waits for nobody: a process that left, in whatever way, takes no more wakes."""
+
         async def job(tx: Transaction) -> list[SessionID]:
             orphans: list[SessionID] = []
             for session_id in await inbox_table.sessions_with_pending(tx):
                 lease = await lease_table.get(tx, session_id)
-                if lease is not None and lease.process and not self._alive(lease.process):
+                if lease is None or not lease.process or not self._alive(lease.process):
                     orphans.append(session_id)
             return orphans
 

@@ -23,6 +23,7 @@ from perdure.location.permissions import Headless
 from perdure.location.project import Projects
 from perdure.location.services import LocationHost
 from perdure.ports import Clock, Database, IdSource, Neighbours
+from perdure.runtime.known_sessions import KnownSessions
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.locations import Locations
 from perdure.runtime.neighbour_watch import NeighbourWatch
@@ -98,6 +99,7 @@ async def compose(
     hub = LiveHub(on.ids)
     store.listen(hub.publish_stored, live=True)
     tails = EventTails(store)
+    known = KnownSessions(store)
     async with AsyncExitStack() as stack:
         # --data-dir wins over the environment, everywhere.
         environment = replace(settings.environment, data_dir=settings.data_dir)
@@ -155,13 +157,14 @@ async def compose(
                 tails=tails,
                 locations=locations,
                 coordinator=coordinator,
+                known=known,
                 clock=on.clock,
                 ids=on.ids,
                 default_location=LocationRef(directory=settings.default_directory),
             )
         )
         background = await stack.enter_async_context(asyncio.TaskGroup())
-        watch = NeighbourWatch(store, tails, coordinator, neighbours=on.neighbours, clock=on.clock)
+        watch = NeighbourWatch(store, tails, coordinator, known, neighbours=on.neighbours, clock=on.clock)
         tasks = [
             background.create_task(watch.run(), name="neighbours"),
             background.create_task(_wake_pending(on.database, coordinator), name="boot wakes"),

@@ -5,14 +5,14 @@ somebody else's business. Reads hand out stored JSON as it is.
 """
 
 from collections.abc import AsyncIterator
-from contextlib import suppress
 
 from msgspec import UNSET
 
 from perdure import __version__
-from perdure.core import inbox, limits, slug, title
+from perdure.core import inbox, limits, projection, slug, title
 from perdure.ports import Clock, IdSource, Transaction
 from perdure.runtime.history_cache import Cut, is_visible
+from perdure.runtime.known_sessions import KnownSessions
 from perdure.runtime.locations import Locations
 from perdure.runtime.run_coordinator import RunCoordinator
 from perdure.schema import codec
@@ -56,6 +56,7 @@ class SessionServices(Value, kw_only=True):
     tails: EventTails
     locations: Locations
     coordinator: RunCoordinator
+    known: KnownSessions
     clock: Clock
     ids: IdSource
     default_location: LocationRef
@@ -68,6 +69,7 @@ class Sessions:
         self._tails = services.tails
         self._locations = services.locations
         self._coordinator = services.coordinator
+        self._known = services.known
         self._clock = services.clock
         self._ids = services.ids
         self._default_location = services.default_location
@@ -83,19 +85,20 @@ class Sessions:
         location: LocationRef | None = None,
     ) -> SessionInfo:
         """A new Session; an id that exists gives the stored one, whatever else is asked."""
-        if id is not None:
-            stored = await self._database.read(lambda tx: session_table.load(tx, id))
-            if stored is not None:
-                return stored
+        if id is not None and await self.exists(id):
+            return await self._require(id)
         session_id = id or self._ids.session()
         info = await self._locations.info(location or self._default_location)
         seed = self._seed(session_id, info, agent, model)
         event = SessionCreated(session_id=session_id, info=seed)
         ref = LocationRef(directory=info.directory, workspace_id=info.workspace_id)
-        # A conflict means that somebody made it a moment ago: theirs is the Session.
-        with suppress(SequenceConflictError):
+        try:
             await self._store.append(session_id, [event], location=ref, expected=NO_EVENTS)
-        return await self._require(session_id)
+        except SequenceConflictError:
+            # Somebody made it a moment ago: theirs is the Session.
+            return await self._require(session_id)
+        self._known.add(session_id, ref)
+        return projection.session_created(event)
 
     async def prompt(
         self,
@@ -107,7 +110,7 @@ class Sessions:
         resume: bool = True,
     ) -> AdmittedPrompt:
         """Admit durably, then wake. The same prompt with the same id is the same admission."""
-        session = await self._require(session_id)
+        location = await self._location(session_id)
         asked = AdmittedPrompt(
             admitted_seq=NO_EVENTS,
             id=id or self._ids.message(),
@@ -116,7 +119,7 @@ class Sessions:
             delivery=delivery,
             time_created=self._clock.now_millis(),
         )
-        receipt = await self._admit(session, asked, retry=id is not None)
+        receipt = await self._admit(location, asked, retry=id is not None)
         if resume:
             self._coordinator.wake(session_id)
         return receipt
@@ -153,18 +156,23 @@ class Sessions:
 
     async def interrupt(self, session_id: SessionID) -> None:
         """End what runs here and wait for it to be settled; nothing to do when idle."""
-        await self._require(session_id)
+        await self._location(session_id)
         await self._coordinator.interrupt(session_id)
 
     async def wait(self, session_id: SessionID) -> None:
         """Wait until nothing runs here for this Session."""
-        await self._require(session_id)
+        await self._location(session_id)
         await self._coordinator.idle(session_id)
 
     # ---- reading --------------------------------------------------------------------------------
 
     async def exists(self, session_id: SessionID) -> bool:
-        return await self._database.read(lambda tx: session_table.data(tx, session_id)) is not None
+        if self._known.location(session_id) is not None:
+            return True
+        stored = await self._database.read(lambda tx: session_table.load(tx, session_id))
+        if stored is not None:
+            self._known.add(session_id, stored.location)
+        return stored is not None
 
     async def get(self, session_id: SessionID) -> bytes:
         found = await self._database.read(lambda tx: session_table.data(tx, session_id))
@@ -256,7 +264,7 @@ class Sessions:
     ) -> tuple[tuple[bytes, ...], bool]:
         """Public durable events after a sequence, and whether there are more."""
         assert 0 < limit <= limits.HISTORY_ITEMS_MAX
-        await self._require(session_id)
+        await self._location(session_id)
         # Sequence 0 made the Session and is not public.
         start = Seq(max(after, 0))
         rows = await self._store.read_wire(session_id, after=start, limit=limit + 1)
@@ -264,17 +272,25 @@ class Sessions:
 
     async def events(self, session_id: SessionID, *, after: int) -> AsyncIterator[bytes]:
         """Replay after a sequence, then follow. Each item is one or more complete frames."""
-        await self._require(session_id)
+        await self._location(session_id)
         async for frames in self._tails.follow(session_id, after=Seq(after)):
             yield frames
 
     # ---- small steps ----------------------------------------------------------------------------
 
+    async def _location(self, session_id: SessionID) -> LocationRef:
+        """Where a Session works; raises when there is no such Session."""
+        if not await self.exists(session_id):
+            raise SessionNotFoundError(session_id)
+        location = self._known.location(session_id)
+        assert location is not None
+        return location
+
     async def _require(self, session_id: SessionID) -> SessionInfo:
         return codec.decode(SessionInfo, await self.get(session_id))
 
     async def _admit(
-        self, session: SessionInfo, asked: AdmittedPrompt, *, retry: bool
+        self, location: LocationRef, asked: AdmittedPrompt, *, retry: bool
     ) -> AdmittedPrompt:
         if retry and (stored := await self._admitted(asked.id)) is not None:
             return inbox.reconcile(stored, asked)
@@ -286,7 +302,7 @@ class Sessions:
             delivery=asked.delivery,
         )
         try:
-            appended = await self._store.append(session.id, [event], location=session.location)
+            appended = await self._store.append(asked.session_id, [event], location=location)
         except PromptConflictError:
             stored = await self._admitted(asked.id)
             if stored is None:

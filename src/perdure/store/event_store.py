@@ -100,13 +100,15 @@ class EventStore:
         """
         assert 0 < len(events) <= limits.APPEND_EVENTS_MAX
         ids = [self._ids.event() for _ in events]
+        number = None
+        if location is not None:
+            number = await self._locations.number(self._database, location)
 
         async def job(tx: Transaction) -> Appended:
             lease = await self._hold(tx, session_id) if running else None
             found = await latest_seq(tx, session_id)
             if expected is not None and found != expected:
                 raise SequenceConflictError(session_id, expected=expected, found=found)
-            number = None if location is None else await self._locations.number(tx, location)
             first = Seq(found + 1)
             pairs = zip(ids, events, strict=True)
             stored = await _insert(tx, session_id, first, pairs, number=number)

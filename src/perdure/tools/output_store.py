@@ -56,6 +56,9 @@ class ToolOutputStore:
             entries = await self._filesystem.list(self._directory)
         except FileNotFoundError:
             return 0
+        except OSError as error:
+            logger.warning("tool output in %s not looked through: %s", self._directory, error)
+            return 0
         oldest_ns = (self._clock.now_millis() - TOOL_OUTPUT_RETENTION_SECONDS * 1_000) * 1_000_000
         expired = [
             name

@@ -27,6 +27,8 @@ T = TypeVar("T")
 Job = Callable[[Transaction], Awaitable[Any]]
 
 _BUSY_TRIES: Final = 12
+_QUICK_SECONDS_MAX: Final = 0.002
+_SLOW_SECONDS: Final = 1.0
 _ROLLED_BACK: Final = "the transaction was rolled back by the database"
 
 
@@ -56,6 +58,7 @@ class _Waiting(State):
     future: asyncio.Future[Any]
     committed: Callable[[Any], None] | None
     result: Any = None
+    error: BaseException | None = None
 
 
 class SqliteDatabase:
@@ -74,6 +77,7 @@ class SqliteDatabase:
         self._idle.set()
         self._closed = False
         self._committer = None if inline or path == ":memory:" else _Committer()
+        self._pace = _Pace()
         self._data_version = self._version_now()
         self._foreign = False
         self.commits = 0
@@ -167,31 +171,41 @@ class SqliteDatabase:
             return
         self._look_for_foreign_commits()
         alone = len(batch) == 1
-        kept = [waiting for waiting in batch if self._run_one(waiting, alone=alone)]
-        if not kept:
+        for waiting in batch:
+            self._run_one(waiting, alone=alone)
+        if all(waiting.error is not None for waiting in batch):
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
-            self._continue()
+            self._answer(batch)
             return
-        self._off_loop(self._commit, lambda error: self._settle(kept, error))
+        started = asyncio.get_running_loop().time()
+        on_loop = self._pace.is_quick(started)
+        self._off_loop(
+            self._commit, lambda error: self._committed(batch, started, error), here=on_loop
+        )
 
-    def _run_one(self, waiting: _Waiting, *, alone: bool) -> bool:
-        """Whether the job succeeded. A failed one leaves nothing behind and is told so."""
+    def _committed(
+        self, batch: list[_Waiting], started: float, failure: BaseException | None
+    ) -> None:
+        self._pace.measured(started, asyncio.get_running_loop().time())
+        self._settle(batch, failure)
+
+    def _run_one(self, waiting: _Waiting, *, alone: bool) -> None:
+        """A failed job leaves nothing behind. Its caller is told after the commit, because what
+        it failed on may be another job of the same commit, and must then be there to be read."""
         if not self._writer.in_transaction:
             # SQLite gave up the shared transaction (disk full). Nothing may run outside of one.
-            _fail(waiting.future, DatabaseError(_ROLLED_BACK), self._path)
-            return False
+            waiting.error = DatabaseError(_ROLLED_BACK)
+            return
         if not alone:
             self._writer.execute("SAVEPOINT job")
         with _Outcome() as outcome:
             waiting.result = _drive(waiting.job(self._writing))
-        if outcome.error is not None:
-            if not alone and self._writer.in_transaction:
-                self._writer.execute("ROLLBACK TO job")
-            _fail(waiting.future, outcome.error, self._path)
+        waiting.error = outcome.error
         if not alone and self._writer.in_transaction:
+            if waiting.error is not None:
+                self._writer.execute("ROLLBACK TO job")
             self._writer.execute("RELEASE job")
-        return outcome.error is None
 
     def _commit(self) -> None:
         self._writer.set_busy_timeout(sqlite_connection.BUSY_MILLIS)
@@ -202,15 +216,21 @@ class SqliteDatabase:
     def _settle(self, batch: list[_Waiting], failure: BaseException | None) -> None:
         if failure is None:
             self.commits += 1
-            for waiting in batch:
-                _announce(waiting)
-                if not waiting.future.done():
-                    waiting.future.set_result(waiting.result)
         else:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
             for waiting in batch:
-                _fail(waiting.future, failure, self._path)
+                waiting.error = failure
+        self._answer(batch)
+
+    def _answer(self, batch: list[_Waiting]) -> None:
+        for waiting in batch:
+            if waiting.error is not None:
+                _fail(waiting.future, waiting.error, self._path)
+                continue
+            _announce(waiting)
+            if not waiting.future.done():
+                waiting.future.set_result(waiting.result)
         self._continue()
 
     def _continue(self) -> None:
@@ -220,9 +240,13 @@ class SqliteDatabase:
             self._idle.set()
 
     def _off_loop(
-        self, work: Callable[[], None], then: Callable[[BaseException | None], None]
+        self,
+        work: Callable[[], None],
+        then: Callable[[BaseException | None], None],
+        *,
+        here: bool = False,
     ) -> None:
-        if self._committer is not None:
+        if self._committer is not None and not here:
             self._committer.submit(work, then)
             return
         try:
@@ -231,6 +255,24 @@ class SqliteDatabase:
             then(error)
         else:
             then(None)
+
+
+class _Pace:
+    """Whether the disk is quick enough to wait for it on the loop.
+
+    Handing a commit to a thread and back costs more than a quick disk takes. A slow commit sends
+    the following ones to the thread for a while, so the loop waits for a slow disk only rarely.
+    """
+
+    def __init__(self) -> None:
+        self._slow_until = 0.0
+
+    def is_quick(self, now: float) -> bool:
+        return now >= self._slow_until
+
+    def measured(self, started: float, now: float) -> None:
+        if now - started > _QUICK_SECONDS_MAX:
+            self._slow_until = now + _SLOW_SECONDS
 
 
 class _Outcome:

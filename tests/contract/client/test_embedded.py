@@ -1,0 +1,167 @@
+"""Embedded Perdure: what it adds to the client, and that it leaves nothing behind."""
+
+import asyncio
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from perdure.client import ClientError, PerdureClient
+from perdure.embedded import EmbeddedPerdure, open_embedded
+from perdure.schema.codec import JsonObject, Record
+from perdure.tools.tool import Tool, ToolCallContext
+from tests.contract.client.hosts import DEMO, PATIENCE_SECONDS, project
+from tests.requirements import requirement
+
+
+class Greeting(Record):
+    name: str
+
+
+async def greet(input: Greeting, context: ToolCallContext) -> Greeting:
+    return input
+
+
+GREET = Tool(name="greet", description="greets", input=Greeting, output=Greeting, execute=greet)
+
+
+async def asked_for_permission(perdure: EmbeddedPerdure) -> tuple[str, JsonObject]:
+    """A Session that waits for a permission, and the event that announced it."""
+    session = await perdure.sessions.create(model=DEMO)
+    async with aclosing(perdure.events.subscribe()) as events, asyncio.timeout(PATIENCE_SECONDS):
+        await anext(events)
+        await perdure.sessions.prompt(session["id"], text="show me a permission request")
+        async for event in events:
+            if event["type"] == "permission.v2.asked":
+                return session["id"], event
+    raise AssertionError("no permission was asked for")
+
+
+async def last_text(perdure: PerdureClient, session_id: str) -> str:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await perdure.sessions.wait(session_id)
+    page = await perdure.sessions.messages(session_id, limit=1)
+    return page.items[0]["content"][-1].get("text", "")
+
+
+@requirement("S110", "S127")
+async def test_closing_leaves_no_task_and_what_was_kept_can_be_opened_again(
+    tmp_path: Path,
+) -> None:
+    data_dir, directory = str(tmp_path / "data"), str(project(tmp_path))
+    before = asyncio.all_tasks()
+    async with open_embedded(directory, data_dir=data_dir) as perdure:
+        session = await perdure.sessions.create(model=DEMO)
+        await perdure.sessions.prompt(session["id"], text="run `sleep 60`")
+        stream = perdure.sessions.events(session["id"])
+        await anext(stream)
+    assert asyncio.all_tasks() == before
+    await stream.aclose()
+    async with open_embedded(directory, data_dir=data_dir) as perdure:
+        assert (await perdure.sessions.get(session["id"]))["id"] == session["id"]
+
+
+@requirement("S110", "S130")
+async def test_closing_tells_live_readers_that_the_instance_is_gone(tmp_path: Path) -> None:
+    seen: list[str] = []
+    greeted = asyncio.Event()
+
+    async def listen(perdure: PerdureClient) -> None:
+        async for event in perdure.events.subscribe():
+            seen.append(event["type"])
+            greeted.set()
+
+    async with (
+        asyncio.timeout(PATIENCE_SECONDS),
+        asyncio.TaskGroup() as group,
+        open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure,
+    ):
+        group.create_task(listen(perdure))
+        await greeted.wait()
+    assert (seen[0], seen[-1]) == ("server.connected", "server.instance.disposed")
+
+
+async def test_an_error_of_the_body_comes_out_as_it_was_raised(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")):
+            raise ZeroDivisionError
+
+
+async def test_cancelling_the_body_closes_and_stays_a_cancellation(tmp_path: Path) -> None:
+    before = asyncio.all_tasks()
+    started = asyncio.Event()
+
+    async def listen() -> None:
+        async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+            async for _ in perdure.events.subscribe():
+                started.set()
+
+    async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
+        listening = group.create_task(listen())
+        await started.wait()
+        listening.cancel()
+    assert listening.cancelled()
+    assert asyncio.all_tasks() == before
+
+
+@requirement("S111", "S128")
+async def test_a_tool_is_offered_exactly_as_long_as_its_scope(tmp_path: Path) -> None:
+    async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+        assert isinstance(perdure, PerdureClient)
+        with perdure.tools.register(GREET):
+            assert "greet" in perdure.tools.names()
+        assert "greet" not in perdure.tools.names()
+
+
+async def test_a_permission_can_be_given_from_the_program(tmp_path: Path) -> None:
+    directory = str(project(tmp_path))
+    async with open_embedded(directory, data_dir=str(tmp_path / "data")) as perdure:
+        session_id, event = await asked_for_permission(perdure)
+        place = event["location"]["directory"]
+        await perdure.permissions.reply(event["data"]["id"], "once", directory=place)
+        assert "You allowed it" in await last_text(perdure, session_id)
+
+
+async def test_a_host_without_a_person_refuses_instead_of_waiting(tmp_path: Path) -> None:
+    directory = str(project(tmp_path))
+    async with open_embedded(
+        directory, data_dir=str(tmp_path / "data"), headless="deny"
+    ) as perdure:
+        session = await perdure.sessions.create(model=DEMO)
+        await perdure.sessions.prompt(session["id"], text="show me a permission request")
+        assert "approval" in await last_text(perdure, session["id"])
+
+
+@requirement("S147")
+async def test_a_slow_reader_holds_the_stream_back_and_loses_nothing(tmp_path: Path) -> None:
+    async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+        session = await perdure.sessions.create()
+        agents = ["plan", "build"] * 200
+        async with (
+            aclosing(perdure.sessions.events(session["id"])) as events,
+            asyncio.timeout(PATIENCE_SECONDS),
+        ):
+            for agent in agents:
+                await perdure.sessions.switch_agent(session["id"], agent)
+            seen = [(await anext(events))["data"]["agent"] for _ in agents]
+    assert seen == agents
+
+
+async def test_a_call_that_waits_when_the_host_closes_fails_as_a_lost_transport(
+    tmp_path: Path,
+) -> None:
+    failures: list[str] = []
+
+    async def wait(perdure: PerdureClient, session_id: str) -> None:
+        try:
+            await perdure.sessions.wait(session_id)
+        except ClientError as error:
+            failures.append(error.reason)
+
+    async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
+        directory = str(project(tmp_path))
+        async with open_embedded(directory, data_dir=str(tmp_path / "data")) as perdure:
+            session_id, _ = await asked_for_permission(perdure)
+            group.create_task(wait(perdure, session_id))
+            await perdure.health.get()
+    assert failures == ["transport"]

@@ -1,0 +1,125 @@
+"""The projections as a plain fold over events, without a database: what the rows must equal."""
+
+from dataclasses import dataclass, field
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from perdure.core import projection
+from perdure.ports import Row
+from perdure.schema import codec
+from perdure.schema import session_event as events
+from perdure.schema.ids import MessageID, Seq
+from perdure.schema.message import AssistantMessage, SessionMessage, ShellMessage
+from perdure.schema.session import SessionInfo
+from perdure.schema.session_event import SessionEvent
+from perdure.schema.session_input import AdmittedPrompt
+
+
+@dataclass
+class Folded:
+    session: SessionInfo | None = None
+    messages: dict[MessageID, tuple[int, SessionMessage]] = field(
+        default_factory=dict[MessageID, tuple[int, SessionMessage]]
+    )
+    inbox: dict[MessageID, AdmittedPrompt] = field(default_factory=dict[MessageID, AdmittedPrompt])
+
+    def apply(self, seq: int, event: SessionEvent) -> None:
+        if isinstance(event, events.SessionCreated):
+            self.session = projection.session_created(event)
+            return
+        assert self.session is not None
+        self.session = projection.session_after(self.session, event)
+        self._to_existing(seq, event)
+        message = projection.message_created(event)
+        if message is not None:
+            assert message.id not in self.messages
+            self.messages[message.id] = (seq, message)
+
+    def rows(self) -> dict[str, list[Row]]:
+        """The public JSON of each projection, as its table must hold it."""
+        messages = sorted(self.messages.values(), key=lambda item: item[0])
+        inbox = sorted(self.inbox.values(), key=lambda item: item.admitted_seq)
+        return {
+            "session": [(codec.encode(self.session),)],
+            "session_message": [(seq, codec.encode(message)) for seq, message in messages],
+            "session_input": [
+                (
+                    item.id,
+                    codec.encode(item.prompt),
+                    item.delivery,
+                    item.admitted_seq,
+                    None if item.promoted_seq is UNSET else item.promoted_seq,
+                )
+                for item in inbox
+            ],
+        }
+
+    def _to_existing(self, seq: int, event: SessionEvent) -> None:
+        match event:
+            case events.PromptAdmitted():
+                self._admit(seq, event)
+            case events.PromptPromoted(message_id=id):
+                if id not in self.inbox:
+                    self._admit(seq, event)
+                self.inbox[id] = replace(self.inbox[id], promoted_seq=Seq(seq))
+            case events.StepStarted():
+                self._supersede(event)
+            case events.ShellEnded():
+                self._end_shell(event)
+            case events.RevertCommitted(message_id=id):
+                self._revert(id)
+            case _:
+                self._to_assistant(event)
+
+    def _to_assistant(self, event: SessionEvent) -> None:
+        owner = getattr(event, "assistant_message_id", None)
+        if owner not in self.messages or isinstance(event, events.StepStarted):
+            return
+        seq, message = self.messages[owner]
+        if isinstance(message, AssistantMessage) and isinstance(event, events.AssistantEvent):
+            self.messages[owner] = (seq, projection.assistant_after(message, event))
+
+    def _admit(self, seq: int, event: events.PromptAdmitted | events.PromptPromoted) -> None:
+        self.inbox[event.message_id] = AdmittedPrompt(
+            admitted_seq=Seq(seq),
+            id=event.message_id,
+            session_id=event.session_id,
+            prompt=event.prompt,
+            delivery=event.delivery,
+            time_created=event.timestamp,
+        )
+
+    def _supersede(self, event: events.StepStarted) -> None:
+        for message_id, (seq, message) in reversed(self._in_order()):
+            if isinstance(message, AssistantMessage):
+                self.messages[message_id] = (seq, projection.superseded(message, event))
+                return
+
+    def _end_shell(self, event: events.ShellEnded) -> None:
+        for message_id, (seq, message) in reversed(self._in_order()):
+            if isinstance(message, ShellMessage) and message.call_id == event.call_id:
+                self.messages[message_id] = (seq, projection.shell_after(message, event))
+                return
+
+    def _revert(self, id: MessageID) -> None:
+        if id not in self.messages:
+            return
+        boundary = self.messages[id][0]
+        self.messages = {k: v for k, v in self.messages.items() if v[0] <= boundary}
+        self.inbox = {
+            key: item
+            for key, item in self.inbox.items()
+            if item.admitted_seq <= boundary
+            and (item.promoted_seq is UNSET or item.promoted_seq <= boundary)
+        }
+
+    def _in_order(self) -> list[tuple[MessageID, tuple[int, SessionMessage]]]:
+        return sorted(self.messages.items(), key=lambda item: item[1][0])
+
+
+def fold(log: list[SessionEvent]) -> Folded:
+    folded = Folded()
+    for seq, event in enumerate(log):
+        folded.apply(seq, event)
+    return folded

@@ -1,0 +1,214 @@
+"""Replay, then follow: nothing missed, nothing twice, and no cost that nobody asked for."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from perdure.core import limits
+from perdure.host.neighbours import Alone
+from perdure.ports import Transaction
+from perdure.schema import sse
+from perdure.schema.ids import Seq
+from perdure.store import migrate
+from perdure.store.database.sqlite import SqliteDatabase
+from perdure.store.event_store import NO_EVENTS, EventStore
+from perdure.store.tail import EventTails
+from perdure.testing import SeededIds
+from tests.fixtures import OTHER, SESSION, Facts, append, child, end, line
+from tests.requirements import requirement
+
+T = TypeVar("T")
+
+
+class CountingDatabase(SqliteDatabase):
+    """The real one. Counts reads, and can let others write while one is about to happen."""
+
+    reads = 0
+    before_read: Callable[[], Awaitable[object]] | None = None
+
+    async def read(self, job: Callable[[Transaction], Awaitable[T]]) -> T:
+        self.reads += 1
+        hook, self.before_read = self.before_read, None
+        result = await super().read(job)
+        if hook is not None:
+            await hook()
+        return result
+
+
+@asynccontextmanager
+async def counted(path: Path) -> AsyncIterator[tuple[CountingDatabase, EventStore, EventTails]]:
+    migrate.migrate(str(path))
+    async with CountingDatabase(str(path)) as database:
+        store = EventStore(database, SeededIds(), Alone())
+        await append(store, [Facts().created()])
+        yield database, store, EventTails(store)
+
+
+class Reader:
+    """Reads a tail frame by frame."""
+
+    def __init__(self, tail: AsyncIterator[bytes]) -> None:
+        self._tail = tail
+        self._parser = sse.Reader(bytes_max=limits.PROVIDER_FRAME_BYTES_MAX)
+        self.seen: list[int] = []
+
+    async def until(self, seq: int) -> list[int]:
+        """The sequences of every frame up to `seq`."""
+        async with asyncio.timeout(5):
+            while not self.seen or self.seen[-1] < seq:
+                chunk = await anext(self._tail)
+                self.seen.extend(int(frame.id) for frame in self._parser.feed(chunk))
+        return self.seen
+
+
+async def write_some(store: EventStore, facts: Facts, count: int, name: str) -> None:
+    for number in range(count):
+        await append(store, [facts.admitted(f"msg_{name}_{number}")])
+
+
+@requirement("S154", "S163")
+async def test_a_reader_gets_what_was_and_then_what_comes(tmp_path: Path) -> None:
+    async with counted(tmp_path / "p.db") as (_, store, tails):
+        facts = Facts()
+        await write_some(store, facts, 3, "a")
+        async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail:
+            reader = Reader(tail)
+            assert await reader.until(3) == [1, 2, 3]
+            await write_some(store, facts, 2, "b")
+            assert await reader.until(5) == [1, 2, 3, 4, 5]
+
+
+@requirement("S154")
+@pytest.mark.parametrize(("after", "first"), [(-1, 1), (0, 1), (2, 3)])
+async def test_a_reader_resumes_after_the_sequence_it_names(
+    tmp_path: Path, after: int, first: int
+) -> None:
+    async with counted(tmp_path / "p.db") as (_, store, tails):
+        await write_some(store, Facts(), 4, "a")
+        async with aclosing(tails.follow(SESSION, after=Seq(after))) as tail:
+            assert await Reader(tail).until(4) == list(range(first, 5))
+
+
+@requirement("S163")
+async def test_a_commit_while_the_past_is_read_is_not_lost(tmp_path: Path) -> None:
+    async with counted(tmp_path / "p.db") as (database, store, tails):
+        facts = Facts()
+        await write_some(store, facts, 1, "a")
+        # After the rows of the past were read, and before the reader waits.
+        database.before_read = lambda: append(store, [facts.admitted("msg_between")])
+        async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail:
+            assert await Reader(tail).until(2) == [1, 2]
+
+
+@requirement("S163")
+async def test_many_commits_cost_a_waiting_reader_one_query(tmp_path: Path) -> None:
+    async with counted(tmp_path / "p.db") as (database, store, tails):
+        facts = Facts()
+        await append(store, [facts.admitted("msg_first")])
+        async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail:
+            reader = Reader(tail)
+            await reader.until(1)
+            before = database.reads
+            await write_some(store, facts, 50, "a")
+            assert await reader.until(51) == list(range(1, 52))
+            assert database.reads - before == 1
+
+
+@requirement("S163")
+async def test_commits_of_other_sessions_cost_a_reader_nothing(tmp_path: Path) -> None:
+    async with counted(tmp_path / "p.db") as (database, store, tails):
+        facts, other = Facts(), Facts(OTHER)
+        await append(store, [facts.admitted("msg_first")])
+        async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail:
+            reader = Reader(tail)
+            await reader.until(1)
+            async with asyncio.TaskGroup() as group:
+                waiting = group.create_task(reader.until(2))
+                await asyncio.sleep(0)
+                before = database.reads
+                await append(store, [other.created(), other.admitted("msg_other")], OTHER)
+                assert database.reads == before
+                assert not waiting.done()
+                await append(store, [facts.admitted("msg_mine")])
+
+
+@requirement("S163")
+async def test_a_closed_reader_leaves_nothing_behind(tmp_path: Path) -> None:
+    async with counted(tmp_path / "p.db") as (database, store, tails):
+        facts = Facts()
+        await append(store, [facts.admitted("msg_first")])
+        async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as first:
+            await Reader(first).until(1)
+            async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as second:
+                await Reader(second).until(1)
+                assert tails.count == 2
+            assert tails.count == 1
+        assert tails.count == 0
+        before = database.reads
+        await append(store, [facts.admitted("msg_later")])
+        assert database.reads == before
+
+
+@requirement("S163")
+async def test_a_cancelled_reader_leaves_nothing_behind(tmp_path: Path) -> None:
+    async with counted(tmp_path / "p.db") as (_, _store, tails):
+
+        async def read() -> None:
+            async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail:
+                await anext(tail)
+
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(read())
+            async with asyncio.timeout(5):
+                while not tails.count:
+                    await asyncio.sleep(0)
+            task.cancel()
+        assert tails.count == 0
+
+
+async def test_a_long_past_arrives_in_pages_and_in_order(tmp_path: Path) -> None:
+    count = limits.REPLAY_ROWS_PER_READ * 2 + 7
+    async with counted(tmp_path / "p.db") as (database, store, tails):
+        facts = Facts()
+        for start in range(0, count, 300):
+            size = min(300, count - start)
+            batch = [facts.admitted(f"msg_{start}_{number}") for number in range(size)]
+            await append(store, batch)
+        before = database.reads
+        async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail:
+            assert await Reader(tail).until(count) == list(range(1, count + 1))
+        assert database.reads - before == 3
+
+
+async def test_a_session_without_public_events_is_followed_from_its_first(tmp_path: Path) -> None:
+    async with counted(tmp_path / "p.db") as (_, store, tails):
+        async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail:
+            async with asyncio.TaskGroup() as group:
+                reading = group.create_task(Reader(tail).until(1))
+                await asyncio.sleep(0)
+                await append(store, [Facts().admitted("msg_1")])
+            assert reading.result() == [1]
+
+
+@requirement("S163")
+async def test_a_commit_of_another_process_reaches_a_reader_here(tmp_path: Path) -> None:
+    async with counted(tmp_path / "p.db") as (database, _, tails):
+        process = await child("tests.contract.event_store.writer", str(tmp_path), "other", "append")
+        assert await line(process) == "ready"
+        await database.changed_elsewhere()
+        async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail:
+            async with asyncio.TaskGroup() as group:
+                reading = group.create_task(Reader(tail).until(1))
+                assert process.stdin is not None
+                process.stdin.write(b"go\n")
+                assert await line(process) == "done"
+                assert not reading.done()
+                assert await database.changed_elsewhere()
+                tails.wake_all()
+            assert reading.result() == [1]
+        assert not await database.changed_elsewhere()
+        assert await end(process) == 0
