@@ -16,6 +16,7 @@ from perdure.core import credential, wildcard
 from perdure.core.config_entry import ApiEntry, CostEntry, ModelEntry, ProviderEntry, RequestEntry
 from perdure.core.model_request import Overrides
 from perdure.core.settings import Settings
+from perdure.llm.model_call import ModelCall
 from perdure.schema.codec import JsonObject
 from perdure.schema.model import (
     ApiInfo,
@@ -47,11 +48,17 @@ class BuiltIn(Value):
     call: str
 
 
+class Supplied(Value):
+    """Brought by the embedding program."""
+
+    call: ModelCall
+
+
 class Unreachable(Value):
     reason: str
 
 
-Reach = Wire | BuiltIn | Unreachable
+Reach = Wire | BuiltIn | Supplied | Unreachable
 
 _OPENAI_CHAT: Final = Wire("perdure.llm.protocols.openai_chat:OPENAI_CHAT")
 _DEMO: Final = BuiltIn("perdure.llm.demo:demo_call")
@@ -65,6 +72,7 @@ NATIVE: Final = _OPENAI_CHAT
 """What a `native` provider speaks: the servers that people run themselves all answer to it."""
 
 DEMO_ID: Final = "demo"
+_DEMO_TITLE: Final = "Demo (scripted, not an AI)"
 
 
 class Api(Confidential, kw_only=True):
@@ -104,11 +112,30 @@ class CatalogProvider(Confidential, kw_only=True):
     disabled: bool = False
 
 
-def build(settings: Settings) -> dict[str, CatalogProvider]:
-    """Every provider that the policies leave, by id, with the built-in demo last."""
+def build(
+    settings: Settings, host: tuple[CatalogProvider, ...] = ()
+) -> dict[str, CatalogProvider]:
+    """Every provider that the policies leave, by id: configured, brought by the host, the demo."""
     providers = {name: _provider(name, entry) for name, entry in settings.providers.items()}
-    providers.setdefault(DEMO_ID, _demo_provider())
+    for provider in (*host, _demo_provider()):
+        providers.setdefault(provider.id, provider)
     return {name: providers[name] for name in providers if may_use(settings, name)}
+
+
+def supplied_provider(name: str, calls: Mapping[str, ModelCall]) -> CatalogProvider:
+    """A provider whose models the embedding program answers for, by model name."""
+    models = {id: _plain_model(name, id, Supplied(call), Api()) for id, call in calls.items()}
+    return CatalogProvider(id=name, name=name, api=Api(), models=models)
+
+
+def local_provider(name: str, url: str, contexts: Mapping[str, int]) -> CatalogProvider:
+    """A server found on this machine; `contexts` are its models with their context, 0 unknown."""
+    api = Api(url=url)
+    models = {
+        id: _plain_model(name, id, NATIVE, api, context=context)
+        for id, context in contexts.items()
+    }
+    return CatalogProvider(id=name, name=name, api=api, models=models)
 
 
 def may_use(settings: Settings, provider_id: str) -> bool:
@@ -282,16 +309,26 @@ def _price(cost: CostEntry) -> ModelCost:
 
 
 def _demo_provider() -> CatalogProvider:
-    demo = CatalogModel(
-        id=DEMO_ID,
-        provider_id=DEMO_ID,
-        name="Demo (scripted, not an AI)",
-        wire_name=DEMO_ID,
-        api=Api(),
-        reach=_DEMO,
+    demo = _plain_model(DEMO_ID, DEMO_ID, _DEMO, Api(), title=_DEMO_TITLE)
+    return CatalogProvider(id=DEMO_ID, name=_DEMO_TITLE, api=Api(), models={DEMO_ID: demo})
+
+
+def _plain_model(
+    provider_id: str,
+    id: str,
+    reach: Reach,
+    api: Api,
+    *,
+    title: str | None = None,
+    context: int = 1_000_000,
+) -> CatalogModel:
+    return CatalogModel(
+        id=id,
+        provider_id=provider_id,
+        name=title or id,
+        wire_name=id,
+        api=api,
+        reach=reach,
         capabilities=ModelCapabilities(tools=True, input=("text",), output=("text",)),
-        limit=ModelLimit(context=1_000_000, output=32_000),
-    )
-    return CatalogProvider(
-        id=DEMO_ID, name="Demo (scripted, not an AI)", api=Api(), models={DEMO_ID: demo}
+        limit=ModelLimit(context=context, output=32_000),
     )

@@ -16,6 +16,7 @@ from perdure.core.catalog import (
     BuiltIn,
     CatalogModel,
     CatalogProvider,
+    Supplied,
     Unreachable,
     Wire,
 )
@@ -95,9 +96,10 @@ class Catalog:
         variables: Mapping[str, str],
         transport: HttpTransport,
         clock: Clock,
+        host_providers: tuple[CatalogProvider, ...] = (),
     ) -> None:
         self._default = settings.model
-        self._providers = catalog.build(settings)
+        self._providers = catalog.build(settings, host_providers)
         self._user_origins = credential.user_origins(settings.user_providers)
         self._variables = variables
         self._transport = transport
@@ -170,8 +172,14 @@ class Catalog:
         )
 
     def _call(
-        self, model: CatalogModel, reach: Wire | BuiltIn, request: Overrides, key: KeyLookup
+        self,
+        model: CatalogModel,
+        reach: Wire | BuiltIn | Supplied,
+        request: Overrides,
+        key: KeyLookup,
     ) -> ModelCall:
+        if isinstance(reach, Supplied):
+            return reach.call
         if isinstance(reach, BuiltIn):
             return cast("ModelCall", _load(reach.call))
         generation, body = model_request.split(request.body)

@@ -117,17 +117,18 @@ def _open_checked(ref: LocationRef, host: LocationHost) -> LocationServices:
 
 
 def _check(directory: str) -> None:
+    shown = repr(directory[:_SHOWN_CHARS_MAX])
     if not os.path.isabs(directory):
-        raise _refused(f"{directory!r} is not an absolute path")
+        raise _refused(f"{shown} is not an absolute path")
     try:
         status = os.stat(directory)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise _refused(f"{directory!r} does not exist") from error
+        raise _refused(f"{shown} does not exist") from error
     except (OSError, ValueError) as error:
         # A name too long, a loop of links, a null character, no right to look.
-        raise _refused(f"{directory!r} cannot be opened") from error
+        raise _refused(f"{shown} cannot be opened") from error
     if not stat.S_ISDIR(status.st_mode):
-        raise _refused(f"{directory!r} is not a directory")
+        raise _refused(f"{shown} is not a directory")
 
 
 def _refused(reason: str) -> InvalidRequestError:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 
+from perdure.core.catalog import CatalogProvider
 from perdure.core.settings import Settings
 from perdure.core.tool_output import OutputLimits
 from perdure.host.environment import Environment
@@ -54,6 +55,8 @@ class LocationHost(Value, kw_only=True):
     publish: Callable[[LocationRef, LiveEvent], None]
     open_tools: OpenTools
     headless: Headless = "wait"
+    providers: tuple[CatalogProvider, ...] = ()
+    """What the host program brings beside the configured ones."""
 
 
 class LocationTools:
@@ -131,6 +134,7 @@ def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
             variables=host.environment.variables,
             transport=host.transport,
             clock=host.clock,
+            host_providers=host.providers,
         ),
         permissions=permissions,
         tools=LocationTools(host.open_tools, site),

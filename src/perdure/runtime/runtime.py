@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from msgspec.structs import replace
 
 from perdure.core import limits
+from perdure.core.catalog import CatalogProvider
 from perdure.host import data_directory, http_proxy
 from perdure.host.clock import SystemClock
 from perdure.host.environment import Environment
@@ -50,6 +51,8 @@ class RuntimeSettings(Value, kw_only=True):
     default_directory: str
     headless: Headless = "wait"
     """What happens to a permission that must be asked: wait for a reply, or deny."""
+    providers: tuple[CatalogProvider, ...] = ()
+    """Models that the embedding program answers for, or that were found on this machine."""
 
 
 class Foundations(Value, kw_only=True):
@@ -130,6 +133,7 @@ async def compose(
                     application=application,
                 ),
                 headless=settings.headless,
+                providers=settings.providers,
             )
         )
         stack.callback(location_map.close)

@@ -24,11 +24,13 @@ Seq = NewType("Seq", int)
 
 BODY_CHARS_MAX: Final = 124
 _BODY: Final = rf"[0-9A-Za-z_.-]{{1,{BODY_CHARS_MAX}}}"
+# A lone `$` would let one line break through at the end.
+_END: Final = r"$(?!\n)"
 
-SuppliedSessionID = Annotated[SessionID, Meta(pattern=f"^ses_{_BODY}$")]
-SuppliedMessageID = Annotated[MessageID, Meta(pattern=f"^msg_{_BODY}$")]
-SuppliedPermissionID = Annotated[PermissionID, Meta(pattern=f"^per_{_BODY}$")]
-SuppliedWorkspaceID = Annotated[WorkspaceID, Meta(pattern=f"^wrk_{_BODY}$")]
+SuppliedSessionID = Annotated[SessionID, Meta(pattern=f"^ses_{_BODY}{_END}")]
+SuppliedMessageID = Annotated[MessageID, Meta(pattern=f"^msg_{_BODY}{_END}")]
+SuppliedPermissionID = Annotated[PermissionID, Meta(pattern=f"^per_{_BODY}{_END}")]
+SuppliedWorkspaceID = Annotated[WorkspaceID, Meta(pattern=f"^wrk_{_BODY}{_END}")]
 
 _ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS: Final = tuple(a + b for a in _ALPHABET for b in _ALPHABET)

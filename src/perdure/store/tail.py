@@ -6,7 +6,7 @@ never missed, and any number of commits cost one query. The log is the truth; a 
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from contextlib import contextmanager
 
 from perdure.core import limits
@@ -37,7 +37,7 @@ class EventTails:
     def count(self) -> int:
         return sum(len(signals) for signals in self._signals.values())
 
-    async def follow(self, session_id: SessionID, *, after: Seq) -> AsyncIterator[bytes]:
+    async def follow(self, session_id: SessionID, *, after: Seq) -> AsyncGenerator[bytes]:
         """Complete SSE frames, a page at a time; never ends by itself."""
         seen = after
         with self._signal(session_id) as signal:

@@ -155,17 +155,23 @@ async def test_a_closed_reader_leaves_nothing_behind(tmp_path: Path) -> None:
 
 @requirement("S163")
 async def test_a_cancelled_reader_leaves_nothing_behind(tmp_path: Path) -> None:
-    async with counted(tmp_path / "p.db") as (_, _store, tails):
+    async with counted(tmp_path / "p.db") as (database, _, tails):
 
         async def read() -> None:
             async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail:
                 await anext(tail)
 
+        waiting = asyncio.Event()
+
+        async def nothing_yet() -> None:
+            waiting.set()
+
+        database.before_read = nothing_yet
         async with asyncio.TaskGroup() as group:
             task = group.create_task(read())
             async with asyncio.timeout(5):
-                while not tails.count:
-                    await asyncio.sleep(0)
+                await waiting.wait()
+            assert tails.count == 1
             task.cancel()
         assert tails.count == 0
 
@@ -185,13 +191,15 @@ async def test_a_long_past_arrives_in_pages_and_in_order(tmp_path: Path) -> None
 
 
 async def test_a_session_without_public_events_is_followed_from_its_first(tmp_path: Path) -> None:
-    async with counted(tmp_path / "p.db") as (_, store, tails):
-        async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail:
-            async with asyncio.TaskGroup() as group:
-                reading = group.create_task(Reader(tail).until(1))
-                await asyncio.sleep(0)
-                await append(store, [Facts().admitted("msg_1")])
-            assert reading.result() == [1]
+    async with (
+        counted(tmp_path / "p.db") as (_, store, tails),
+        aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail,
+    ):
+        async with asyncio.TaskGroup() as group:
+            reading = group.create_task(Reader(tail).until(1))
+            await asyncio.sleep(0)
+            await append(store, [Facts().admitted("msg_1")])
+        assert reading.result() == [1]
 
 
 @requirement("S163")
