@@ -29,7 +29,6 @@ async def test_sessions_created_at_once_under_one_id_are_one_session(api: Api) -
     assert await api.facts("ses_race") == []
 
 
-@requirement("S194")
 async def test_creating_a_session_needs_no_body(api: Api) -> None:
     answer = await api.call("POST", "/api/session")
     assert answer.status == 200

@@ -65,12 +65,12 @@ async def test_a_kill_in_a_storm_of_prompts_loses_no_acknowledged_one(
 
     async def insist(api: Api, session: str, worker: int) -> None:
         for number in range(1_000):
-            id = f"msg_{worker}_{number}"
+            name = f"msg_{worker}_{number}"
             try:
-                await api.prompt(session, id, id=id)
+                await api.prompt(session, name, id=name)
             except (ConnectionError, AssertionError, asyncio.IncompleteReadError):
                 return
-            acknowledged.add(id)
+            acknowledged.add(name)
             if len(acknowledged) >= 60:
                 enough.set()
 
@@ -168,9 +168,7 @@ async def test_a_tool_that_was_settled_stays_settled(
     assert provider.requests[-1].roles[:4] == ["system", "user", "assistant", "tool"]
 
 
-async def test_kill_after_kill_the_log_only_grows(
-    place: Place, provider: ScriptedProvider
-) -> None:
+async def test_kill_after_kill_the_log_only_grows(place: Place, provider: ScriptedProvider) -> None:
     before: list[JsonObject] = []
     session = "ses_survivor"
     for number in range(4):

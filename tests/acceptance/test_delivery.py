@@ -162,7 +162,7 @@ async def test_new_input_gives_the_agent_its_whole_allowance_again(
     assert ["tools" in request.body for request in provider.requests] == [True, True, False]
 
 
-@requirement("S86", "S91", "S59")
+@requirement("S86", "S91")
 async def test_a_switch_counts_from_the_next_turn(api: Api, provider: ScriptedProvider) -> None:
     hold = asyncio.Event()
     provider.then(calls(work(), hold=hold), text("as the other"))

@@ -67,6 +67,7 @@ async def test_a_provider_that_fails_for_a_moment_is_asked_again(
     assert answer["content"][0]["text"] == "back"
     assert len(provider.requests) == 3
     assert provider.requests[0].raw == provider.requests[2].raw
+    assert (await api.facts(session)).count("retried") == 2
 
 
 async def test_a_provider_that_keeps_failing_ends_the_step_without_leaking(

@@ -74,8 +74,10 @@ async def test_a_cursor_that_was_tampered_with_is_refused(api: Api) -> None:
     session = await talk(api, 2)
     path = f"/api/session/{session}/message"
     cursor: str = (await api.get(f"{path}?limit=1"))["cursor"]["next"]
-    altered = [cursor[:at] + ("A" if cursor[at] != "A" else "B") + cursor[at + 1 :] for at in
-               range(0, len(cursor) - 1, 7)]
+    altered = [
+        cursor[:at] + ("A" if cursor[at] != "A" else "B") + cursor[at + 1 :]
+        for at in range(0, len(cursor) - 1, 7)
+    ]
     for text in (*altered, cursor[:-4], cursor + "AAAA", "e30", "%00", "!!", "A" * 5_000):
         answer = await api.call("GET", f"{path}?cursor={text}")
         assert (answer.status, answer.tag) == (400, "InvalidCursorError"), text
@@ -173,9 +175,7 @@ async def test_a_search_takes_its_words_literally(api: Api) -> None:
         assert [session["id"] for session in found] == expected
 
 
-async def test_sessions_are_read_even_when_their_directory_is_gone(
-    api: Api, place: Place
-) -> None:
+async def test_sessions_are_read_even_when_their_directory_is_gone(api: Api, place: Place) -> None:
     lost = place.project / "lost"
     lost.mkdir()
     session = await api.create(location={"directory": str(lost)})

@@ -179,7 +179,7 @@ async def test_nothing_that_happened_before_is_in_the_live_stream(api: Api) -> N
     assert first["durable"]["seq"] > 6
 
 
-@requirement("S130", "S133")
+@requirement("S130")
 async def test_a_reader_that_falls_behind_is_told_and_nobody_else_notices(api: Api) -> None:
     session = await api.create()
     async with api.stream(LIVE) as slow, api.stream(LIVE) as quick:

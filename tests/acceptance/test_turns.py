@@ -1,12 +1,14 @@
 """What a turn leaves behind: facts in order, messages, tokens, money, and a stable request."""
 
 import asyncio
+import itertools
 
 import pytest
 
 from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
 from tests.support.api import Api
+from tests.support.instance import running
 from tests.support.place import Place
 from tests.support.scripted_provider import (
     Call,
@@ -25,7 +27,7 @@ def tool_of(message: JsonObject, index: int = 0) -> JsonObject:
     return [part for part in message["content"] if part["type"] == "tool"][index]
 
 
-@requirement("S2", "S13", "S73", "S149", "S154", "S157", "S162")
+@requirement("S13", "S73", "S149", "S154", "S157", "S162")
 async def test_a_text_turn_leaves_its_facts_in_order(api: Api, provider: ScriptedProvider) -> None:
     provider.then(text("Hel", "lo"))
     session = await api.create()
@@ -53,7 +55,7 @@ async def test_the_baseline_is_told_in_the_request_and_is_no_message(
     assert [message["type"] for message in context] == ["user", "assistant"]
 
 
-@requirement("S161", "S152")
+@requirement("S152")
 async def test_reasoning_is_kept_apart_from_the_answer(
     api: Api, provider: ScriptedProvider
 ) -> None:
@@ -109,9 +111,7 @@ async def test_tools_of_one_answer_run_side_by_side(
 
 
 @requirement("S162")
-async def test_call_ids_may_repeat_from_turn_to_turn(
-    api: Api, provider: ScriptedProvider
-) -> None:
+async def test_call_ids_may_repeat_from_turn_to_turn(api: Api, provider: ScriptedProvider) -> None:
     provider.then(
         calls(Call("bash", {"command": "echo one"}, "call_x")),
         calls(Call("bash", {"command": "echo two"}, "call_x")),
@@ -163,9 +163,7 @@ async def test_an_answer_that_was_too_long_says_so(api: Api, provider: ScriptedP
     assert assistant["finish"] == "length"
 
 
-async def test_tokens_and_cost_are_counted_and_add_up(
-    api: Api, provider: ScriptedProvider
-) -> None:
+async def test_tokens_and_cost_are_counted_and_add_up(api: Api, provider: ScriptedProvider) -> None:
     session = await api.create()
     _, assistant = await api.ask(session, "count")
     tokens = {"input": 100, "output": 25, "reasoning": 5, "cache": {"read": 20, "write": 0}}
@@ -190,7 +188,20 @@ async def test_a_session_is_named_after_its_first_prompt_and_moves_up(api: Api) 
     assert after["time"]["updated"] > before["time"]["updated"]
 
 
-@requirement("S54", "S55", "S56")
+@requirement("S55")
+async def test_a_restart_does_not_change_a_byte_of_what_is_sent(
+    place: Place, provider: ScriptedProvider
+) -> None:
+    async with running(place) as before:
+        session = await before.api.create()
+        await before.api.ask(session, "before")
+    async with running(place) as after:
+        await after.api.ask(session, "after")
+    first, second = provider.requests
+    assert second.raw.startswith(conversation(first))
+
+
+@requirement("S54", "S56")
 async def test_each_request_begins_with_the_one_before(
     api: Api, provider: ScriptedProvider
 ) -> None:
@@ -205,7 +216,7 @@ async def test_each_request_begins_with_the_one_before(
         await api.ask(session, words)
     requests = provider.requests
     assert len(requests) == 4
-    for before, after in zip(requests, requests[1:], strict=False):
+    for before, after in itertools.pairwise(requests):
         assert after.messages[: len(before.messages)] == before.messages
         assert after.raw.startswith(conversation(before))
 

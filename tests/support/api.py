@@ -91,7 +91,10 @@ class Stream:
         seen: list[JsonObject] = []
         while True:
             seen.append(await self.event())
-            if seen[-1]["type"] in {type, _NEXT + type} and data.items() <= seen[-1]["data"].items():
+            if (
+                seen[-1]["type"] in {type, _NEXT + type}
+                and data.items() <= seen[-1]["data"].items()
+            ):
                 return seen
 
 

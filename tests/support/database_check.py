@@ -1,44 +1,41 @@
 """What must be true of a database, whatever happened to the processes that wrote it."""
 
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
-import apsw
-
+from perdure.ports import Row
 from perdure.store import projector
+from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite import SqliteDatabase
-
-Rows = list[tuple[object, ...]]
+from perdure.store.database.sqlite_connection import Connection
 
 PROJECTIONS: Final = ("session", "session_message", "session_input")
+_TABLES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+_GAPS: Final = """
+    SELECT session_id FROM event GROUP BY session_id
+    HAVING min(seq) <> 0 OR max(seq) <> count(*) - 1
+"""
 
 
-def dump(path: Path) -> dict[str, Rows]:
+def dump(path: Path) -> dict[str, Sequence[Row]]:
     """Every row of every table, in an order of its own."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    try:
-        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        names = [str(row[0]) for row in tables.fetchall()]
-        return {name: _rows(connection, name) for name in sorted(names)}
-    finally:
-        connection.close()
+    with closing(sqlite_connection.opened(str(path))) as connection:
+        names = [str(row[0]) for row in _rows(connection, _TABLES)]
+        return {
+            name: sorted(_rows(connection, f'SELECT * FROM "{name}"'), key=repr) for name in names
+        }
 
 
 async def check(path: Path) -> None:
     """The file is sound, no log has a gap, and the projections are what the log makes them."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    try:
+    copy = path.with_name(f"{path.stem}-copy.db")
+    copy.unlink(missing_ok=True)
+    with closing(sqlite_connection.opened(str(path))) as connection:
         assert connection.pragma("integrity_check") == "ok"
-        gaps = connection.execute(
-            "SELECT session_id FROM event GROUP BY session_id"
-            " HAVING min(seq) <> 0 OR max(seq) <> count(*) - 1"
-        )
-        assert gaps.fetchall() == []
-        copy = path.with_name(f"{path.stem}-copy.db")
-        copy.unlink(missing_ok=True)
-        connection.execute("VACUUM INTO ?", (str(copy),))
-    finally:
-        connection.close()
+        assert _rows(connection, _GAPS) == []
+        connection.execute("VACUUM INTO :copy", {"copy": str(copy)})
     before = dump(copy)
     async with SqliteDatabase(str(copy)) as database:
         await projector.rebuild(database)
@@ -47,5 +44,5 @@ async def check(path: Path) -> None:
         assert after[table] == before[table], table
 
 
-def _rows(connection: apsw.Connection, table: str) -> Rows:
-    return sorted(connection.execute(f'SELECT * FROM "{table}"').fetchall(), key=repr)
+def _rows(connection: Connection, sql: str) -> Sequence[Row]:
+    return cast("Sequence[Row]", connection.execute(sql).fetchall())

@@ -181,9 +181,9 @@ def _call_frames(index: int, call: Call) -> list[bytes]:
     sent = call.arguments
     arguments = sent if isinstance(sent, str) else codec.encode(sent).decode()
     half = len(arguments) // 2
-    id = call.id or f"call_{index}"
+    call_id = call.id or f"call_{index}"
     begun = {"name": call.name, "arguments": arguments[:half]}
-    first = {"index": index, "id": id, "type": "function", "function": begun}
+    first = {"index": index, "id": call_id, "type": "function", "function": begun}
     rest = {"index": index, "function": {"arguments": arguments[half:]}}
     return [_frame({"tool_calls": [first]}), _frame({"tool_calls": [rest]})]
 

@@ -7,7 +7,6 @@ as a Problem; anything else is a defect and keeps its traceback.
 import os
 import sys
 from importlib import import_module
-from io import TextIOWrapper
 
 from perdure import __version__
 from perdure.cli.problem import FAILED_STATUS, INTERRUPTED_STATUS, USAGE_STATUS, Problem
@@ -41,9 +40,10 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _guarded(name: str, argv: list[str]) -> int:
-    if isinstance(sys.stdout, TextIOWrapper):
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
         # A character that the terminal's encoding lacks must not end the command.
-        sys.stdout.reconfigure(errors="replace")
+        reconfigure(errors="replace")
     try:
         status = _run(name, argv)
         sys.stdout.flush()

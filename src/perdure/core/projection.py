@@ -58,7 +58,7 @@ def session_created(event: events.SessionCreated) -> SessionInfo:
         project_id=seed.project_id,
         agent=seed.agent,
         model=_with_variant(seed.model),
-        # A float even if it was given as 0: a row must not differ from the one rebuilt from the log.
+        # A float even if it was given as 0: the row must equal the one rebuilt from the log.
         cost=float(seed.cost),
         tokens=seed.tokens,
         time=seed.time,

@@ -12,6 +12,7 @@ import os
 import stat
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from typing import Final
 
 from msgspec import structs
 
@@ -21,6 +22,8 @@ from perdure.location.services import LocationHost, LocationServices
 from perdure.schema import ids
 from perdure.schema.errors import InvalidRequestError
 from perdure.schema.location import LocationRef
+
+_SHOWN_CHARS_MAX: Final = 200
 
 
 class _Open:

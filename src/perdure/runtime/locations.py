@@ -26,4 +26,3 @@ class Locations:
 
     async def provider(self, ref: LocationRef, id: str) -> ProviderInfo:
         return (await self._locations.get(ref)).catalog.provider(id)
-

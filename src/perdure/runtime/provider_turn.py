@@ -7,6 +7,7 @@ Facts that nobody waits for yet share a commit. However the turn ends, its step 
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Final
 
 from perdure.core import limits, turn_recorder
 from perdure.core.recovery import INTERRUPTED
@@ -30,6 +31,7 @@ from perdure.tools.registry import ToolError
 TURN_INTERRUPTED = "Provider turn interrupted"
 TURN_DECLINED = "Stopped: a permission was declined"
 _TOO_MANY_CALLS = f"Too many calls in one turn; at most {limits.TOOL_CALLS_PER_TURN_MAX} are run."
+_TOGETHER_SECONDS: Final = 0.02
 
 
 class _DeclinedError(Exception):
@@ -68,6 +70,8 @@ class ProviderTurn:
         self._cost = cost
         self._settlement = None if toolbox is None else Settlement(toolbox, agent, self._record)
         self._pending: list[SessionEvent] = []
+        self._flushing = asyncio.Lock()
+        self._timer: asyncio.TimerHandle | None = None
         self._calls = 0
         self._streamed = False
         self._step_settled = False
@@ -104,6 +108,8 @@ class ProviderTurn:
         except LLMError as error:
             return error
         finally:
+            if self._timer is not None:
+                self._timer.cancel()
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
         if not self._recorder.over:
@@ -118,19 +124,30 @@ class ProviderTurn:
             if not isinstance(item, Fragment):
                 self._pending.append(item)
                 continue
-            if self._pending:
+            if self._pending or self._flushing.locked():
                 await self._flush(group)
             self._hub.publish(item, self._location)
-        # The end of a text may wait for the end of its step; nothing else may.
-        if self._pending and not (self._recorder.over and self._only_ends()):
+        if any(isinstance(event, ToolCalled) for event in self._pending):
             await self._flush(group)
+        elif self._pending and not self._recorder.over:
+            self._flush_soon(group)
 
-    def _only_ends(self) -> bool:
-        return not any(isinstance(event, ToolCalled) for event in self._pending)
+    def _flush_soon(self, group: asyncio.TaskGroup) -> None:
+        """Nobody waits for these facts yet: what comes within a moment shares their commit."""
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(_TOGETHER_SECONDS, self._flush_now, group)
+
+    def _flush_now(self, group: asyncio.TaskGroup) -> None:
+        self._timer = None
+        group.create_task(self._flush(group), name="record")
 
     async def _flush(self, group: asyncio.TaskGroup) -> None:
-        events, self._pending = self._pending, []
-        await self._append(events)
+        async with self._flushing:
+            events, self._pending = self._pending, []
+            if not events:
+                return
+            await self._append(events)
         for event in events:
             if isinstance(event, ToolCalled) and not event.provider.executed:
                 self._begin_call(group, event)

@@ -168,7 +168,9 @@ async def compose(
             )
         )
         background = await stack.enter_async_context(asyncio.TaskGroup())
-        watch = NeighbourWatch(store, tails, coordinator, known, neighbours=on.neighbours, clock=on.clock)
+        watch = NeighbourWatch(
+            store, tails, coordinator, known, neighbours=on.neighbours, clock=on.clock
+        )
         tasks = [
             background.create_task(watch.run(), name="neighbours"),
             background.create_task(_wake_pending(on.database, coordinator), name="boot wakes"),

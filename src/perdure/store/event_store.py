@@ -52,6 +52,7 @@ class StoredEvent(Value):
 class Appended(Value):
     events: tuple[StoredEvent, ...]
     lease: Lease | None
+    location_number: int | None
 
     @property
     def last_seq(self) -> Seq:
@@ -100,24 +101,24 @@ class EventStore:
         """
         assert 0 < len(events) <= limits.APPEND_EVENTS_MAX
         ids = [self._ids.event() for _ in events]
-        number = None
-        if location is not None:
-            number = await self._locations.number(self._database, location)
 
         async def job(tx: Transaction) -> Appended:
             lease = await self._hold(tx, session_id) if running else None
             found = await latest_seq(tx, session_id)
             if expected is not None and found != expected:
                 raise SequenceConflictError(session_id, expected=expected, found=found)
+            number = None if location is None else await self._locations.number(tx, location)
             first = Seq(found + 1)
             pairs = zip(ids, events, strict=True)
             stored = await _insert(tx, session_id, first, pairs, number=number)
             await projector.project(tx, session_id, first, events)
             if within is not None:
                 await within(tx, Seq(found + len(events)))
-            return Appended(_with_location(stored, location), lease)
+            return Appended(_with_location(stored, location), lease, number)
 
         def committed(appended: Appended) -> None:
+            if location is not None and appended.location_number is not None:
+                self._locations.remember(location, appended.location_number)
             self.announce(session_id, appended.events, location)
 
         return await self._database.write(job, committed=committed)

@@ -1,39 +1,38 @@
 """Locations by number: events name theirs in a byte instead of a path."""
 
-from perdure.ports import Database, Transaction
+from perdure.ports import Transaction
 from perdure.schema import codec
 from perdure.schema.location import LocationRef
 
 
 class LocationNumbers:
-    """Numbers never change meaning, so what was committed or read once is remembered."""
+    """Numbers never change meaning, so what is committed is remembered."""
 
     def __init__(self) -> None:
         self._numbers: dict[LocationRef, int] = {}
         self._wires: dict[int, bytes] = {}
 
-    async def number(self, database: Database, ref: LocationRef) -> int:
+    async def number(self, tx: Transaction, ref: LocationRef) -> int:
+        """The number of `ref`, given now if need be. Call `remember` after the commit."""
         known = self._numbers.get(ref)
-        if known is None:
-            # In a transaction of its own: what may still be rolled back must not be remembered.
-            known = await database.write(lambda tx: _numbered(tx, codec.encode(ref).decode()))
-            self._numbers[ref] = known
-        return known
+        if known is not None:
+            return known
+        wire = codec.encode(ref).decode()
+        await tx.execute(
+            "INSERT INTO location (ref) VALUES (:ref) ON CONFLICT DO NOTHING", {"ref": wire}
+        )
+        rows = await tx.fetch("SELECT number FROM location WHERE ref = :ref", {"ref": wire})
+        number = rows[0][0]
+        assert isinstance(number, int)
+        return number
+
+    def remember(self, ref: LocationRef, number: int) -> None:
+        self._numbers[ref] = number
 
     async def wire(self, tx: Transaction, number: int) -> bytes:
-        """The JSON of the ref."""
+        """The JSON of the ref. Only for numbers that were read from committed rows."""
         known = self._wires.get(number)
         if known is None:
             rows = await tx.fetch("SELECT ref FROM location WHERE number = :n", {"n": number})
             known = self._wires[number] = str(rows[0][0]).encode()
         return known
-
-
-async def _numbered(tx: Transaction, ref: str) -> int:
-    await tx.execute(
-        "INSERT INTO location (ref) VALUES (:ref) ON CONFLICT DO NOTHING", {"ref": ref}
-    )
-    rows = await tx.fetch("SELECT number FROM location WHERE ref = :ref", {"ref": ref})
-    number = rows[0][0]
-    assert isinstance(number, int)
-    return number

@@ -154,8 +154,7 @@ def test_what_was_always_allowed_is_not_asked_again(installation: Installation) 
 def test_ctrl_c_interrupts_the_session_and_ends_with_130(installation: Installation) -> None:
     with installation.started("run", *MODEL, "run `sleep 60`") as process:
         assert process.stderr is not None
-        while "> bash" not in process.stderr.readline():
-            pass
+        assert any("> bash" in line for line in process.stderr)
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE_SECONDS) == 130
     (session_id, *_) = installation.perdure("sessions").stdout.split()
@@ -200,6 +199,14 @@ def test_escape_sequences_of_the_model_never_reach_the_terminal(
     ran = installation.perdure("run", *MODEL, "run `cat one.txt`")
     assert "abcd" in ran.stdout
     assert not {"\x1b", "\x07", "\x9b"} & {*ran.stdout, *ran.stderr}
+
+
+def test_a_terminal_that_lacks_a_character_is_shown_another(installation: Installation) -> None:
+    (installation.project / "one.txt").write_text("\u6f22 end", encoding="utf-8")
+    installation.variables["PYTHONIOENCODING"] = "ascii"
+    ran = installation.perdure("run", *MODEL, "run `cat one.txt`")
+    assert ran.returncode == 0, ran.stderr
+    assert "? end" in ran.stdout
 
 
 def test_a_reader_that_leaves_early_ends_the_command_quietly(installation: Installation) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import stat
 from pathlib import Path
 
-import apsw
 import pytest
 
 from perdure.ports import DatabaseError
@@ -47,7 +46,7 @@ def schema_of(path: Path) -> list[object]:
 
 
 def foreign(path: Path, *, user_version: int = 0) -> bytes:
-    connection = apsw.Connection(str(path))
+    connection = sqlite_connection.opened(str(path))
     connection.execute("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)")
     connection.execute(f"PRAGMA user_version = {user_version}")
     connection.close()
@@ -120,6 +119,7 @@ def test_an_older_database_is_copied_and_then_carried_over(tmp_path: Path) -> No
     )
     connection.close()
     backup = migrate.migrate(str(path), NEXT)
+    assert backup is not None
     assert backup == f"{path}.before-{NEXT.version}"
     assert stat.S_IMODE(Path(backup).stat().st_mode) == 0o600
     assert version(Path(backup)) == migrate.SCHEMA_VERSION

@@ -89,7 +89,10 @@ HOT: dict[str, Query] = {
 async def test_a_hot_query_searches_an_index(tmp_path: Path, name: str) -> None:
     found = await plans(tmp_path / "p.db", HOT[name])
     assert found
-    assert all(plan.startswith("SEARCH") and "INDEX" in plan for plan in found), found
+    indexes = ("USING INDEX", "USING COVERING INDEX", "USING PRIMARY KEY")
+    for plan in found:
+        assert plan.startswith("SEARCH")
+        assert any(index in plan for index in indexes), plan
 
 
 @requirement("S158")
@@ -119,4 +122,5 @@ async def test_sessions_with_pending_prompts_are_found_without_reading_the_inbox
     tmp_path: Path,
 ) -> None:
     found = await plans(tmp_path / "p.db", inbox_table.sessions_with_pending)
-    assert found == ["SCAN session_input USING COVERING INDEX session_input_pending"]
+    # The index holds pending entries only: it is as small as the work that waits.
+    assert found == ["SCAN session_input USING INDEX session_input_pending"]

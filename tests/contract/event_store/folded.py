@@ -73,12 +73,12 @@ class Folded:
                 self._to_assistant(event)
 
     def _to_assistant(self, event: SessionEvent) -> None:
-        owner = getattr(event, "assistant_message_id", None)
-        if owner not in self.messages or isinstance(event, events.StepStarted):
+        if not isinstance(event, events.AssistantEvent):
             return
-        seq, message = self.messages[owner]
-        if isinstance(message, AssistantMessage) and isinstance(event, events.AssistantEvent):
-            self.messages[owner] = (seq, projection.assistant_after(message, event))
+        seq, message = self.messages.get(event.assistant_message_id, (0, None))
+        if isinstance(message, AssistantMessage):
+            changed = projection.assistant_after(message, event)
+            self.messages[event.assistant_message_id] = (seq, changed)
 
     def _admit(self, seq: int, event: events.PromptAdmitted | events.PromptPromoted) -> None:
         self.inbox[event.message_id] = AdmittedPrompt(

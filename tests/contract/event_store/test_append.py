@@ -11,7 +11,7 @@ from perdure.schema import codec
 from perdure.schema.errors import PromptConflictError
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.location import LocationRef
-from perdure.schema.session_event import SessionEvent
+from perdure.schema.session_event import PromptAdmitted, SessionEvent
 from perdure.store import epoch_table
 from perdure.store.event_store import NO_EVENTS, EventStore, SequenceConflictError, StoredEvent
 from tests.fixtures import (
@@ -89,6 +89,20 @@ async def test_events_without_a_place_say_none(store: EventStore, facts: Facts) 
     ((_, wire),) = await store.read_wire(SESSION, after=Seq(0), limit=1)
     assert "location" not in codec.decode_any(wire)
     assert wire == stored.wire
+
+
+async def test_a_place_first_named_by_a_failed_append_is_not_taken_for_known(
+    store: EventStore, facts: Facts
+) -> None:
+    await append(store, [facts.admitted("msg_1")])
+    places = [LocationRef(directory=f"/place/{number}") for number in range(3)]
+    with pytest.raises(PromptConflictError):
+        await store.append(SESSION, [facts.admitted("msg_1")], location=places[0])
+    for number, place in enumerate([*places, *reversed(places)]):
+        await store.append(SESSION, [facts.admitted(f"msg_{number}_")], location=place)
+    page = await store.read_wire(SESSION, after=Seq(1), limit=9)
+    named = [codec.decode_any(wire)["location"]["directory"] for _, wire in page]
+    assert named == [place.directory for place in (*places, *reversed(places))]
 
 
 @requirement("S67", "S76")
@@ -202,7 +216,7 @@ async def test_a_cancelled_append_that_was_accepted_is_committed_and_heard(
     store: EventStore, facts: Facts
 ) -> None:
     heard = asyncio.Event()
-    store.listen(lambda *_: heard.set())
+    store.listen(lambda _, __, ___: heard.set())
     async with asyncio.TaskGroup() as group:
         task = group.create_task(append(store, [facts.admitted("msg_1")]))
         await asyncio.sleep(0)
@@ -257,4 +271,5 @@ async def test_a_huge_event_makes_the_round_trip(store: EventStore, facts: Facts
     text = "☃" * 4_000_000
     await append(store, [facts.admitted("msg_1", text)])
     ((_, _, event),) = await store.read(SESSION, after=Seq(0), limit=1)
+    assert isinstance(event, PromptAdmitted)
     assert event.prompt.text == text

@@ -1,7 +1,7 @@
 """Replay, then follow: nothing missed, nothing twice, and no cost that nobody asked for."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -40,7 +40,7 @@ class CountingDatabase(SqliteDatabase):
 
 
 @asynccontextmanager
-async def counted(path: Path) -> AsyncIterator[tuple[CountingDatabase, EventStore, EventTails]]:
+async def counted(path: Path) -> AsyncGenerator[tuple[CountingDatabase, EventStore, EventTails]]:
     migrate.migrate(str(path))
     async with CountingDatabase(str(path)) as database:
         store = EventStore(database, SeededIds(), Alone())

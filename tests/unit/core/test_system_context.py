@@ -226,7 +226,7 @@ def test_starting_over_leaves_out_what_was_never_admitted_and_cannot_be_seen() -
 @pytest.mark.parametrize("blank", ["", " ", "\n\n"])
 def test_a_source_that_says_nothing_is_a_mistake(blank: str) -> None:
     mute = ContextSource(
-        key="x/mute", type=str, baseline=lambda _: blank, update=lambda *_: blank, removed=str
+        key="x/mute", type=str, baseline=lambda _: blank, update=lambda _, __: blank, removed=str
     )
     observed = system_context.make(mute, "new")
     with pytest.raises(ContextError, match="x/mute"):

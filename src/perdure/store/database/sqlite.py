@@ -220,7 +220,8 @@ class SqliteDatabase:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
             for waiting in batch:
-                waiting.error = failure
+                # A job's own failure says more: it may be why there was nothing left to commit.
+                waiting.error = waiting.error or failure
         self._answer(batch)
 
     def _answer(self, batch: list[_Waiting]) -> None:

@@ -1,0 +1,93 @@
+"""The database of a simulation, read from outside through a connection of its own.
+
+What it answers is what another process would find: committed rows and nothing else. It never
+writes and never waits, so that a checker sees one moment.
+"""
+
+from typing import Final
+
+from perdure.core.system_context import ContextEpoch
+from perdure.ports import Row
+from perdure.schema import manifest
+from perdure.schema.ids import EventID, Seq, SessionID
+from perdure.schema.session_event import SessionEvent
+from perdure.schema.value import Value
+from perdure.store import epoch_table, event_store, lease_table, message_table
+from perdure.store.database import sqlite_connection
+from perdure.store.database.sqlite import SqliteTransaction
+from perdure.store.lease_table import Lease
+from perdure.store.message_table import MessageRow
+from perdure.testing.never_waiting import never_waiting
+
+PROJECTIONS: Final = {
+    "session": "SELECT * FROM session WHERE id = :id",
+    "session_message": "SELECT * FROM session_message WHERE session_id = :id ORDER BY seq",
+    "session_input": "SELECT * FROM session_input WHERE session_id = :id ORDER BY id",
+}
+"""Each table that is made from the log, and how the rows of one Session are read."""
+
+_NEW: Final = (
+    "SELECT rowid, session_id, seq, id, type, data FROM event WHERE rowid > :after ORDER BY rowid"
+)
+
+
+class LoggedEvent(Value):
+    session_id: SessionID
+    seq: Seq
+    id: EventID
+    event: SessionEvent
+    data: bytes
+
+
+class Ledger:
+    def __init__(self, path: str) -> None:
+        self._connection = sqlite_connection.opened(path)
+        self._connection.pragma("query_only", True)
+        self._tx = SqliteTransaction(self._connection, path)
+        self._row = 0
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def new_events(self) -> list[LoggedEvent]:
+        """Everything committed since this was last asked, in commit order."""
+        logged: list[LoggedEvent] = []
+        for row in self.fetch(_NEW, after=self._row):
+            number, session_id, seq, event_id, stored, data = row
+            assert isinstance(number, int)
+            assert isinstance(seq, int)
+            assert isinstance(data, bytes)
+            self._row = number
+            event = manifest.decode(str(stored), data)
+            logged.append(
+                LoggedEvent(
+                    SessionID(str(session_id)), Seq(seq), EventID(str(event_id)), event, data
+                )
+            )
+        return logged
+
+    def projection(self, table: str, session_id: SessionID) -> list[Row]:
+        return self.fetch(PROJECTIONS[table], id=session_id)
+
+    def messages(self, session_id: SessionID) -> list[MessageRow]:
+        return never_waiting(message_table.since(self._tx, session_id, Seq(-1)))
+
+    def epoch(self, session_id: SessionID) -> ContextEpoch | None:
+        return never_waiting(epoch_table.get(self._tx, session_id))
+
+    def lease(self, session_id: SessionID) -> Lease | None:
+        return never_waiting(lease_table.get(self._tx, session_id))
+
+    def latest(self, session_id: SessionID) -> Seq:
+        return never_waiting(event_store.latest_seq(self._tx, session_id))
+
+    def has_event(self, session_id: SessionID, seq: Seq, event_id: EventID) -> bool:
+        found = self.fetch(
+            "SELECT id FROM event WHERE session_id = :session_id AND seq = :seq",
+            session_id=session_id,
+            seq=seq,
+        )
+        return found == [(event_id,)]
+
+    def fetch(self, sql: str, **parameters: str | int) -> list[Row]:
+        return list(never_waiting(self._tx.fetch(sql, parameters)))

@@ -1,0 +1,200 @@
+"""The people and programs around a simulated machine: what they send, and what they were told.
+
+They hold the runtime to its word: a receipt stays what it was, a retry is the same admission,
+another body under a used id is refused. Readers follow a Session over crashes, from wherever
+they were, and remember every frame.
+"""
+
+import asyncio
+from typing import Final
+
+from perdure.runtime.runtime import Runtime
+from perdure.schema import codec, sse
+from perdure.schema.errors import PromptConflictError
+from perdure.schema.ids import MessageID, Seq, SessionID
+from perdure.schema.model import ModelRef
+from perdure.schema.prompt import Delivery, PromptInput
+from perdure.schema.session import SessionInfo
+from perdure.schema.session_input import AdmittedPrompt
+from perdure.schema.value import State
+from perdure.testing.simulated_machine import MODELS, Died, Process, Reply, SimulatedMachine
+
+_FRAME_BYTES_MAX: Final = 1 << 30
+_PAGE: Final = 7
+
+
+class SentPrompt(State):
+    session_id: SessionID
+    id: MessageID
+    text: str
+    delivery: Delivery
+    receipt: AdmittedPrompt | None = None
+    woken: bool = False
+    """Whether anyone ever asked for it to be run."""
+
+
+class Reader(State):
+    """Somebody who follows a Session, reconnecting with the last sequence they saw."""
+
+    session_id: SessionID
+    start: Seq
+    frames: list[tuple[Seq, bytes]]
+    process: str = ""
+
+    @property
+    def cursor(self) -> Seq:
+        return self.frames[-1][0] if self.frames else self.start
+
+
+class Clients:
+    def __init__(self, machine: SimulatedMachine) -> None:
+        self._machine = machine
+        self._sent = 0
+        self.sessions: list[SessionID] = []
+        self.prompts: dict[MessageID, SentPrompt] = {}
+        self.readers: list[Reader] = []
+
+    # ---- sessions -------------------------------------------------------------------------------
+
+    async def create(self, process: Process) -> None:
+        id = SessionID(f"ses_sim{len(self.sessions) + 1:03d}")
+        model = ModelRef(id=self._machine.chance.choice(MODELS), provider_id="sim")
+        self._machine.trace.say(f"{process.name} create {id}")
+        made = await self._machine.ask(process, lambda r: r.sessions.create(id=id, model=model))
+        if isinstance(made, Reply):
+            self.sessions.append(id)
+
+    async def create_again(self, process: Process, session_id: SessionID) -> None:
+        """An id that exists gives the stored Session, whatever else is asked."""
+        other = ModelRef(id="another", provider_id="sim")
+
+        async def twice(runtime: Runtime) -> tuple[SessionInfo, bytes]:
+            made = await runtime.sessions.create(id=session_id, model=other)
+            return made, await runtime.sessions.get(session_id)
+
+        reply = await self._machine.ask(process, twice)
+        if isinstance(reply, Reply) and reply.value[0].model == other:
+            self._machine.witness.accuse("P1", f"{session_id} was created twice")
+
+    async def switch_agent(self, process: Process, session_id: SessionID, agent: str) -> None:
+        self._machine.trace.say(f"{process.name} agent {agent} in {session_id}")
+        await self._machine.ask(process, lambda r: r.sessions.switch_agent(session_id, agent))
+
+    async def switch_model(self, process: Process, session_id: SessionID, model: str) -> None:
+        self._machine.trace.say(f"{process.name} model {model} in {session_id}")
+        ref = ModelRef(id=model, provider_id="sim")
+        await self._machine.ask(process, lambda r: r.sessions.switch_model(session_id, ref))
+
+    async def interrupt(self, process: Process, session_id: SessionID) -> None:
+        self._machine.trace.say(f"{process.name} interrupt {session_id}")
+
+        async def interrupt(runtime: Runtime) -> None:
+            if session_id in runtime.sessions.active():
+                self._machine.witness.excuse(session_id)
+            await runtime.sessions.interrupt(session_id)
+
+        await self._machine.ask(process, interrupt)
+
+    # ---- prompts --------------------------------------------------------------------------------
+
+    def write(self, session_id: SessionID, delivery: Delivery) -> SentPrompt:
+        """A prompt that has not been sent yet."""
+        self._sent += 1
+        id = MessageID(f"msg_sim{self._sent:04d}")
+        prompt = SentPrompt(session_id, id, f"prompt {self._sent}", delivery)
+        self.prompts[id] = prompt
+        return prompt
+
+    async def send(self, process: Process, prompt: SentPrompt, *, resume: bool = True) -> None:
+        """Send it, perhaps not for the first time: the receipt must be the same."""
+        self._machine.trace.say(f"{process.name} {prompt.delivery} {prompt.id} resume={resume}")
+        prompt.woken = prompt.woken or resume
+        reply = await self._machine.ask(
+            process,
+            lambda r: r.sessions.prompt(
+                prompt.session_id,
+                PromptInput(text=prompt.text),
+                id=prompt.id,
+                delivery=prompt.delivery,
+                resume=resume,
+            ),
+        )
+        if isinstance(reply, Died):
+            return
+        receipt = reply.value
+        earlier = prompt.receipt
+        if earlier is not None and _essence(earlier) != _essence(receipt):
+            self._machine.witness.accuse("P1", f"two receipts for {prompt.id}")
+        prompt.receipt = receipt
+
+    async def send_other(self, process: Process, prompt: SentPrompt) -> None:
+        """Another body under the id of a prompt that was admitted."""
+        self._machine.trace.say(f"{process.name} other body for {prompt.id}")
+        other = PromptInput(text=f"{prompt.text}, but different")
+        try:
+            reply = await self._machine.ask(
+                process,
+                lambda r: r.sessions.prompt(
+                    prompt.session_id, other, id=prompt.id, delivery=prompt.delivery
+                ),
+            )
+        except PromptConflictError:
+            return
+        if isinstance(reply, Reply):
+            self._machine.witness.accuse("P1", f"{prompt.id} was admitted with two bodies")
+
+    # ---- reading --------------------------------------------------------------------------------
+
+    async def page_through(self, process: Process, session_id: SessionID, after: int) -> None:
+        """Durable history in pages must be the suffix of the log at that moment."""
+
+        async def read(runtime: Runtime) -> list[int]:
+            seqs: list[int] = []
+            at, more = after, True
+            while more:
+                page, more = await runtime.sessions.history(session_id, after=at, limit=_PAGE)
+                seqs += [codec.decode_any(wire)["durable"]["seq"] for wire in page]
+                at = seqs[-1] if seqs else at
+            return seqs
+
+        reply = await self._machine.ask(process, read)
+        if isinstance(reply, Reply):
+            first = max(after, 0) + 1
+            if reply.value != list(range(first, first + len(reply.value))):
+                self._machine.witness.accuse("P3", f"history after {after} was {reply.value}")
+
+    def follow(self, session_id: SessionID, after: int) -> None:
+        self.readers.append(Reader(session_id, Seq(after), []))
+
+    def reconnect(self) -> None:
+        """Readers whose process is gone go on elsewhere, from their cursor."""
+        alive = {process.name for process in self._machine.processes if process.alive}
+        for reader in self.readers:
+            if reader.process not in alive and alive:
+                process = self._machine.some()
+                reader.process = process.name
+                self._machine.loop.spawn(process.life, _read(process.runtime, reader))
+
+
+async def _read(runtime: Runtime, reader: Reader) -> None:
+    frames = sse.Reader(bytes_max=_FRAME_BYTES_MAX)
+    events = runtime.sessions.events(reader.session_id, after=reader.cursor)
+    try:
+        async for chunk in events:
+            for frame in frames.feed(chunk):
+                reader.frames.append((Seq(int(frame.id)), frame.data))
+    except asyncio.CancelledError:
+        # The process closes; whoever reads goes on with another one.
+        return
+
+
+def _essence(receipt: AdmittedPrompt) -> tuple[object, ...]:
+    """What stays the same in every receipt of one admission: all but the promotion."""
+    return (
+        receipt.admitted_seq,
+        receipt.id,
+        receipt.session_id,
+        receipt.prompt,
+        receipt.delivery,
+        receipt.time_created,
+    )

@@ -1,0 +1,177 @@
+"""A machine with one data directory and any number of Perdure processes that come and go.
+
+Each process is a whole runtime, composed as in production, on its own connections to the same
+file. A process can be closed, killed at any callback, or taken for dead while it still runs.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from random import Random
+from typing import Generic, TypeVar
+
+from perdure.core.catalog import supplied_provider
+from perdure.host import environment
+from perdure.runtime.runtime import Foundations, Runtime, RuntimeSettings, compose
+from perdure.schema.ids import SessionID
+from perdure.schema.value import State, Value
+from perdure.store import migrate
+from perdure.store.database.sqlite import SqliteDatabase
+from perdure.testing.ledger import Ledger
+from perdure.testing.seeded_ids import SeededIds
+from perdure.testing.simulated_neighbours import Neighbourhood
+from perdure.testing.simulated_provider import SimulatedProvider, Weather
+from perdure.testing.simulated_tools import SimulatedTools
+from perdure.testing.trace import Trace
+from perdure.testing.virtual_clock import VirtualClock
+from perdure.testing.virtual_loop import Life, VirtualLoop
+from perdure.testing.witness import Witness
+
+T = TypeVar("T")
+
+MODELS = ("one", "two")
+_ANSWER_SECONDS_MAX = 60.0
+
+
+class Process(State):
+    name: str
+    life: Life
+    runtime: Runtime
+    stop: asyncio.Event
+    main: asyncio.Task[None]
+
+    @property
+    def alive(self) -> bool:
+        return self.life.alive and not self.main.done()
+
+
+class Died(Value):
+    """Whoever asked will never know."""
+
+
+class Reply(Value, Generic[T]):
+    value: T
+
+
+class SimulatedMachine:
+    def __init__(self, seed: int, loop: VirtualLoop, place: str, trace: Trace) -> None:
+        self.loop = loop
+        self.chance = Random(f"{seed} steps")
+        self.clock = VirtualClock(loop)
+        self.weather = Weather()
+        self.project = f"{place}/project"
+        self.processes: list[Process] = []
+        self.trace = trace
+        self._seed = seed
+        self._data = f"{place}/data"
+        self._path = f"{self._data}/perdure.db"
+        self._booted = 0
+        self._neighbourhood = Neighbourhood()
+        os.makedirs(self._data)
+        os.makedirs(self.project)
+        migrate.migrate(self._path)
+        self.ledger = Ledger(self._path)
+        self.witness = Witness(self.ledger, trace)
+        # What users and programs outside of all processes see of the machine's variables.
+        self._environment = environment.from_variables({"HOME": place, "TMPDIR": place})
+
+    # ---- processes ------------------------------------------------------------------------------
+
+    async def boot(self) -> Process:
+        self._booted += 1
+        name = f"p{self._booted}"
+        life = self.loop.life(name)
+        opened: asyncio.Future[Runtime] = self.loop.create_future()
+        stop = asyncio.Event()
+        main = self.loop.spawn(life, self._live(life, opened, stop))
+        self.trace.say(f"boot {name}")
+        await asyncio.wait((opened, main), return_when=asyncio.FIRST_COMPLETED)
+        runtime = opened.result()
+        process = Process(name, life, runtime, stop, main)
+        self.processes.append(process)
+        return process
+
+    async def close(self, process: Process) -> None:
+        """End it as a signal would: runs are interrupted, leases given back."""
+        self.trace.say(f"close {process.name}")
+        process.stop.set()
+        async with asyncio.timeout(_ANSWER_SECONDS_MAX):
+            await asyncio.wait((process.main,))
+        process.main.result()
+        self.processes.remove(process)
+
+    async def kill(self, process: Process, *, after: int) -> None:
+        self.trace.say(f"kill {process.name} after {after} callbacks")
+        if after:
+            self.loop.kill_after(process.life, after)
+        else:
+            self.loop.kill(process.life)
+        await process.life.died
+        self._neighbourhood.leave(process.name)
+        self.processes.remove(process)
+
+    async def orphan(self, process: Process, *, after: int) -> None:
+        """Everyone else takes it for dead while it still runs a little."""
+        self.trace.say(f"orphan {process.name}, killed after {after} callbacks")
+        self._neighbourhood.leave(process.name)
+        self.loop.kill_after(process.life, after)
+        await process.life.died
+        self.processes.remove(process)
+
+    async def ask(
+        self, process: Process, work: Callable[[Runtime], Awaitable[T]]
+    ) -> Reply[T] | Died:
+        """What a client of that process gets; raises what the client would see."""
+
+        async def answer() -> T:
+            return await work(process.runtime)
+
+        task = self.loop.spawn(process.life, answer())
+        waiting = (task, process.life.died)
+        async with asyncio.timeout(_ANSWER_SECONDS_MAX):
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        return Reply(task.result()) if task.done() else Died()
+
+    def some(self) -> Process:
+        return self.chance.choice(self.processes)
+
+    def active(self) -> list[tuple[Process, SessionID]]:
+        return [
+            (process, session_id)
+            for process in self.processes
+            for session_id in process.runtime.sessions.active()
+        ]
+
+    async def _live(
+        self, life: Life, opened: "asyncio.Future[Runtime]", stop: asyncio.Event
+    ) -> None:
+        name, weather, witness = life.name, self.weather, self.witness
+        chance = Random(f"{self._seed} {name}")
+        provider = SimulatedProvider(name, chance, witness, weather)
+        settings = RuntimeSettings(
+            environment=self._environment,
+            data_dir=self._data,
+            default_directory=self.project,
+            providers=(supplied_provider("sim", dict.fromkeys(MODELS, provider)),),
+        )
+        database = SqliteDatabase(self._path, inline=True)
+        foundations = Foundations(
+            database=database,
+            neighbours=self._neighbourhood.enter(name),
+            clock=self.clock,
+            ids=SeededIds(chance.getrandbits(32), self.clock),
+        )
+        async with AsyncExitStack() as stack:
+            stack.callback(self._neighbourhood.leave, name)
+            await stack.enter_async_context(database)
+            runtime = await stack.enter_async_context(
+                compose(settings, foundations, self._path)
+            )
+            tools = SimulatedTools(name, chance, witness, weather)
+            stack.enter_context(tools.registered(runtime.tools))
+            runtime.store.listen(
+                lambda session_id, stored, location: witness.told(name, session_id, stored)
+            )
+            opened.set_result(runtime)
+            await stop.wait()

@@ -1,0 +1,258 @@
+"""An event loop for simulations: virtual time, an order drawn from a seed, processes that can die.
+
+Time jumps to the next timer as soon as nothing is ready. Which of several ready callbacks runs is
+drawn, so that one seed is one interleaving. Every callback belongs to the simulated process in
+whose context it was made; a process that dies runs no further callback, not even its cleanup.
+There is no input or output: work for a thread runs on the loop, a little later.
+
+Invariant: equal seeds and equal programs give equal runs, whatever the machine does meanwhile.
+"""
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Callable, Coroutine, Generator
+from concurrent.futures import Executor
+from contextvars import Context, ContextVar, copy_context
+from random import Random
+from typing import Any, Final, TypeVar, TypeVarTuple
+
+from perdure.schema.value import State
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+_STIRS: Final = (0.0, 0.15, 1.0)
+"""How often a run picks another callback than the oldest: never, now and then, always."""
+_THREAD_SECONDS_MAX: Final = 0.02
+_BURIAL_SECONDS: Final = 10.0
+_BURIALS_MAX: Final = 10
+
+
+class DeadlockError(Exception):
+    """Nothing is ready and no timer is set: whoever waits now waits for ever."""
+
+
+class Life(State):
+    """A simulated process, as far as the loop knows it."""
+
+    name: str
+    died: asyncio.Future[None]
+    alive: bool = True
+    callbacks_left: int | None = None
+
+
+_LIFE: ContextVar[Life | None] = ContextVar("life", default=None)
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    def __init__(self, chance: Random) -> None:
+        super().__init__()
+        self._chance = chance
+        self._stir = chance.choice(_STIRS)
+        self._now = 0.0
+        self._numbers = itertools.count(1)
+        self._due: list[_Callback | _Timer] = []
+        self._timers: list[tuple[float, int, _Timer]] = []
+        self._tasks: list[_Task[Any]] = []
+        self._threads: list[asyncio.Future[Any]] = []
+        self._burying = False
+        self.callbacks = 0
+        self.complaints: list[str] = []
+        """What asyncio would have logged: exceptions that nobody looked at."""
+        self.set_task_factory(self._make_task)
+        self.set_exception_handler(self._complained)
+
+    # ---- processes ------------------------------------------------------------------------------
+
+    def life(self, name: str) -> Life:
+        return Life(name, self.create_future())
+
+    def spawn(self, life: Life | None, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Start `work` inside a process; None is the world outside of all of them."""
+        context = copy_context()
+        context.run(_LIFE.set, life)
+        return self.create_task(work, context=context)
+
+    def kill(self, life: Life) -> None:
+        """No callback of this process runs any more."""
+        if life.alive:
+            life.alive = False
+            life.died.set_result(None)
+
+    def kill_after(self, life: Life, callbacks: int) -> None:
+        """Kill it once it has run so many more callbacks: at an arbitrary await."""
+        life.callbacks_left = callbacks
+
+    def bury(self) -> None:
+        """End what the dead left suspended. The run is over: nothing of this is part of it."""
+        self._burying = True
+        for _ in range(_BURIALS_MAX):
+            for waiting in (*self._threads, *self._tasks):
+                waiting.cancel()
+            self.call_later(_BURIAL_SECONDS, self.stop)
+            self.run_forever()
+            self._tasks = [task for task in self._tasks if not task.done()]
+            if not self._tasks:
+                return
+
+    # ---- what asyncio asks of a loop ------------------------------------------------------------
+
+    def time(self) -> float:
+        return self._now
+
+    def call_soon(
+        self,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> asyncio.Handle:
+        handle = _Callback(callback, args, self, context or copy_context())
+        self._due.append(handle)
+        return handle
+
+    def call_soon_threadsafe(
+        self,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> asyncio.Handle:
+        return self.call_soon(callback, *args, context=context)
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        timer = _Timer(when, callback, args, self, context or copy_context())
+        heapq.heappush(self._timers, (when, next(self._numbers), timer))
+        return timer
+
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts
+    ) -> asyncio.Future[T]:
+        future: asyncio.Future[T] = self.create_future()
+        self._threads = [waiting for waiting in self._threads if not waiting.done()]
+        self._threads.append(future)
+
+        def work() -> None:
+            if future.done():
+                return
+            try:
+                future.set_result(func(*args))
+            except BaseException as error:
+                future.set_exception(error)
+
+        self.call_later(self._chance.random() * _THREAD_SECONDS_MAX, work)
+        return future
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return _Future(next(self._numbers), loop=self)
+
+    def _make_task(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        work: Coroutine[Any, Any, T] | Generator[Any, None, T],
+        **options: Any,
+    ) -> asyncio.Future[T]:
+        assert isinstance(work, Coroutine)
+        task = _Task(next(self._numbers), work, loop=loop, **options)
+        # Kept: a task of the dead that were collected would run its cleanup after all.
+        self._tasks.append(task)
+        if len(self._tasks) > 1_000:
+            self._tasks = [kept for kept in self._tasks if not kept.done()]
+        return task
+
+    def _complained(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if not self._burying:
+            self.complaints.append(f"{context.get('message')}: {context.get('exception')!r}")
+
+    def _run_once(self) -> None:
+        """One callback. BaseEventLoop calls this until it is stopped."""
+        handle = self._next()
+        self.callbacks += 1
+        handle.run()
+        life = handle.life
+        if life is not None and life.callbacks_left is not None:
+            life.callbacks_left -= 1
+            if life.callbacks_left <= 0:
+                self.kill(life)
+
+    def _next(self) -> "_Callback | _Timer":
+        while True:
+            while self._timers and (not self._due or self._timers[0][0] <= self._now):
+                when, _, timer = heapq.heappop(self._timers)
+                if self._runs(timer):
+                    self._now = max(self._now, when)
+                    self._due.append(timer)
+            if not self._due:
+                raise DeadlockError("nothing is ready and no timer is set")
+            handle = self._due.pop(self._pick())
+            if self._runs(handle):
+                return handle
+
+    def _pick(self) -> int:
+        if len(self._due) == 1 or self._chance.random() >= self._stir:
+            return 0
+        return self._chance.randrange(len(self._due))
+
+    def _runs(self, handle: "_Callback | _Timer") -> bool:
+        if handle.cancelled():
+            return False
+        return self._burying or handle.life is None or handle.life.alive
+
+
+class _Callback(asyncio.Handle):
+    """A callback of one process. `run` is what the base class keeps to itself."""
+
+    def __init__(
+        self,
+        callback: Callable[..., object],
+        args: tuple[object, ...],
+        loop: asyncio.AbstractEventLoop,
+        context: Context,
+    ) -> None:
+        super().__init__(callback, args, loop, context)
+        self.life = context.get(_LIFE)
+
+    def run(self) -> None:
+        self._run()
+
+
+class _Timer(asyncio.TimerHandle):
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: tuple[object, ...],
+        loop: asyncio.AbstractEventLoop,
+        context: Context,
+    ) -> None:
+        super().__init__(when, callback, args, loop, context)
+        self.life = context.get(_LIFE)
+
+    def run(self) -> None:
+        self._run()
+
+
+class _Future(asyncio.Future[Any]):
+    """Hashed by number, not by address: sets of futures are walked in the same order each time."""
+
+    def __init__(self, number: int, *, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop=loop)
+        self._number = number
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class _Task(asyncio.Task[T]):
+    def __init__(self, number: int, work: Coroutine[Any, Any, T], **options: Any) -> None:
+        # First: the base class already puts the task into a set.
+        self._number = number
+        super().__init__(work, **options)
+
+    def __hash__(self) -> int:
+        return self._number

@@ -1,0 +1,199 @@
+"""What the world outside of the runtime gets to see: events told, models asked, tools started.
+
+Some promises hold at a moment, and only whoever is there then can check them: an event is told
+after its commit, a request is the whole history, an effect follows the record of its call. Those
+are checked here, as it happens. What holds after every step is in `checkers`.
+"""
+
+from typing import Final
+
+from perdure.core import history, lowering
+from perdure.llm.message import LLMMessage, Run, TextPart, ToolCallPart, ToolResultPart, runs_of
+from perdure.llm.request import LLMRequest
+from perdure.runtime.runner import STEP_LIMIT
+from perdure.schema import codec
+from perdure.schema import session_event as events
+from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
+from perdure.schema.model import ModelRef
+from perdure.schema.session_event import SessionEvent
+from perdure.schema.value import State, Value
+from perdure.store.event_store import StoredEvent
+from perdure.testing.ledger import Ledger
+from perdure.testing.trace import Trace
+from perdure.tools.tool import ToolCallContext
+
+_NOTE: Final = Run((LLMMessage("system", (TextPart(STEP_LIMIT),)),))
+CallKey = tuple[MessageID, ToolCallID]
+
+_BY_CLIENTS = (
+    events.SessionCreated,
+    events.PromptAdmitted,
+    events.AgentSwitched,
+    events.ModelSwitched,
+)
+"""Facts that anyone may append. All others are made by a run and need its lease."""
+
+
+class Violation(Value):
+    promise: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.promise}: {self.what}"
+
+
+class Request(Value):
+    """One question to a model, flattened for comparison."""
+
+    process: str
+    session_id: SessionID
+    model: ModelRef
+    system: tuple[str, ...]
+    messages: tuple[LLMMessage, ...]
+    tools: tuple[str, ...]
+
+
+class Effect(State):
+    """A tool that really ran, where, and whether it came to a good end."""
+
+    process: str
+    session_id: SessionID
+    finished: bool = False
+
+
+class Witness:
+    def __init__(self, ledger: Ledger, trace: Trace) -> None:
+        self._ledger = ledger
+        self._trace = trace
+        self.violations: list[Violation] = []
+        self.requests: list[Request] = []
+        self.effects: dict[CallKey, Effect] = {}
+        self.stalls: dict[tuple[str, SessionID], int] = {}
+        """Who waits for ever, until interrupted: how many of each run."""
+        self.runs: dict[MessageID, str] = {}
+        """Which process began each step."""
+        self.excused: dict[SessionID, Seq] = {}
+        """Up to where a stop that somebody asked for may have left prompts pending."""
+
+    def accuse(self, promise: str, what: str) -> None:
+        self.violations.append(Violation(promise, what))
+
+    def excuse(self, session_id: SessionID) -> None:
+        """A run was stopped: by a person, by a refusal, or by a defect of somebody else's."""
+        self.excused[session_id] = self._ledger.latest(session_id)
+
+    # ---- durable events, as one process tells of them -------------------------------------------
+
+    def told(self, process: str, session_id: SessionID, stored: tuple[StoredEvent, ...]) -> None:
+        for item in stored:
+            self._trace.take_in(item.wire)
+            name = type(item.event).__name__
+            self._trace.say(f"  {process} {session_id[4:16]} {item.seq} {name}")
+            if not self._ledger.has_event(session_id, item.seq, item.id):
+                self.accuse("P1", f"{name} {item.seq} was announced before its commit")
+            if isinstance(item.event, events.StepStarted):
+                self.runs[item.event.assistant_message_id] = process
+            if not isinstance(item.event, _BY_CLIENTS):
+                self._check_lease(process, session_id, item.event)
+
+    def _check_lease(self, process: str, session_id: SessionID, event: SessionEvent) -> None:
+        lease = self._ledger.lease(session_id)
+        if lease is None or lease.process != process:
+            holder = "nobody" if lease is None else lease.process
+            what = f"{process} appended {type(event).__name__} to a session that {holder} runs"
+            self.accuse("P8", what)
+
+    # ---- requests -------------------------------------------------------------------------------
+
+    def asked(self, process: str, request: LLMRequest) -> SessionID:
+        session_id = SessionID(request.headers["x-session-id"])
+        runs = _without_note(request.runs)
+        messages = tuple(message for run in runs for message in run.messages)
+        names = tuple(tool.name for tool in request.tools)
+        seen = Request(process, session_id, request.model, request.system, messages, names)
+        self._trace.take_in(codec.encode((seen, len(self.requests))))
+        self._trace.say(f"  {process} {session_id[4:16]} asks {request.model.id}")
+        self.requests.append(seen)
+        if runs != self._history(session_id, request.model):
+            self.accuse("P7", f"{process} sent {session_id} something else than its history")
+        self._check_structure(seen)
+        return session_id
+
+    def _history(self, session_id: SessionID, model: ModelRef) -> tuple[Run, ...]:
+        epoch = self._ledger.epoch(session_id)
+        baseline = None if epoch is None else epoch.baseline_seq
+        lowered: list[LLMMessage] = []
+        for row in self._ledger.messages(session_id):
+            system = row.type == "system"
+            if history.visible(seq=row.seq, is_system=system, compaction=None, baseline=baseline):
+                lowered.extend(lowering.lower(row.message(), model))
+        return runs_of(tuple(lowered))
+
+    def _check_structure(self, request: Request) -> None:
+        open_calls: list[str] = []
+        for message in request.messages:
+            if message.role == "tool":
+                answered = _results(message)
+                if not set(answered) <= set(open_calls):
+                    self.accuse("P6", f"results {answered} for calls {open_calls}")
+                open_calls = [call for call in open_calls if call not in answered]
+                continue
+            if open_calls:
+                self.accuse("P6", f"calls without a result: {open_calls}")
+            open_calls = _local_calls(message)
+        if open_calls:
+            self.accuse("P6", f"calls without a result: {open_calls}")
+
+    # ---- tools ----------------------------------------------------------------------------------
+
+    def started(self, process: str, context: ToolCallContext) -> Effect:
+        key = (context.assistant_message_id, context.call_id)
+        if key in self.effects:
+            self.accuse("P4", f"the effect of call {key} was started twice")
+        if not self._recorded(context):
+            self.accuse("P4", f"the effect of call {key} was started before its record")
+        effect = self.effects[key] = Effect(process, context.session_id)
+        return effect
+
+    def _recorded(self, context: ToolCallContext) -> bool:
+        parts = (
+            codec.decode_any(row.data)["content"]
+            for row in self._ledger.messages(context.session_id)
+            if row.id == context.assistant_message_id
+        )
+        return any(
+            part["type"] == "tool"
+            and part["id"] == context.call_id
+            and part["state"]["status"] == "running"
+            for content in parts
+            for part in content
+        )
+
+    # ---- waits that only an interrupt ends ------------------------------------------------------
+
+    def stalls_begin(self, process: str, session_id: SessionID) -> None:
+        key = (process, session_id)
+        self.stalls[key] = self.stalls.get(key, 0) + 1
+
+    def stalls_end(self, process: str, session_id: SessionID) -> None:
+        self.stalls[process, session_id] -= 1
+
+    def stalled(self, process: str, session_id: SessionID) -> bool:
+        return self.stalls.get((process, session_id), 0) > 0
+
+
+def _without_note(runs: tuple[Run, ...]) -> tuple[Run, ...]:
+    """The note of a last step is no part of the history."""
+    return runs[:-1] if runs and runs[-1] == _NOTE else runs
+
+
+def _results(message: LLMMessage) -> list[str]:
+    return [part.id for part in message.content if isinstance(part, ToolResultPart)]
+
+
+def _local_calls(message: LLMMessage) -> list[str]:
+    return [
+        part.id
+        for part in message.content
+        if isinstance(part, ToolCallPart) and not part.provider_executed
+    ]
