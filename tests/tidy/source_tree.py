@@ -13,7 +13,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent.parent
 PACKAGE: Final = ROOT / "src" / "perdure"
 
 MADE_HERE: Final = frozenset(
-    {".git", ".venv", ".bench", ".scratch", ".ruff_cache", ".pytest_cache", ".hypothesis"}
+    {".git", ".venv", ".bench", ".cache", ".scratch", ".ruff_cache", ".pytest_cache", ".hypothesis"}
     | {".import_linter_cache", "__pycache__", "dist", "node_modules"}
 )
 

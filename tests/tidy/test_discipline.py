@@ -20,10 +20,12 @@ DOCSTRING_LINES_MAX: Final = 12
 CATCHES_ALL: Final[Mapping[str, str]] = {
     "runtime/run_coordinator.py": "a defect ends one drain, not the process",
     "server/bind.py": "a defect in a handler becomes a 500, not a lost connection",
+    "runtime/settlement.py": "whatever a tool raises becomes a failed call that the model sees",
     "location/services.py": "a plugin that fails to start is reported and left out",
 }
 STARTS_TASKS: Final[Mapping[str, str]] = {
     "runtime/run_coordinator.py": "a drain outlives the request that woke it",
+    "host/process.py": "a child must be ended even if its caller is cancelled while it starts",
     "runtime/concurrency.py": "a shielded region must outlive its cancelled caller",
     "server/http_connection.py": "a request is owned by its listener, which awaits it on closing",
 }

@@ -119,6 +119,7 @@ def _services(runtime: Runtime) -> Services:
         sessions=runtime.sessions,
         live=runtime.hub,
         locations=runtime.locations,
+        permissions=runtime.permissions,
         ids=runtime.ids,
         clock=runtime.clock,
     )

@@ -10,6 +10,7 @@ from typing import Self
 import httpx2
 
 from perdure.client.groups import Agents, Events, Health, Locations, Models, Providers
+from perdure.client.permissions import Permissions
 from perdure.client.sessions import Sessions
 from perdure.client.wire import Wire
 
@@ -24,6 +25,7 @@ class PerdureClient:
     ) -> None:
         self._wire = Wire(base_url, headers=headers, transport=transport)
         self.sessions = Sessions(self._wire)
+        self.permissions = Permissions(self._wire)
         self.events = Events(self._wire)
         self.agents = Agents(self._wire)
         self.models = Models(self._wire)

@@ -24,28 +24,28 @@ class Events(_Group):
         self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
     ) -> AsyncGenerator[JsonObject]:
         """What happens in the server from now on. Nothing is replayed."""
-        return self._wire.stream("/api/event", _query(location), options=options)
+        return self._wire.stream("/api/event", location_query(location), options=options)
 
 
 class Agents(_Group):
     async def list(
         self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
     ) -> tuple[JsonObject, ...]:
-        return items_of(await self._wire.get("/api/agent", _query(location), options=options))
+        return items_of(await self._wire.get("/api/agent", location_query(location), options=options))
 
 
 class Models(_Group):
     async def list(
         self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
     ) -> tuple[JsonObject, ...]:
-        return items_of(await self._wire.get("/api/model", _query(location), options=options))
+        return items_of(await self._wire.get("/api/model", location_query(location), options=options))
 
 
 class Providers(_Group):
     async def list(
         self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
     ) -> tuple[JsonObject, ...]:
-        return items_of(await self._wire.get("/api/provider", _query(location), options=options))
+        return items_of(await self._wire.get("/api/provider", location_query(location), options=options))
 
     async def get(
         self,
@@ -55,7 +55,7 @@ class Providers(_Group):
         **location: Unpack[LocationQuery],
     ) -> JsonObject:
         path = f"/api/provider/{segment(provider_id)}"
-        return data_of(await self._wire.get(path, _query(location), options=options))
+        return data_of(await self._wire.get(path, location_query(location), options=options))
 
 
 class Locations(_Group):
@@ -63,7 +63,7 @@ class Locations(_Group):
         self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
     ) -> JsonObject:
         """The Location with its project."""
-        return await self._wire.get("/api/location", _query(location), options=options)
+        return await self._wire.get("/api/location", location_query(location), options=options)
 
 
 class Health(_Group):
@@ -71,5 +71,5 @@ class Health(_Group):
         return await self._wire.get("/api/health", options=options)
 
 
-def _query(location: LocationQuery) -> Query:
+def location_query(location: LocationQuery) -> Query:
     return {f"location[{name}]": str(value) for name, value in location.items()}

@@ -4,7 +4,8 @@ from collections.abc import AsyncGenerator
 from typing import Literal, TypedDict, Unpack, cast
 
 from perdure.client.errors import ClientError
-from perdure.client.wire import CallOptions, Query, Wire, data_of, items_of, segment
+from perdure.client.permissions import SessionPermissions
+from perdure.client.wire import CallOptions, Query, Wire, data_of, items_of, present, segment
 from perdure.schema.codec import JsonObject
 from perdure.schema.page import Page
 from perdure.schema.prompt import Delivery
@@ -42,6 +43,7 @@ class History(Value, kw_only=True):
 class Sessions:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
+        self.permissions = SessionPermissions(wire)
 
     async def create(
         self,
@@ -54,7 +56,7 @@ class Sessions:
     ) -> JsonObject:
         """A new Session; an `id` that exists gives the one that has it."""
         given = {"id": id, "agent": agent, "model": model, "location": location}
-        return data_of(await self._wire.post("/api/session", _present(given), options=options))
+        return data_of(await self._wire.post("/api/session", present(given), options=options))
 
     async def get(self, session_id: str, *, options: CallOptions | None = None) -> JsonObject:
         return data_of(await self._wire.get(_path(session_id), options=options))
@@ -82,7 +84,7 @@ class Sessions:
         said = {"text": text} if prompt is None else prompt
         given = {"prompt": said, "id": id, "delivery": delivery, "resume": resume}
         path = _path(session_id, "prompt")
-        return data_of(await self._wire.post(path, _present(given), options=options))
+        return data_of(await self._wire.post(path, present(given), options=options))
 
     async def messages(
         self,
@@ -149,10 +151,6 @@ class Sessions:
 
 def _path(*segments: str) -> str:
     return "/api/session/" + "/".join(segment(part) for part in segments)
-
-
-def _present(fields: JsonObject) -> JsonObject:
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _page(answer: JsonObject) -> Page[JsonObject]:

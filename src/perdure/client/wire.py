@@ -89,6 +89,11 @@ class Wire:
         if response.status_code != 204:
             raise _unexpected(response)
 
+    async def delete(self, path: str, *, options: CallOptions | None = None) -> None:
+        response = await self._answer("DELETE", path, options=options)
+        if response.status_code != 204:
+            raise _unexpected(response)
+
     async def stream(
         self, path: str, query: Query | None = None, *, options: CallOptions | None = None
     ) -> AsyncGenerator[JsonObject]:
@@ -158,6 +163,11 @@ class Wire:
             yield response
         finally:
             await response.aclose()
+
+
+def present(fields: JsonObject) -> JsonObject:
+    """The fields that were given."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def data_of(envelope: JsonObject) -> JsonValue:

@@ -112,9 +112,7 @@ class CatalogProvider(Confidential, kw_only=True):
     disabled: bool = False
 
 
-def build(
-    settings: Settings, host: tuple[CatalogProvider, ...] = ()
-) -> dict[str, CatalogProvider]:
+def build(settings: Settings, host: tuple[CatalogProvider, ...] = ()) -> dict[str, CatalogProvider]:
     """Every provider that the policies leave, by id: configured, brought by the host, the demo."""
     providers = {name: _provider(name, entry) for name, entry in settings.providers.items()}
     for provider in (*host, _demo_provider()):
@@ -124,7 +122,9 @@ def build(
 
 def supplied_provider(name: str, calls: Mapping[str, ModelCall]) -> CatalogProvider:
     """A provider whose models the embedding program answers for, by model name."""
-    models = {id: _plain_model(name, id, Supplied(call), Api()) for id, call in calls.items()}
+    models = {
+        model: _plain_model(name, model, Supplied(call), Api()) for model, call in calls.items()
+    }
     return CatalogProvider(id=name, name=name, api=Api(), models=models)
 
 
@@ -132,8 +132,8 @@ def local_provider(name: str, url: str, contexts: Mapping[str, int]) -> CatalogP
     """A server found on this machine; `contexts` are its models with their context, 0 unknown."""
     api = Api(url=url)
     models = {
-        id: _plain_model(name, id, NATIVE, api, context=context)
-        for id, context in contexts.items()
+        model: _plain_model(name, model, NATIVE, api, context=context)
+        for model, context in contexts.items()
     }
     return CatalogProvider(id=name, name=name, api=api, models=models)
 

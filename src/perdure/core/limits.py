@@ -95,3 +95,8 @@ COMPRESS_INLINE_BYTES_MAX: Final = 256 * 1024
 
 # Titles.
 TITLE_SCAN_CHARS_MAX: Final = 4_096
+
+# Permission requests that come from outside: they are kept in memory and told to every listener.
+PERMISSION_RESOURCES_MAX: Final = 1_000
+PERMISSION_INPUT_BYTES_MAX: Final = 64 * 1024
+PERMISSION_FEEDBACK_BYTES_MAX: Final = 64 * 1024

@@ -1,8 +1,7 @@
 """Embedded Perdure: runtime, routes and client in one process, joined without a network.
 
 Every shared call takes the same way as over HTTP: encoded, routed, checked, decoded. What only
-makes sense inside one process (tools of the application, answers to permission requests) stands
-beside it on the same object.
+makes sense inside one process (tools of the application) stands beside it on the same object.
 
 Invariant: leaving the scope releases everything, and an error of the body leaves it unchanged.
 """
@@ -16,7 +15,6 @@ from msgspec.structs import replace
 
 from perdure.client import PerdureClient
 from perdure.embedded.memory_transport import MemoryTransport
-from perdure.embedded.permissions import PermissionDesks
 from perdure.host import data_directory, environment, secrets_file
 from perdure.host.environment import Environment
 from perdure.location.permissions import Headless
@@ -37,7 +35,6 @@ class EmbeddedPerdure(PerdureClient):
         super().__init__(_BASE_URL, headers={"accept-encoding": "identity"}, transport=transport)
         self.tools: ToolRegistry = runtime.tools
         """`with perdure.tools.register(tool):` offers a tool to every Session meanwhile."""
-        self.permissions = PermissionDesks(runtime.locations)
 
 
 def open_embedded(
@@ -50,7 +47,7 @@ def open_embedded(
     """Embedded Perdure working in `directory`; `async with` it.
 
     `data_dir` is where the server keeps its data unless another is named. `headless="deny"`
-    refuses what a person would have to allow, instead of waiting for `permissions.reply`.
+    refuses what a person would have to allow, instead of waiting for a reply.
     """
     found = surroundings or environment.from_process()
     kept = found if data_dir is None else replace(found, data_dir=os.path.abspath(data_dir))
@@ -101,6 +98,7 @@ def _services(runtime: Runtime) -> Services:
         sessions=runtime.sessions,
         live=runtime.hub,
         locations=runtime.locations,
+        permissions=runtime.permissions,
         ids=runtime.ids,
         clock=runtime.clock,
     )

@@ -23,7 +23,7 @@ def prepare(directory: str) -> str:
     """Make the directory if need be, private to the user; the path of the database in it."""
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
-        os.chmod(directory, 0o700)
+        _make_private(directory)
     except OSError as error:
         raise DataDirectoryError(
             f"Cannot make the data directory {directory}: {error.strerror}."
@@ -51,6 +51,20 @@ def require_local(directory: str, mounts: list[tuple[str, str]]) -> None:
             f"{directory} is on a network file system ({kind}), where SQLite can lose data."
             " Choose a local directory with --data-dir or PERDURE_DATA_DIR."
         )
+
+
+def _make_private(directory: str) -> None:
+    """Close our own directory to others; refuse one that is plainly for something else."""
+    if not stat.S_IMODE(os.stat(directory).st_mode) & 0o077:
+        return
+    with os.scandir(directory) as entries:
+        names = {entry.name for entry in entries}
+    if names and DATABASE_NAME not in names:
+        raise DataDirectoryError(
+            f"{directory} holds other files and is open to other users. Choose a directory of its"
+            " own with --data-dir or PERDURE_DATA_DIR."
+        )
+    os.chmod(directory, 0o700)
 
 
 def _require_writable(directory: str) -> None:

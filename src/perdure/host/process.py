@@ -34,30 +34,29 @@ class LocalProcesses:
         output_bytes_max: int,
         separate_errors: bool = False,
     ) -> ProcessResult:
-        transport, child = await asyncio.get_running_loop().subprocess_exec(
-            lambda: _Child(output_bytes_max),
-            *arguments,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL if separate_errors else subprocess.STDOUT,
-            cwd=directory,
-            env=environment,
-            start_new_session=True,
+        over = asyncio.Event()
+        # In a task of its own: a caller that is cancelled while the child is being made must not
+        # leave it behind, and asyncio alone would end only the leader of its group.
+        task = asyncio.create_task(
+            _run(
+                arguments,
+                directory=directory,
+                environment=environment,
+                timeout_seconds=timeout_seconds,
+                errors=subprocess.DEVNULL if separate_errors else subprocess.STDOUT,
+                child=_Child(output_bytes_max, over),
+            ),
+            name=f"process {arguments[0]}",
         )
-        group = transport.get_pid()
         try:
-            in_time = await _within(timeout_seconds, child.exited)
-        finally:
-            try:
-                await _end(group, child)
-            finally:
-                transport.close()
-        return ProcessResult(
-            exit_code=transport.get_returncode() if in_time else None,
-            output=bytes(child.output),
-            truncated=child.truncated,
-            timed_out=not in_time,
-        )
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            over.set()
+            await asyncio.wait([task])
+            if not task.cancelled():
+                # It may have failed to start; nobody is there to be told.
+                task.exception()
+            raise
 
 
 def find_ripgrep() -> str | None:
@@ -68,9 +67,11 @@ def find_ripgrep() -> str | None:
 class _Child(asyncio.SubprocessProtocol):
     """What a child has said so far, and whether it is over."""
 
-    def __init__(self, bytes_max: int) -> None:
+    def __init__(self, bytes_max: int, over: asyncio.Event) -> None:
         self.output = bytearray()
         self.truncated = False
+        self.over = over
+        """Set when it has exited, or nobody wants it any more."""
         self.exited = asyncio.Event()
         self.silent = asyncio.Event()
         self._bytes_max = bytes_max
@@ -85,18 +86,47 @@ class _Child(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self.exited.set()
+        self.over.set()
+
+
+async def _run(
+    arguments: Sequence[str],
+    *,
+    directory: str,
+    environment: Mapping[str, str] | None,
+    timeout_seconds: float,
+    errors: int,
+    child: _Child,
+) -> ProcessResult:
+    transport, _ = await asyncio.get_running_loop().subprocess_exec(
+        lambda: child,
+        *arguments,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        cwd=directory,
+        env=environment,
+        start_new_session=True,
+    )
+    in_time = await _within(timeout_seconds, child.over)
+    await _end(transport.get_pid(), child)
+    exit_code = transport.get_returncode()
+    transport.close()
+    return ProcessResult(
+        exit_code=exit_code if in_time else None,
+        output=bytes(child.output),
+        truncated=child.truncated,
+        timed_out=not in_time,
+    )
 
 
 async def _end(group: int, child: _Child) -> None:
     """Ask what is left of the group to end, then make it; take the last of the output."""
-    try:
-        if not child.exited.is_set():
-            _signal(group, signal.SIGTERM)
-            # Silence too: children still cleaning up have the same grace as their leader.
-            await _within(PROCESS_TERMINATE_SECONDS, child.exited, child.silent)
-    finally:
-        # Reached at once on a second cancellation: no more waiting, and nothing left running.
-        _signal(group, signal.SIGKILL)
+    if not child.exited.is_set():
+        _signal(group, signal.SIGTERM)
+        # Silence too: children still cleaning up have the same grace as their leader.
+        await _within(PROCESS_TERMINATE_SECONDS, child.exited, child.silent)
+    _signal(group, signal.SIGKILL)
     await child.exited.wait()
     # Whoever holds the pipe now has left the group; its silence is not worth a long wait.
     await _within(PROCESS_DRAIN_SECONDS, child.silent)

@@ -1,4 +1,4 @@
-"""What a model answers, as it arrives: lifecycles of text, reasoning and tool calls, then an end."""
+"""What a model answers, as it arrives: lifecycles of text, reasoning and calls, then an end."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The seam between a Session and whatever answers it: a provider, the demo model, a test's script."""
+"""The seam between a Session and whatever answers it: a provider, the demo, a test's script."""
 
 from collections.abc import AsyncIterator
 from typing import Protocol

@@ -56,6 +56,11 @@ class LocationMap:
         """The Location that `ref` names; raises InvalidRequestError when it cannot be one."""
         return (await self._used(_normal(ref))).services
 
+    def if_open(self, ref: LocationRef) -> LocationServices | None:
+        """The Location when it is open. Looking opens nothing and does not count as use."""
+        entry = self._open.get(_normal(ref))
+        return None if entry is None else entry.services
+
     @asynccontextmanager
     async def hold(self, ref: LocationRef) -> AsyncGenerator[LocationServices]:
         """As `get`; the Location stays open at least until the scope is left."""

@@ -24,41 +24,14 @@ from perdure.ports import (
     PermissionCorrectedError,
     PermissionDeclinedError,
 )
-from perdure.schema.codec import JsonObject
-from perdure.schema.errors import DomainError
+from perdure.schema.errors import PermissionConflictError, PermissionNotFoundError
 from perdure.schema.ids import PermissionID, ProjectID, SessionID
 from perdure.schema.live_event import LiveEvent, PermissionReplied
-from perdure.schema.permission import Effect, PermissionRequest, Reply, Ruleset
+from perdure.schema.permission import PermissionDecision, PermissionRequest, Reply, Ruleset
 from perdure.schema.value import Value
 
 Headless = Literal["wait", "deny"]
 """What happens when a person is needed: wait for one, or refuse because none will come."""
-
-
-class PermissionNotFoundError(DomainError):
-    """Never there, or settled already: the answer is the same."""
-
-    tag = "PermissionNotFoundError"
-
-    def __init__(self, request_id: PermissionID) -> None:
-        super().__init__(f"Permission request not found: {request_id}")
-        self.request_id = request_id
-
-    def fields(self) -> JsonObject:
-        return {"requestID": self.request_id}
-
-
-class PermissionConflictError(DomainError):
-    """A request with this id is pending."""
-
-    tag = "ConflictError"
-
-    def __init__(self, request_id: PermissionID) -> None:
-        super().__init__(f"Permission request already exists: {request_id}")
-        self.request_id = request_id
-
-    def fields(self) -> JsonObject:
-        return {"resource": self.request_id}
 
 
 class Allowed(Value):
@@ -74,13 +47,6 @@ class Corrected(Value):
 
 
 Outcome = Allowed | Declined | Corrected
-
-
-class Asked(Value):
-    """What an asker is told. A request with this id is pending only when the effect is `ask`."""
-
-    id: PermissionID
-    effect: Effect
 
 
 class _Pending(Value):
@@ -126,7 +92,9 @@ class LocationPermissions:
             self._pending.pop(pending.request.id, None)
         _raise_unless_allowed(outcome)
 
-    async def ask(self, ask: PermissionAsk, *, request_id: PermissionID | None = None) -> Asked:
+    async def ask(
+        self, ask: PermissionAsk, *, request_id: PermissionID | None = None
+    ) -> PermissionDecision:
         """Evaluate without waiting; a request is left pending only when a person must decide."""
         decision = await self._decide(ask)
         chosen = request_id or self._ids.permission()
@@ -134,7 +102,7 @@ class LocationPermissions:
             raise PermissionConflictError(chosen)
         if decision.effect == "ask":
             self._open(chosen, ask)
-        return Asked(chosen, decision.effect)
+        return PermissionDecision(chosen, decision.effect)
 
     def list(self, session_id: SessionID | None = None) -> tuple[PermissionRequest, ...]:
         """What is pending, oldest first, of one Session or of all."""

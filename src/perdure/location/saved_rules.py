@@ -4,7 +4,6 @@ The desk asks and adds; whoever manages approvals lists and removes. Keeping the
 adapter of the store.
 """
 
-
 from typing import Protocol
 
 from perdure.ports import IdSource

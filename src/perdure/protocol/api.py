@@ -2,7 +2,16 @@
 
 from typing import Final
 
-from perdure.protocol import agent, catalog, event, health, location, message, session
+from perdure.protocol import (
+    agent,
+    catalog,
+    event,
+    health,
+    location,
+    message,
+    permission,
+    session,
+)
 from perdure.protocol.endpoint import Endpoint
 
 API: Final[tuple[Endpoint, ...]] = (
@@ -10,6 +19,7 @@ API: Final[tuple[Endpoint, ...]] = (
     *location.ENDPOINTS,
     *session.ENDPOINTS,
     *message.ENDPOINTS,
+    *permission.ENDPOINTS,
     *event.ENDPOINTS,
     *agent.ENDPOINTS,
     *catalog.ENDPOINTS,

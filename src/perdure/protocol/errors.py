@@ -11,7 +11,7 @@ from typing import Final, cast
 from perdure.schema import errors
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.errors import DomainError
-from perdure.schema.ids import MessageID, SessionID
+from perdure.schema.ids import MessageID, PermissionID, SessionID
 
 
 class RequestHeadTooLargeError(DomainError):
@@ -41,9 +41,11 @@ STATUS_BY_ERROR: Final[Mapping[type[DomainError], int]] = {
     errors.SessionNotFoundError: 404,
     errors.MessageNotFoundError: 404,
     errors.ProviderNotFoundError: 404,
+    errors.PermissionNotFoundError: 404,
     errors.MethodNotAllowedError: 405,
     RequestTimeoutError: 408,
     errors.PromptConflictError: 409,
+    errors.PermissionConflictError: 409,
     errors.PayloadTooLargeError: 413,
     errors.UnsupportedMediaTypeError: 415,
     RequestHeadTooLargeError: 431,
@@ -74,6 +76,14 @@ def _method_not_allowed(body: JsonObject) -> DomainError:
     return error
 
 
+def _conflict(body: JsonObject) -> DomainError:
+    # One tag for two kinds: what is in conflict tells them apart.
+    resource = str(body["resource"])
+    if resource.startswith("per_"):
+        return errors.PermissionConflictError(PermissionID(resource))
+    return errors.PromptConflictError(MessageID(resource))
+
+
 _REBUILD: Final[Mapping[str, Callable[[JsonObject], DomainError]]] = {
     "InvalidRequestError": lambda body: errors.InvalidRequestError(
         body["message"], kind=body.get("kind"), field=body.get("field")
@@ -87,9 +97,12 @@ _REBUILD: Final[Mapping[str, Callable[[JsonObject], DomainError]]] = {
         SessionID(body["sessionID"]), MessageID(body["messageID"])
     ),
     "ProviderNotFoundError": lambda body: errors.ProviderNotFoundError(body["providerID"]),
+    "PermissionNotFoundError": lambda body: errors.PermissionNotFoundError(
+        PermissionID(body["requestID"])
+    ),
     "MethodNotAllowedError": _method_not_allowed,
     "RequestTimeoutError": lambda _: RequestTimeoutError(),
-    "ConflictError": lambda body: errors.PromptConflictError(MessageID(body["resource"])),
+    "ConflictError": _conflict,
     "PayloadTooLargeError": lambda body: errors.PayloadTooLargeError(body["limit"]),
     "UnsupportedMediaTypeError": lambda body: errors.UnsupportedMediaTypeError(body["message"]),
     "RequestHeadTooLargeError": lambda body: RequestHeadTooLargeError(body["limit"]),

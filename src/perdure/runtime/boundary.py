@@ -136,7 +136,7 @@ class Boundary:
                 session.id, facts, location=session.location, running=True, within=put_epoch
             )
         elif epoch is not None:
-            await self._store.database.write(lambda tx: put_epoch(tx, Seq(0)))
+            await self._store.write_running(session.id, lambda tx: put_epoch(tx, Seq(0)))
 
 
 async def _sample(tx: Transaction, session: SessionInfo, turn: RunTurn) -> _Sample:

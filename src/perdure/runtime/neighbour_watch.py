@@ -10,6 +10,7 @@ from typing import Final
 from perdure.ports import Clock, Neighbours, Transaction
 from perdure.runtime.known_sessions import KnownSessions
 from perdure.runtime.run_coordinator import RunCoordinator
+from perdure.runtime.runner import SessionRunner
 from perdure.schema.ids import SessionID
 from perdure.store import inbox_table, lease_table, wake_table
 from perdure.store.event_store import EventStore
@@ -25,12 +26,14 @@ class NeighbourWatch:
         store: EventStore,
         tails: EventTails,
         coordinator: RunCoordinator,
-        known: KnownSessions,
         *,
+        runner: SessionRunner,
+        known: KnownSessions,
         neighbours: Neighbours,
         clock: Clock,
     ) -> None:
         self._database = store.database
+        self._runner = runner
         self._tails = tails
         self._coordinator = coordinator
         self._known = known
@@ -42,11 +45,13 @@ class NeighbourWatch:
         others = frozenset[str]()
         while True:
             before, others = others, self._neighbours.others()
-            if await self._database.changed_elsewhere():
+            changed = await self._database.changed_elsewhere()
+            if changed:
                 self._known.clear()
                 self._tails.wake_all()
                 await self._answer_wakes()
-            if before - others:
+            # Changed by nobody who is here: a process came, wrote and died between two looks.
+            if before - others or (changed and not others):
                 await self._adopt_orphans()
             await self._clock.sleep(_SECONDS_TOGETHER if others else _SECONDS_ALONE)
 
@@ -70,7 +75,8 @@ class NeighbourWatch:
                     orphans.append(session_id)
             return orphans
 
-        for session_id in await self._database.read(job):
+        waiting = await self._database.read(job)
+        for session_id in dict.fromkeys((*waiting, *await self._runner.unfinished())):
             self._coordinator.wake(session_id)
 
     def _alive(self, process: str) -> bool:

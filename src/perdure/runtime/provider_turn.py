@@ -25,10 +25,12 @@ from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import SessionEvent, ToolCalled
 from perdure.schema.value import Value
 from perdure.store.event_store import EventStore
+from perdure.store.lease_table import LeaseHeldError
 from perdure.tools.output_store import BoundedOutput
 from perdure.tools.registry import ToolError
 
 TURN_INTERRUPTED = "Provider turn interrupted"
+TURN_BROKEN = "Stopped: an internal error"
 TURN_DECLINED = "Stopped: a permission was declined"
 _TOO_MANY_CALLS = f"Too many calls in one turn; at most {limits.TOOL_CALLS_PER_TURN_MAX} are run."
 _TOGETHER_SECONDS: Final = 0.02
@@ -87,7 +89,11 @@ class ProviderTurn:
         except BaseExceptionGroup as raised:
             _, others = raised.split(_DeclinedError)
             if others is not None:
-                raise others.exceptions[0] from raised
+                failure = others.exceptions[0]
+                # A step that another process has taken over is that process's to settle.
+                if not isinstance(failure, LeaseHeldError):
+                    await shielded(self._settle_step(INTERRUPTED, TURN_BROKEN))
+                raise failure from raised
             await shielded(self._settle_step(INTERRUPTED, TURN_DECLINED))
             return TurnEnd(needs_continuation=False, declined=True)
         await shielded(self._conclude(failure))

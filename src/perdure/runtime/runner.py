@@ -30,6 +30,7 @@ from perdure.schema.agent import AgentInfo
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.model import ModelRef
 from perdure.schema.session import SessionInfo
+from perdure.schema.session_event import SessionEvent
 from perdure.schema.value import Value
 from perdure.store import inbox_table, message_table, wake_table
 from perdure.store.event_store import EventStore
@@ -64,7 +65,7 @@ class SessionRunner:
     async def drain(self, session_id: SessionID, force: bool) -> None:
         """Run until idle. Does nothing when another process runs this Session: it is told."""
         step = drain.begin(await self._pending(session_id), force=force)
-        if isinstance(step, Stop):
+        if isinstance(step, Stop) and not await self._is_unfinished(session_id):
             return
         try:
             if session_id not in self._held:
@@ -93,20 +94,42 @@ class SessionRunner:
 
         return await self._store.database.read(job)
 
+    async def unfinished(self) -> list[SessionID]:
+        """Sessions that a dead process left in the middle of something."""
+        left_behind = await self._store.left_behind()
+        return [found for found in left_behind if await self._is_unfinished(found)]
+
+    async def _is_unfinished(self, session_id: SessionID) -> bool:
+        if not await self._is_left_behind(session_id):
+            return False
+        newest = await self._store.database.read(
+            lambda tx: message_table.latest_said(tx, session_id)
+        )
+        return newest is not None and recovery.is_unfinished(newest.message())
+
+    async def _is_left_behind(self, session_id: SessionID) -> bool:
+        """Whether whoever ran this Session last died with it."""
+        return session_id not in self._held and await self._store.is_left_behind(session_id)
+
     async def _take_over(self, session_id: SessionID) -> None:
-        """Take the lease, then settle every call that whoever ran this before left open."""
+        """Take the lease, then settle what whoever ran this before left open."""
+        left_behind = await self._is_left_behind(session_id)
         await self._store.hold(session_id)
 
         async def job(tx: Transaction) -> list[message_table.MessageRow]:
             return await message_table.since(tx, session_id, await _cut_floor(tx, session_id))
 
-        rows = await self._store.database.read(job)
-        messages = [row.message() for row in rows if row.type == "assistant"]
+        messages = [row.message() for row in await self._store.database.read(job)]
         now = self._clock.now_millis()
-        dangling = recovery.settle_dangling(session_id, messages, now=now)
-        if dangling:
-            session = await self._boundary.sample(session_id)
-            await self._store.append(session_id, dangling, location=session.location, running=True)
+        facts: list[SessionEvent] = [*recovery.settle_dangling(session_id, messages, now=now)]
+        if left_behind:
+            facts += recovery.fail_open_step(session_id, messages, now=now)
+        session = await self._boundary.sample(session_id)
+        if facts:
+            await self._store.append(session_id, facts, location=session.location, running=True)
+        if left_behind and recovery.is_unanswered(messages):
+            agent = "" if session.agent is UNSET else session.agent
+            await self._refuse(session, agent, recovery.UNANSWERED)
         self._held.add(session_id)
 
     def _forget(self, session_id: SessionID) -> None:

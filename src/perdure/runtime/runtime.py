@@ -28,6 +28,7 @@ from perdure.runtime.known_sessions import KnownSessions
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.locations import Locations
 from perdure.runtime.neighbour_watch import NeighbourWatch
+from perdure.runtime.permissions import Permissions
 from perdure.runtime.run_coordinator import RunCoordinator
 from perdure.runtime.runner import RunnerServices, SessionRunner
 from perdure.runtime.sessions import Sessions, SessionServices
@@ -69,6 +70,7 @@ class Runtime(Value, kw_only=True):
 
     sessions: Sessions
     locations: Locations
+    permissions: Permissions
     hub: LiveHub
     store: EventStore
     tools: ToolRegistry
@@ -115,6 +117,7 @@ async def compose(
             output_directory, filesystem=filesystem, ids=on.ids, clock=on.clock
         )
         application = ToolRegistry()
+        saved_rules = SavedPermissions(on.database, on.ids)
         location_map = LocationMap(
             LocationHost(
                 environment=environment,
@@ -123,7 +126,7 @@ async def compose(
                 clock=on.clock,
                 ids=on.ids,
                 transport=transport,
-                saved_rules=SavedPermissions(on.database, on.ids),
+                saved_rules=saved_rules,
                 publish=lambda ref, event: hub.publish(event, ref),
                 open_tools=BuiltinTools(
                     filesystem=filesystem,
@@ -169,17 +172,24 @@ async def compose(
         )
         background = await stack.enter_async_context(asyncio.TaskGroup())
         watch = NeighbourWatch(
-            store, tails, coordinator, known, neighbours=on.neighbours, clock=on.clock
+            store,
+            tails,
+            coordinator,
+            runner=runner,
+            known=known,
+            neighbours=on.neighbours,
+            clock=on.clock,
         )
         tasks = [
             background.create_task(watch.run(), name="neighbours"),
-            background.create_task(_wake_pending(on.database, coordinator), name="boot wakes"),
+            background.create_task(_wake_at_boot(on.database, runner, coordinator), name="boot"),
             background.create_task(outputs.sweep(), name="tool output sweep"),
         ]
         try:
             yield Runtime(
                 sessions=sessions,
                 locations=locations,
+                permissions=Permissions(sessions, location_map, saved_rules),
                 hub=hub,
                 store=store,
                 tools=application,
@@ -196,9 +206,12 @@ async def compose(
             await store.release_all()
 
 
-async def _wake_pending(database: Database, coordinator: RunCoordinator) -> None:
-    """Run what was admitted before the last stop, a few Sessions at a time."""
-    waiting = iter(await database.read(inbox_table.sessions_with_pending))
+async def _wake_at_boot(
+    database: Database, runner: SessionRunner, coordinator: RunCoordinator
+) -> None:
+    """Run what was admitted before the last stop, settle what a crash cut off; a few at a time."""
+    pending = await database.read(inbox_table.sessions_with_pending)
+    waiting = iter(dict.fromkeys((*pending, *await runner.unfinished())))
 
     async def worker() -> None:
         for session_id in waiting:

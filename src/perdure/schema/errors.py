@@ -7,7 +7,7 @@ Which HTTP status a kind has stands in `protocol.errors`.
 from typing import ClassVar
 
 from perdure.schema.codec import JsonObject
-from perdure.schema.ids import MessageID, SessionID
+from perdure.schema.ids import MessageID, PermissionID, SessionID
 
 
 class DomainError(Exception):
@@ -121,6 +121,32 @@ class ProviderNotFoundError(DomainError):
 
     def fields(self) -> JsonObject:
         return {"providerID": self.provider_id}
+
+
+class PermissionNotFoundError(DomainError):
+    """Never there, settled already, or another Session's: the answer is the same."""
+
+    tag = "PermissionNotFoundError"
+
+    def __init__(self, request_id: PermissionID) -> None:
+        super().__init__(f"Permission request not found: {request_id}")
+        self.request_id = request_id
+
+    def fields(self) -> JsonObject:
+        return {"requestID": self.request_id}
+
+
+class PermissionConflictError(DomainError):
+    """A request with this id is pending."""
+
+    tag = "ConflictError"
+
+    def __init__(self, request_id: PermissionID) -> None:
+        super().__init__(f"Permission request already exists: {request_id}")
+        self.request_id = request_id
+
+    def fields(self) -> JsonObject:
+        return {"resource": self.request_id}
 
 
 class PromptConflictError(DomainError):

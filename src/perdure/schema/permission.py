@@ -30,6 +30,23 @@ class PermissionSource(Record):
     call_id: ToolCallID
 
 
+class PermissionInput(Record):
+    """What somebody wants to do, before it is known whether a person must be asked."""
+
+    action: str
+    resources: tuple[str, ...]
+    save: tuple[str, ...] | UnsetType = UNSET
+    metadata: JsonObject | UnsetType = UNSET
+    source: PermissionSource | UnsetType = UNSET
+
+
+class PermissionDecision(Record):
+    """What an asker is told. A request with this id is pending only when the effect is `ask`."""
+
+    id: PermissionID
+    effect: Effect
+
+
 class PermissionRequest(Record):
     id: PermissionID
     session_id: SessionID

@@ -14,7 +14,16 @@ from perdure.server import auth, bind, response
 from perdure.server.asgi import Header, Receive, Scope, Send
 from perdure.server.bind import Binding
 from perdure.server.call import Handlers
-from perdure.server.handlers import agent, catalog, event, health, location, message, session
+from perdure.server.handlers import (
+    agent,
+    catalog,
+    event,
+    health,
+    location,
+    message,
+    permission,
+    session,
+)
 from perdure.server.request import Request
 from perdure.server.response import Reply, Response
 from perdure.server.routing import Match, Routes
@@ -27,6 +36,7 @@ HANDLERS: Final[Handlers] = {
     **location.HANDLERS,
     **session.HANDLERS,
     **message.HANDLERS,
+    **permission.HANDLERS,
     **event.HANDLERS,
     **agent.HANDLERS,
     **catalog.HANDLERS,

@@ -10,9 +10,16 @@ from typing import Protocol
 
 from perdure.ports import Clock, IdSource
 from perdure.schema.agent import AgentInfo
-from perdure.schema.ids import MessageID, SessionID
+from perdure.schema.ids import MessageID, PermissionID, ProjectID, SessionID
 from perdure.schema.location import LocationInfo, LocationRef
 from perdure.schema.model import ModelInfo, ModelRef, ProviderInfo
+from perdure.schema.permission import (
+    PermissionDecision,
+    PermissionInput,
+    PermissionRequest,
+    Reply,
+    SavedRule,
+)
 from perdure.schema.prompt import Delivery, PromptInput
 from perdure.schema.query import (
     MessageAnchor,
@@ -106,9 +113,40 @@ class Locations(Protocol):
     async def provider(self, ref: LocationRef, id: str, /) -> ProviderInfo: ...
 
 
+class Permissions(Protocol):
+    """A Session that does not exist is a SessionNotFoundError."""
+
+    async def create(
+        self,
+        session_id: SessionID,
+        given: PermissionInput,
+        /,
+        *,
+        id: PermissionID | None,
+        agent: str | None,
+    ) -> PermissionDecision: ...
+    async def list(self, session_id: SessionID) -> tuple[PermissionRequest, ...]: ...
+    async def get(
+        self, session_id: SessionID, request_id: PermissionID, /
+    ) -> PermissionRequest: ...
+    async def reply(
+        self,
+        session_id: SessionID,
+        request_id: PermissionID,
+        reply: Reply,
+        /,
+        *,
+        message: str | None,
+    ) -> None: ...
+    async def pending(self, ref: LocationRef) -> tuple[PermissionRequest, ...]: ...
+    async def saved(self, project_id: ProjectID) -> tuple[SavedRule, ...]: ...
+    async def remove_saved(self, rule_id: str) -> None: ...
+
+
 class Services(Value, kw_only=True):
     sessions: Sessions
     live: LiveHub
     locations: Locations
+    permissions: Permissions
     ids: IdSource
     clock: Clock

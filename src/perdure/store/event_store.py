@@ -147,6 +147,35 @@ class EventStore:
         lease = await self._database.read(lambda tx: lease_table.get(tx, session_id))
         return lease is not None and lease.process == self._neighbours.me
 
+    async def write_running(
+        self, session_id: SessionID, job: Callable[[Transaction], Awaitable[None]]
+    ) -> None:
+        """Operational state on a run's behalf, without an event; fenced by lease as `append` is."""
+
+        async def fenced(tx: Transaction) -> None:
+            await self._hold(tx, session_id)
+            await job(tx)
+
+        await self._database.write(fenced)
+
+    async def is_left_behind(self, session_id: SessionID) -> bool:
+        """Whether the lease belongs to a process that died with it."""
+        lease = await self._database.read(lambda tx: lease_table.get(tx, session_id))
+        return lease is not None and self._is_dead(lease.process)
+
+    async def left_behind(self) -> list[SessionID]:
+        """Every Session whose lease belongs to a process that died with it."""
+
+        async def job(tx: Transaction) -> list[SessionID]:
+            held = await lease_table.processes(tx)
+            dead = [process for process in held if self._is_dead(process)]
+            return [found for process in dead for found in await lease_table.of(tx, process)]
+
+        return await self._database.read(job)
+
+    def _is_dead(self, process: str) -> bool:
+        return bool(process) and not self._neighbours.alive(process)
+
     async def release_all(self) -> None:
         await self._database.write(lambda tx: lease_table.release_all(tx, self._neighbours.me))
 

@@ -61,6 +61,19 @@ async def get(tx: Transaction, session_id: SessionID) -> Lease | None:
     return Lease(str(process), generation)
 
 
+async def processes(tx: Transaction) -> list[str]:
+    """Every process that holds a lease, dead or alive."""
+    rows = await tx.fetch("SELECT DISTINCT process FROM session_lease WHERE process <> ''")
+    return [str(row[0]) for row in rows]
+
+
+async def of(tx: Transaction, process: str) -> list[SessionID]:
+    rows = await tx.fetch(
+        "SELECT session_id FROM session_lease WHERE process = :process", {"process": process}
+    )
+    return [SessionID(str(row[0])) for row in rows]
+
+
 async def release_all(tx: Transaction, process: str) -> None:
     # The row stays, so that the generation keeps growing.
     await tx.execute(

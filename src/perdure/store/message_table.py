@@ -79,6 +79,17 @@ async def latest_of_type(
     return _row(rows[0]) if rows else None
 
 
+async def latest_said(tx: Transaction, session_id: SessionID) -> MessageRow | None:
+    """The newest thing that a person or the model said."""
+    rows = await tx.fetch(
+        "SELECT id, seq, type, data FROM session_message"
+        " WHERE session_id = :session_id AND type IN ('user', 'assistant')"
+        " ORDER BY seq DESC LIMIT 1",
+        {"session_id": session_id},
+    )
+    return _row(rows[0]) if rows else None
+
+
 async def latest_compaction(tx: Transaction, session_id: SessionID) -> Seq | None:
     rows = await tx.fetch(
         "SELECT seq FROM session_message WHERE session_id = :session_id AND type = 'compaction'"

@@ -48,7 +48,7 @@ class Reader(State):
 
 class Clients:
     def __init__(self, machine: SimulatedMachine) -> None:
-        self._machine = machine
+        self.machine = machine
         self._sent = 0
         self.sessions: list[SessionID] = []
         self.prompts: dict[MessageID, SentPrompt] = {}
@@ -58,9 +58,9 @@ class Clients:
 
     async def create(self, process: Process) -> None:
         id = SessionID(f"ses_sim{len(self.sessions) + 1:03d}")
-        model = ModelRef(id=self._machine.chance.choice(MODELS), provider_id="sim")
-        self._machine.trace.say(f"{process.name} create {id}")
-        made = await self._machine.ask(process, lambda r: r.sessions.create(id=id, model=model))
+        model = ModelRef(id=self.machine.chance.choice(MODELS), provider_id="sim")
+        self.machine.trace.say(f"{process.name} create {id}")
+        made = await self.machine.ask(process, lambda r: r.sessions.create(id=id, model=model))
         if isinstance(made, Reply):
             self.sessions.append(id)
 
@@ -72,28 +72,28 @@ class Clients:
             made = await runtime.sessions.create(id=session_id, model=other)
             return made, await runtime.sessions.get(session_id)
 
-        reply = await self._machine.ask(process, twice)
+        reply = await self.machine.ask(process, twice)
         if isinstance(reply, Reply) and reply.value[0].model == other:
-            self._machine.witness.accuse("P1", f"{session_id} was created twice")
+            self.machine.witness.accuse("P1", f"{session_id} was created twice")
 
     async def switch_agent(self, process: Process, session_id: SessionID, agent: str) -> None:
-        self._machine.trace.say(f"{process.name} agent {agent} in {session_id}")
-        await self._machine.ask(process, lambda r: r.sessions.switch_agent(session_id, agent))
+        self.machine.trace.say(f"{process.name} agent {agent} in {session_id}")
+        await self.machine.ask(process, lambda r: r.sessions.switch_agent(session_id, agent))
 
     async def switch_model(self, process: Process, session_id: SessionID, model: str) -> None:
-        self._machine.trace.say(f"{process.name} model {model} in {session_id}")
+        self.machine.trace.say(f"{process.name} model {model} in {session_id}")
         ref = ModelRef(id=model, provider_id="sim")
-        await self._machine.ask(process, lambda r: r.sessions.switch_model(session_id, ref))
+        await self.machine.ask(process, lambda r: r.sessions.switch_model(session_id, ref))
 
     async def interrupt(self, process: Process, session_id: SessionID) -> None:
-        self._machine.trace.say(f"{process.name} interrupt {session_id}")
+        self.machine.trace.say(f"{process.name} interrupt {session_id}")
 
         async def interrupt(runtime: Runtime) -> None:
             if session_id in runtime.sessions.active():
-                self._machine.witness.excuse(session_id)
+                self.machine.witness.excuse(session_id)
             await runtime.sessions.interrupt(session_id)
 
-        await self._machine.ask(process, interrupt)
+        await self.machine.ask(process, interrupt)
 
     # ---- prompts --------------------------------------------------------------------------------
 
@@ -107,9 +107,9 @@ class Clients:
 
     async def send(self, process: Process, prompt: SentPrompt, *, resume: bool = True) -> None:
         """Send it, perhaps not for the first time: the receipt must be the same."""
-        self._machine.trace.say(f"{process.name} {prompt.delivery} {prompt.id} resume={resume}")
+        self.machine.trace.say(f"{process.name} {prompt.delivery} {prompt.id} resume={resume}")
         prompt.woken = prompt.woken or resume
-        reply = await self._machine.ask(
+        reply = await self.machine.ask(
             process,
             lambda r: r.sessions.prompt(
                 prompt.session_id,
@@ -124,15 +124,15 @@ class Clients:
         receipt = reply.value
         earlier = prompt.receipt
         if earlier is not None and _essence(earlier) != _essence(receipt):
-            self._machine.witness.accuse("P1", f"two receipts for {prompt.id}")
+            self.machine.witness.accuse("P1", f"two receipts for {prompt.id}")
         prompt.receipt = receipt
 
     async def send_other(self, process: Process, prompt: SentPrompt) -> None:
         """Another body under the id of a prompt that was admitted."""
-        self._machine.trace.say(f"{process.name} other body for {prompt.id}")
+        self.machine.trace.say(f"{process.name} other body for {prompt.id}")
         other = PromptInput(text=f"{prompt.text}, but different")
         try:
-            reply = await self._machine.ask(
+            reply = await self.machine.ask(
                 process,
                 lambda r: r.sessions.prompt(
                     prompt.session_id, other, id=prompt.id, delivery=prompt.delivery
@@ -141,7 +141,7 @@ class Clients:
         except PromptConflictError:
             return
         if isinstance(reply, Reply):
-            self._machine.witness.accuse("P1", f"{prompt.id} was admitted with two bodies")
+            self.machine.witness.accuse("P1", f"{prompt.id} was admitted with two bodies")
 
     # ---- reading --------------------------------------------------------------------------------
 
@@ -157,23 +157,23 @@ class Clients:
                 at = seqs[-1] if seqs else at
             return seqs
 
-        reply = await self._machine.ask(process, read)
+        reply = await self.machine.ask(process, read)
         if isinstance(reply, Reply):
             first = max(after, 0) + 1
             if reply.value != list(range(first, first + len(reply.value))):
-                self._machine.witness.accuse("P3", f"history after {after} was {reply.value}")
+                self.machine.witness.accuse("P3", f"history after {after} was {reply.value}")
 
     def follow(self, session_id: SessionID, after: int) -> None:
         self.readers.append(Reader(session_id, Seq(after), []))
 
     def reconnect(self) -> None:
         """Readers whose process is gone go on elsewhere, from their cursor."""
-        alive = {process.name for process in self._machine.processes if process.alive}
+        alive = {process.name for process in self.machine.processes if process.alive}
         for reader in self.readers:
             if reader.process not in alive and alive:
-                process = self._machine.some()
+                process = self.machine.some()
                 reader.process = process.name
-                self._machine.loop.spawn(process.life, _read(process.runtime, reader))
+                self.machine.loop.spawn(process.life, _read(process.runtime, reader))
 
 
 async def _read(runtime: Runtime, reader: Reader) -> None:

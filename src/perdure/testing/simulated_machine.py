@@ -165,9 +165,7 @@ class SimulatedMachine:
         async with AsyncExitStack() as stack:
             stack.callback(self._neighbourhood.leave, name)
             await stack.enter_async_context(database)
-            runtime = await stack.enter_async_context(
-                compose(settings, foundations, self._path)
-            )
+            runtime = await stack.enter_async_context(compose(settings, foundations, self._path))
             tools = SimulatedTools(name, chance, witness, weather)
             stack.enter_context(tools.registered(runtime.tools))
             runtime.store.listen(

@@ -63,7 +63,7 @@ class SimulatedProvider:
             elif isinstance(beat, Stall):
                 await self._stall(session_id)
             elif isinstance(beat, SimulatedDefect):
-                self._witness.excuse(session_id)
+                self._witness.defect(session_id)
                 raise beat
             elif isinstance(beat, LLMError):
                 raise beat

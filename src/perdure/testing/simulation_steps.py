@@ -1,21 +1,205 @@
 """What can happen in a simulation, each thing one step, drawn by its weight.
 
-A new capability adds its steps here: a coroutine function that does something through
-`Simulation.clients` or `Simulation.machine`, and a line in `STEPS`. What must hold afterwards
-is a checker's concern.
+A new capability adds its steps here: a coroutine function that acts through the clients or their
+machine, and a line in `STEPS`. What must hold afterwards is a checker's concern.
 """
-
-from __future__ import annotations
 
 import asyncio
 import os
 import shutil
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from perdure.schema.ids import SessionID
 from perdure.schema.prompt import Delivery
-from perdure.testing.simulated_clients import SentPrompt
-from perdure.testing.simulated_machine import MODELS, Process
+from perdure.testing.simulated_clients import Clients, SentPrompt
+from perdure.testing.simulated_machine import MODELS
 
-if TYPE_CHECKING:
-    from perdure.testing.simulation import Simulation
+Step = Callable[[Clients], Awaitable[None]]
+
+_SESSIONS_MAX: Final = 3
+_PROCESSES_MAX: Final = 3
+_DAY_SECONDS: Final = 86_400
+_AGENTS: Final = ("build", "plan", "short", "nobody")
+
+
+async def create(clients: Clients) -> None:
+    if len(clients.sessions) < _SESSIONS_MAX:
+        await clients.create(clients.machine.some())
+        clients.follow(clients.sessions[-1], -1) if clients.sessions else None
+    else:
+        await clients.create_again(clients.machine.some(), _session(clients))
+
+
+async def steer(clients: Clients) -> None:
+    await clients.send(clients.machine.some(), clients.write(_session(clients), "steer"))
+
+
+async def queue(clients: Clients) -> None:
+    await clients.send(clients.machine.some(), clients.write(_session(clients), "queue"))
+
+
+async def leave_waiting(clients: Clients) -> None:
+    """A prompt that nobody asks to be run yet."""
+    prompt = clients.write(_session(clients), _delivery(clients))
+    await clients.send(clients.machine.some(), prompt, resume=False)
+
+
+async def send_again(clients: Clients) -> None:
+    if (prompt := _earlier(clients)) is not None:
+        await clients.send(clients.machine.some(), prompt)
+
+
+async def send_other_body(clients: Clients) -> None:
+    prompt = _earlier(clients)
+    if prompt is not None and prompt.receipt is not None:
+        await clients.send_other(clients.machine.some(), prompt)
+
+
+async def burst(clients: Clients) -> None:
+    """Several clients at once, two of them with the same prompt."""
+    count = clients.machine.chance.randint(2, 5)
+    prompts = [clients.write(_session(clients), _delivery(clients)) for _ in range(count)]
+    async with asyncio.TaskGroup() as group:
+        for prompt in (*prompts, prompts[0]):
+            group.create_task(clients.send(clients.machine.some(), prompt))
+
+
+async def interrupt(clients: Clients) -> None:
+    await clients.interrupt(clients.machine.some(), _session(clients))
+
+
+async def interrupt_and_prompt(clients: Clients) -> None:
+    session_id = _session(clients)
+    process = clients.machine.some()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(clients.interrupt(process, session_id))
+        group.create_task(clients.send(process, clients.write(session_id, _delivery(clients))))
+
+
+async def switch_agent(clients: Clients) -> None:
+    agent = clients.machine.chance.choice(_AGENTS)
+    await clients.switch_agent(clients.machine.some(), _session(clients), agent)
+
+
+async def switch_model(clients: Clients) -> None:
+    model = clients.machine.chance.choice((*MODELS, *MODELS, "missing"))
+    await clients.switch_model(clients.machine.some(), _session(clients), model)
+
+
+async def jump_clock(clients: Clients) -> None:
+    days = clients.machine.chance.choice((-400, -1, 1, 1, 2))
+    clients.machine.trace.say(f"the clock jumps by {days} days")
+    clients.machine.clock.jump(days * _DAY_SECONDS)
+
+
+async def nudge_clock(clients: Clients) -> None:
+    """Backwards, by less than a date."""
+    clients.machine.trace.say("the clock is set back by ten seconds")
+    clients.machine.clock.jump(-10)
+
+
+async def change_repository(clients: Clients) -> None:
+    """The project becomes a repository, or stops being one: its environment changes."""
+    git = f"{clients.machine.project}/.git"
+    clients.machine.trace.say("the repository comes or goes")
+    if os.path.exists(git):
+        shutil.rmtree(git)
+        return
+    os.makedirs(git)
+    for name, text in (("HEAD", "ref: refs/heads/main\n"), ("opencode", "simulated-project\n")):
+        with open(f"{git}/{name}", "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+async def second_owner(clients: Clients) -> None:
+    if len(clients.machine.processes) < _PROCESSES_MAX:
+        await clients.machine.boot()
+
+
+async def crash(clients: Clients) -> None:
+    after = clients.machine.chance.choice((0, 1, 2, 3, 5, 8, 20, 60))
+    await clients.machine.kill(clients.machine.some(), after=after)
+
+
+async def crash_while_asked(clients: Clients) -> None:
+    """The answer to a prompt may be lost with the process that admitted it."""
+    process = clients.machine.some()
+    prompt = clients.write(_session(clients), _delivery(clients))
+    after = clients.machine.chance.randint(1, 12)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(clients.send(process, prompt))
+        group.create_task(clients.machine.kill(process, after=after))
+
+
+async def crash_everything(clients: Clients) -> None:
+    for process in tuple(clients.machine.processes):
+        await clients.machine.kill(process, after=clients.machine.chance.randint(0, 10))
+
+
+async def orphan(clients: Clients) -> None:
+    if len(clients.machine.processes) > 1:
+        after = clients.machine.chance.choice((3, 10, 40, 150))
+        await clients.machine.orphan(clients.machine.some(), after=after)
+
+
+async def close(clients: Clients) -> None:
+    await clients.machine.close(clients.machine.some())
+
+
+async def follow(clients: Clients) -> None:
+    session_id = _session(clients)
+    latest = clients.machine.ledger.latest(session_id)
+    clients.follow(session_id, clients.machine.chance.randint(-1, max(0, latest)))
+
+
+async def page_through(clients: Clients) -> None:
+    session_id = _session(clients)
+    latest = clients.machine.ledger.latest(session_id)
+    after = clients.machine.chance.randint(-1, max(0, latest) + 3)
+    await clients.page_through(clients.machine.some(), session_id, after)
+
+
+async def pass_time(clients: Clients) -> None:
+    await asyncio.sleep(clients.machine.chance.choice((0.01, 0.2, 1.5)))
+
+
+STEPS: Final[tuple[tuple[Step, int], ...]] = (
+    (create, 3),
+    (steer, 16),
+    (queue, 8),
+    (leave_waiting, 2),
+    (send_again, 5),
+    (send_other_body, 3),
+    (burst, 4),
+    (interrupt, 6),
+    (interrupt_and_prompt, 3),
+    (switch_agent, 3),
+    (switch_model, 3),
+    (jump_clock, 3),
+    (nudge_clock, 1),
+    (change_repository, 2),
+    (second_owner, 3),
+    (crash, 5),
+    (crash_while_asked, 2),
+    (crash_everything, 1),
+    (orphan, 2),
+    (close, 2),
+    (follow, 3),
+    (page_through, 3),
+    (pass_time, 8),
+)
+"""Each step, and how often it is drawn."""
+
+
+def _session(clients: Clients) -> SessionID:
+    return clients.machine.chance.choice(clients.sessions)
+
+
+def _delivery(clients: Clients) -> Delivery:
+    return clients.machine.chance.choice(("steer", "queue"))
+
+
+def _earlier(clients: Clients) -> SentPrompt | None:
+    prompts = tuple(clients.prompts.values())
+    return clients.machine.chance.choice(prompts) if prompts else None

@@ -56,6 +56,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._timers: list[tuple[float, int, _Timer]] = []
         self._tasks: list[_Task[Any]] = []
         self._threads: list[asyncio.Future[Any]] = []
+        self._lost: list[_Callback | _Timer] = []
         self._burying = False
         self.callbacks = 0
         self.complaints: list[str] = []
@@ -87,6 +88,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def bury(self) -> None:
         """End what the dead left suspended. The run is over: nothing of this is part of it."""
         self._burying = True
+        # Without the callbacks that were dropped their tasks could not move, not even to end.
+        self._due += self._lost
         for _ in range(_BURIALS_MAX):
             for waiting in (*self._threads, *self._tasks):
                 waiting.cancel()
@@ -107,7 +110,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         *args: *Ts,
         context: Context | None = None,
     ) -> asyncio.Handle:
-        handle = _Callback(callback, args, self, context or copy_context())
+        handle = _Callback(callback, args, self, copy_context() if context is None else context)
         self._due.append(handle)
         return handle
 
@@ -126,7 +129,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         *args: *Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
-        timer = _Timer(when, callback, args, self, context or copy_context())
+        timer = _Timer(when, callback, args, self, copy_context() if context is None else context)
         heapq.heappush(self._timers, (when, next(self._numbers), timer))
         return timer
 
@@ -201,7 +204,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _runs(self, handle: "_Callback | _Timer") -> bool:
         if handle.cancelled():
             return False
-        return self._burying or handle.life is None or handle.life.alive
+        if self._burying or handle.life is None or handle.life.alive:
+            return True
+        self._lost.append(handle)
+        return False
 
 
 class _Callback(asyncio.Handle):

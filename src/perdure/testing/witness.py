@@ -82,6 +82,10 @@ class Witness:
         """A run was stopped: by a person, by a refusal, or by a defect of somebody else's."""
         self.excused[session_id] = self._ledger.latest(session_id)
 
+    def defect(self, session_id: SessionID) -> None:
+        self._trace.say(f"  {session_id[4:16]} meets a defect")
+        self.excuse(session_id)
+
     # ---- durable events, as one process tells of them -------------------------------------------
 
     def told(self, process: str, session_id: SessionID, stored: tuple[StoredEvent, ...]) -> None:

@@ -35,6 +35,7 @@ async def over_network(root: Path) -> AsyncGenerator[PerdureClient]:
             sessions=runtime.sessions,
             live=runtime.hub,
             locations=runtime.locations,
+            permissions=runtime.permissions,
             ids=runtime.ids,
             clock=runtime.clock,
         )

@@ -116,6 +116,14 @@ async def test_many_commits_cost_a_waiting_reader_one_query(tmp_path: Path) -> N
             await write_some(store, facts, 50, "a")
             assert await reader.until(51) == list(range(1, 52))
             assert database.reads - before == 1
+            # Caught up, it waits without looking, until there is something new.
+            async with asyncio.TaskGroup() as group:
+                group.create_task(reader.until(52))
+                for _ in range(5):
+                    await asyncio.sleep(0)
+                assert database.reads - before == 1
+                await append(store, [facts.admitted("msg_last")])
+            assert database.reads - before == 2
 
 
 @requirement("S163")

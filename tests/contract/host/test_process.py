@@ -36,13 +36,6 @@ def shell(tmp_path: Path) -> Shell:
     return run
 
 
-def _is_zombie(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
-
-
 async def dies(pid: int) -> None:
     """Return when the process has ended, reaped or not."""
     try:
@@ -53,9 +46,6 @@ async def dies(pid: int) -> None:
     loop = asyncio.get_running_loop()
     loop.add_reader(descriptor, ended.set)
     try:
-        # Not every kernel reports an end that came before the descriptor was watched.
-        if _is_zombie(pid):
-            return
         async with asyncio.timeout(5):
             await ended.wait()
     finally:

@@ -10,8 +10,6 @@ from perdure.core import limits
 from perdure.location.permissions import (
     Headless,
     LocationPermissions,
-    PermissionConflictError,
-    PermissionNotFoundError,
 )
 from perdure.location.saved_rules import MemorySavedRules, SavedRule
 from perdure.ports import (
@@ -21,6 +19,7 @@ from perdure.ports import (
     PermissionCorrectedError,
     PermissionDeclinedError,
 )
+from perdure.schema.errors import PermissionConflictError, PermissionNotFoundError
 from perdure.schema.ids import PermissionID, ProjectID, SessionID
 from perdure.schema.live_event import LiveEvent, PermissionReplied
 from perdure.schema.permission import Rule, Ruleset

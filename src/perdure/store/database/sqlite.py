@@ -1,8 +1,8 @@
 """SQLite behind ports.Database: one writing connection, group commit, one reading connection.
 
-Jobs that wait together share one COMMIT, and only the COMMIT leaves the event loop: it runs in a
-thread of its own, because it waits for the disk. Everything before it is microseconds. Each job of
-a shared transaction has a savepoint, so that a failing one is rolled back alone. A future resolves
+Jobs that wait together share one COMMIT. It waits for the disk: on a quick one on the event loop,
+on a slow one in a thread of its own (`_Pace`). Everything before it is microseconds. Each job of a
+shared transaction has a savepoint, so that a failing one is rolled back alone. A future resolves
 only after the commit: resolved means durable.
 
 Jobs are coroutines over an async Transaction that never really suspends here; `_drive` runs them

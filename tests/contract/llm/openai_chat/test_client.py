@@ -170,11 +170,15 @@ async def test_compatibility_fields_never_touch_what_the_protocol_owns(owned: st
 
 async def test_a_provider_in_trouble_is_asked_three_times() -> None:
     reported: list[LLMEvent] = []
+
+    async def listen(call: ModelCall) -> None:
+        async for batch in call(REQUEST):
+            reported.extend(batch)
+
     clock = ImpatientClock()
     async with calling(answers(refusal(500)), clock=clock) as (call, server):
         with pytest.raises(LLMError, match="HTTP 500"):
-            async for batch in call(REQUEST):
-                reported += batch
+            await listen(call)
     assert len(server.requests) == 3
     assert clock.sleeps == [0.5, 1.0]
     tries = [(item.attempt, item.status) for item in reported if isinstance(item, Retrying)]

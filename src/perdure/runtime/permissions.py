@@ -1,0 +1,152 @@
+"""Permissions as clients see them: requests found by their Session, approvals by their project.
+
+A request waits in memory at the desk of the Location where its Session works. Only asking opens a
+Location: one that is not open has nobody waiting, so to look there or to answer needs no directory.
+
+Invariant: a request is seen and settled only under the Session it belongs to.
+"""
+
+from msgspec import UNSET
+
+from perdure.core import limits
+from perdure.location.agents import Agents, Selected
+from perdure.location.location_map import LocationMap
+from perdure.location.permissions import LocationPermissions
+from perdure.location.saved_rules import SavedRules
+from perdure.ports import PermissionAsk, PermissionBlockedError
+from perdure.runtime.concurrency import shielded
+from perdure.runtime.sessions import Sessions
+from perdure.schema import codec
+from perdure.schema.errors import (
+    InvalidRequestError,
+    PermissionNotFoundError,
+    ServiceUnavailableError,
+)
+from perdure.schema.ids import PermissionID, ProjectID, SessionID
+from perdure.schema.location import LocationRef
+from perdure.schema.permission import (
+    PermissionDecision,
+    PermissionInput,
+    PermissionRequest,
+    Reply,
+    SavedRule,
+)
+from perdure.schema.session import SessionInfo
+
+
+class Permissions:
+    def __init__(self, sessions: Sessions, locations: LocationMap, saved: SavedRules) -> None:
+        self._sessions = sessions
+        self._locations = locations
+        self._saved = saved
+
+    async def create(
+        self,
+        session_id: SessionID,
+        given: PermissionInput,
+        *,
+        id: PermissionID | None = None,
+        agent: str | None = None,
+    ) -> PermissionDecision:
+        """Decide without waiting; what a person must decide is left pending.
+
+        Raises PermissionConflictError when a request with this id is pending already.
+        """
+        _check_size(given)
+        session = await self._session(session_id)
+        async with self._locations.hold(session.location) as location:
+            ask = _ask(given, session, _agent_name(location.agents, session, agent))
+            try:
+                return await location.permissions.ask(ask, request_id=id)
+            except PermissionBlockedError as error:
+                raise ServiceUnavailableError(str(error), service="permission") from error
+
+    async def list(self, session_id: SessionID) -> tuple[PermissionRequest, ...]:
+        """What is pending for a Session, oldest first."""
+        desk = self._desk((await self._session(session_id)).location)
+        return () if desk is None else desk.list(session_id)
+
+    async def get(self, session_id: SessionID, request_id: PermissionID) -> PermissionRequest:
+        """A pending request; raises PermissionNotFoundError."""
+        return (await self._holding(session_id, request_id)).get(request_id)
+
+    async def reply(
+        self,
+        session_id: SessionID,
+        request_id: PermissionID,
+        reply: Reply,
+        *,
+        message: str | None = None,
+    ) -> None:
+        """Settle a request, and with it those that the same word settles."""
+        if len((message or "").encode()) > limits.PERMISSION_FEEDBACK_BYTES_MAX:
+            raise _too_large("message", limits.PERMISSION_FEEDBACK_BYTES_MAX)
+        desk = await self._holding(session_id, request_id)
+        # A caller that hangs up must not leave a word half said: saved, but nobody let through.
+        await shielded(desk.reply(request_id, reply, message=message))
+
+    async def pending(self, ref: LocationRef) -> tuple[PermissionRequest, ...]:
+        """What is pending in a Location, for all its Sessions."""
+        desk = self._desk(ref)
+        return () if desk is None else desk.list()
+
+    async def saved(self, project_id: ProjectID) -> tuple[SavedRule, ...]:
+        """What was approved for good in a project, in that order."""
+        return await self._saved.list(project_id)
+
+    async def remove_saved(self, rule_id: str) -> None:
+        """Forget an approval; unknown ids are no error."""
+        await self._saved.remove(rule_id)
+
+    async def _session(self, session_id: SessionID) -> SessionInfo:
+        return codec.decode(SessionInfo, await self._sessions.get(session_id))
+
+    def _desk(self, ref: LocationRef) -> LocationPermissions | None:
+        location = self._locations.if_open(ref)
+        return None if location is None else location.permissions
+
+    async def _holding(
+        self, session_id: SessionID, request_id: PermissionID
+    ) -> LocationPermissions:
+        """The desk where this Session has this request."""
+        desk = self._desk((await self._session(session_id)).location)
+        if desk is None or desk.get(request_id).session_id != session_id:
+            raise PermissionNotFoundError(request_id)
+        return desk
+
+
+def _ask(given: PermissionInput, session: SessionInfo, agent: str) -> PermissionAsk:
+    return PermissionAsk(
+        session_id=session.id,
+        agent=agent,
+        action=given.action,
+        resources=given.resources,
+        save=() if given.save is UNSET else given.save,
+        metadata=None if given.metadata is UNSET else given.metadata,
+        source=None if given.source is UNSET else given.source,
+    )
+
+
+def _agent_name(agents: Agents, session: SessionInfo, asked: str | None) -> str:
+    """Whose rules count. One that does not exist keeps its name, and may do nothing."""
+    own = None if session.agent is UNSET else session.agent
+    wanted = own if asked is None else asked
+    selection = agents.select(wanted)
+    return selection.agent.id if isinstance(selection, Selected) else wanted or ""
+
+
+def _check_size(given: PermissionInput) -> None:
+    for items in (given.resources, given.save):
+        if items is not UNSET and len(items) > limits.PERMISSION_RESOURCES_MAX:
+            raise InvalidRequestError(
+                f"At most {limits.PERMISSION_RESOURCES_MAX} resources can be asked for at once",
+                kind="Payload",
+            )
+    if len(codec.encode(given)) > limits.PERMISSION_INPUT_BYTES_MAX:
+        raise _too_large("request", limits.PERMISSION_INPUT_BYTES_MAX)
+
+
+def _too_large(what: str, bytes_max: int) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"Permission {what} is larger than {bytes_max} bytes", kind="Payload"
+    )

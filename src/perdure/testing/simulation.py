@@ -1,0 +1,247 @@
+"""One seed, one run of the whole runtime: steps drawn, promises checked after each, then rest.
+
+The driver stands outside of every simulated process. It ends with everyone alive and every prompt
+run, so that what must hold at rest is checked at least once. The first violation ends the run.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from random import Random
+from typing import Final
+
+from perdure.schema.value import Value
+from perdure.testing import simulation_steps
+from perdure.testing.checkers import CHECKERS, Seen
+from perdure.testing.simulated_clients import Clients
+from perdure.testing.simulated_machine import SimulatedMachine
+from perdure.testing.simulated_provider import SimulatedDefect
+from perdure.testing.trace import Trace
+from perdure.testing.virtual_loop import DeadlockError, VirtualLoop
+from perdure.testing.witness import Violation
+
+STEPS_DEFAULT: Final = 60
+TRACE_LINES_SHOWN: Final = 40
+_PAUSES: Final = (0.0, 0.0, 0.003, 0.05, 0.3, 1.2)
+_QUIET_SECONDS: Final = 2.5
+"""Longer than any process takes to notice what another one did."""
+_REST_SECONDS_MAX: Final = 300.0
+_ROUNDS_MAX: Final = 20
+_MEMORY: Final = "/dev/shm"
+
+
+class Report(Value, kw_only=True):
+    """How a run went. Equal seeds have equal digests."""
+
+    seed: int
+    steps: int
+    """How many were made: fewer than asked for when a promise was broken."""
+    violations: tuple[Violation, ...]
+    digest: str
+    events: int
+    requests: int
+    trace: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.violations
+
+    def __str__(self) -> str:
+        if self.ok:
+            return f"seed {self.seed}: {self.events} events, {self.requests} requests, all kept"
+        lines = [
+            *self.trace[-TRACE_LINES_SHOWN:],
+            f"seed {self.seed}, step {self.steps}: a promise is broken",
+            *(f"  {violation}" for violation in self.violations),
+            f"repeat with: make simulate SEED={self.seed}",
+        ]
+        return "\n".join(lines)
+
+
+def simulate(
+    seed: int, *, steps: int = STEPS_DEFAULT, show: Callable[[str], None] | None = None
+) -> Report:
+    """Run one simulation in a temporary directory, on a loop of its own."""
+    memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="perdure-", dir=memory) as place:
+        loop = VirtualLoop(Random(f"{seed} schedule"))
+        trace = Trace(loop, place=place, show=show)
+        with _collector_off(), _loop_closed(loop), _defects_heard() as defects:
+            machine = SimulatedMachine(seed, loop, place, trace)
+            simulation = Simulation(machine, defects)
+            try:
+                loop.run_until_complete(simulation.run(steps))
+            except DeadlockError as error:
+                machine.witness.accuse("P9", str(error))
+            finally:
+                machine.ledger.close()
+            return simulation.report(seed)
+
+
+class Simulation:
+    def __init__(self, machine: SimulatedMachine, defects: list[str]) -> None:
+        self._machine = machine
+        self._clients = Clients(machine)
+        self._checkers = tuple(checker() for checker in CHECKERS)
+        self._defects = defects
+        self._step = 0
+        self._events = 0
+
+    async def run(self, steps: int) -> None:
+        try:
+            await self._machine.boot()
+            while not self._clients.sessions:
+                await simulation_steps.create(self._clients)
+            for number in range(1, steps + 1):
+                self._step = number
+                await self._one(number)
+                if self._broken:
+                    return
+            await self._last_orders()
+        except TimeoutError:
+            self._machine.witness.accuse("P9", "somebody was never answered")
+
+    def report(self, seed: int) -> Report:
+        return Report(
+            seed=seed,
+            steps=self._step,
+            violations=tuple(self._machine.witness.violations),
+            digest=self._machine.trace.digest(),
+            events=self._events,
+            requests=len(self._machine.witness.requests),
+            trace=tuple(self._machine.trace.lines),
+        )
+
+    @property
+    def _broken(self) -> bool:
+        return bool(self._machine.witness.violations)
+
+    async def _one(self, number: int) -> None:
+        machine, chance = self._machine, self._machine.chance
+        if not machine.processes:
+            await machine.boot()
+        self._clients.reconnect()
+        steps, weights = zip(*simulation_steps.STEPS, strict=True)
+        (step,) = chance.choices(steps, weights)
+        machine.trace.say(f"step {number}: {step.__name__}")
+        await step(self._clients)
+        await asyncio.sleep(chance.choice(_PAUSES))
+        self._check(at_rest=False)
+        if chance.random() < 0.1 and not self._broken:
+            await self._rest()
+
+    def _check(self, *, at_rest: bool) -> None:
+        machine = self._machine
+        fresh = machine.ledger.new_events()
+        self._events += len(fresh)
+        seen = Seen(self._clients, fresh, at_rest)
+        for checker in self._checkers:
+            for what in checker.check(seen):
+                machine.witness.accuse(checker.promise, what)
+        for what in (*machine.loop.complaints, *self._defects):
+            machine.witness.accuse("no defect", what)
+
+    # ---- coming to rest -------------------------------------------------------------------------
+
+    async def _rest(self) -> None:
+        """Let everything end, check what holds then, and run what was left waiting."""
+        self._machine.trace.say("rest")
+        self._machine.weather.calm = True
+        for _ in range(_ROUNDS_MAX):
+            if not self._machine.processes:
+                await self._machine.boot()
+            self._clients.reconnect()
+            await self._quiet()
+            self._check(at_rest=True)
+            waiting = self._waiting()
+            if self._broken or not waiting:
+                break
+            for prompt in waiting:
+                await self._clients.send(self._machine.some(), self._clients.prompts[prompt])
+        else:
+            self._machine.witness.accuse("P9", f"prompts stay pending: {self._waiting()}")
+        self._machine.weather.calm = False
+
+    def _waiting(self) -> list[str]:
+        rows = self._machine.ledger.fetch(
+            "SELECT id FROM session_input WHERE promoted_seq IS NULL ORDER BY admitted_seq"
+        )
+        return [str(row[0]) for row in rows]
+
+    async def _quiet(self) -> None:
+        """Wait until nothing runs and nothing changes; end what would wait for ever."""
+        machine = self._machine
+        async with asyncio.timeout(_REST_SECONDS_MAX):
+            while True:
+                for process, session_id in machine.active():
+                    if machine.witness.stalled(process.name, session_id):
+                        await self._clients.interrupt(process, session_id)
+                before = self._written()
+                await asyncio.sleep(_QUIET_SECONDS)
+                if not machine.active() and self._written() == before:
+                    return
+
+    def _written(self) -> object:
+        return self._machine.ledger.fetch("SELECT max(rowid) FROM event")
+
+    async def _last_orders(self) -> None:
+        """One more prompt for each Session: whatever was left behind is settled on the way."""
+        await self._rest()
+        for session_id in self._clients.sessions:
+            if not self._broken:
+                prompt = self._clients.write(session_id, "steer")
+                await self._clients.send(self._machine.some(), prompt)
+        if not self._broken:
+            await self._rest()
+
+
+@contextmanager
+def _collector_off() -> Generator[None]:
+    """Finalizers must not run whenever the collector feels like it: that is no seed's choice."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
+
+
+@contextmanager
+def _loop_closed(loop: VirtualLoop) -> Generator[None]:
+    try:
+        yield
+    finally:
+        loop.bury()
+        loop.close()
+
+
+@contextmanager
+def _defects_heard() -> Generator[list[str]]:
+    """Whatever the runtime logs as an error, unless it was made on purpose."""
+    heard: list[str] = []
+    handler = _Defects(heard)
+    logger = logging.getLogger("perdure")
+    before = logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield heard
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = before
+
+
+class _Defects(logging.Handler):
+    def __init__(self, heard: list[str]) -> None:
+        super().__init__(logging.ERROR)
+        self._heard = heard
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if not isinstance(error, SimulatedDefect):
+            self._heard.append(self.format(record))

@@ -1,0 +1,58 @@
+"""Generated files are committed; they must be what the table says today."""
+
+from pathlib import Path
+
+from perdure import __version__
+from perdure.codegen.files import generated
+from perdure.protocol import openapi
+from perdure.protocol.api import API
+from perdure.protocol.errors import STATUS_BY_ERROR
+from tests.requirements import requirement
+
+ROOT = Path(__file__).parents[3]
+DOCUMENT = openapi.document(API, title="t", version="1")
+
+
+def test_make_generate_would_change_nothing() -> None:
+    for name, content in generated(__version__).items():
+        assert (ROOT / name).read_text(encoding="utf-8") == content, f"run make generate: {name}"
+
+
+def test_every_operation_is_documented_once() -> None:
+    operations = [
+        operation["operationId"]
+        for methods in DOCUMENT["paths"].values()
+        for operation in methods.values()
+    ]
+    assert sorted(operations) == sorted(endpoint.operation_id for endpoint in API)
+
+
+@requirement("S194")
+def test_a_request_body_is_required_in_the_published_document() -> None:
+    for endpoint in API:
+        operation = DOCUMENT["paths"][endpoint.path][endpoint.method.lower()]
+        if endpoint.body is not None:
+            assert operation["requestBody"]["required"] is True
+        else:
+            assert "requestBody" not in operation
+
+
+def test_declared_failures_are_documented_with_their_status() -> None:
+    for endpoint in API:
+        responses = DOCUMENT["paths"][endpoint.path][endpoint.method.lower()]["responses"]
+        for error in endpoint.errors:
+            shown = responses[str(STATUS_BY_ERROR[error])]["content"]["application/json"]
+            assert error.tag in shown["schema"]["properties"]["_tag"]["enum"]
+
+
+def test_references_lead_somewhere() -> None:
+    def references(value: object) -> list[str]:
+        if isinstance(value, dict):
+            own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+            return own + [found for item in value.values() for found in references(item)]
+        if isinstance(value, list):
+            return [found for item in value for found in references(item)]
+        return []
+
+    known = {f"#/components/schemas/{name}" for name in DOCUMENT["components"]["schemas"]}
+    assert set(references(DOCUMENT)) <= known
