@@ -1,11 +1,10 @@
 """One prompt, followed from its admission to the end of the work it started.
 
 Follows the live stream, which carries fragments, permission requests and durable facts in one
-order. Where permissions are answered is the caller's concern. Nothing is printed here but through
+order. How permissions are answered is the caller's concern. Nothing is printed here but through
 the Output.
 
-Invariant: following ends. The Session goes idle or fails, the stream is lost, or a permission is
-asked for that nobody can answer.
+Invariant: following ends. The Session goes idle or fails, or the stream is lost.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,8 +18,8 @@ from perdure.client import DeclaredError, PerdureClient
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
-Answer = Callable[[JsonObject], Awaitable[None]]
-"""Settles the permission request that this event announces, or raises a Problem."""
+Answer = Callable[[JsonObject, PerdureClient], Awaitable[None]]
+"""Settles the permission request that this event announces."""
 
 
 class Followed(Value, kw_only=True):
@@ -66,7 +65,7 @@ class _Progress:
                 self.failed = True
             case "permission.v2.asked":
                 self._followed.output.finish()
-                await self._followed.answer(event)
+                await self._followed.answer(event, self._followed.client)
             case "session.status":
                 return await self._ended(data["status"])
             case _:

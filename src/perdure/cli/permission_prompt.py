@@ -1,16 +1,14 @@
 """Permission requests on the command line: a question at the terminal, or a refusal that says why.
 
-What is asked for was written by a model; it is shown on one line, cleaned.
+Both are answered through the client, whether the Session runs here or on a server. What is asked
+for was written by a model; it is shown on one line, cleaned.
 """
 
 import sys
 from typing import Final
 
 from perdure.cli import terminal
-from perdure.cli.problem import Problem
-from perdure.client import PerdureClient
-from perdure.embedded import EmbeddedPerdure
-from perdure.location.permissions import PermissionNotFoundError
+from perdure.client import DeclaredError, PerdureClient
 from perdure.schema.codec import JsonObject
 from perdure.schema.permission import Reply
 
@@ -20,29 +18,37 @@ _REPLIES: Final[dict[str, Reply]] = {
     "a": "always",
     "always": "always",
 }
+_UNATTENDED: Final = (
+    "This needs a person's approval, and nobody is there to give it. A permission rule that allows"
+    " it would let it pass."
+)
 
 
-async def answer_at_terminal(event: JsonObject, perdure: EmbeddedPerdure) -> None:
+async def answer_at_terminal(event: JsonObject, client: PerdureClient) -> None:
     """Ask, and pass the answer on. Anything but a clear yes is a no."""
     request = event["data"]
     question = f"Allow {_wish(request)}?\n{_lasting(request)}[y]es, [a]lways, [N]o: "
     reply = _REPLIES.get((await terminal.ask(question)).lower(), "reject")
-    try:
-        await perdure.permissions.reply(
-            request["id"], reply, directory=event["location"]["directory"]
-        )
-    except PermissionNotFoundError:
-        sys.stderr.write("It is settled already.\n")
+    await _reply(client, request, reply)
 
 
 async def refuse(event: JsonObject, client: PerdureClient) -> None:
-    """Nobody here can answer a server's request: end the work rather than leave it waiting."""
+    """Nobody here can be asked: tell the model so, rather than leave the work waiting."""
     request = event["data"]
-    await client.sessions.interrupt(request["sessionID"])
-    raise Problem(
-        f"the server asks for permission to {_wish(request)}, which cannot be given from here;"
-        " the Session was interrupted. A permission rule in its configuration would allow it."
-    )
+    sys.stderr.write(f"refused {_wish(request)}: nobody is there to be asked\n")
+    await _reply(client, request, "reject", message=_UNATTENDED)
+
+
+async def _reply(
+    client: PerdureClient, request: JsonObject, reply: Reply, *, message: str | None = None
+) -> None:
+    permissions = client.sessions.permissions
+    try:
+        await permissions.reply(request["sessionID"], request["id"], reply, message=message)
+    except DeclaredError as error:
+        if error.tag != "PermissionNotFoundError":
+            raise
+        sys.stderr.write("It is settled already.\n")
 
 
 def _wish(request: JsonObject) -> str:

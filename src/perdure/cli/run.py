@@ -12,10 +12,9 @@ from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Literal
 
-from perdure.cli import attach, options, terminal
-from perdure.cli.follow import Answer, Followed, follow
+from perdure.cli import attach, options, permission_prompt, terminal
+from perdure.cli.follow import Followed, follow
 from perdure.cli.output import JsonOutput, TextOutput
-from perdure.cli.permission_prompt import answer_at_terminal, refuse
 from perdure.cli.problem import INTERRUPTED_STATUS, Problem
 from perdure.client import PerdureClient
 from perdure.client.wire import is_loopback
@@ -80,12 +79,18 @@ def _model(name: str) -> JsonObject:
 
 
 async def _run(asked: _Asked, surroundings: Environment) -> int:
-    async with _host(asked, surroundings) as (client, answer):
+    attended = terminal.is_attended()
+    async with _host(asked, surroundings, attended=attended) as client:
         session_id = await _session(client, asked)
         if asked.format == "text":
             sys.stderr.write(f"session {terminal.one_line(session_id)}\n")
         output = JsonOutput() if asked.format == "json" else TextOutput()
-        followed = Followed(client=client, session_id=session_id, output=output, answer=answer)
+        followed = Followed(
+            client=client,
+            session_id=session_id,
+            output=output,
+            answer=permission_prompt.answer_at_terminal if attended else permission_prompt.refuse,
+        )
         status = await _until_interrupted(follow(followed, asked.prompt))
         if status is not None:
             return status
@@ -97,15 +102,15 @@ async def _run(asked: _Asked, surroundings: Environment) -> int:
 
 @asynccontextmanager
 async def _host(
-    asked: _Asked, surroundings: Environment
-) -> AsyncGenerator[tuple[PerdureClient, Answer]]:
+    asked: _Asked, surroundings: Environment, *, attended: bool
+) -> AsyncGenerator[PerdureClient]:
     if asked.attach is not None:
         async with attach.client_for(asked.attach, surroundings) as client:
-            yield client, lambda event: refuse(event, client)
+            yield client
         return
-    headless = "wait" if terminal.is_attended() else "deny"
+    headless = "wait" if attended else "deny"
     async with open_embedded(headless=headless, surroundings=surroundings) as perdure:
-        yield perdure, lambda event: answer_at_terminal(event, perdure)
+        yield perdure
 
 
 async def _session(client: PerdureClient, asked: _Asked) -> str:

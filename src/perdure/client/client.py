@@ -9,8 +9,15 @@ from typing import Self
 
 import httpx2
 
-from perdure.client.groups import Agents, Events, Health, Locations, Models, Providers
-from perdure.client.permissions import Permissions
+from perdure.client.groups import (
+    Agents,
+    Events,
+    Health,
+    Locations,
+    Models,
+    Permissions,
+    Providers,
+)
 from perdure.client.sessions import Sessions
 from perdure.client.wire import Wire
 

@@ -1,4 +1,4 @@
-"""The groups beside `sessions`: live events, the catalog of a Location, health."""
+"""The groups beside `sessions`: permissions, live events, the catalog of a Location, health."""
 
 from collections.abc import AsyncGenerator
 from typing import TypedDict, Unpack
@@ -19,33 +19,58 @@ class _Group:
         self._wire = wire
 
 
+class Permissions(_Group):
+    """What a Location waits for, and what a project was allowed for good."""
+
+    async def requests(
+        self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
+    ) -> tuple[JsonObject, ...]:
+        path = "/api/permission/request"
+        return items_of(await self._wire.get(path, _query(location), options=options))
+
+    async def saved(
+        self,
+        project_id: str | None = None,
+        *,
+        options: CallOptions | None = None,
+        **location: Unpack[LocationQuery],
+    ) -> tuple[JsonObject, ...]:
+        """Approvals of a project; without one, of the project that the Location belongs to."""
+        query = {"projectID": project_id, **_query(location)}
+        return items_of(await self._wire.get("/api/permission/saved", query, options=options))
+
+    async def remove_saved(self, rule_id: str, *, options: CallOptions | None = None) -> None:
+        """Forget an approval. One that is gone already is no error."""
+        await self._wire.delete(f"/api/permission/saved/{segment(rule_id)}", options=options)
+
+
 class Events(_Group):
     def subscribe(
         self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
     ) -> AsyncGenerator[JsonObject]:
         """What happens in the server from now on. Nothing is replayed."""
-        return self._wire.stream("/api/event", location_query(location), options=options)
+        return self._wire.stream("/api/event", _query(location), options=options)
 
 
 class Agents(_Group):
     async def list(
         self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
     ) -> tuple[JsonObject, ...]:
-        return items_of(await self._wire.get("/api/agent", location_query(location), options=options))
+        return items_of(await self._wire.get("/api/agent", _query(location), options=options))
 
 
 class Models(_Group):
     async def list(
         self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
     ) -> tuple[JsonObject, ...]:
-        return items_of(await self._wire.get("/api/model", location_query(location), options=options))
+        return items_of(await self._wire.get("/api/model", _query(location), options=options))
 
 
 class Providers(_Group):
     async def list(
         self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
     ) -> tuple[JsonObject, ...]:
-        return items_of(await self._wire.get("/api/provider", location_query(location), options=options))
+        return items_of(await self._wire.get("/api/provider", _query(location), options=options))
 
     async def get(
         self,
@@ -55,7 +80,7 @@ class Providers(_Group):
         **location: Unpack[LocationQuery],
     ) -> JsonObject:
         path = f"/api/provider/{segment(provider_id)}"
-        return data_of(await self._wire.get(path, location_query(location), options=options))
+        return data_of(await self._wire.get(path, _query(location), options=options))
 
 
 class Locations(_Group):
@@ -63,7 +88,7 @@ class Locations(_Group):
         self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
     ) -> JsonObject:
         """The Location with its project."""
-        return await self._wire.get("/api/location", location_query(location), options=options)
+        return await self._wire.get("/api/location", _query(location), options=options)
 
 
 class Health(_Group):
@@ -71,5 +96,5 @@ class Health(_Group):
         return await self._wire.get("/api/health", options=options)
 
 
-def location_query(location: LocationQuery) -> Query:
+def _query(location: LocationQuery) -> Query:
     return {f"location[{name}]": str(value) for name, value in location.items()}

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from typing import Literal, TypedDict, Unpack, cast
 
 from perdure.client.errors import ClientError
-from perdure.client.permissions import SessionPermissions
+from perdure.client.session_permissions import SessionPermissions
 from perdure.client.wire import CallOptions, Query, Wire, data_of, items_of, present, segment
 from perdure.schema.codec import JsonObject
 from perdure.schema.page import Page

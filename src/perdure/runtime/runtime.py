@@ -24,6 +24,8 @@ from perdure.location.permissions import Headless
 from perdure.location.project import Projects
 from perdure.location.services import LocationHost
 from perdure.ports import Clock, Database, IdSource, Neighbours
+from perdure.runtime import local_providers
+from perdure.runtime.concurrency import Background
 from perdure.runtime.known_sessions import KnownSessions
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.locations import Locations
@@ -53,7 +55,9 @@ class RuntimeSettings(Value, kw_only=True):
     headless: Headless = "wait"
     """What happens to a permission that must be asked: wait for a reply, or deny."""
     providers: tuple[CatalogProvider, ...] = ()
-    """Models that the embedding program answers for, or that were found on this machine."""
+    """Models that the embedding program answers for."""
+    local_models: bool = False
+    """Whether to look for model servers running on this machine."""
 
 
 class Foundations(Value, kw_only=True):
@@ -91,6 +95,9 @@ async def open_runtime(settings: RuntimeSettings) -> AsyncGenerator[Runtime]:
         locks = ProcessLocks(f"{settings.data_dir}/processes", ids.named("prc"))
         neighbours = stack.enter_context(locks)
         database = await stack.enter_async_context(SqliteDatabase(path))
+        if settings.local_models:
+            found = await local_providers.find(settings.environment)
+            settings = replace(settings, providers=(*settings.providers, *found))
         foundations = Foundations(database=database, neighbours=neighbours, clock=clock, ids=ids)
         yield await stack.enter_async_context(compose(settings, foundations, path))
 
@@ -170,7 +177,7 @@ async def compose(
                 default_location=LocationRef(directory=settings.default_directory),
             )
         )
-        background = await stack.enter_async_context(asyncio.TaskGroup())
+        background = await stack.enter_async_context(Background())
         watch = NeighbourWatch(
             store,
             tails,
@@ -180,11 +187,9 @@ async def compose(
             neighbours=on.neighbours,
             clock=on.clock,
         )
-        tasks = [
-            background.create_task(watch.run(), name="neighbours"),
-            background.create_task(_wake_at_boot(on.database, runner, coordinator), name="boot"),
-            background.create_task(outputs.sweep(), name="tool output sweep"),
-        ]
+        background.start(watch.run(), name="neighbours")
+        background.start(_wake_at_boot(on.database, runner, coordinator), name="boot")
+        background.start(_sweep(outputs), name="tool output sweep")
         try:
             yield Runtime(
                 sessions=sessions,
@@ -198,12 +203,15 @@ async def compose(
                 database_path=database_path,
             )
         finally:
-            for task in tasks:
-                task.cancel()
+            await background.stop()
             await coordinator.close()
             hub.publish(InstanceDisposed(), None)
             hub.close()
             await store.release_all()
+
+
+async def _sweep(outputs: ToolOutputStore) -> None:
+    await outputs.sweep()
 
 
 async def _wake_at_boot(

@@ -45,7 +45,7 @@ from perdure.schema.session_event import (
 )
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.value import Value
-from perdure.store import epoch_table, inbox_table, message_table, session_table
+from perdure.store import epoch_table, inbox_table, message_table, session_table, wake_table
 from perdure.store.event_store import NO_EVENTS, EventStore, SequenceConflictError
 from perdure.store.session_table import SessionFilter
 from perdure.store.tail import EventTails
@@ -119,7 +119,7 @@ class Sessions:
             delivery=delivery,
             time_created=self._clock.now_millis(),
         )
-        receipt = await self._admit(location, asked, retry=id is not None)
+        receipt = await self._admit(location, asked, retry=id is not None, resume=resume)
         if resume:
             self._coordinator.wake(session_id)
         return receipt
@@ -290,7 +290,7 @@ class Sessions:
         return codec.decode(SessionInfo, await self.get(session_id))
 
     async def _admit(
-        self, location: LocationRef, asked: AdmittedPrompt, *, retry: bool
+        self, location: LocationRef, asked: AdmittedPrompt, *, retry: bool, resume: bool
     ) -> AdmittedPrompt:
         if retry and (stored := await self._admitted(asked.id)) is not None:
             return inbox.reconcile(stored, asked)
@@ -301,8 +301,19 @@ class Sessions:
             prompt=asked.prompt,
             delivery=asked.delivery,
         )
+
+        async def tell_runner(tx: Transaction, seq: Seq) -> None:
+            # With the admission: this process may die before its own wake finds who runs this.
+            if await self._store.runs_elsewhere(tx, asked.session_id):
+                await wake_table.request(tx, asked.session_id)
+
         try:
-            appended = await self._store.append(asked.session_id, [event], location=location)
+            appended = await self._store.append(
+                asked.session_id,
+                [event],
+                location=location,
+                within=tell_runner if resume else None,
+            )
         except PromptConflictError:
             stored = await self._admitted(asked.id)
             if stored is None:

@@ -176,6 +176,13 @@ class EventStore:
     def _is_dead(self, process: str) -> bool:
         return bool(process) and not self._neighbours.alive(process)
 
+    async def runs_elsewhere(self, tx: Transaction, session_id: SessionID) -> bool:
+        """Whether another living process has the lease, as seen by `tx`."""
+        lease = await lease_table.get(tx, session_id)
+        if lease is None or lease.process in (lease_table.RELEASED, self._neighbours.me):
+            return False
+        return self._neighbours.alive(lease.process)
+
     async def release_all(self) -> None:
         await self._database.write(lambda tx: lease_table.release_all(tx, self._neighbours.me))
 

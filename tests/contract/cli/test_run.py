@@ -181,14 +181,31 @@ def test_attached_to_a_server_the_prompt_runs_there(installation: Installation) 
         assert "list the files here" in listed
 
 
-def test_attached_a_permission_cannot_be_given_and_the_work_is_interrupted(
+def test_attached_without_a_terminal_a_permission_is_refused_and_nothing_waits(
     installation: Installation,
 ) -> None:
     with installation.server() as url:
         ran = installation.perdure("run", "--attach", url, *MODEL, PERMISSION)
-        assert ran.returncode == 1
-        assert "permission" in ran.stderr.splitlines()[-1]
-        assert "interrupted" in ran.stderr.splitlines()[-1]
+    assert "nobody is there" in ran.stderr
+    assert "read failed" in ran.stderr
+    assert "You allowed it" not in ran.stdout
+
+
+@pytest.mark.parametrize(("typed", "allowed"), [("y\n", True), ("no\n", False)])
+def test_attached_on_a_terminal_a_permission_is_asked_for(
+    installation: Installation, typed: str, *, allowed: bool
+) -> None:
+    with (
+        installation.server() as url,
+        terminal() as (ours, theirs),
+        installation.started(
+            "run", "--attach", url, *MODEL, PERMISSION, stdin=theirs, stderr=theirs
+        ) as process,
+    ):
+        shown_until(ours, "[N]o: ")
+        os.write(ours, typed.encode())
+        said, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    assert ("You allowed it" in said) is allowed
 
 
 def test_escape_sequences_of_the_model_never_reach_the_terminal(

@@ -117,8 +117,7 @@ async def test_a_permission_can_be_given_from_the_program(tmp_path: Path) -> Non
     directory = str(project(tmp_path))
     async with open_embedded(directory, data_dir=str(tmp_path / "data")) as perdure:
         session_id, event = await asked_for_permission(perdure)
-        place = event["location"]["directory"]
-        await perdure.permissions.reply(event["data"]["id"], "once", directory=place)
+        await perdure.sessions.permissions.reply(session_id, event["data"]["id"], "once")
         assert "You allowed it" in await last_text(perdure, session_id)
 
 

@@ -17,13 +17,22 @@ from perdure.schema.codec import JsonValue
 from perdure.schema.errors import (
     InvalidRequestError,
     MessageNotFoundError,
+    PermissionConflictError,
+    PermissionNotFoundError,
     PromptConflictError,
     ProviderNotFoundError,
     SessionNotFoundError,
 )
-from perdure.schema.ids import MessageID, ProjectID, Seq, SessionID
+from perdure.schema.ids import MessageID, PermissionID, ProjectID, Seq, SessionID
 from perdure.schema.location import LocationInfo, LocationRef, ProjectRef
 from perdure.schema.model import NO_TOKENS, ApiInfo, ModelInfo, ModelRef, ProviderInfo, RequestInfo
+from perdure.schema.permission import (
+    PermissionDecision,
+    PermissionInput,
+    PermissionRequest,
+    Reply,
+    SavedRule,
+)
 from perdure.schema.prompt import Delivery, Prompt, PromptInput
 from perdure.schema.query import (
     MessageAnchor,
@@ -274,9 +283,73 @@ class StagedLocations:
 
 
 @dataclass(slots=True)
+class StagedPermissions:
+    """Asks about everything, and remembers what it was told."""
+
+    requests: dict[PermissionID, PermissionRequest] = field(
+        default_factory=dict[PermissionID, PermissionRequest]
+    )
+    calls: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
+
+    async def create(
+        self,
+        session_id: SessionID,
+        given: PermissionInput,
+        *,
+        id: PermissionID | None,
+        agent: str | None,
+    ) -> PermissionDecision:
+        self.calls.append(("create", session_id, given, id, agent))
+        chosen = id or PermissionID("per_made")
+        if chosen in self.requests:
+            raise PermissionConflictError(chosen)
+        self.requests[chosen] = PermissionRequest(
+            id=chosen,
+            session_id=session_id,
+            action=given.action,
+            resources=given.resources,
+            save=given.save,
+            metadata=given.metadata,
+            source=given.source,
+        )
+        return PermissionDecision(chosen, "ask")
+
+    async def list(self, session_id: SessionID) -> tuple[PermissionRequest, ...]:
+        return tuple(r for r in self.requests.values() if r.session_id == session_id)
+
+    async def get(self, session_id: SessionID, request_id: PermissionID) -> PermissionRequest:
+        found = self.requests.get(request_id)
+        if found is None or found.session_id != session_id:
+            raise PermissionNotFoundError(request_id)
+        return found
+
+    async def reply(
+        self,
+        session_id: SessionID,
+        request_id: PermissionID,
+        reply: Reply,
+        *,
+        message: str | None,
+    ) -> None:
+        await self.get(session_id, request_id)
+        del self.requests[request_id]
+        self.calls.append(("reply", session_id, request_id, reply, message))
+
+    async def pending(self, ref: LocationRef) -> tuple[PermissionRequest, ...]:
+        return tuple(self.requests.values())
+
+    async def saved(self, project_id: ProjectID) -> tuple[SavedRule, ...]:
+        return (SavedRule(id="psv_1", project_id=project_id, action="bash", resource="ls *"),)
+
+    async def remove_saved(self, rule_id: str) -> None:
+        self.calls.append(("remove_saved", rule_id))
+
+
+@dataclass(slots=True)
 class Stage:
     sessions: StagedSessions = field(default_factory=StagedSessions)
     live: StagedLive = field(default_factory=StagedLive)
+    permissions: StagedPermissions = field(default_factory=StagedPermissions)
 
     def __post_init__(self) -> None:
         here = LocationRef("/work/here")
@@ -291,6 +364,7 @@ class Stage:
             sessions=self.sessions,
             live=self.live,
             locations=StagedLocations(),
+            permissions=self.permissions,
             ids=SeededIds(clock=clock),
             clock=clock,
         )

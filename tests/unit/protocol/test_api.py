@@ -23,6 +23,13 @@ GET /api/session/{sessionID}/history v2.session.history
 GET /api/session/{sessionID}/event v2.session.events
 GET /api/session/{sessionID}/message v2.session.messages
 GET /api/session/{sessionID}/message/{messageID} v2.session.message
+POST /api/session/{sessionID}/permission v2.session.permission.create
+GET /api/session/{sessionID}/permission v2.session.permission.list
+GET /api/session/{sessionID}/permission/{requestID} v2.session.permission.get
+POST /api/session/{sessionID}/permission/{requestID}/reply v2.session.permission.reply
+GET /api/permission/request v2.permission.request.list
+GET /api/permission/saved v2.permission.saved.list
+DELETE /api/permission/saved/{id} v2.permission.saved.remove
 GET /api/event v2.event.subscribe
 GET /api/agent v2.agent.list
 GET /api/model v2.model.list

@@ -7,7 +7,7 @@ from perdure.protocol.api import API
 from perdure.schema import codec
 from perdure.schema import errors as kinds
 from perdure.schema.errors import DomainError
-from perdure.schema.ids import MessageID, SessionID
+from perdure.schema.ids import MessageID, PermissionID, SessionID
 from tests.requirements import requirement
 
 ONE = SessionID("ses_1")
@@ -20,9 +20,11 @@ EXAMPLES: tuple[DomainError, ...] = (
     kinds.SessionNotFoundError(ONE),
     kinds.MessageNotFoundError(ONE, MessageID("msg_1")),
     kinds.ProviderNotFoundError("p"),
+    kinds.PermissionNotFoundError(PermissionID("per_1")),
     kinds.MethodNotAllowedError("PUT", ("GET",)),
     errors.RequestTimeoutError(),
     kinds.PromptConflictError(MessageID("msg_1")),
+    kinds.PermissionConflictError(PermissionID("per_1")),
     kinds.PayloadTooLargeError(5),
     kinds.UnsupportedMediaTypeError("no"),
     errors.RequestHeadTooLargeError(5),
