@@ -39,7 +39,7 @@ async def test_the_published_sdk_works_against_this_server(
             environment=place.variables,
         )
     assert "not ok" not in output, output
-    assert output.count("ok ") >= 18
+    assert output.count("ok ") >= 20
     assert code == 0
 
 

@@ -6,12 +6,13 @@ Facts that nobody waits for yet share a commit. However the turn ends, its step 
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Final
 
 from perdure.core import limits, turn_recorder
 from perdure.core.recovery import INTERRUPTED
-from perdure.core.turn_recorder import Fragment, TurnRecorder
+from perdure.core.turn_recorder import Fragment, Output, TurnRecorder
 from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent, Usage
 from perdure.llm.model_call import ModelCall
@@ -71,6 +72,7 @@ class ProviderTurn:
         self._recorder = recorder
         self._cost = cost
         self._settlement = None if toolbox is None else Settlement(toolbox, agent, self._record)
+        self._taken: deque[Output] = deque()
         self._pending: list[SessionEvent] = []
         self._flushing = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
@@ -126,7 +128,10 @@ class ProviderTurn:
     async def _take(self, group: asyncio.TaskGroup, batch: Sequence[LLMEvent]) -> None:
         audience = self._hub.audience
         now = self._clock.now_millis()
-        for item in self._recorder.feed(batch, now=now, fragments=audience):
+        # Not in this frame alone: an interrupt between two of them must lose no fact.
+        self._taken.extend(self._recorder.feed(batch, now=now, fragments=audience))
+        while self._taken:
+            item = self._taken.popleft()
             if not isinstance(item, Fragment):
                 self._pending.append(item)
                 continue
@@ -236,7 +241,9 @@ class ProviderTurn:
         ]
 
     def _drained(self) -> list[SessionEvent]:
-        events, self._pending = self._pending, []
+        facts = [item for item in self._taken if not isinstance(item, Fragment)]
+        events, self._pending = [*self._pending, *facts], []
+        self._taken.clear()
         return events
 
     async def _append(self, events: list[SessionEvent]) -> None:

@@ -5,6 +5,7 @@ drain in this process, whatever a dead process left unfinished is settled. A tur
 sent (no such model, no such agent) still becomes a step, one that failed for all to see.
 """
 
+import asyncio
 from typing import Final
 
 from msgspec import UNSET
@@ -22,9 +23,10 @@ from perdure.location.location_map import LocationMap
 from perdure.location.services import LocationServices
 from perdure.ports import Clock, IdSource, Transaction
 from perdure.runtime.boundary import Boundary, Crossed
+from perdure.runtime.concurrency import shielded
 from perdure.runtime.history_cache import Cut, HistoryCache
 from perdure.runtime.live_hub import LiveHub
-from perdure.runtime.provider_turn import ProviderTurn, TurnEnd, TurnServices
+from perdure.runtime.provider_turn import TURN_INTERRUPTED, ProviderTurn, TurnEnd, TurnServices
 from perdure.runtime.settlement import Toolbox
 from perdure.schema.agent import AgentInfo
 from perdure.schema.ids import Seq, SessionID
@@ -69,7 +71,8 @@ class SessionRunner:
             return
         try:
             if session_id not in self._held:
-                await self._take_over(session_id)
+                # Whole: once the lease is ours, nobody could tell any more that it was left behind.
+                await shielded(self._take_over(session_id))
             while isinstance(step, RunTurn):
                 step = await self._next(session_id, step)
         except LeaseHeldError:
@@ -144,9 +147,22 @@ class SessionRunner:
             observation = context_builtins.observe(
                 await location.info(), platform=self._services.platform, clock=self._clock
             )
-            crossed = await self._boundary.cross(session, turn, observation)
+            try:
+                crossed = await shielded(self._boundary.cross(session, turn, observation))
+            except asyncio.CancelledError:
+                await shielded(self._fail_unanswered(session))
+                raise
             end = await self._ask(crossed, location)
         return TurnOutcome(crossed.step, end.needs_continuation), end
+
+    async def _fail_unanswered(self, session: SessionInfo) -> None:
+        """Interrupted right after its promotion, a prompt has a failed answer, not none."""
+        newest = await self._store.database.read(
+            lambda tx: message_table.latest_said(tx, session.id)
+        )
+        if newest is not None and newest.type == "user":
+            agent = "" if session.agent is UNSET else session.agent
+            await self._refuse(session, agent, TURN_INTERRUPTED)
 
     async def _ask(self, crossed: Crossed, location: LocationServices) -> TurnEnd:
         session = crossed.session

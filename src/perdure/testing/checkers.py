@@ -228,7 +228,7 @@ class CallsAreSettledOnce:
                 yield from self._take(item.session_id, event)
         yield from self._check_successes(seen)
         if seen.at_rest:
-            yield from self._check_rest(seen)
+            yield from self._check_rest()
 
     def _take(self, session_id: SessionID, event: events.StepFact) -> Iterator[str]:
         step = event.assistant_message_id
@@ -256,16 +256,33 @@ class CallsAreSettledOnce:
                 if alive:
                     yield f"call {key} came to a good end and was recorded as failed"
 
-    def _check_rest(self, seen: Seen) -> Iterator[str]:
-        """At rest nothing is open, except what a dead process left and nobody needed since."""
-        machine = seen.clients.machine
-        alive = {process.name for process in machine.processes}
+    def _check_rest(self) -> Iterator[str]:
         for step, session_id in self._steps.items():
-            if machine.witness.runs.get(step) in alive:
-                yield f"step {step} of {session_id} is open although nothing runs"
+            yield f"step {step} of {session_id} is open although nothing runs"
         for (step, call), session_id in self._open.items():
-            if machine.witness.runs.get(step) in alive:
-                yield f"call {call} of {step} in {session_id} is open although nothing runs"
+            yield f"call {call} of {step} in {session_id} is open although nothing runs"
+
+
+class PromptsAreAnswered:
+    """At rest the last word is the model's, or a failure for all to see."""
+
+    promise = "P1"
+
+    def __init__(self) -> None:
+        self._unanswered: dict[SessionID, MessageID] = {}
+
+    def check(self, seen: Seen) -> Iterator[str]:
+        for item in seen.fresh:
+            match item.event:
+                case events.PromptPromoted(message_id=id):
+                    self._unanswered[item.session_id] = id
+                case events.StepStarted():
+                    self._unanswered.pop(item.session_id, None)
+                case _:
+                    pass
+        if seen.at_rest:
+            for session_id, id in self._unanswered.items():
+                yield f"{id} of {session_id} was promoted, and nothing came of it"
 
 
 class SnapshotEqualsTold:
@@ -362,6 +379,7 @@ CHECKERS: Final[tuple[type[Checker], ...]] = (
     MessagesTellTheLog,
     PromptsArePromotedOnce,
     CallsAreSettledOnce,
+    PromptsAreAnswered,
     SnapshotEqualsTold,
     PrefixIsStable,
     ReadersSeeTheSuffix,

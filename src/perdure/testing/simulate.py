@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from perdure.testing.simulation import STEPS_DEFAULT, simulate
+from perdure.testing.simulation import STEPS_DEFAULT, run_seed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -12,7 +12,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     first = options.first if options.seed is None else options.seed
     show = _write if options.trace else None
     for seed in range(first, first + options.count):
-        report = simulate(seed, steps=options.steps, show=show)
+        report = run_seed(seed, steps=options.steps, show=show)
         if not report.ok or options.count == 1:
             _write(f"{report}\ndigest {report.digest}")
         if not report.ok:

@@ -63,6 +63,7 @@ class Clients:
         made = await self.machine.ask(process, lambda r: r.sessions.create(id=id, model=model))
         if isinstance(made, Reply):
             self.sessions.append(id)
+            self.follow(id, -1)
 
     async def create_again(self, process: Process, session_id: SessionID) -> None:
         """An id that exists gives the stored Session, whatever else is asked."""

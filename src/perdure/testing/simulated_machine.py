@@ -7,13 +7,15 @@ file. A process can be closed, killed at any callback, or taken for dead while i
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from random import Random
-from typing import Generic, TypeVar
+from typing import Final, Generic, Self, TypeVar
 
+from perdure.core import limits
 from perdure.core.catalog import supplied_provider
 from perdure.host import environment
 from perdure.runtime.runtime import Foundations, Runtime, RuntimeSettings, compose
+from perdure.schema import sse
 from perdure.schema.ids import SessionID
 from perdure.schema.value import State, Value
 from perdure.store import migrate
@@ -30,8 +32,8 @@ from perdure.testing.witness import Witness
 
 T = TypeVar("T")
 
-MODELS = ("one", "two")
-_ANSWER_SECONDS_MAX = 60.0
+MODELS: Final = ("one", "two")
+_ANSWER_SECONDS_MAX: Final = 60.0
 
 
 class Process(State):
@@ -73,8 +75,15 @@ class SimulatedMachine:
         migrate.migrate(self._path)
         self.ledger = Ledger(self._path)
         self.witness = Witness(self.ledger, trace)
-        # What users and programs outside of all processes see of the machine's variables.
         self._environment = environment.from_variables({"HOME": place, "TMPDIR": place})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.loop.bury()
+        self.loop.close()
+        self.ledger.close()
 
     # ---- processes ------------------------------------------------------------------------------
 
@@ -164,12 +173,24 @@ class SimulatedMachine:
         )
         async with AsyncExitStack() as stack:
             stack.callback(self._neighbourhood.leave, name)
+            # Withdrawn after the runtime has ended, as those of an embedding program would be.
+            application = stack.enter_context(ExitStack())
             await stack.enter_async_context(database)
             runtime = await stack.enter_async_context(compose(settings, foundations, self._path))
             tools = SimulatedTools(name, chance, witness, weather)
-            stack.enter_context(tools.registered(runtime.tools))
+            application.enter_context(tools.registered(runtime.tools))
             runtime.store.listen(
                 lambda session_id, stored, location: witness.told(name, session_id, stored)
             )
             opened.set_result(runtime)
+            if chance.random() < 0.5:
+                self.loop.spawn(life, self._listen(name, runtime))
             await stop.wait()
+
+    async def _listen(self, name: str, runtime: Runtime) -> None:
+        """Somebody watches live: only then are fragments made at all."""
+        frames = sse.Reader(bytes_max=limits.LIVE_RING_BYTES_MAX)
+        with runtime.hub.subscribe() as reader:
+            while (chunk := await reader.next()) is not None:
+                for frame in frames.feed(chunk):
+                    self.witness.live(name, frame.data)

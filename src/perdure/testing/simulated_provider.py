@@ -32,6 +32,9 @@ class Weather(State):
     """What all simulated providers and tools go by."""
 
     calm: bool = False
+    """Only plain answers: the run shall come to rest."""
+    outage: bool = False
+    """The project's directory is gone; whoever opens it for the first time cannot."""
 
 
 class Delay(Value):

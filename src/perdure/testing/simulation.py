@@ -14,12 +14,13 @@ from contextlib import contextmanager
 from random import Random
 from typing import Final
 
+from perdure.schema.errors import InvalidRequestError
 from perdure.schema.value import Value
 from perdure.testing import simulation_steps
 from perdure.testing.checkers import CHECKERS, Seen
 from perdure.testing.simulated_clients import Clients
 from perdure.testing.simulated_machine import SimulatedMachine
-from perdure.testing.simulated_provider import SimulatedDefect
+from perdure.testing.simulated_provider import SimulatedDefect, Weather
 from perdure.testing.trace import Trace
 from perdure.testing.virtual_loop import DeadlockError, VirtualLoop
 from perdure.testing.witness import Violation
@@ -62,7 +63,7 @@ class Report(Value, kw_only=True):
         return "\n".join(lines)
 
 
-def simulate(
+def run_seed(
     seed: int, *, steps: int = STEPS_DEFAULT, show: Callable[[str], None] | None = None
 ) -> Report:
     """Run one simulation in a temporary directory, on a loop of its own."""
@@ -70,15 +71,13 @@ def simulate(
     with tempfile.TemporaryDirectory(prefix="perdure-", dir=memory) as place:
         loop = VirtualLoop(Random(f"{seed} schedule"))
         trace = Trace(loop, place=place, show=show)
-        with _collector_off(), _loop_closed(loop), _defects_heard() as defects:
-            machine = SimulatedMachine(seed, loop, place, trace)
+        machine = SimulatedMachine(seed, loop, place, trace)
+        with _collector_off(), machine, _defects_heard(machine.weather) as defects:
             simulation = Simulation(machine, defects)
             try:
                 loop.run_until_complete(simulation.run(steps))
             except DeadlockError as error:
                 machine.witness.accuse("P9", str(error))
-            finally:
-                machine.ledger.close()
             return simulation.report(seed)
 
 
@@ -212,19 +211,10 @@ def _collector_off() -> Generator[None]:
 
 
 @contextmanager
-def _loop_closed(loop: VirtualLoop) -> Generator[None]:
-    try:
-        yield
-    finally:
-        loop.bury()
-        loop.close()
-
-
-@contextmanager
-def _defects_heard() -> Generator[list[str]]:
+def _defects_heard(weather: Weather) -> Generator[list[str]]:
     """Whatever the runtime logs as an error, unless it was made on purpose."""
     heard: list[str] = []
-    handler = _Defects(heard)
+    handler = _Defects(heard, weather)
     logger = logging.getLogger("perdure")
     before = logger.propagate
     logger.addHandler(handler)
@@ -237,11 +227,13 @@ def _defects_heard() -> Generator[list[str]]:
 
 
 class _Defects(logging.Handler):
-    def __init__(self, heard: list[str]) -> None:
+    def __init__(self, heard: list[str], weather: Weather) -> None:
         super().__init__(logging.ERROR)
         self._heard = heard
+        self._weather = weather
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        if not isinstance(error, SimulatedDefect):
+        expected = (SimulatedDefect, InvalidRequestError) if self._weather.outage else SimulatedDefect
+        if not isinstance(error, expected):
             self._heard.append(self.format(record))

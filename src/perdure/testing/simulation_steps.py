@@ -20,13 +20,13 @@ Step = Callable[[Clients], Awaitable[None]]
 _SESSIONS_MAX: Final = 3
 _PROCESSES_MAX: Final = 3
 _DAY_SECONDS: Final = 86_400
+_OPENING_SECONDS: Final = 1.5
 _AGENTS: Final = ("build", "plan", "short", "nobody")
 
 
 async def create(clients: Clients) -> None:
     if len(clients.sessions) < _SESSIONS_MAX:
         await clients.create(clients.machine.some())
-        clients.follow(clients.sessions[-1], -1) if clients.sessions else None
     else:
         await clients.create_again(clients.machine.some(), _session(clients))
 
@@ -112,6 +112,26 @@ async def change_repository(clients: Clients) -> None:
             file.write(text)
 
 
+async def lose_project(clients: Clients) -> None:
+    """The project's directory is away for a while; what could not run is asked for again later."""
+    machine = clients.machine
+    machine.trace.say("the project is gone")
+    os.rename(machine.project, f"{machine.project}.away")
+    machine.weather.outage = True
+    if machine.chance.random() < 0.5:
+        await machine.kill(machine.some(), after=0)
+        await machine.boot()
+    await clients.send(machine.some(), clients.write(_session(clients), _delivery(clients)))
+    await asyncio.sleep(machine.chance.choice((0.0, 0.1, 1.0)))
+    os.rename(f"{machine.project}.away", machine.project)
+    # Whoever was looking has found out by now.
+    await asyncio.sleep(_OPENING_SECONDS)
+    machine.weather.outage = False
+    machine.trace.say("the project is back")
+    for session_id in clients.sessions:
+        machine.witness.excuse(session_id)
+
+
 async def second_owner(clients: Clients) -> None:
     if len(clients.machine.processes) < _PROCESSES_MAX:
         await clients.machine.boot()
@@ -179,6 +199,7 @@ STEPS: Final[tuple[tuple[Step, int], ...]] = (
     (jump_clock, 3),
     (nudge_clock, 1),
     (change_repository, 2),
+    (lose_project, 1),
     (second_owner, 3),
     (crash, 5),
     (crash_while_asked, 2),

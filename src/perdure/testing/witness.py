@@ -23,6 +23,7 @@ from perdure.testing.trace import Trace
 from perdure.tools.tool import ToolCallContext
 
 _NOTE: Final = Run((LLMMessage("system", (TextPart(STEP_LIMIT),)),))
+_PART_KEYS: Final = ("assistantMessageID", "textID", "reasoningID", "callID")
 CallKey = tuple[MessageID, ToolCallID]
 
 _BY_CLIENTS = (
@@ -72,6 +73,8 @@ class Witness:
         """Who waits for ever, until interrupted: how many of each run."""
         self.runs: dict[MessageID, str] = {}
         """Which process began each step."""
+        self._live_seqs: dict[tuple[str, str], int] = {}
+        self._live_parts: set[tuple[str | None, ...]] = set()
         self.excused: dict[SessionID, Seq] = {}
         """Up to where a stop that somebody asked for may have left prompts pending."""
 
@@ -106,6 +109,26 @@ class Witness:
             holder = "nobody" if lease is None else lease.process
             what = f"{process} appended {type(event).__name__} to a session that {holder} runs"
             self.accuse("P8", what)
+
+    # ---- the live stream ------------------------------------------------------------------------
+
+    def live(self, process: str, data: bytes) -> None:
+        """Facts in the order of the log; a fragment only after its part has begun."""
+        event = codec.decode_any(data)
+        name, said = str(event["type"]), event["data"]
+        self._trace.take_in(data)
+        if "durable" in event:
+            place = event["durable"]
+            last = self._live_seqs.get((process, place["aggregateID"]))
+            if last is not None and place["seq"] <= last:
+                self.accuse("P3", f"live {name} {place['seq']} in {process} follows {last}")
+            self._live_seqs[process, place["aggregateID"]] = place["seq"]
+        if name.endswith((".started", ".delta")) and "assistantMessageID" in said:
+            part = (process, *(said.get(key) for key in _PART_KEYS))
+            if name.endswith(".started"):
+                self._live_parts.add(part)
+            elif part not in self._live_parts:
+                self.accuse("P3", f"a live {name} in {process} before its part began")
 
     # ---- requests -------------------------------------------------------------------------------
 

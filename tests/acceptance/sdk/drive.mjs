@@ -114,6 +114,29 @@ await expect("switches are accepted", async () => {
   await value(v2.session.switchModel({ sessionID, model }), 204)
 })
 
+// ---- permissions ------------------------------------------------------------------------------
+
+const outside = { action: "external_directory", resources: ["/etc/*"], save: ["/etc/*"] }
+await expect("a permission is asked for, listed and found", async () => {
+  const asked = { sessionID, id: "per_from_the_sdk", ...outside }
+  const made = await value(v2.session.permission.create(asked))
+  assert.deepEqual(made, { id: "per_from_the_sdk", effect: "ask" })
+  await refusal(v2.session.permission.create(asked), 409, "ConflictError")
+  assert.deepEqual(await value(v2.session.permission.list({ sessionID })), [asked])
+  assert.deepEqual(await value(here.permission.request.list()), [asked])
+  const requestID = asked.id
+  assert.deepEqual(await value(v2.session.permission.get({ sessionID, requestID })), asked)
+})
+await expect("a permission is given for good, and taken back", async () => {
+  const word = { sessionID, requestID: "per_from_the_sdk", reply: "always" }
+  await value(v2.session.permission.reply(word), 204)
+  await refusal(v2.session.permission.reply(word), 404, "PermissionNotFoundError")
+  const [rule] = await value(v2.permission.saved.list())
+  assert.equal(rule.resource, "/etc/*")
+  await value(v2.permission.saved.remove({ id: rule.id }), 204)
+  assert.deepEqual(await value(v2.permission.saved.list()), [])
+})
+
 // ---- a turn, watched on both streams ----------------------------------------------------------
 
 const messageID = "msg_from_the_sdk"

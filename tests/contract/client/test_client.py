@@ -53,6 +53,38 @@ async def test_a_created_session_is_a_plain_value_and_can_be_read_again(
     assert await client.sessions.create(id="ses_mine", agent="other") == made
 
 
+@requirement("S177", "S179")
+async def test_permissions_are_asked_for_listed_answered_and_forgotten(
+    client: PerdureClient, tmp_path: Path
+) -> None:
+    session_id = (await client.sessions.create())["id"]
+    permissions = client.sessions.permissions
+    outside = {"action": "external_directory", "resources": ["/etc/*"]}
+    made = await permissions.create(
+        session_id,
+        action="external_directory",
+        resources=["/etc/*"],
+        save=["/etc/*"],
+        id="per_mine",
+    )
+    assert made == {"id": "per_mine", "effect": "ask"}
+    request = {**made, **outside, "sessionID": session_id, "save": ["/etc/*"]}
+    del request["effect"]
+    assert await permissions.list(session_id) == (request,)
+    assert await permissions.get(session_id, "per_mine") == request
+    assert await client.permissions.requests(directory=str(tmp_path / "project")) == (request,)
+    assert await client.permissions.requests(directory=str(tmp_path)) == ()
+    await permissions.reply(session_id, "per_mine", "always")
+    again = await declared(permissions.reply(session_id, "per_mine", "reject", message="late"))
+    assert (again.status, again.tag) == (404, "PermissionNotFoundError")
+    (saved,) = await client.permissions.saved()
+    assert (saved["action"], saved["resource"]) == ("external_directory", "/etc/*")
+    assert await client.permissions.saved(saved["projectID"]) == (saved,)
+    await client.permissions.remove_saved(saved["id"])
+    await client.permissions.remove_saved("../never/there")
+    assert await client.permissions.saved() == ()
+
+
 @requirement("S143")
 async def test_a_session_may_be_created_in_another_location(
     client: PerdureClient, tmp_path: Path

@@ -75,6 +75,15 @@ async def test_an_opener_that_is_cancelled_does_not_stop_the_others(
     assert isinstance(second.result(), LocationServices)
 
 
+async def test_looking_for_an_open_location_opens_none(
+    place: Place, locations: LocationMap
+) -> None:
+    assert locations.if_open(place.ref) is None
+    assert locations.if_open(LocationRef("/nowhere/at/all")) is None
+    opened = await locations.get(place.ref)
+    assert locations.if_open(LocationRef(f"{place.ref.directory}/")) is opened
+
+
 @pytest.mark.parametrize(
     ("directory", "workspace", "reason"),
     [

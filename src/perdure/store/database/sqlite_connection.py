@@ -15,7 +15,7 @@ from perdure.ports import DatabaseError, SqlValue, UniqueViolationError
 SQLITE_VERSION_LEAST: Final = (3, 51, 3)
 APPLICATION_ID: Final = 0x50455244
 BUSY_MILLIS: Final = 5_000
-_PAGE_BYTES: Final = 4_096
+_PAGE_BYTES: Final = 2_048
 _CACHE_KIB: Final = 8_192
 
 
