@@ -73,7 +73,7 @@ async def test_output_that_cannot_be_kept_is_still_a_success(
     place: Place, provider: ScriptedProvider, when: str
 ) -> None:
     if when == "before the start":
-        place.data.mkdir()
+        place.data.mkdir(mode=0o700)
         place.tool_output.write_text("in the way")
     async with running(place) as instance:
         if when == "while it runs":

@@ -27,6 +27,14 @@ def add_attach(made: argparse.ArgumentParser) -> None:
     )
 
 
+def add_local_models(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--local-models",
+        action="store_true",
+        help="also use model servers found running on this machine (Ollama, LM Studio, ...)",
+    )
+
+
 def surroundings(data_dir: str | None) -> Environment:
     """The environment of this process, with `--data-dir` in force."""
     found = environment.from_process()

@@ -35,6 +35,7 @@ class _Asked(Value, kw_only=True):
     attach: str | None
     format: Literal["text", "json"]
     data_dir: str | None
+    local_models: bool
 
 
 def main(argv: list[str]) -> int:
@@ -50,6 +51,7 @@ def main(argv: list[str]) -> int:
 def _parse(argv: list[str]) -> _Asked:
     parser = options.parser("run", "Send one prompt and show what happens.")
     options.add_attach(parser)
+    options.add_local_models(parser)
     parser.add_argument("prompt", nargs="+", help="what to do; `-` reads it from stdin")
     parser.add_argument("--model", metavar="PROVIDER/MODEL")
     parser.add_argument("--agent", metavar="NAME")
@@ -68,6 +70,7 @@ def _parse(argv: list[str]) -> _Asked:
         attach=given.attach,
         format=given.format,
         data_dir=given.data_dir,
+        local_models=given.local_models,
     )
 
 
@@ -109,7 +112,9 @@ async def _host(
             yield client
         return
     headless = "wait" if attended else "deny"
-    async with open_embedded(headless=headless, surroundings=surroundings) as perdure:
+    async with open_embedded(
+        headless=headless, surroundings=surroundings, local_models=asked.local_models
+    ) as perdure:
         yield perdure
 
 

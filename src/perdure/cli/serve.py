@@ -47,6 +47,7 @@ class _Asked(Value, kw_only=True):
     auth: bool
     origins: tuple[str, ...]
     hosts: tuple[str, ...]
+    local_models: bool
 
 
 def _parse(argv: list[str]) -> _Asked:
@@ -62,6 +63,7 @@ def _parse(argv: list[str]) -> _Asked:
     parser.add_argument(
         "--allow-host", metavar="NAME", action="append", default=[], help="a name to answer to"
     )
+    options.add_local_models(parser)
     given = parser.parse_args(argv)
     if not 0 <= given.port <= 65_535:
         parser.error(f"there is no port {given.port}")
@@ -72,6 +74,7 @@ def _parse(argv: list[str]) -> _Asked:
         auth=not given.no_auth,
         origins=tuple(given.cors),
         hosts=tuple(given.allow_host),
+        local_models=given.local_models,
     )
 
 
@@ -100,6 +103,7 @@ async def _serve(asked: _Asked, surroundings: Environment, settings: ServerSetti
         environment=surroundings,
         data_dir=surroundings.data_dir,
         default_directory=settings.default_directory,
+        local_models=asked.local_models,
     )
     async with open_runtime(runtime_settings) as runtime:
         try:

@@ -6,6 +6,23 @@ messages newer than the old one stay visible even if older than the compaction.
 """
 
 from perdure.schema.ids import Seq
+from perdure.schema.value import Value
+
+
+class Cut(Value):
+    """Where Session History begins: the latest compaction, and the epoch's baseline."""
+
+    compaction: Seq | None
+    baseline: Seq | None
+
+    def shows(self, *, seq: Seq, type: str) -> bool:
+        """Whether a message of this type, created at `seq`, is part of Session History."""
+        return visible(
+            seq=seq,
+            is_system=type == "system",
+            compaction=self.compaction,
+            baseline=self.baseline,
+        )
 
 
 def visible(*, seq: Seq, is_system: bool, compaction: Seq | None, baseline: Seq | None) -> bool:

@@ -31,6 +31,7 @@ TITLE_CHARS_MAX: Final = 80
 TOOL_CALLS_PER_TURN_MAX: Final = 128
 TOOLS_PARALLEL_MAX: Final = 16
 BOOT_WAKES_PARALLEL_MAX: Final = 8
+WARM_UP_SECONDS: Final = 1.0
 
 # Model tool output: what one settlement may put before the model.
 TOOL_OUTPUT_LINES_MAX: Final = 2_000

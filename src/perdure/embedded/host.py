@@ -8,17 +8,21 @@ Invariant: leaving the scope releases everything, and an error of the body leave
 
 import asyncio
 import os
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Final
 
 from msgspec.structs import replace
 
 from perdure.client import PerdureClient
+from perdure.core import catalog
+from perdure.core.catalog import CatalogProvider
 from perdure.embedded.memory_transport import MemoryTransport
 from perdure.host import data_directory, environment, secrets_file
 from perdure.host.environment import Environment
-from perdure.location.permissions import Headless
+from perdure.llm.model_call import ModelCall
 from perdure.runtime.runtime import Runtime, RuntimeSettings, open_runtime
+from perdure.schema.permission import Headless
 from perdure.server import app
 from perdure.server.services import Services
 from perdure.server.settings import ServerSettings
@@ -42,12 +46,15 @@ def open_embedded(
     *,
     data_dir: str | None = None,
     headless: Headless = "wait",
+    models: Mapping[str, ModelCall] | None = None,
+    local_models: bool = False,
     surroundings: Environment | None = None,
 ) -> "EmbeddedScope":
     """Embedded Perdure working in `directory`; `async with` it.
 
     `data_dir` is where the server keeps its data unless another is named. `headless="deny"`
-    refuses what a person would have to allow, instead of waiting for a reply.
+    refuses what a person would have to allow, instead of waiting for a reply. `models` are yours
+    to answer for, named `provider/model`; `local_models` looks for servers on this machine.
     """
     found = surroundings or environment.from_process()
     kept = found if data_dir is None else replace(found, data_dir=os.path.abspath(data_dir))
@@ -57,8 +64,20 @@ def open_embedded(
             data_dir=kept.data_dir,
             default_directory=os.path.abspath(directory),
             headless=headless,
+            providers=_providers(models or {}),
+            local_models=local_models,
         )
     )
+
+
+def _providers(models: Mapping[str, ModelCall]) -> tuple[CatalogProvider, ...]:
+    by_provider: dict[str, dict[str, ModelCall]] = {}
+    for name, call in models.items():
+        provider, slash, model = name.partition("/")
+        if not (provider and slash and model):
+            raise ValueError(f"a model is named provider/model; got {name!r}")
+        by_provider.setdefault(provider, {})[model] = call
+    return tuple(catalog.supplied_provider(name, calls) for name, calls in by_provider.items())
 
 
 class EmbeddedScope:

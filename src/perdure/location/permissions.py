@@ -10,7 +10,7 @@ waiter that goes away takes its request with it.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Literal, assert_never
+from typing import assert_never
 
 from msgspec import UNSET
 
@@ -27,11 +27,14 @@ from perdure.ports import (
 from perdure.schema.errors import PermissionConflictError, PermissionNotFoundError
 from perdure.schema.ids import PermissionID, ProjectID, SessionID
 from perdure.schema.live_event import LiveEvent, PermissionReplied
-from perdure.schema.permission import PermissionDecision, PermissionRequest, Reply, Ruleset
+from perdure.schema.permission import (
+    Headless,
+    PermissionDecision,
+    PermissionRequest,
+    Reply,
+    Ruleset,
+)
 from perdure.schema.value import Value
-
-Headless = Literal["wait", "deny"]
-"""What happens when a person is needed: wait for one, or refuse because none will come."""
 
 
 class Allowed(Value):

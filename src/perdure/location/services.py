@@ -18,13 +18,14 @@ from perdure.location import agents, project
 from perdure.location.agents import Agents
 from perdure.location.catalog import Catalog
 from perdure.location.config import Configuration
-from perdure.location.permissions import Headless, LocationPermissions
+from perdure.location.permissions import LocationPermissions
 from perdure.location.project import Projects
 from perdure.location.saved_rules import SavedRules
 from perdure.ports import Clock, IdSource, PermissionDesk
 from perdure.schema.ids import ProjectID
 from perdure.schema.live_event import LiveEvent
 from perdure.schema.location import LocationInfo, LocationRef
+from perdure.schema.permission import Headless
 from perdure.schema.value import Value
 from perdure.tools.registry import ToolRegistry
 

@@ -9,7 +9,8 @@ from collections import OrderedDict
 
 from msgspec import field
 
-from perdure.core import history, limits, lowering
+from perdure.core import limits, lowering
+from perdure.core.history import Cut
 from perdure.llm.kept_conversation import KeptConversation
 from perdure.llm.message import LLMMessage, Run, runs_of
 from perdure.ports import Transaction
@@ -18,14 +19,6 @@ from perdure.schema.model import ModelRef
 from perdure.schema.value import State, Value
 from perdure.store import message_table
 from perdure.store.event_store import NO_EVENTS
-from perdure.store.message_table import MessageRow
-
-
-class Cut(Value):
-    """Where Session History begins: the latest compaction, and the epoch's baseline."""
-
-    compaction: Seq | None
-    baseline: Seq | None
 
 
 class _Kept(State):
@@ -77,20 +70,11 @@ class HistoryCache:
             self._size -= kept.size
 
 
-def is_visible(row: MessageRow, cut: Cut) -> bool:
-    return history.visible(
-        seq=row.seq,
-        is_system=row.type == "system",
-        compaction=cut.compaction,
-        baseline=cut.baseline,
-    )
-
-
 async def _extend(tx: Transaction, session_id: SessionID, kept: _Kept) -> None:
     fresh: list[LLMMessage] = []
     for row in await message_table.since(tx, session_id, kept.last):
         kept.last = row.seq
-        if is_visible(row, kept.cut):
+        if kept.cut.shows(seq=row.seq, type=row.type):
             fresh.extend(lowering.lower(row.message(), kept.model))
             # Rows, lowered values and wire bytes are each about the size of the row.
             kept.size += 3 * len(row.data)

@@ -4,13 +4,13 @@ Looks often while another process is alive and rarely otherwise: an idle machine
 Session whose process died is picked up here when somebody had asked for it or has input pending.
 """
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
 from perdure.ports import Clock, Neighbours, Transaction
 from perdure.runtime.known_sessions import KnownSessions
 from perdure.runtime.run_coordinator import RunCoordinator
-from perdure.runtime.runner import SessionRunner
 from perdure.schema.ids import SessionID
 from perdure.store import inbox_table, lease_table, wake_table
 from perdure.store.event_store import EventStore
@@ -27,13 +27,13 @@ class NeighbourWatch:
         tails: EventTails,
         coordinator: RunCoordinator,
         *,
-        runner: SessionRunner,
+        unfinished: Callable[[], Awaitable[list[SessionID]]],
         known: KnownSessions,
         neighbours: Neighbours,
         clock: Clock,
     ) -> None:
         self._database = store.database
-        self._runner = runner
+        self._unfinished = unfinished
         self._tails = tails
         self._coordinator = coordinator
         self._known = known
@@ -76,7 +76,7 @@ class NeighbourWatch:
             return orphans
 
         waiting = await self._database.read(job)
-        for session_id in dict.fromkeys((*waiting, *await self._runner.unfinished())):
+        for session_id in dict.fromkeys((*waiting, *await self._unfinished())):
             self._coordinator.wake(session_id)
 
     def _alive(self, process: str) -> bool:

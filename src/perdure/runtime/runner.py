@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from perdure.core import catalog, drain, recovery, turn_recorder
 from perdure.core.drain import Pending, RunTurn, Stop, TurnOutcome
+from perdure.core.history import Cut
 from perdure.core.turn_recorder import TurnRecorder
 from perdure.llm.message import LLMMessage, Run, TextPart
 from perdure.llm.request import LLMRequest
@@ -24,7 +25,7 @@ from perdure.location.services import LocationServices
 from perdure.ports import Clock, IdSource, Transaction
 from perdure.runtime.boundary import Boundary, Crossed
 from perdure.runtime.concurrency import shielded
-from perdure.runtime.history_cache import Cut, HistoryCache
+from perdure.runtime.history_cache import HistoryCache
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.provider_turn import TURN_INTERRUPTED, ProviderTurn, TurnEnd, TurnServices
 from perdure.runtime.settlement import Toolbox

@@ -1,38 +1,29 @@
-"""The composition root: everything is joined here, in dependency order, and nowhere else."""
+"""The composition root: everything is joined here, in dependency order, and nowhere else.
+
+What only a running Session needs is joined in runtime.engine, and loaded when it is first used.
+"""
 
 import asyncio
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
 from perdure.core import limits
-from perdure.core.catalog import CatalogProvider
-from perdure.host import data_directory, http_proxy
+from perdure.host import data_directory
 from perdure.host.clock import SystemClock
-from perdure.host.environment import Environment
-from perdure.host.filesystem import LocalFilesystem
-from perdure.host.http import HttptoolsTransport
 from perdure.host.ids import SystemIds
 from perdure.host.neighbours import ProcessLocks
-from perdure.host.process import LocalProcesses, find_ripgrep
-from perdure.location.builtin_tools import OUTPUT_DIRECTORY, BuiltinTools
-from perdure.location.config import Configuration
-from perdure.location.location_map import LocationMap
-from perdure.location.permissions import Headless
-from perdure.location.project import Projects
-from perdure.location.services import LocationHost
-from perdure.ports import Clock, Database, IdSource, Neighbours
-from perdure.runtime import local_providers
+from perdure.ports import Clock, IdSource
 from perdure.runtime.concurrency import Background
 from perdure.runtime.known_sessions import KnownSessions
+from perdure.runtime.late import late
 from perdure.runtime.live_hub import LiveHub
-from perdure.runtime.locations import Locations
 from perdure.runtime.neighbour_watch import NeighbourWatch
-from perdure.runtime.permissions import Permissions
+from perdure.runtime.parts import Foundations, Parts, RuntimeSettings
 from perdure.runtime.run_coordinator import RunCoordinator
-from perdure.runtime.runner import RunnerServices, SessionRunner
 from perdure.runtime.sessions import Sessions, SessionServices
 from perdure.schema.ids import SessionID
 from perdure.schema.live_event import InstanceDisposed, StatusChanged
@@ -41,43 +32,24 @@ from perdure.schema.value import Value
 from perdure.store import inbox_table, migrate
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.store.event_store import EventStore
-from perdure.store.permission_table import SavedPermissions
 from perdure.store.tail import EventTails
-from perdure.tools.file_mutation import FileMutations
-from perdure.tools.output_store import ToolOutputStore
-from perdure.tools.registry import ToolRegistry
 
-
-class RuntimeSettings(Value, kw_only=True):
-    environment: Environment
-    data_dir: str
-    default_directory: str
-    headless: Headless = "wait"
-    """What happens to a permission that must be asked: wait for a reply, or deny."""
-    providers: tuple[CatalogProvider, ...] = ()
-    """Models that the embedding program answers for."""
-    local_models: bool = False
-    """Whether to look for model servers running on this machine."""
-
-
-class Foundations(Value, kw_only=True):
-    """What differs between a server, a test and a simulation."""
-
-    database: Database
-    neighbours: Neighbours
-    clock: Clock
-    ids: IdSource
+if TYPE_CHECKING:
+    from perdure.runtime.engine import Engine
+    from perdure.runtime.locations import Locations
+    from perdure.runtime.permissions import Permissions
+    from perdure.tools.registry import ToolRegistry
 
 
 class Runtime(Value, kw_only=True):
     """A running instance. Everything is released when its scope ends."""
 
     sessions: Sessions
-    locations: Locations
-    permissions: Permissions
+    locations: "Locations"
+    permissions: "Permissions"
     hub: LiveHub
     store: EventStore
-    tools: ToolRegistry
+    tools: "ToolRegistry"
     """Tools of the whole application, below those of every Location."""
     clock: Clock
     ids: IdSource
@@ -96,6 +68,7 @@ async def open_runtime(settings: RuntimeSettings) -> AsyncGenerator[Runtime]:
         neighbours = stack.enter_context(locks)
         database = await stack.enter_async_context(SqliteDatabase(path))
         if settings.local_models:
+            local_providers = import_module("perdure.runtime.local_providers")
             found = await local_providers.find(settings.environment)
             settings = replace(settings, providers=(*settings.providers, *found))
         foundations = Foundations(database=database, neighbours=neighbours, clock=clock, ids=ids)
@@ -112,92 +85,49 @@ async def compose(
     store.listen(hub.publish_stored, live=True)
     tails = EventTails(store)
     known = KnownSessions(store)
+    engine = EngineRoom()
+
+    def status(session_id: SessionID, status: str, message: str | None) -> None:
+        shown = {"type": status} | ({} if message is None else {"message": message})
+        hub.publish(StatusChanged(session_id=session_id, status=shown), None)
+
+    coordinator = RunCoordinator(engine.drain, status=status)
+    sessions = Sessions(
+        SessionServices(
+            store=store,
+            tails=tails,
+            locations=late(lambda: engine.get().locations),
+            coordinator=coordinator,
+            known=known,
+            clock=on.clock,
+            ids=on.ids,
+            default_location=LocationRef(directory=settings.default_directory),
+        )
+    )
+    engine.parts = Parts(settings=settings, on=on, store=store, hub=hub, sessions=sessions)
     async with AsyncExitStack() as stack:
-        # --data-dir wins over the environment, everywhere.
-        environment = replace(settings.environment, data_dir=settings.data_dir)
-        variables = environment.variables
-        transport = HttptoolsTransport(proxies=http_proxy.from_environment(variables))
-        stack.push_async_callback(transport.aclose)
-        filesystem, processes = LocalFilesystem(), LocalProcesses()
-        output_directory = f"{settings.data_dir}/{OUTPUT_DIRECTORY}"
-        outputs = ToolOutputStore(
-            output_directory, filesystem=filesystem, ids=on.ids, clock=on.clock
-        )
-        application = ToolRegistry()
-        saved_rules = SavedPermissions(on.database, on.ids)
-        location_map = LocationMap(
-            LocationHost(
-                environment=environment,
-                configuration=Configuration(environment),
-                projects=Projects(processes, variables),
-                clock=on.clock,
-                ids=on.ids,
-                transport=transport,
-                saved_rules=saved_rules,
-                publish=lambda ref, event: hub.publish(event, ref),
-                open_tools=BuiltinTools(
-                    filesystem=filesystem,
-                    processes=processes,
-                    mutations=FileMutations(filesystem),
-                    ripgrep=find_ripgrep(),
-                    application=application,
-                ),
-                headless=settings.headless,
-                providers=settings.providers,
-            )
-        )
-        stack.callback(location_map.close)
-        runner = SessionRunner(
-            RunnerServices(
-                store=store,
-                locations=location_map,
-                hub=hub,
-                outputs=outputs,
-                clock=on.clock,
-                ids=on.ids,
-                platform=sys.platform,
-            )
-        )
-
-        def status(session_id: SessionID, status: str, message: str | None) -> None:
-            shown = {"type": status} | ({} if message is None else {"message": message})
-            hub.publish(StatusChanged(session_id=session_id, status=shown), None)
-
-        coordinator = RunCoordinator(runner.drain, status=status)
-        locations = Locations(location_map)
-        sessions = Sessions(
-            SessionServices(
-                store=store,
-                tails=tails,
-                locations=locations,
-                coordinator=coordinator,
-                known=known,
-                clock=on.clock,
-                ids=on.ids,
-                default_location=LocationRef(directory=settings.default_directory),
-            )
-        )
+        stack.push_async_callback(engine.aclose)
         background = await stack.enter_async_context(Background())
         watch = NeighbourWatch(
             store,
             tails,
             coordinator,
-            runner=runner,
+            unfinished=engine.unfinished,
             known=known,
             neighbours=on.neighbours,
             clock=on.clock,
         )
         background.start(watch.run(), name="neighbours")
-        background.start(_wake_at_boot(on.database, runner, coordinator), name="boot")
-        background.start(_sweep(outputs), name="tool output sweep")
+        background.start(_wake_at_boot(engine, coordinator), name="boot")
+        background.start(_sweep(engine, on.clock), name="tool output sweep")
         try:
             yield Runtime(
                 sessions=sessions,
-                locations=locations,
-                permissions=Permissions(sessions, location_map, saved_rules),
+                locations=late(lambda: engine.get().locations),
+                permissions=late(lambda: engine.get().permissions),
                 hub=hub,
                 store=store,
-                tools=application,
+                tools=late(lambda: engine.get().tools),
                 clock=on.clock,
                 ids=on.ids,
                 database_path=database_path,
@@ -210,16 +140,44 @@ async def compose(
             await store.release_all()
 
 
-async def _sweep(outputs: ToolOutputStore) -> None:
-    await outputs.sweep()
+class EngineRoom:
+    """Holds the engine once it has been needed."""
+
+    parts: Parts
+
+    def __init__(self) -> None:
+        self._engine: Engine | None = None
+
+    def get(self) -> "Engine":
+        if self._engine is None:
+            module = import_module("perdure.runtime.engine")
+            self._engine = cast("Engine", module.Engine(self.parts))
+        return self._engine
+
+    async def drain(self, session_id: SessionID, force: bool) -> None:
+        await self.get().runner.drain(session_id, force)
+
+    async def unfinished(self) -> list[SessionID]:
+        """Sessions that a dead process left in the middle of something."""
+        if not await self.parts.store.left_behind():
+            return []
+        return await self.get().runner.unfinished()
+
+    async def aclose(self) -> None:
+        if self._engine is not None:
+            await self._engine.aclose()
 
 
-async def _wake_at_boot(
-    database: Database, runner: SessionRunner, coordinator: RunCoordinator
-) -> None:
+async def _sweep(engine: EngineRoom, clock: Clock) -> None:
+    """Later, when nobody waits for the start any more; it also has the engine ready by then."""
+    await clock.sleep(limits.WARM_UP_SECONDS)
+    await engine.get().outputs.sweep()
+
+
+async def _wake_at_boot(engine: EngineRoom, coordinator: RunCoordinator) -> None:
     """Run what was admitted before the last stop, settle what a crash cut off; a few at a time."""
-    pending = await database.read(inbox_table.sessions_with_pending)
-    waiting = iter(dict.fromkeys((*pending, *await runner.unfinished())))
+    pending = await engine.parts.on.database.read(inbox_table.sessions_with_pending)
+    waiting = iter(dict.fromkeys((*pending, *await engine.unfinished())))
 
     async def worker() -> None:
         for session_id in waiting:
@@ -229,3 +187,6 @@ async def _wake_at_boot(
     async with asyncio.TaskGroup() as group:
         for _ in range(limits.BOOT_WAKES_PARALLEL_MAX):
             group.create_task(worker())
+
+
+__all__ = ["Foundations", "Runtime", "RuntimeSettings", "compose", "open_runtime"]

@@ -5,15 +5,15 @@ somebody else's business. Reads hand out stored JSON as it is.
 """
 
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
 from perdure import __version__
 from perdure.core import inbox, limits, projection, slug, title
+from perdure.core.history import Cut
 from perdure.ports import Clock, IdSource, Transaction
-from perdure.runtime.history_cache import Cut, is_visible
 from perdure.runtime.known_sessions import KnownSessions
-from perdure.runtime.locations import Locations
 from perdure.runtime.run_coordinator import RunCoordinator
 from perdure.schema import codec
 from perdure.schema.errors import (
@@ -50,11 +50,14 @@ from perdure.store.event_store import NO_EVENTS, EventStore, SequenceConflictErr
 from perdure.store.session_table import SessionFilter
 from perdure.store.tail import EventTails
 
+if TYPE_CHECKING:
+    from perdure.runtime.locations import Locations
+
 
 class SessionServices(Value, kw_only=True):
     store: EventStore
     tails: EventTails
-    locations: Locations
+    locations: "Locations"
     coordinator: RunCoordinator
     known: KnownSessions
     clock: Clock
@@ -255,7 +258,7 @@ class Sessions:
             compaction = await message_table.latest_compaction(tx, session_id)
             cut = Cut(compaction, None if epoch is None else epoch.baseline_seq)
             rows = await message_table.since(tx, session_id, Seq(-1))
-            return tuple(row.data for row in rows if is_visible(row, cut))
+            return tuple(row.data for row in rows if cut.shows(seq=row.seq, type=row.type))
 
         return await self._database.read(job)
 

@@ -9,6 +9,8 @@ from perdure.schema.ids import MessageID, PermissionID, ProjectID, SessionID, To
 
 Effect = Literal["allow", "deny", "ask"]
 Reply = Literal["once", "always", "reject"]
+Headless = Literal["wait", "deny"]
+"""What happens when a person is needed: wait for one, or refuse because none will come."""
 
 
 class Rule(Record):

@@ -27,6 +27,9 @@ from perdure.testing.simulated_clients import Clients
 from perdure.testing.witness import CallKey, Request
 
 
+_SHOWN_CHARS_MAX: Final = 600
+
+
 class Seen(Value):
     """What a checker looks at."""
 
@@ -92,7 +95,7 @@ class ProjectionsEqualFold:
                     ]
                     yield (
                         f"{table} of {session_id} has {len(stored)} rows, the fold {len(folded)};"
-                        f" the first that differ: {different[:1]}"
+                        f" the first that differ: {str(different[:1])[:_SHOWN_CHARS_MAX]}"
                     )
 
 

@@ -74,7 +74,7 @@ class SimulatedMachine:
         os.makedirs(self.project)
         migrate.migrate(self._path)
         self.ledger = Ledger(self._path)
-        self.witness = Witness(self.ledger, trace)
+        self.witness = Witness(self.ledger, trace, self._neighbourhood.alive)
         self._environment = environment.from_variables({"HOME": place, "TMPDIR": place})
 
     def __enter__(self) -> Self:

@@ -142,7 +142,7 @@ class Simulation:
             for what in checker.check(seen):
                 machine.witness.accuse(checker.promise, what)
         for what in (*machine.loop.complaints, *self._defects):
-            machine.witness.accuse("no defect", what)
+            machine.witness.accuse("defect", what)
 
     # ---- coming to rest -------------------------------------------------------------------------
 
@@ -234,6 +234,8 @@ class _Defects(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        expected = (SimulatedDefect, InvalidRequestError) if self._weather.outage else SimulatedDefect
+        expected = (
+            (SimulatedDefect, InvalidRequestError) if self._weather.outage else SimulatedDefect
+        )
         if not isinstance(error, expected):
             self._heard.append(self.format(record))

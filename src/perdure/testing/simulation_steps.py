@@ -66,7 +66,14 @@ async def burst(clients: Clients) -> None:
 
 
 async def interrupt(clients: Clients) -> None:
-    await clients.interrupt(clients.machine.some(), _session(clients))
+    """Something that runs, if anything does: at a moment between two callbacks of it."""
+    running = clients.machine.active()
+    if not running or clients.machine.chance.random() < 0.1:
+        await clients.interrupt(clients.machine.some(), _session(clients))
+        return
+    process, session_id = clients.machine.chance.choice(running)
+    await asyncio.sleep(clients.machine.chance.choice((0.0, 0.0, 0.01, 0.1, 0.5)))
+    await clients.interrupt(process, session_id)
 
 
 async def interrupt_and_prompt(clients: Clients) -> None:
@@ -158,9 +165,17 @@ async def crash_everything(clients: Clients) -> None:
 
 
 async def orphan(clients: Clients) -> None:
-    if len(clients.machine.processes) > 1:
-        after = clients.machine.chance.choice((3, 10, 40, 150))
-        await clients.machine.orphan(clients.machine.some(), after=after)
+    """A process that runs something is taken for dead, and another one is asked to go on."""
+    machine = clients.machine
+    running = machine.active()
+    if len(machine.processes) < 2 or not running:
+        return
+    victim, session_id = machine.chance.choice(running)
+    heir = machine.chance.choice([item for item in machine.processes if item is not victim])
+    prompt = clients.write(session_id, _delivery(clients))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(machine.orphan(victim, after=machine.chance.randint(10, 200)))
+        group.create_task(clients.send(heir, prompt))
 
 
 async def close(clients: Clients) -> None:
@@ -200,11 +215,11 @@ STEPS: Final[tuple[tuple[Step, int], ...]] = (
     (nudge_clock, 1),
     (change_repository, 2),
     (lose_project, 1),
-    (second_owner, 3),
+    (second_owner, 5),
     (crash, 5),
     (crash_while_asked, 2),
     (crash_everything, 1),
-    (orphan, 2),
+    (orphan, 4),
     (close, 2),
     (follow, 3),
     (page_through, 3),

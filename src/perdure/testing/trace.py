@@ -22,7 +22,7 @@ class Trace:
 
     def say(self, text: str) -> None:
         """One line, and part of the digest."""
-        line = f"{self._loop.time():10.3f} {self._neutral(text)}"
+        line = f"{self._loop.time():10.3f} {self.neutral(text)}"
         self.lines.append(line)
         self.take_in(line.encode())
         if self._show is not None:
@@ -35,5 +35,6 @@ class Trace:
     def digest(self) -> str:
         return self._digest.hexdigest()
 
-    def _neutral(self, text: str) -> str:
+    def neutral(self, text: str) -> str:
+        """Without the name of the temporary directory."""
         return text.replace(self._place, "/place")

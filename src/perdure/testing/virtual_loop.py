@@ -24,7 +24,8 @@ Ts = TypeVarTuple("Ts")
 
 _STIRS: Final = (0.0, 0.15, 1.0)
 """How often a run picks another callback than the oldest: never, now and then, always."""
-_THREAD_SECONDS_MAX: Final = 0.02
+_THREAD_SECONDS: Final = (0.0, 0.001, 0.01, 0.2)
+"""How long what would run in a thread takes: a warm disk, or one that is busy."""
 _BURIAL_SECONDS: Final = 10.0
 _BURIALS_MAX: Final = 10
 
@@ -148,7 +149,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             except BaseException as error:
                 future.set_exception(error)
 
-        self.call_later(self._chance.random() * _THREAD_SECONDS_MAX, work)
+        self.call_later(self._chance.choice(_THREAD_SECONDS), work)
         return future
 
     def create_future(self) -> asyncio.Future[Any]:

@@ -5,6 +5,7 @@ after its commit, a request is the whole history, an effect follows the record o
 are checked here, as it happens. What holds after every step is in `checkers`.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from perdure.core import history, lowering
@@ -63,23 +64,23 @@ class Effect(State):
 
 
 class Witness:
-    def __init__(self, ledger: Ledger, trace: Trace) -> None:
+    def __init__(self, ledger: Ledger, trace: Trace, alive: Callable[[str], bool]) -> None:
         self._ledger = ledger
+        self._alive = alive
+        self._running: dict[SessionID, tuple[str, MessageID]] = {}
         self._trace = trace
         self.violations: list[Violation] = []
         self.requests: list[Request] = []
         self.effects: dict[CallKey, Effect] = {}
         self.stalls: dict[tuple[str, SessionID], int] = {}
         """Who waits for ever, until interrupted: how many of each run."""
-        self.runs: dict[MessageID, str] = {}
-        """Which process began each step."""
         self._live_seqs: dict[tuple[str, str], int] = {}
         self._live_parts: set[tuple[str | None, ...]] = set()
         self.excused: dict[SessionID, Seq] = {}
         """Up to where a stop that somebody asked for may have left prompts pending."""
 
     def accuse(self, promise: str, what: str) -> None:
-        self.violations.append(Violation(promise, what))
+        self.violations.append(Violation(promise, self._trace.neutral(what)))
 
     def excuse(self, session_id: SessionID) -> None:
         """A run was stopped: by a person, by a refusal, or by a defect of somebody else's."""
@@ -98,10 +99,21 @@ class Witness:
             self._trace.say(f"  {process} {session_id[4:16]} {item.seq} {name}")
             if not self._ledger.has_event(session_id, item.seq, item.id):
                 self.accuse("P1", f"{name} {item.seq} was announced before its commit")
-            if isinstance(item.event, events.StepStarted):
-                self.runs[item.event.assistant_message_id] = process
+            self._follow_step(process, session_id, item.event)
             if not isinstance(item.event, _BY_CLIENTS):
                 self._check_lease(process, session_id, item.event)
+
+    def _follow_step(self, process: str, session_id: SessionID, event: SessionEvent) -> None:
+        match event:
+            case events.StepStarted(assistant_message_id=step):
+                other, _ = self._running.get(session_id, (process, step))
+                if other != process and self._alive(other):
+                    self.accuse("P8", f"{process} and {other} run {session_id} at once")
+                self._running[session_id] = (process, step)
+            case events.StepEnded() | events.StepFailed():
+                self._running.pop(session_id, None)
+            case _:
+                pass
 
     def _check_lease(self, process: str, session_id: SessionID, event: SessionEvent) -> None:
         lease = self._ledger.lease(session_id)

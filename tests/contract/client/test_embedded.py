@@ -9,6 +9,7 @@ import pytest
 from perdure.client import ClientError, PerdureClient
 from perdure.embedded import EmbeddedPerdure, open_embedded
 from perdure.schema.codec import JsonObject, Record
+from perdure.testing import ScriptedModel, text, tool_call
 from perdure.tools.tool import Tool, ToolCallContext
 from tests.contract.client.hosts import DEMO, PATIENCE_SECONDS, project
 from tests.requirements import requirement
@@ -164,3 +165,34 @@ async def test_a_call_that_waits_when_the_host_closes_fails_as_a_lost_transport(
             group.create_task(wait(perdure, session_id))
             await perdure.health.get()
     assert failures == ["transport"]
+
+
+async def test_a_model_of_the_embedding_program_answers(tmp_path: Path) -> None:
+    model = ScriptedModel().turn(text("Hello from my own model."))
+    async with open_embedded(
+        str(tmp_path), data_dir=str(tmp_path / "data"), models={"mine/first": model}
+    ) as perdure:
+        session = await perdure.sessions.create(model={"providerID": "mine", "id": "first"})
+        await perdure.sessions.prompt(session["id"], text="hello")
+        await perdure.sessions.wait(session["id"])
+        page = await perdure.sessions.messages(session["id"])
+    assert "Hello from my own model." in str(page.items)
+
+
+def test_a_model_without_a_provider_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="provider/model"):
+        open_embedded(str(tmp_path), models={"first": ScriptedModel()})
+
+
+async def test_a_tool_of_the_embedding_program_is_called_by_the_model(tmp_path: Path) -> None:
+    model = ScriptedModel().turn(tool_call("greet", {"name": "Ada"})).turn(text("Done."))
+    async with open_embedded(
+        str(tmp_path), data_dir=str(tmp_path / "data"), models={"mine/first": model}
+    ) as perdure:
+        with perdure.tools.register(GREET):
+            session = await perdure.sessions.create(model={"providerID": "mine", "id": "first"})
+            await perdure.sessions.prompt(session["id"], text="greet Ada")
+            await perdure.sessions.wait(session["id"])
+            page = await perdure.sessions.messages(session["id"], order="asc")
+    state = page.items[1]["content"][0]["state"]
+    assert (state["status"], state["structured"]) == ("completed", {"name": "Ada"})

@@ -1,7 +1,8 @@
 """Session History ready to be sent: the same as a fresh one, and cheaper."""
 
+from perdure.core.history import Cut
 from perdure.llm.message import LLMMessage, Run
-from perdure.runtime.history_cache import Cut, HistoryCache
+from perdure.runtime.history_cache import HistoryCache
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.model import ModelRef
 from perdure.store.event_store import EventStore

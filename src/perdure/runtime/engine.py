@@ -1,0 +1,84 @@
+"""The engine: what it takes to run a Session, from the model's wire to the tools.
+
+The composition root loads this module when it is first needed (runtime.late). Everything a request
+needs that only reads or admits stands outside of it.
+"""
+
+import sys
+
+from msgspec.structs import replace
+
+from perdure.host import http_proxy
+from perdure.host.filesystem import LocalFilesystem
+from perdure.host.http import HttptoolsTransport
+from perdure.host.process import LocalProcesses, find_ripgrep
+from perdure.location.builtin_tools import OUTPUT_DIRECTORY, BuiltinTools
+from perdure.location.config import Configuration
+from perdure.location.location_map import LocationMap
+from perdure.location.project import Projects
+from perdure.location.services import LocationHost
+from perdure.runtime.locations import Locations
+from perdure.runtime.parts import Parts
+from perdure.runtime.permissions import Permissions
+from perdure.runtime.runner import RunnerServices, SessionRunner
+from perdure.store.permission_table import SavedPermissions
+from perdure.tools.file_mutation import FileMutations
+from perdure.tools.output_store import ToolOutputStore
+from perdure.tools.registry import ToolRegistry
+
+
+class Engine:
+    def __init__(self, parts: Parts) -> None:
+        settings, on = parts.settings, parts.on
+        # --data-dir wins over the environment, everywhere.
+        environment = replace(settings.environment, data_dir=settings.data_dir)
+        proxies = http_proxy.from_environment(environment.variables)
+        filesystem, processes = LocalFilesystem(), LocalProcesses()
+        saved_rules = SavedPermissions(on.database, on.ids)
+        self.tools = ToolRegistry()
+        """Tools of the whole application, below those of every Location."""
+        self.outputs = ToolOutputStore(
+            f"{settings.data_dir}/{OUTPUT_DIRECTORY}",
+            filesystem=filesystem,
+            ids=on.ids,
+            clock=on.clock,
+        )
+        self._transport = HttptoolsTransport(proxies=proxies)
+        self._location_map = LocationMap(
+            LocationHost(
+                environment=environment,
+                configuration=Configuration(environment),
+                projects=Projects(processes, environment.variables),
+                clock=on.clock,
+                ids=on.ids,
+                transport=self._transport,
+                saved_rules=saved_rules,
+                publish=lambda ref, event: parts.hub.publish(event, ref),
+                open_tools=BuiltinTools(
+                    filesystem=filesystem,
+                    processes=processes,
+                    mutations=FileMutations(filesystem),
+                    ripgrep=find_ripgrep(),
+                    application=self.tools,
+                ),
+                headless=settings.headless,
+                providers=settings.providers,
+            )
+        )
+        self.locations = Locations(self._location_map)
+        self.permissions = Permissions(parts.sessions, self._location_map, saved_rules)
+        self.runner = SessionRunner(
+            RunnerServices(
+                store=parts.store,
+                locations=self._location_map,
+                hub=parts.hub,
+                outputs=self.outputs,
+                clock=on.clock,
+                ids=on.ids,
+                platform=sys.platform,
+            )
+        )
+
+    async def aclose(self) -> None:
+        self._location_map.close()
+        await self._transport.aclose()

@@ -1,0 +1,113 @@
+"""Defects that the simulator must find: each a line of the source, and what it becomes.
+
+They are the mistakes that one would really make: a forgotten case, a missing shield, an effect
+before its record. `promise` is what the report must name, as a pattern.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedBug:
+    name: str
+    file: str
+    """Below the package."""
+    before: str
+    after: str
+    promise: str
+
+
+PLANTED_BUGS: Final = (
+    PlantedBug(
+        name="a part's end is not projected",
+        file="store/projector.py",
+        before="""\
+    events.StepFailed,
+    events.TextStarted,
+    events.TextEnded,
+""",
+        after="""\
+    events.StepFailed,
+    events.TextStarted,
+""",
+        promise="P5",
+    ),
+    PlantedBug(
+        name="a batch with several messages forgets the Session's own row",
+        file="store/projector.py",
+        before="        if self._session_changed:\n",
+        after="        if self._session_changed and len(self._created) < 2:\n",
+        promise="P5",
+    ),
+    PlantedBug(
+        name="events are announced before their commit",
+        file="store/database/sqlite.py",
+        before="        waiting.error = outcome.error\n",
+        after="        waiting.error = outcome.error\n        _announce(waiting)\n",
+        promise="P1",
+    ),
+    PlantedBug(
+        name="a wake during a run is lost",
+        file="runtime/run_coordinator.py",
+        before="            entry.pending_wake = True\n",
+        after="            entry.pending_wake = entry.stopping\n",
+        promise="P1",
+    ),
+    PlantedBug(
+        name="a promotion leaves its prompt pending",
+        file="store/inbox_table.py",
+        before='"UPDATE session_input SET promoted_seq = :seq"',
+        after='"UPDATE session_input SET promoted_seq = nullif(:seq, :seq)"',
+        promise="defect",
+    ),
+    PlantedBug(
+        name="a run appends without its fence",
+        file="runtime/provider_turn.py",
+        before="self._session.id, events, location=self._location, running=True)",
+        after="self._session.id, events, location=self._location)",
+        promise="P8",
+    ),
+    PlantedBug(
+        name="a lease is taken from a living process",
+        file="store/lease_table.py",
+        before="found.process != RELEASED and alive(found.process)",
+        after="found.process != RELEASED and alive(process) is False",
+        promise="P8",
+    ),
+    PlantedBug(
+        name="an interrupt cuts the settlement of a tool that succeeded",
+        file="runtime/settlement.py",
+        before="            await shielded(self._bound_and_record(call, settled))",
+        after="            await self._bound_and_record(call, settled)",
+        promise="P4",
+    ),
+    PlantedBug(
+        name="a tool runs before its call is recorded",
+        file="runtime/provider_turn.py",
+        before="            await self._append(events)\n        for event in events:",
+        after="            group.create_task(self._append(events))\n        for event in events:",
+        promise="P3|P4",
+    ),
+    PlantedBug(
+        name="a reader's cursor is one behind",
+        file="store/tail.py",
+        before="                    seen = last\n",
+        after="                    seen = Seq(last - 1)\n",
+        promise="P3",
+    ),
+    PlantedBug(
+        name="a change of context is noted and not told",
+        file="runtime/boundary.py",
+        before="return advanced, self._context_updated(sample.session, text), True",
+        after="return advanced, None, True",
+        promise="S30",
+    ),
+    PlantedBug(
+        name="another body under a used id is taken for a retry",
+        file="core/inbox.py",
+        before="    if not same:\n",
+        after="    if not same and stored.id != asked.id:\n",
+        promise="P1",
+    ),
+)

@@ -1,0 +1,47 @@
+"""The simulator bites: every planted defect is found, and the report says how to repeat it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.fixtures import ROOT
+from tests.simulation.planted_bugs import PLANTED_BUGS, PlantedBug
+
+SEEDS_MAX: Final = 60
+
+
+def plant(bug: PlantedBug, target: Path) -> None:
+    """A copy of the package with the defect in it."""
+    shutil.copytree(ROOT / "src" / "perdure", target / "perdure")
+    file = target / "perdure" / bug.file
+    text = file.read_text(encoding="utf-8")
+    assert text.count(bug.before) == 1, f"{bug.file} has changed; plant {bug.name!r} anew"
+    file.write_text(text.replace(bug.before, bug.after), encoding="utf-8")
+
+
+def run(package: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "perdure.testing.simulate", *arguments],
+        env={**os.environ, "PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("bug", PLANTED_BUGS, ids=lambda bug: bug.name)
+def test_a_planted_bug_is_found_and_can_be_repeated(bug: PlantedBug, tmp_path: Path) -> None:
+    plant(bug, tmp_path)
+    found = run(tmp_path, "0", "--count", str(SEEDS_MAX))
+    assert found.returncode == 1, found.stderr or "no seed noticed"
+    assert re.search(rf"^  (?:{bug.promise}): ", found.stdout, flags=re.MULTILINE), found.stdout
+    seed = re.search(r"make simulate SEED=(\d+)", found.stdout)
+    assert seed is not None
+    assert run(tmp_path, "--seed", seed[1]).stdout == found.stdout

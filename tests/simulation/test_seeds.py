@@ -1,0 +1,33 @@
+"""The runtime keeps its promises under every interleaving, fault and crash that a seed draws."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from perdure.testing import run_seed
+from tests.requirements import requirement
+
+SEEDS: Final = 150
+CHUNK: Final = 10
+REGRESSIONS: Final = Path(__file__).with_name("regressions.txt")
+
+
+def regressions() -> list[tuple[int, int]]:
+    """Seeds that once found a defect, with the number of steps they were found with."""
+    lines = (line.partition("#")[0].split() for line in REGRESSIONS.read_text().splitlines())
+    return [(int(line[0]), int(line[1])) for line in lines if line]
+
+
+@requirement("S12", "S30", "S66", "S67", "S69", "S129")
+@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+def test_promises_hold_whatever_happens(first: int) -> None:
+    for seed in range(first, first + CHUNK):
+        report = run_seed(seed)
+        assert report.ok, f"\n{report}"
+
+
+@pytest.mark.parametrize(("seed", "steps"), regressions())
+def test_a_seed_that_found_a_defect_stays_quiet(seed: int, steps: int) -> None:
+    report = run_seed(seed, steps=steps)
+    assert report.ok, f"\n{report}"
