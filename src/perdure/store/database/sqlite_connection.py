@@ -15,6 +15,7 @@ from perdure.ports import DatabaseError, SqlValue, UniqueViolationError
 SQLITE_VERSION_LEAST: Final = (3, 51, 3)
 APPLICATION_ID: Final = 0x50455244
 BUSY_MILLIS: Final = 5_000
+# A commit writes whole pages and our rows are short: half the default halves what a turn writes.
 _PAGE_BYTES: Final = 2_048
 _CACHE_KIB: Final = 8_192
 
