@@ -13,11 +13,12 @@ from perdure.schema import codec, sse
 from perdure.schema.errors import PromptConflictError
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.model import ModelRef
+from perdure.schema.permission import Reply
 from perdure.schema.prompt import Delivery, PromptInput
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.value import State
-from perdure.testing.simulated_machine import MODELS, Died, Process, Reply, SimulatedMachine
+from perdure.testing.simulated_machine import MODELS, Answer, Died, Process, SimulatedMachine
 
 _FRAME_BYTES_MAX: Final = 1 << 30
 _PAGE: Final = 7
@@ -57,13 +58,15 @@ class Clients:
     # ---- sessions -------------------------------------------------------------------------------
 
     async def create(self, process: Process) -> None:
-        id = SessionID(f"ses_sim{len(self.sessions) + 1:03d}")
+        session_id = SessionID(f"ses_sim{len(self.sessions) + 1:03d}")
         model = ModelRef(id=self.machine.chance.choice(MODELS), provider_id="sim")
-        self.machine.trace.say(f"{process.name} create {id}")
-        made = await self.machine.ask(process, lambda r: r.sessions.create(id=id, model=model))
-        if isinstance(made, Reply):
-            self.sessions.append(id)
-            self.follow(id, -1)
+        self.machine.trace.say(f"{process.name} create {session_id}")
+        made = await self.machine.ask(
+            process, lambda r: r.sessions.create(id=session_id, model=model)
+        )
+        if isinstance(made, Answer):
+            self.sessions.append(session_id)
+            self.follow(session_id, -1)
 
     async def create_again(self, process: Process, session_id: SessionID) -> None:
         """An id that exists gives the stored Session, whatever else is asked."""
@@ -74,7 +77,7 @@ class Clients:
             return made, await runtime.sessions.get(session_id)
 
         reply = await self.machine.ask(process, twice)
-        if isinstance(reply, Reply) and reply.value[0].model == other:
+        if isinstance(reply, Answer) and reply.value[0].model == other:
             self.machine.witness.accuse("P1", f"{session_id} was created twice")
 
     async def switch_agent(self, process: Process, session_id: SessionID, agent: str) -> None:
@@ -96,14 +99,26 @@ class Clients:
 
         await self.machine.ask(process, interrupt)
 
+    async def answer(self, process: Process, session_id: SessionID, reply: Reply) -> None:
+        """A person's word about the oldest permission that is waited for, if any is."""
+
+        async def answer(runtime: Runtime) -> None:
+            for request in (await runtime.permissions.list(session_id))[:1]:
+                self.machine.trace.say(f"{process.name} {reply} for {request.action}")
+                if reply == "reject":
+                    self.machine.witness.excuse(session_id)
+                await runtime.permissions.reply(session_id, request.id, reply)
+
+        await self.machine.ask(process, answer)
+
     # ---- prompts --------------------------------------------------------------------------------
 
     def write(self, session_id: SessionID, delivery: Delivery) -> SentPrompt:
         """A prompt that has not been sent yet."""
         self._sent += 1
-        id = MessageID(f"msg_sim{self._sent:04d}")
-        prompt = SentPrompt(session_id, id, f"prompt {self._sent}", delivery)
-        self.prompts[id] = prompt
+        message_id = MessageID(f"msg_sim{self._sent:04d}")
+        prompt = SentPrompt(session_id, message_id, f"prompt {self._sent}", delivery)
+        self.prompts[message_id] = prompt
         return prompt
 
     async def send(self, process: Process, prompt: SentPrompt, *, resume: bool = True) -> None:
@@ -141,7 +156,7 @@ class Clients:
             )
         except PromptConflictError:
             return
-        if isinstance(reply, Reply):
+        if isinstance(reply, Answer):
             self.machine.witness.accuse("P1", f"{prompt.id} was admitted with two bodies")
 
     # ---- reading --------------------------------------------------------------------------------
@@ -159,7 +174,7 @@ class Clients:
             return seqs
 
         reply = await self.machine.ask(process, read)
-        if isinstance(reply, Reply):
+        if isinstance(reply, Answer):
             first = max(after, 0) + 1
             if reply.value != list(range(first, first + len(reply.value))):
                 self.machine.witness.accuse("P3", f"history after {after} was {reply.value}")

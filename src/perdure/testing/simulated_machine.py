@@ -6,6 +6,7 @@ file. A process can be closed, killed at any callback, or taken for dead while i
 
 import asyncio
 import os
+import shutil
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, ExitStack
 from random import Random
@@ -36,6 +37,10 @@ MODELS: Final = ("one", "two")
 _ANSWER_SECONDS_MAX: Final = 60.0
 
 
+# An agent that soon has to answer in text, and must ask before it reads.
+_CONFIGURATION: Final = '{"agents": {"short": {"steps": 2}}}'
+
+
 class Process(State):
     name: str
     life: Life
@@ -52,7 +57,7 @@ class Died(Value):
     """Whoever asked will never know."""
 
 
-class Reply(Value, Generic[T]):
+class Answer(Value, Generic[T]):
     value: T
 
 
@@ -72,6 +77,8 @@ class SimulatedMachine:
         self._neighbourhood = Neighbourhood()
         os.makedirs(self._data)
         os.makedirs(self.project)
+        _write(f"{self.project}/notes.txt", "what was simulated so far\n")
+        _write(f"{self.project}/opencode.json", _CONFIGURATION)
         migrate.migrate(self._path)
         self.ledger = Ledger(self._path)
         self.witness = Witness(self.ledger, trace, self._neighbourhood.alive)
@@ -130,7 +137,7 @@ class SimulatedMachine:
 
     async def ask(
         self, process: Process, work: Callable[[Runtime], Awaitable[T]]
-    ) -> Reply[T] | Died:
+    ) -> Answer[T] | Died:
         """What a client of that process gets; raises what the client would see."""
 
         async def answer() -> T:
@@ -140,7 +147,17 @@ class SimulatedMachine:
         waiting = (task, process.life.died)
         async with asyncio.timeout(_ANSWER_SECONDS_MAX):
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        return Reply(task.result()) if task.done() else Died()
+        return Answer(task.result()) if task.done() else Died()
+
+    def toggle_repository(self) -> None:
+        """Make the project a repository, or stop it from being one."""
+        git = f"{self.project}/.git"
+        if os.path.exists(git):
+            shutil.rmtree(git)
+            return
+        os.makedirs(git)
+        _write(f"{git}/HEAD", "ref: refs/heads/main\n")
+        _write(f"{git}/opencode", "simulated-project\n")
 
     def some(self) -> Process:
         return self.chance.choice(self.processes)
@@ -194,3 +211,8 @@ class SimulatedMachine:
             while (chunk := await reader.next()) is not None:
                 for frame in frames.feed(chunk):
                     self.witness.live(name, frame.data)
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)

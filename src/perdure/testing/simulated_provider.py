@@ -16,6 +16,7 @@ from perdure.llm.event import LLMEvent
 from perdure.llm.message import ToolResult
 from perdure.llm.request import LLMRequest
 from perdure.schema import codec
+from perdure.schema.codec import JsonObject
 from perdure.schema.ids import SessionID
 from perdure.schema.value import State, Value
 from perdure.testing.witness import Witness
@@ -124,26 +125,30 @@ class Draw:
         ]
 
     def call(self) -> list[Beat]:
-        name = self.chance.choice((*self._tools, "sim_nowhere"))
-        if name not in ("read", "sim_nowhere") and not name.startswith("sim_"):
-            name = "sim_work"
-        id = self._call_id()
-        input = {"path": "notes.txt"} if name == "read" else {"note": self.words()}
+        name, given = self._tool_and_input()
+        call = self._call_id()
+        raw = codec.encode(given).decode()
+        opened = (llm.ToolInputStart(call, name), llm.ToolInputDelta(call, raw[:4]))
         if self.chance.random() < 0.1:
-            input = {"wrong": 1}
-        raw = codec.encode(input).decode()
-        opened = (llm.ToolInputStart(id, name), llm.ToolInputDelta(id, raw[:4]))
+            broken = llm.ToolInputInvalid(call, name, "the tool's input is not JSON")
+            return [opened, self.delay(), (llm.ToolInputEnd(call, raw[:4]), broken)]
+        rest = (llm.ToolInputDelta(call, raw[4:]), llm.ToolInputEnd(call, raw))
+        return [opened, self.delay(), (*rest, llm.ToolCall(call, name, given)), self.delay()]
+
+    def _tool_and_input(self) -> tuple[str, JsonObject]:
+        """Mostly a simulated tool; never one that would start a process or a thread."""
+        known = [name for name in self._tools if name.startswith("sim_")]
+        name = self.chance.choice((*known, *known, "read", "sim_nowhere"))
         if self.chance.random() < 0.1:
-            broken = llm.ToolInputInvalid(id, name, "the tool's input is not JSON")
-            return [opened, self.delay(), (llm.ToolInputEnd(id, raw[:4]), broken)]
-        rest = (llm.ToolInputDelta(id, raw[4:]), llm.ToolInputEnd(id, raw))
-        return [opened, self.delay(), (*rest, llm.ToolCall(id, name, input)), self.delay()]
+            return name, {"wrong": 1}
+        path = self.chance.choice(("notes.txt", "nowhere.txt", "."))
+        return name, {"path": path} if name == "read" else {"note": self.words()}
 
     def hosted(self) -> list[Beat]:
-        id = self._call_id()
-        call = llm.ToolCall(id, "web_search", {"query": self.words()}, provider_executed=True)
-        result = llm.HostedToolResult(id, ToolResult("json", {"found": self.words()}))
-        return [(call,), self.delay(), *([(result,)] if self.chance.random() < 0.7 else [])]
+        call = self._call_id()
+        made = llm.ToolCall(call, "web_search", {"query": self.words()}, provider_executed=True)
+        result = llm.HostedToolResult(call, ToolResult("json", {"found": self.words()}))
+        return [(made,), self.delay(), *([(result,)] if self.chance.random() < 0.7 else [])]
 
     def finish(self, reason: llm.FinishReason) -> Beat:
         usage = llm.Usage(input=self.chance.randint(1, 99), output=self.chance.randint(1, 99))

@@ -15,12 +15,14 @@ from random import Random
 from typing import Final
 
 from perdure.schema.errors import InvalidRequestError
+from perdure.schema.ids import MessageID
 from perdure.schema.value import Value
-from perdure.testing import simulation_steps
-from perdure.testing.checkers import CHECKERS, Seen
+from perdure.testing.checker import Seen
+from perdure.testing.checkers import CHECKERS
 from perdure.testing.simulated_clients import Clients
 from perdure.testing.simulated_machine import SimulatedMachine
 from perdure.testing.simulated_provider import SimulatedDefect, Weather
+from perdure.testing.simulation_steps import STEPS, create
 from perdure.testing.trace import Trace
 from perdure.testing.virtual_loop import DeadlockError, VirtualLoop
 from perdure.testing.witness import Violation
@@ -94,7 +96,7 @@ class Simulation:
         try:
             await self._machine.boot()
             while not self._clients.sessions:
-                await simulation_steps.create(self._clients)
+                await create(self._clients)
             for number in range(1, steps + 1):
                 self._step = number
                 await self._one(number)
@@ -124,7 +126,7 @@ class Simulation:
         if not machine.processes:
             await machine.boot()
         self._clients.reconnect()
-        steps, weights = zip(*simulation_steps.STEPS, strict=True)
+        steps, weights = zip(*STEPS, strict=True)
         (step,) = chance.choices(steps, weights)
         machine.trace.say(f"step {number}: {step.__name__}")
         await step(self._clients)
@@ -165,11 +167,11 @@ class Simulation:
             self._machine.witness.accuse("P9", f"prompts stay pending: {self._waiting()}")
         self._machine.weather.calm = False
 
-    def _waiting(self) -> list[str]:
+    def _waiting(self) -> list[MessageID]:
         rows = self._machine.ledger.fetch(
             "SELECT id FROM session_input WHERE promoted_seq IS NULL ORDER BY admitted_seq"
         )
-        return [str(row[0]) for row in rows]
+        return [MessageID(str(row[0])) for row in rows]
 
     async def _quiet(self) -> None:
         """Wait until nothing runs and nothing changes; end what would wait for ever."""
@@ -177,6 +179,7 @@ class Simulation:
         async with asyncio.timeout(_REST_SECONDS_MAX):
             while True:
                 for process, session_id in machine.active():
+                    await self._clients.answer(process, session_id, "once")
                     if machine.witness.stalled(process.name, session_id):
                         await self._clients.interrupt(process, session_id)
                 before = self._written()

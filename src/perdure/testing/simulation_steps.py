@@ -6,11 +6,11 @@ machine, and a line in `STEPS`. What must hold afterwards is a checker's concern
 
 import asyncio
 import os
-import shutil
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 from perdure.schema.ids import SessionID
+from perdure.schema.permission import Reply
 from perdure.schema.prompt import Delivery
 from perdure.testing.simulated_clients import Clients, SentPrompt
 from perdure.testing.simulated_machine import MODELS
@@ -84,6 +84,12 @@ async def interrupt_and_prompt(clients: Clients) -> None:
         group.create_task(clients.send(process, clients.write(session_id, _delivery(clients))))
 
 
+async def answer_permission(clients: Clients) -> None:
+    reply: Reply = clients.machine.chance.choice(("once", "once", "always", "reject"))
+    for process, session_id in clients.machine.active():
+        await clients.answer(process, session_id, reply)
+
+
 async def switch_agent(clients: Clients) -> None:
     agent = clients.machine.chance.choice(_AGENTS)
     await clients.switch_agent(clients.machine.some(), _session(clients), agent)
@@ -108,15 +114,8 @@ async def nudge_clock(clients: Clients) -> None:
 
 async def change_repository(clients: Clients) -> None:
     """The project becomes a repository, or stops being one: its environment changes."""
-    git = f"{clients.machine.project}/.git"
     clients.machine.trace.say("the repository comes or goes")
-    if os.path.exists(git):
-        shutil.rmtree(git)
-        return
-    os.makedirs(git)
-    for name, text in (("HEAD", "ref: refs/heads/main\n"), ("opencode", "simulated-project\n")):
-        with open(f"{git}/{name}", "w", encoding="utf-8") as file:
-            file.write(text)
+    clients.machine.toggle_repository()
 
 
 async def lose_project(clients: Clients) -> None:
@@ -209,6 +208,7 @@ STEPS: Final[tuple[tuple[Step, int], ...]] = (
     (burst, 4),
     (interrupt, 6),
     (interrupt_and_prompt, 3),
+    (answer_permission, 3),
     (switch_agent, 3),
     (switch_model, 3),
     (jump_clock, 3),

@@ -56,7 +56,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._due: list[_Callback | _Timer] = []
         self._timers: list[tuple[float, int, _Timer]] = []
         self._tasks: list[_Task[Any]] = []
-        self._threads: list[asyncio.Future[Any]] = []
         self._lost: list[_Callback | _Timer] = []
         self._burying = False
         self.callbacks = 0
@@ -92,8 +91,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         # Without the callbacks that were dropped their tasks could not move, not even to end.
         self._due += self._lost
         for _ in range(_BURIALS_MAX):
-            for waiting in (*self._threads, *self._tasks):
-                waiting.cancel()
+            for task in self._tasks:
+                task.cancel()
             self.call_later(_BURIAL_SECONDS, self.stop)
             self.run_forever()
             self._tasks = [task for task in self._tasks if not task.done()]
@@ -130,27 +129,19 @@ class VirtualLoop(asyncio.BaseEventLoop):
         *args: *Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
-        timer = _Timer(when, callback, args, self, copy_context() if context is None else context)
+        held = copy_context() if context is None else context
+        timer = _Timer(when, callback, args, self, context=held)
         heapq.heappush(self._timers, (when, next(self._numbers), timer))
         return timer
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts
     ) -> asyncio.Future[T]:
-        future: asyncio.Future[T] = self.create_future()
-        self._threads = [waiting for waiting in self._threads if not waiting.done()]
-        self._threads.append(future)
+        async def work() -> T:
+            await asyncio.sleep(self._chance.choice(_THREAD_SECONDS))
+            return func(*args)
 
-        def work() -> None:
-            if future.done():
-                return
-            try:
-                future.set_result(func(*args))
-            except BaseException as error:
-                future.set_exception(error)
-
-        self.call_later(self._chance.choice(_THREAD_SECONDS), work)
-        return future
+        return self.create_task(work())
 
     def create_future(self) -> asyncio.Future[Any]:
         return _Future(next(self._numbers), loop=self)
@@ -235,6 +226,7 @@ class _Timer(asyncio.TimerHandle):
         callback: Callable[..., object],
         args: tuple[object, ...],
         loop: asyncio.AbstractEventLoop,
+        *,
         context: Context,
     ) -> None:
         super().__init__(when, callback, args, loop, context)

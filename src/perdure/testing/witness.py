@@ -152,6 +152,9 @@ class Witness:
         seen = Request(process, session_id, request.model, request.system, messages, names)
         self._trace.take_in(codec.encode((seen, len(self.requests))))
         self._trace.say(f"  {process} {session_id[4:16]} asks {request.model.id}")
+        if not self._alive(process):
+            # Taken for dead: it may still ask, of what it knows, and will not get to record it.
+            return session_id
         self.requests.append(seen)
         if runs != self._history(session_id, request.model):
             self.accuse("P7", f"{process} sent {session_id} something else than its history")

@@ -1,0 +1,135 @@
+"""What a run owes: each prompt once and answered, each step and call settled, exactly once."""
+
+from collections.abc import Iterator
+
+from perdure.schema import session_event as events
+from perdure.schema.ids import MessageID, Seq, SessionID
+from perdure.testing.checker import Seen
+from perdure.testing.ledger import LoggedEvent
+from perdure.testing.witness import CallKey
+
+
+class PromptsArePromotedOnce:
+    """A prompt runs at most once and, at rest, exactly once. A receipt is a record."""
+
+    promise = "P1"
+
+    def __init__(self) -> None:
+        self._pending: dict[MessageID, LoggedEvent] = {}
+        self._admitted: dict[MessageID, LoggedEvent] = {}
+
+    def check(self, seen: Seen) -> Iterator[str]:
+        for item in seen.fresh:
+            match item.event:
+                case events.PromptAdmitted(message_id=id):
+                    if id in self._admitted:
+                        yield f"{id} was admitted twice"
+                    self._admitted[id] = self._pending[id] = item
+                case events.PromptPromoted(message_id=id, prompt=prompt):
+                    admitted = self._pending.pop(id, None)
+                    if admitted is None:
+                        yield f"{id} was promoted twice, or never admitted"
+                    elif _prompt_of(admitted) != prompt:
+                        yield f"{id} was promoted with another body"
+                case _:
+                    pass
+        yield from self._check_receipts(seen)
+        if seen.at_rest:
+            yield from self._check_rest(seen)
+
+    def _check_receipts(self, seen: Seen) -> Iterator[str]:
+        for prompt in seen.clients.prompts.values():
+            if prompt.receipt is None:
+                continue
+            admitted = self._admitted.get(prompt.id)
+            if admitted is None or admitted.seq != prompt.receipt.admitted_seq:
+                yield f"{prompt.id} has a receipt and no admission at its sequence"
+
+    def _check_rest(self, seen: Seen) -> Iterator[str]:
+        for pending, admitted in self._pending.items():
+            session_id = admitted.session_id
+            excused = seen.clients.machine.witness.excused.get(session_id, Seq(-1))
+            if seen.clients.prompts[pending].woken and admitted.seq > excused:
+                yield f"{pending} of {session_id} waits although nothing runs: a lost wake"
+
+
+class CallsAreSettledOnce:
+    """One settlement for each call, inside its step; what succeeded is recorded as a success."""
+
+    promise = "P4"
+
+    def __init__(self) -> None:
+        self._open: dict[CallKey, SessionID] = {}
+        self._settled: dict[CallKey, str] = {}
+        self._steps: dict[MessageID, SessionID] = {}
+        self._ended: set[MessageID] = set()
+
+    def check(self, seen: Seen) -> Iterator[str]:
+        for item in seen.fresh:
+            event = item.event
+            if isinstance(event, events.StepFact):
+                if event.assistant_message_id in self._ended:
+                    yield f"{type(event).__name__} after the end of {event.assistant_message_id}"
+                yield from self._take(item.session_id, event)
+        yield from self._check_successes(seen)
+        if seen.at_rest:
+            yield from self._check_rest()
+
+    def _take(self, session_id: SessionID, event: events.StepFact) -> Iterator[str]:
+        step = event.assistant_message_id
+        match event:
+            case events.StepStarted():
+                self._steps[step] = session_id
+            case events.StepEnded() | events.StepFailed():
+                self._ended.add(step)
+                del self._steps[step]
+                if left := [key for key in self._open if key[0] == step]:
+                    yield f"step {step} ended with open calls {left}"
+            case events.ToolInputStarted(call_id=call):
+                self._open[step, call] = session_id
+            case events.ToolSucceeded(call_id=call) | events.ToolFailed(call_id=call):
+                if self._open.pop((step, call), None) is None:
+                    yield f"call {call} of {step} was settled twice, or never made"
+                self._settled[step, call] = type(event).__name__
+            case _:
+                pass
+
+    def _check_successes(self, seen: Seen) -> Iterator[str]:
+        for key, effect in seen.clients.machine.witness.effects.items():
+            if effect.finished and self._settled.get(key) == "ToolFailed":
+                alive = effect.process in {p.name for p in seen.clients.machine.processes}
+                if alive:
+                    yield f"call {key} came to a good end and was recorded as failed"
+
+    def _check_rest(self) -> Iterator[str]:
+        for step, session_id in self._steps.items():
+            yield f"step {step} of {session_id} is open although nothing runs"
+        for (step, call), session_id in self._open.items():
+            yield f"call {call} of {step} in {session_id} is open although nothing runs"
+
+
+class PromptsAreAnswered:
+    """At rest the last word is the model's, or a failure for all to see."""
+
+    promise = "P1"
+
+    def __init__(self) -> None:
+        self._unanswered: dict[SessionID, MessageID] = {}
+
+    def check(self, seen: Seen) -> Iterator[str]:
+        for item in seen.fresh:
+            match item.event:
+                case events.PromptPromoted(message_id=id):
+                    self._unanswered[item.session_id] = id
+                case events.StepStarted():
+                    self._unanswered.pop(item.session_id, None)
+                case _:
+                    pass
+        if seen.at_rest:
+            for session_id, prompt in self._unanswered.items():
+                yield f"{prompt} of {session_id} was promoted, and nothing came of it"
+
+
+def _prompt_of(item: LoggedEvent) -> object:
+    assert isinstance(item.event, events.PromptAdmitted)
+    return item.event.prompt
