@@ -103,6 +103,13 @@ class Sessions:
         path = _path(session_id, "message", message_id)
         return data_of(await self._wire.get(path, options=options))
 
+    async def provider_context(
+        self, session_id: str, *, options: CallOptions | None = None
+    ) -> JsonObject:
+        """What the model was told: baseline, admitted sources, messages."""
+        path = _path(session_id, "provider-context")
+        return data_of(await self._wire.get(path, options=options))
+
     async def context(
         self, session_id: str, *, options: CallOptions | None = None
     ) -> tuple[JsonObject, ...]:

@@ -1,5 +1,6 @@
 """The facts every Session is told: where it works, and what day it is."""
 
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 from perdure.core import system_context
@@ -21,9 +22,11 @@ DATE: ContextSource[str] = ContextSource(
 )
 
 
-def observe(location: LocationInfo, *, platform: str, clock: Clock) -> Observation:
+async def observe(
+    location: Callable[[], Awaitable[LocationInfo]], *, platform: str, clock: Clock
+) -> Observation:
     """One look at both; neither can be unavailable."""
-    environment = system_context.make(ENVIRONMENT, _environment(location, platform))
+    environment = system_context.make(ENVIRONMENT, _environment(await location(), platform))
     date = system_context.make(DATE, _local_date(clock))
     return system_context.combine((environment, date))
 

@@ -5,6 +5,7 @@ turn first needs them, and the project's identity is found when it is asked for.
 are open is location_map's concern.
 """
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
@@ -14,10 +15,11 @@ from perdure.core.settings import Settings
 from perdure.core.tool_output import OutputLimits
 from perdure.host.environment import Environment
 from perdure.llm.transport import HttpTransport
-from perdure.location import agents, project
+from perdure.location import agents, context_builtins, project
 from perdure.location.agents import Agents
 from perdure.location.catalog import Catalog
 from perdure.location.config import Configuration
+from perdure.location.context_registry import ContextRegistry
 from perdure.location.permissions import LocationPermissions
 from perdure.location.project import Projects
 from perdure.location.saved_rules import SavedRules
@@ -56,6 +58,7 @@ class LocationHost(Value, kw_only=True):
     publish: Callable[[LocationRef, LiveEvent], None]
     open_tools: OpenTools
     headless: Headless = "wait"
+    platform: str = sys.platform
     providers: tuple[CatalogProvider, ...] = ()
     """What the host program brings beside the configured ones."""
 
@@ -86,6 +89,7 @@ class LocationServices(Value, kw_only=True):
     catalog: Catalog
     permissions: LocationPermissions
     tools: LocationTools
+    context: ContextRegistry
     projects: Projects
 
     @property
@@ -126,7 +130,8 @@ def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
         environment=host.environment,
         permissions=permissions,
     )
-    return LocationServices(
+    context = ContextRegistry()
+    location = LocationServices(
         ref=ref,
         settings=settings,
         agents=known_agents,
@@ -139,8 +144,14 @@ def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
         ),
         permissions=permissions,
         tools=LocationTools(host.open_tools, site),
+        context=context,
         projects=host.projects,
     )
+    context.contribute(
+        "core/builtins",
+        partial(context_builtins.observe, location.info, platform=host.platform, clock=host.clock),
+    )
+    return location
 
 
 async def _project_id(projects: Projects, directory: str) -> ProjectID:

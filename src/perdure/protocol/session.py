@@ -23,6 +23,7 @@ from perdure.schema.location import LocationRef
 from perdure.schema.message import SessionMessage
 from perdure.schema.model import ModelRef
 from perdure.schema.prompt import Delivery, PromptInput
+from perdure.schema.provider_context import ProviderContext
 from perdure.schema.query import Order
 from perdure.schema.session import SessionActivity, SessionInfo
 from perdure.schema.session_event import SessionEvent
@@ -169,6 +170,15 @@ CONTEXT: Final = Endpoint(
     success=Success("data", tuple[SessionMessage, ...]),
     errors=(*_ON_SESSION, UnknownError),
 )
+PROVIDER_CONTEXT: Final = Endpoint(
+    operation_id="v2.session.providerContext",
+    method="GET",
+    path="/api/session/{sessionID}/provider-context",
+    group=_GROUP,
+    scope="session",
+    success=Success("data", ProviderContext),
+    errors=(*_ON_SESSION, UnknownError),
+)
 HISTORY: Final = Endpoint(
     operation_id="v2.session.history",
     method="GET",
@@ -201,6 +211,7 @@ ENDPOINTS: Final = (
     INTERRUPT,
     WAIT,
     CONTEXT,
+    PROVIDER_CONTEXT,
     HISTORY,
     EVENTS,
 )

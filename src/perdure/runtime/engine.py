@@ -4,8 +4,6 @@ The composition root loads this module when it is first needed (runtime.late). E
 needs that only reads or admits stands outside of it.
 """
 
-import sys
-
 from msgspec.structs import replace
 
 from perdure.host import http_proxy
@@ -75,7 +73,6 @@ class Engine:
                 outputs=self.outputs,
                 clock=on.clock,
                 ids=on.ids,
-                platform=sys.platform,
             )
         )
 

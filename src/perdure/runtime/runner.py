@@ -17,7 +17,6 @@ from perdure.core.history import Cut
 from perdure.core.turn_recorder import TurnRecorder
 from perdure.llm.message import LLMMessage, Run, TextPart
 from perdure.llm.request import LLMRequest
-from perdure.location import context_builtins
 from perdure.location.agents import Selected
 from perdure.location.catalog import ResolvedModel
 from perdure.location.location_map import LocationMap
@@ -53,7 +52,6 @@ class RunnerServices(Value, kw_only=True):
     outputs: ToolOutputStore
     clock: Clock
     ids: IdSource
-    platform: str
 
 
 class SessionRunner:
@@ -145,9 +143,7 @@ class SessionRunner:
     async def _turn(self, session_id: SessionID, turn: RunTurn) -> tuple[TurnOutcome, TurnEnd]:
         session = await self._boundary.sample(session_id)
         async with self._services.locations.hold(session.location) as location:
-            observation = context_builtins.observe(
-                await location.info(), platform=self._services.platform, clock=self._clock
-            )
+            observation = await location.context.observe()
             try:
                 crossed = await shielded(self._boundary.cross(session, turn, observation))
             except asyncio.CancelledError:

@@ -7,15 +7,17 @@ somebody else's business. Reads hand out stored JSON as it is.
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from perdure import __version__
-from perdure.core import inbox, limits, projection, slug, title
+from perdure.core import inbox, limits, projection, slug, system_context, title
 from perdure.core.history import Cut
+from perdure.core.system_context import ContextEpoch
 from perdure.ports import Clock, IdSource, Transaction
 from perdure.runtime.known_sessions import KnownSessions
 from perdure.runtime.run_coordinator import RunCoordinator
 from perdure.schema import codec
+from perdure.schema.codec import JsonObject
 from perdure.schema.errors import (
     MessageNotFoundError,
     PromptConflictError,
@@ -251,14 +253,30 @@ class Sessions:
 
     async def context(self, session_id: SessionID) -> tuple[bytes, ...]:
         """Session History as messages: what the model is shown, without the baseline."""
+        _, messages = await self._shown(session_id)
+        return messages
 
-        async def job(tx: Transaction) -> tuple[bytes, ...]:
+    async def provider_context(self, session_id: SessionID) -> bytes:
+        """The JSON of schema.provider_context.ProviderContext."""
+        epoch, messages = await self._shown(session_id)
+        told: JsonObject = {"sources": [], "messages": [Raw(data) for data in messages]}
+        if epoch is not None:
+            told["sources"] = sorted(system_context.decode_snapshot(epoch.snapshot))
+            told["baseline"] = epoch.baseline
+            told["baselineSeq"] = epoch.baseline_seq
+        return codec.encode(told)
+
+    async def _shown(self, session_id: SessionID) -> tuple[ContextEpoch | None, tuple[bytes, ...]]:
+        """The Context Epoch, and the messages of Session History."""
+
+        async def job(tx: Transaction) -> tuple[ContextEpoch | None, tuple[bytes, ...]]:
             await _known(tx, session_id)
             epoch = await epoch_table.get(tx, session_id)
             compaction = await message_table.latest_compaction(tx, session_id)
             cut = Cut(compaction, None if epoch is None else epoch.baseline_seq)
-            rows = await message_table.since(tx, session_id, Seq(-1))
-            return tuple(row.data for row in rows if cut.shows(seq=row.seq, type=row.type))
+            rows = await message_table.since(tx, session_id, NO_EVENTS)
+            shown = (row.data for row in rows if cut.shows(seq=row.seq, type=row.type))
+            return epoch, tuple(shown)
 
         return await self._database.read(job)
 

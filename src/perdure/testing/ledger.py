@@ -9,7 +9,8 @@ from typing import Final
 from perdure.core.system_context import ContextEpoch
 from perdure.ports import Row
 from perdure.schema import manifest
-from perdure.schema.ids import EventID, Seq, SessionID
+from perdure.schema.ids import EventID, MessageID, Seq, SessionID
+from perdure.schema.message import SessionMessage
 from perdure.schema.session_event import SessionEvent
 from perdure.schema.value import Value
 from perdure.store import epoch_table, event_store, lease_table, message_table
@@ -71,6 +72,10 @@ class Ledger:
 
     def messages(self, session_id: SessionID) -> list[MessageRow]:
         return never_waiting(message_table.since(self._tx, session_id, Seq(-1)))
+
+    def message(self, session_id: SessionID, message_id: MessageID) -> SessionMessage | None:
+        row = never_waiting(message_table.get(self._tx, session_id, message_id))
+        return None if row is None else row.message()
 
     def epoch(self, session_id: SessionID) -> ContextEpoch | None:
         return never_waiting(epoch_table.get(self._tx, session_id))

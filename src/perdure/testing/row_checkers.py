@@ -5,15 +5,21 @@ from collections.abc import Iterator
 from typing import Final
 
 from perdure.schema import session_event as events
-from perdure.schema.ids import MessageID, Seq, SessionID
-from perdure.schema.message import AssistantMessage, TextPart, ToolPart, UserMessage
+from perdure.schema.ids import MessageID, SessionID
+from perdure.schema.message import (
+    AssistantMessage,
+    SessionMessage,
+    TextPart,
+    ToolPart,
+    UserMessage,
+)
 from perdure.schema.session_event import SessionEvent
 from perdure.schema.tool import CompletedState, ErrorState
 from perdure.store import migrate, projector
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite import SqliteTransaction
 from perdure.testing.checker import Seen
-from perdure.testing.ledger import PROJECTIONS, LoggedEvent
+from perdure.testing.ledger import PROJECTIONS
 from perdure.testing.never_waiting import never_waiting
 
 _SHOWN_CHARS_MAX: Final = 600
@@ -78,28 +84,31 @@ class MessagesTellTheLog:
     def __init__(self) -> None:
         self._texts: dict[MessageID, dict[str, str]] = {}
         self._calls: dict[MessageID, dict[str, str]] = {}
-        self._prompts: dict[MessageID, tuple[Seq, str]] = {}
+        self._prompts: dict[MessageID, str] = {}
 
     def check(self, seen: Seen) -> Iterator[str]:
         for item in seen.fresh:
-            self._read(item.seq, item.event)
-        for session_id in dict.fromkeys(item.session_id for item in seen.fresh):
-            shown: set[MessageID] = set()
-            for row in seen.clients.machine.ledger.messages(session_id):
-                message = row.message()
-                shown.add(row.id)
-                if isinstance(message, UserMessage):
-                    if self._prompts.get(row.id) != (row.seq, message.text):
-                        yield f"user message {row.id} is not what was promoted"
-                elif isinstance(message, AssistantMessage):
-                    yield from self._check_assistant(message)
-            if missing := _brought(session_id, seen.fresh) - shown:
-                yield f"messages {sorted(missing)} are in the log and not in the transcript"
+            self._read(item.event)
+        touched = {_message_of(item.event): item.session_id for item in seen.fresh}
+        for message_id, session_id in touched.items():
+            if message_id is not None:
+                message = seen.clients.machine.ledger.message(session_id, message_id)
+                yield from self._check_message(message_id, message)
 
-    def _read(self, seq: Seq, event: SessionEvent) -> None:
+    def _check_message(self, id: MessageID, message: SessionMessage | None) -> Iterator[str]:
+        match message:
+            case UserMessage(text=text):
+                if self._prompts.get(id) != text:
+                    yield f"user message {id} is not what was promoted"
+            case AssistantMessage():
+                yield from self._check_assistant(message)
+            case _:
+                yield f"message {id} is in the log and not in the transcript"
+
+    def _read(self, event: SessionEvent) -> None:
         match event:
             case events.PromptPromoted(message_id=id, prompt=prompt):
-                self._prompts[id] = (seq, prompt.text)
+                self._prompts[id] = prompt.text
             case events.StepStarted(assistant_message_id=id):
                 self._texts[id], self._calls[id] = {}, {}
             case events.TextEnded(assistant_message_id=id, text_id=part, text=text):
@@ -125,9 +134,10 @@ class MessagesTellTheLog:
             yield f"message {message.id} shows calls {settled}, settled {self._calls[message.id]}"
 
 
-def _brought(session_id: SessionID, logged: list[LoggedEvent]) -> set[MessageID]:
-    """The messages of one Session that these events bring into its transcript."""
-    facts = [item.event for item in logged if item.session_id == session_id]
-    prompts = {fact.message_id for fact in facts if isinstance(fact, events.PromptPromoted)}
-    steps = {fact.assistant_message_id for fact in facts if isinstance(fact, events.StepStarted)}
-    return prompts | steps
+def _message_of(event: SessionEvent) -> MessageID | None:
+    """The message of the transcript that this event brings or changes."""
+    match event:
+        case events.PromptPromoted(message_id=id) | events.StepFact(assistant_message_id=id):
+            return id
+        case _:
+            return None

@@ -59,7 +59,7 @@ class SimulatedTools:
             effect = self._witness.started(self._process, context)
             await asyncio.sleep(self._chance.choice((0.0, 0.002, 0.05, 0.6)))
             note = await behave(context)
-            effect.finished = True
+            self._witness.finished(effect)
             return SimulatedOutput(f"{input.note} {note}")
 
         return Tool(

@@ -20,6 +20,7 @@ Step = Callable[[Clients], Awaitable[None]]
 _SESSIONS_MAX: Final = 3
 _PROCESSES_MAX: Final = 3
 _DAY_SECONDS: Final = 86_400
+_FINISH_SECONDS_MAX: Final = 1.0
 _OPENING_SECONDS: Final = 1.5
 _AGENTS: Final = ("build", "plan", "short", "nobody")
 
@@ -74,6 +75,19 @@ async def interrupt(clients: Clients) -> None:
     process, session_id = clients.machine.chance.choice(running)
     await asyncio.sleep(clients.machine.chance.choice((0.0, 0.0, 0.01, 0.1, 0.5)))
     await clients.interrupt(process, session_id)
+
+
+async def interrupt_a_good_end(clients: Clients) -> None:
+    """Just when a tool has done its work, and before that is recorded."""
+    machine = clients.machine
+    try:
+        async with asyncio.timeout(_FINISH_SECONDS_MAX if machine.active() else 0):
+            effect = await machine.witness.next_finish()
+    except TimeoutError:
+        return
+    for process, session_id in machine.active():
+        if (process.name, session_id) == (effect.process, effect.session_id):
+            await clients.interrupt(process, session_id)
 
 
 async def interrupt_and_prompt(clients: Clients) -> None:
@@ -207,6 +221,7 @@ STEPS: Final[tuple[tuple[Step, int], ...]] = (
     (send_other_body, 3),
     (burst, 4),
     (interrupt, 6),
+    (interrupt_a_good_end, 3),
     (interrupt_and_prompt, 3),
     (answer_permission, 3),
     (switch_agent, 3),

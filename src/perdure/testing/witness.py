@@ -5,6 +5,7 @@ after its commit, a request is the whole history, an effect follows the record o
 are checked here, as it happens. What holds after every step is in `checkers`.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Final
 
@@ -15,8 +16,10 @@ from perdure.runtime.runner import STEP_LIMIT
 from perdure.schema import codec
 from perdure.schema import session_event as events
 from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
+from perdure.schema.message import AssistantMessage, ToolPart
 from perdure.schema.model import ModelRef
 from perdure.schema.session_event import SessionEvent
+from perdure.schema.tool import RunningState
 from perdure.schema.value import State, Value
 from perdure.store.event_store import StoredEvent
 from perdure.testing.ledger import Ledger
@@ -72,6 +75,7 @@ class Witness:
         self.violations: list[Violation] = []
         self.requests: list[Request] = []
         self.effects: dict[CallKey, Effect] = {}
+        self._awaited: list[asyncio.Future[Effect]] = []
         self.stalls: dict[tuple[str, SessionID], int] = {}
         """Who waits for ever, until interrupted: how many of each run."""
         self._live_seqs: dict[tuple[str, str], int] = {}
@@ -198,18 +202,26 @@ class Witness:
         return effect
 
     def _recorded(self, context: ToolCallContext) -> bool:
-        parts = (
-            codec.decode_any(row.data)["content"]
-            for row in self._ledger.messages(context.session_id)
-            if row.id == context.assistant_message_id
+        message = self._ledger.message(context.session_id, context.assistant_message_id)
+        return isinstance(message, AssistantMessage) and any(
+            isinstance(part, ToolPart)
+            and part.id == context.call_id
+            and isinstance(part.state, RunningState)
+            for part in message.content
         )
-        return any(
-            part["type"] == "tool"
-            and part["id"] == context.call_id
-            and part["state"]["status"] == "running"
-            for content in parts
-            for part in content
-        )
+
+    def finished(self, effect: Effect) -> None:
+        effect.finished = True
+        awaited, self._awaited = self._awaited, []
+        for future in awaited:
+            if not future.done():
+                future.set_result(effect)
+
+    async def next_finish(self) -> Effect:
+        """The next tool that comes to a good end, at the very moment."""
+        future: asyncio.Future[Effect] = asyncio.get_running_loop().create_future()
+        self._awaited.append(future)
+        return await future
 
     # ---- waits that only an interrupt ends ------------------------------------------------------
 

@@ -45,7 +45,7 @@ async def last_text(perdure: PerdureClient, session_id: str) -> str:
     return page.items[0]["content"][-1].get("text", "")
 
 
-@requirement("S110", "S127")
+@requirement("S22", "S110", "S127")
 async def test_closing_leaves_no_task_and_what_was_kept_can_be_opened_again(
     tmp_path: Path,
 ) -> None:
@@ -105,7 +105,7 @@ async def test_cancelling_the_body_closes_and_stays_a_cancellation(tmp_path: Pat
     assert asyncio.all_tasks() == before
 
 
-@requirement("S111", "S128")
+@requirement("S22", "S111", "S128")
 async def test_a_tool_is_offered_exactly_as_long_as_its_scope(tmp_path: Path) -> None:
     async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
         assert isinstance(perdure, PerdureClient)

@@ -173,6 +173,9 @@ class StagedSessions:
                 return row.data
         raise MessageNotFoundError(session_id, message_id)
 
+    async def provider_context(self, session_id: SessionID) -> bytes:
+        return b'{"sources":[],"messages":[]}'
+
     async def context(self, session_id: SessionID) -> tuple[bytes, ...]:
         return tuple(row.data for row in self.messages_of.get(session_id, []))
 

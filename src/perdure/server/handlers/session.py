@@ -91,6 +91,10 @@ async def context(call: Call[None, None]) -> JsonArray:
     return JsonArray(await call.services.sessions.context(call.session_id))
 
 
+async def provider_context(call: Call[None, None]) -> bytes:
+    return await call.services.sessions.provider_context(call.session_id)
+
+
 async def history(call: Call[ReadHistory, None]) -> tuple[tuple[bytes, ...], bool]:
     after, limit = call.query.after, call.query.limit
     return await call.services.sessions.history(
@@ -181,6 +185,7 @@ HANDLERS: Final[Handlers] = {
     session.INTERRUPT.operation_id: interrupt,
     session.WAIT.operation_id: wait,
     session.CONTEXT.operation_id: context,
+    session.PROVIDER_CONTEXT.operation_id: provider_context,
     session.HISTORY.operation_id: history,
     session.EVENTS.operation_id: events,
 }

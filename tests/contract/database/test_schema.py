@@ -1,0 +1,18 @@
+"""What the database holds, and what it does not."""
+
+from pathlib import Path
+
+from perdure.store.database import sqlite_connection
+from perdure.store.migrate import migrate
+from tests.requirements import requirement
+
+
+@requirement("S151")
+def test_no_workspace_is_kept_that_would_have_to_be_discarded(tmp_path: Path) -> None:
+    # A Session only names its workspace; nothing of it is ours to restore or to throw away.
+    path = str(tmp_path / "perdure.db")
+    migrate(path)
+    connection = sqlite_connection.connect(path)
+    names = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema")}
+    connection.close()
+    assert not [name for name in names if "workspace" in name]
