@@ -11,6 +11,7 @@ from perdure.llm.transport import HttpTransport
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import EventID, MessageID, PermissionID, SessionID
 from perdure.schema.permission import PermissionSource
+from perdure.schema.question import Answers, Question, QuestionSource
 from perdure.schema.value import Value
 
 __all__ = [
@@ -29,6 +30,10 @@ __all__ = [
     "PermissionDesk",
     "ProcessResult",
     "ProcessRunner",
+    "QuestionAsk",
+    "QuestionBlockedError",
+    "QuestionDesk",
+    "QuestionRejectedError",
     "Row",
     "SqlValue",
     "Transaction",
@@ -200,4 +205,26 @@ class PermissionDeclinedError(Exception):
 class PermissionDesk(Protocol):
     async def require(self, ask: PermissionAsk) -> None:
         """Return when allowed; else one of the Permission errors. May wait for a person."""
+        ...
+
+
+class QuestionAsk(Value, kw_only=True):
+    """What a tool wants to know, for whom."""
+
+    session_id: SessionID
+    questions: tuple[Question, ...]
+    tool: QuestionSource | None = None
+
+
+class QuestionBlockedError(Exception):
+    """Nobody can be asked. The model is told why."""
+
+
+class QuestionRejectedError(Exception):
+    """A person would not answer. The run stops."""
+
+
+class QuestionDesk(Protocol):
+    async def ask(self, ask: QuestionAsk) -> Answers:
+        """Wait for a person's answers, one list for each question; else a Question error."""
         ...

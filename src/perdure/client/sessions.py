@@ -5,6 +5,7 @@ from typing import Literal, TypedDict, Unpack, cast
 
 from perdure.client.errors import ClientError
 from perdure.client.session_permissions import SessionPermissions
+from perdure.client.session_revert import SessionRevert
 from perdure.client.wire import CallOptions, Query, Wire, data_of, items_of, present, segment
 from perdure.schema.codec import JsonObject
 from perdure.schema.page import Page
@@ -44,6 +45,7 @@ class Sessions:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self.permissions = SessionPermissions(wire)
+        self.revert = SessionRevert(wire)
 
     async def create(
         self,
@@ -140,6 +142,10 @@ class Sessions:
 
     async def interrupt(self, session_id: str, *, options: CallOptions | None = None) -> None:
         await self._wire.command(_path(session_id, "interrupt"), options=options)
+
+    async def compact(self, session_id: str, *, options: CallOptions | None = None) -> None:
+        """Condense the older part of what the model is shown; returns when it is done."""
+        await self._wire.command(_path(session_id, "compact"), patient=True, options=options)
 
     async def wait(self, session_id: str, *, options: CallOptions | None = None) -> None:
         """Return when nothing runs for this Session."""

@@ -101,3 +101,16 @@ TITLE_SCAN_CHARS_MAX: Final = 4_096
 PERMISSION_RESOURCES_MAX: Final = 1_000
 PERMISSION_INPUT_BYTES_MAX: Final = 64 * 1024
 PERMISSION_FEEDBACK_BYTES_MAX: Final = 64 * 1024
+
+# Compaction.
+COMPACTION_KEEP_TOKENS: Final = 8_000
+SUMMARY_TOKENS_MAX: Final = 4_096
+SUMMARY_CHARS_MAX: Final = 256 * 1024  # a model that never stops is stopped
+TRANSCRIPT_RESULT_CHARS_MAX: Final = 2_000
+
+# Questions: they are kept in memory and told to every listener, and so are their answers.
+QUESTIONS_PENDING_MAX: Final = 1_000
+QUESTIONS_PER_REQUEST_MAX: Final = 20
+QUESTION_OPTIONS_MAX: Final = 50
+QUESTION_INPUT_BYTES_MAX: Final = 64 * 1024
+QUESTION_ANSWERS_BYTES_MAX: Final = 64 * 1024

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from perdure.llm import demo_summary
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
@@ -41,6 +42,8 @@ class Task(Value):
 
 def script_for(prompt: str) -> Script:
     """The script of the first task that `prompt` mentions, or a list of what there is."""
+    if demo_summary.is_asked(prompt):
+        return Script(closing=demo_summary.summary_of(prompt))
     beginning = prompt[:PROMPT_CHARS_MAX]
     for task in TASKS:
         match = task.pattern.search(beginning)

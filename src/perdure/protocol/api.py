@@ -10,6 +10,7 @@ from perdure.protocol import (
     location,
     message,
     permission,
+    revert,
     session,
 )
 from perdure.protocol.endpoint import Endpoint
@@ -18,6 +19,7 @@ API: Final[tuple[Endpoint, ...]] = (
     *health.ENDPOINTS,
     *location.ENDPOINTS,
     *session.ENDPOINTS,
+    *revert.ENDPOINTS,
     *message.ENDPOINTS,
     *permission.ENDPOINTS,
     *event.ENDPOINTS,

@@ -46,6 +46,7 @@ STATUS_BY_ERROR: Final[Mapping[type[DomainError], int]] = {
     RequestTimeoutError: 408,
     errors.PromptConflictError: 409,
     errors.PermissionConflictError: 409,
+    errors.SessionBusyError: 409,
     errors.PayloadTooLargeError: 413,
     errors.UnsupportedMediaTypeError: 415,
     RequestHeadTooLargeError: 431,
@@ -77,10 +78,12 @@ def _method_not_allowed(body: JsonObject) -> DomainError:
 
 
 def _conflict(body: JsonObject) -> DomainError:
-    # One tag for two kinds: what is in conflict tells them apart.
+    # One tag for three kinds: what is in conflict tells them apart.
     resource = str(body["resource"])
     if resource.startswith("per_"):
         return errors.PermissionConflictError(PermissionID(resource))
+    if resource.startswith("ses_"):
+        return errors.SessionBusyError(SessionID(resource))
     return errors.PromptConflictError(MessageID(resource))
 
 

@@ -152,6 +152,15 @@ INTERRUPT: Final = Endpoint(
     success=Success("no_content"),
     errors=_ON_SESSION,
 )
+COMPACT: Final = Endpoint(
+    operation_id="v2.session.compact",
+    method="POST",
+    path="/api/session/{sessionID}/compact",
+    group=_GROUP,
+    scope="session",
+    success=Success("no_content"),
+    errors=(*_ON_SESSION, ServiceUnavailableError),
+)
 WAIT: Final = Endpoint(
     operation_id="v2.session.wait",
     method="POST",
@@ -209,6 +218,7 @@ ENDPOINTS: Final = (
     SWITCH_MODEL,
     PROMPT,
     INTERRUPT,
+    COMPACT,
     WAIT,
     CONTEXT,
     PROVIDER_CONTEXT,

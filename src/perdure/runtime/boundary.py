@@ -11,7 +11,6 @@ from perdure.core import drain, inbox, limits, system_context
 from perdure.core.drain import RunTurn
 from perdure.core.system_context import ContextEpoch, Observation
 from perdure.ports import Clock, IdSource, Transaction
-from perdure.schema.errors import SessionNotFoundError
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import ContextUpdated, PromptPromoted, SessionEvent
@@ -55,10 +54,7 @@ class Boundary:
 
     async def sample(self, session_id: SessionID) -> SessionInfo:
         """The Session as it is now; its agent and model count for the coming turn."""
-        found = await self._store.database.read(lambda tx: session_table.load(tx, session_id))
-        if found is None:
-            raise SessionNotFoundError(session_id)
-        return found
+        return await self._store.database.read(lambda tx: session_table.require(tx, session_id))
 
     async def cross(self, session: SessionInfo, turn: RunTurn, observation: Observation) -> Crossed:
         sample = await self._store.database.read(lambda tx: _sample(tx, session, turn))

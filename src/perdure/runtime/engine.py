@@ -15,10 +15,13 @@ from perdure.location.config import Configuration
 from perdure.location.location_map import LocationMap
 from perdure.location.project import Projects
 from perdure.location.services import LocationHost
+from perdure.runtime.compactor import Compactor
 from perdure.runtime.locations import Locations
 from perdure.runtime.parts import Parts
 from perdure.runtime.permissions import Permissions
-from perdure.runtime.runner import RunnerServices, SessionRunner
+from perdure.runtime.run_services import RunServices
+from perdure.runtime.runner import SessionRunner
+from perdure.runtime.tenure import Tenures
 from perdure.store.permission_table import SavedPermissions
 from perdure.tools.file_mutation import FileMutations
 from perdure.tools.output_store import ToolOutputStore
@@ -65,16 +68,17 @@ class Engine:
         )
         self.locations = Locations(self._location_map)
         self.permissions = Permissions(parts.sessions, self._location_map, saved_rules)
-        self.runner = SessionRunner(
-            RunnerServices(
-                store=parts.store,
-                locations=self._location_map,
-                hub=parts.hub,
-                outputs=self.outputs,
-                clock=on.clock,
-                ids=on.ids,
-            )
+        services = RunServices(
+            store=parts.store,
+            locations=self._location_map,
+            hub=parts.hub,
+            outputs=self.outputs,
+            clock=on.clock,
+            ids=on.ids,
         )
+        self.tenures = Tenures(services)
+        self.runner = SessionRunner(services, self.tenures)
+        self.compactor = Compactor(services, self.tenures)
 
     async def aclose(self) -> None:
         self._location_map.close()

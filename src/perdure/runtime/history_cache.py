@@ -2,7 +2,8 @@
 
 A turn reads only the messages committed since the last one; the rest is kept as runs whose bytes
 never change. Bounded by bytes over all Sessions, least recently used first; a cold Session is
-rebuilt from its rows. Kept history is dropped whenever its cut, its model or its lease changes.
+rebuilt from its rows. Kept history is dropped whenever its cut, its model or its lease changes, or
+a revert took the end of it away.
 """
 
 from collections import OrderedDict
@@ -50,7 +51,12 @@ class HistoryCache:
         kept = self._kept.pop(session_id, None)
         if kept is not None:
             self._size -= kept.size
-        if kept is None or kept.cut != cut or not kept.model.same_model(model):
+        if (
+            kept is None
+            or kept.cut != cut
+            or not kept.model.same_model(model)
+            or not await _still_there(tx, session_id, kept)
+        ):
             kept = _Kept(cut, model)
         await _extend(tx, session_id, kept)
         self._kept[session_id] = kept
@@ -68,6 +74,12 @@ class HistoryCache:
         while self._size > self._bytes_max and len(self._kept) > 1:
             _, kept = self._kept.popitem(last=False)
             self._size -= kept.size
+
+
+async def _still_there(tx: Transaction, session_id: SessionID, kept: _Kept) -> bool:
+    # A revert takes messages from the end, and no sequence is given twice: where the last message
+    # is, all before it are. Whichever process committed the revert, the rows tell.
+    return kept.last == NO_EVENTS or await message_table.exists_at(tx, session_id, kept.last)
 
 
 async def _extend(tx: Transaction, session_id: SessionID, kept: _Kept) -> None:

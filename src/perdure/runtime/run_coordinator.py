@@ -1,5 +1,7 @@
 """One drain for each Session at a time: `run` joins it, `wake` coalesces, `interrupt` ends it.
 
+Other work on a Session, such as a compaction, takes the place of a drain (`exclusive`).
+
 An entry exists exactly while a Session is active here. Wakes during a drain become a single
 follow-up under the same entry, so whoever joined keeps waiting. A failure goes to those who
 joined; a wake that arrived meanwhile still gets its own drain. Cancelling a waiter cancels nothing.
@@ -9,11 +11,14 @@ This file is boundary 1 of those that may catch everything: a defect ends a drai
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from perdure.schema.ids import SessionID
 from perdure.schema.value import State
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 Drain = Callable[[SessionID, bool], Awaitable[None]]
 """Run one Session until nothing immediate remains; forced: even with an empty inbox."""
@@ -26,6 +31,7 @@ class DrainInterruptedError(Exception):
 
 class _Entry(State):
     done: asyncio.Future[None]
+    exclusive: bool = False
     task: asyncio.Task[None] | None = None
     pending_wake: bool = False
     stopping: bool = False
@@ -49,12 +55,31 @@ class RunCoordinator:
             if entry is None:
                 if self._closing:
                     raise DrainInterruptedError
-                entry = self._start(session_id, force=True)
-            elif entry.stopping:
+                entry = self._start(session_id, self._drain, force=True)
+            elif entry.stopping or entry.exclusive:
                 await _settled(entry)
                 continue
             await asyncio.shield(entry.done)
             return
+
+    async def exclusive(
+        self, session_id: SessionID, work: Callable[[SessionID], Awaitable[T]]
+    ) -> T:
+        """Do `work` when nothing else runs, and nothing else until it is done; what it returns.
+
+        It can be interrupted as a drain can. Wakes that arrive meanwhile are honoured afterwards.
+        """
+        await self.idle(session_id)
+        if self._closing:
+            raise DrainInterruptedError
+        returned: list[T] = []
+
+        async def in_place_of_a_drain(key: SessionID, _: bool) -> None:
+            returned.append(await work(key))
+
+        entry = self._start(session_id, in_place_of_a_drain, exclusive=True)
+        await asyncio.shield(entry.done)
+        return returned[0]
 
     def wake(self, session_id: SessionID) -> None:
         """There may be work. Never waits."""
@@ -62,7 +87,7 @@ class RunCoordinator:
         if entry is not None:
             entry.pending_wake = True
         elif not self._closing:
-            self._start(session_id, force=False)
+            self._start(session_id, self._drain)
 
     async def interrupt(self, session_id: SessionID) -> None:
         """End the drain in progress and wait until it has cleaned up; nothing when idle."""
@@ -86,18 +111,20 @@ class RunCoordinator:
         self._closing = True
         await asyncio.gather(*(self.interrupt(key) for key in self.active))
 
-    def _start(self, session_id: SessionID, *, force: bool) -> _Entry:
-        entry = _Entry(asyncio.get_running_loop().create_future())
+    def _start(
+        self, session_id: SessionID, drain: Drain, *, force: bool = False, exclusive: bool = False
+    ) -> _Entry:
+        entry = _Entry(asyncio.get_running_loop().create_future(), exclusive)
         # Those who joined may all have been cancelled: a failure nobody awaits is no leak.
         entry.done.add_done_callback(lambda done: done.exception())
         self._entries[session_id] = entry
         self._tell(session_id, "running", None)
-        self._launch(session_id, entry, force=force)
+        self._launch(session_id, entry, drain, force=force)
         return entry
 
-    def _launch(self, session_id: SessionID, entry: _Entry, *, force: bool) -> None:
+    def _launch(self, session_id: SessionID, entry: _Entry, drain: Drain, *, force: bool) -> None:
         entry.task = asyncio.create_task(
-            _guarded(self._drain, session_id, force), name=f"drain {session_id}"
+            _guarded(drain, session_id, force), name=f"drain {session_id}"
         )
         # A callback, not code after the await: a task cancelled before its first step runs none.
         entry.task.add_done_callback(lambda task: self._finished(session_id, entry, task))
@@ -105,14 +132,14 @@ class RunCoordinator:
     def _finished(self, session_id: SessionID, entry: _Entry, task: asyncio.Task[None]) -> None:
         failure = DrainInterruptedError() if task.cancelled() else task.exception()
         again = entry.pending_wake and not self._closing
-        if again and failure is None and not entry.stopping:
+        if again and failure is None and not (entry.stopping or entry.exclusive):
             entry.pending_wake = False
-            self._launch(session_id, entry, force=False)
+            self._launch(session_id, entry, self._drain, force=False)
             return
         del self._entries[session_id]
         self._tell(session_id, *_outcome(failure))
         if again:
-            self._start(session_id, force=False)
+            self._start(session_id, self._drain)
         if failure is None:
             entry.done.set_result(None)
         else:

@@ -98,6 +98,7 @@ async def compose(
             tails=tails,
             locations=late(lambda: engine.get().locations),
             coordinator=coordinator,
+            compactor=late(lambda: engine.get().compactor),
             known=known,
             clock=on.clock,
             ids=on.ids,
@@ -161,7 +162,7 @@ class EngineRoom:
         """Sessions that a dead process left in the middle of something."""
         if not await self.parts.store.left_behind():
             return []
-        return await self.get().runner.unfinished()
+        return await self.get().tenures.unfinished()
 
     async def aclose(self) -> None:
         if self._engine is not None:

@@ -11,16 +11,19 @@ from msgspec import UNSET, Raw
 
 from perdure import __version__
 from perdure.core import inbox, limits, projection, slug, system_context, title
+from perdure.core.compaction import CompactionFailed
 from perdure.core.history import Cut
 from perdure.core.system_context import ContextEpoch
 from perdure.ports import Clock, IdSource, Transaction
+from perdure.runtime.admissions import Admissions
 from perdure.runtime.known_sessions import KnownSessions
-from perdure.runtime.run_coordinator import RunCoordinator
+from perdure.runtime.reverts import Reverts
+from perdure.runtime.run_coordinator import DrainInterruptedError, RunCoordinator
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.errors import (
     MessageNotFoundError,
-    PromptConflictError,
+    ServiceUnavailableError,
     SessionNotFoundError,
 )
 from perdure.schema.ids import MessageID, Seq, SessionID
@@ -41,18 +44,18 @@ from perdure.schema.session import SessionInfo, SessionTime
 from perdure.schema.session_event import (
     AgentSwitched,
     ModelSwitched,
-    PromptAdmitted,
     SessionCreated,
     SessionSeed,
 )
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.value import Value
-from perdure.store import epoch_table, inbox_table, message_table, session_table, wake_table
+from perdure.store import epoch_table, message_table, session_table
 from perdure.store.event_store import NO_EVENTS, EventStore, SequenceConflictError
 from perdure.store.session_table import SessionFilter
 from perdure.store.tail import EventTails
 
 if TYPE_CHECKING:
+    from perdure.runtime.compactor import Compactor
     from perdure.runtime.locations import Locations
 
 
@@ -61,6 +64,7 @@ class SessionServices(Value, kw_only=True):
     tails: EventTails
     locations: "Locations"
     coordinator: RunCoordinator
+    compactor: "Compactor"
     known: KnownSessions
     clock: Clock
     ids: IdSource
@@ -74,10 +78,13 @@ class Sessions:
         self._tails = services.tails
         self._locations = services.locations
         self._coordinator = services.coordinator
+        self._compactor = services.compactor
         self._known = services.known
         self._clock = services.clock
         self._ids = services.ids
         self._default_location = services.default_location
+        self._admissions = Admissions(services.store)
+        self.revert = Reverts(services.store, services.coordinator, services.clock)
 
     # ---- writing --------------------------------------------------------------------------------
 
@@ -124,7 +131,7 @@ class Sessions:
             delivery=delivery,
             time_created=self._clock.now_millis(),
         )
-        receipt = await self._admit(location, asked, retry=id is not None, resume=resume)
+        receipt = await self._admissions.admit(location, asked, retry=id is not None, resume=resume)
         if resume:
             self._coordinator.wake(session_id)
         return receipt
@@ -163,6 +170,16 @@ class Sessions:
         """End what runs here and wait for it to be settled; nothing to do when idle."""
         await self._location(session_id)
         await self._coordinator.interrupt(session_id)
+
+    async def compact(self, session_id: SessionID) -> None:
+        """Condense what the model is shown, once nothing else runs; what fails changes nothing."""
+        await self._location(session_id)
+        try:
+            outcome = await self._coordinator.exclusive(session_id, self._compactor.compact)
+        except DrainInterruptedError:
+            outcome = CompactionFailed("Compaction was interrupted")
+        if isinstance(outcome, CompactionFailed):
+            raise ServiceUnavailableError(outcome.reason, service="session.compact")
 
     async def wait(self, session_id: SessionID) -> None:
         """Wait until nothing runs here for this Session."""
@@ -309,48 +326,6 @@ class Sessions:
 
     async def _require(self, session_id: SessionID) -> SessionInfo:
         return codec.decode(SessionInfo, await self.get(session_id))
-
-    async def _admit(
-        self, location: LocationRef, asked: AdmittedPrompt, *, retry: bool, resume: bool
-    ) -> AdmittedPrompt:
-        if retry and (stored := await self._admitted(asked.id)) is not None:
-            return inbox.reconcile(stored, asked)
-        event = PromptAdmitted(
-            timestamp=asked.time_created,
-            session_id=asked.session_id,
-            message_id=asked.id,
-            prompt=asked.prompt,
-            delivery=asked.delivery,
-        )
-
-        async def tell_runner(tx: Transaction, seq: Seq) -> None:
-            # With the admission: this process may die before its own wake finds who runs this.
-            if await self._store.runs_elsewhere(tx, asked.session_id):
-                await wake_table.request(tx, asked.session_id)
-
-        try:
-            appended = await self._store.append(
-                asked.session_id,
-                [event],
-                location=location,
-                within=tell_runner if resume else None,
-            )
-        except PromptConflictError:
-            stored = await self._admitted(asked.id)
-            if stored is None:
-                raise
-            return inbox.reconcile(stored, asked)
-        return AdmittedPrompt(
-            admitted_seq=appended.last_seq,
-            id=asked.id,
-            session_id=asked.session_id,
-            prompt=asked.prompt,
-            delivery=asked.delivery,
-            time_created=asked.time_created,
-        )
-
-    async def _admitted(self, message_id: MessageID) -> AdmittedPrompt | None:
-        return await self._database.read(lambda tx: inbox_table.get(tx, message_id))
 
     def _seed(
         self,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 
 from perdure.core import limits
 from perdure.core.tool_output import OutputLimits
-from perdure.ports import PermissionDeclinedError
+from perdure.ports import PermissionDeclinedError, QuestionRejectedError
 from perdure.runtime.concurrency import shielded
 from perdure.schema.session_event import ToolCalled
 from perdure.schema.value import Value
@@ -56,7 +56,7 @@ class Settlement:
             )
             try:
                 settled = await self._toolbox.offered.settle(call.tool, call.input, context)
-            except PermissionDeclinedError:
+            except (PermissionDeclinedError, QuestionRejectedError):
                 self.declined = True
                 return
             except Exception as error:

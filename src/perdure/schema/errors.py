@@ -162,6 +162,19 @@ class PromptConflictError(DomainError):
         return {"resource": self.message_id}
 
 
+class SessionBusyError(DomainError):
+    """The Session runs, and what is asked for needs it at rest."""
+
+    tag = "ConflictError"
+
+    def __init__(self, session_id: SessionID) -> None:
+        super().__init__(f"Session is running: {session_id}")
+        self.session_id = session_id
+
+    def fields(self) -> JsonObject:
+        return {"resource": self.session_id}
+
+
 class ServiceUnavailableError(DomainError):
     tag = "ServiceUnavailableError"
 

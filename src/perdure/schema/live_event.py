@@ -52,6 +52,13 @@ class ToolInputDelta(Fragment):
     delta: str
 
 
+class CompactionDelta(Fragment):
+    """A piece of the summary; `message_id` is the message it will become if it completes."""
+
+    message_id: MessageID
+    text: str
+
+
 class StatusChanged(LiveFact):
     """A Session started to run here, went idle, or failed outside any step."""
 
@@ -72,6 +79,7 @@ LiveEvent = (
     | TextDelta
     | ReasoningDelta
     | ToolInputDelta
+    | CompactionDelta
     | StatusChanged
     | PermissionRequest
     | PermissionReplied
@@ -84,6 +92,7 @@ LIVE_TYPES: Final[Mapping[type[LiveEvent], str]] = {
     TextDelta: "session.next.text.delta",
     ReasoningDelta: "session.next.reasoning.delta",
     ToolInputDelta: "session.next.tool.input.delta",
+    CompactionDelta: "session.next.compaction.delta",
     StatusChanged: "session.status",
     PermissionRequest: "permission.v2.asked",
     PermissionReplied: "permission.v2.replied",

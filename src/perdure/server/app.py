@@ -22,6 +22,7 @@ from perdure.server.handlers import (
     location,
     message,
     permission,
+    revert,
     session,
 )
 from perdure.server.request import Request
@@ -35,6 +36,7 @@ HANDLERS: Final[Handlers] = {
     **health.HANDLERS,
     **location.HANDLERS,
     **session.HANDLERS,
+    **revert.HANDLERS,
     **message.HANDLERS,
     **permission.HANDLERS,
     **event.HANDLERS,

@@ -29,12 +29,24 @@ from perdure.schema.query import (
     SessionQuery,
     SessionRows,
 )
-from perdure.schema.session import SessionInfo
+from perdure.schema.session import RevertState, SessionInfo
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.value import Value
 
 
+class Reverts(Protocol):
+    """Each raises SessionBusyError while the Session runs."""
+
+    async def stage(
+        self, session_id: SessionID, message_id: MessageID, /, *, files: bool
+    ) -> RevertState: ...
+    async def clear(self, session_id: SessionID) -> None: ...
+    async def commit(self, session_id: SessionID) -> None: ...
+
+
 class Sessions(Protocol):
+    @property
+    def revert(self) -> Reverts: ...
     async def create(
         self,
         *,
@@ -82,6 +94,13 @@ class Sessions(Protocol):
 
     def active(self) -> tuple[SessionID, ...]: ...
     async def interrupt(self, session_id: SessionID) -> None: ...
+    async def compact(self, session_id: SessionID) -> None:
+        """Return when there is a checkpoint, or nothing to condense.
+
+        Whatever prevents it is a ServiceUnavailableError, and leaves everything as it was.
+        """
+        ...
+
     async def wait(self, session_id: SessionID) -> None: ...
     async def switch_agent(self, session_id: SessionID, agent: str, /) -> None: ...
     async def switch_model(self, session_id: SessionID, model: ModelRef, /) -> None: ...

@@ -142,6 +142,16 @@ class EventStore:
         """Take or confirm the lease by itself, before a run looks at anything."""
         return await self._database.write(lambda tx: self._hold(tx, session_id))
 
+    async def take_over(self, session_id: SessionID) -> bool:
+        """Take or confirm the lease; whether the one who had it before died with it."""
+
+        async def job(tx: Transaction) -> bool:
+            found = await lease_table.get(tx, session_id)
+            await self._hold(tx, session_id)
+            return found is not None and found.process not in self._mine
+
+        return await self._database.write(job)
+
     async def holds(self, session_id: SessionID) -> bool:
         """Whether this process has the lease now; reads only."""
         lease = await self._database.read(lambda tx: lease_table.get(tx, session_id))
@@ -179,9 +189,14 @@ class EventStore:
     async def runs_elsewhere(self, tx: Transaction, session_id: SessionID) -> bool:
         """Whether another living process has the lease, as seen by `tx`."""
         lease = await lease_table.get(tx, session_id)
-        if lease is None or lease.process in (lease_table.RELEASED, self._neighbours.me):
+        if lease is None or lease.process in self._mine:
             return False
         return self._neighbours.alive(lease.process)
+
+    @property
+    def _mine(self) -> tuple[str, str]:
+        """In the place of a process: what this one may take without asking who is alive."""
+        return lease_table.RELEASED, self._neighbours.me
 
     async def release_all(self) -> None:
         await self._database.write(lambda tx: lease_table.release_all(tx, self._neighbours.me))

@@ -67,6 +67,14 @@ async def exists(tx: Transaction, message_id: MessageID) -> bool:
     return bool(rows)
 
 
+async def exists_at(tx: Transaction, session_id: SessionID, seq: Seq) -> bool:
+    rows = await tx.fetch(
+        "SELECT 1 FROM session_message WHERE session_id = :session_id AND seq = :seq",
+        {"session_id": session_id, "seq": seq},
+    )
+    return bool(rows)
+
+
 async def latest_of_type(
     tx: Transaction, session_id: SessionID, type: str, *, before: Seq
 ) -> MessageRow | None:

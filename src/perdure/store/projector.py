@@ -62,10 +62,18 @@ _ASSISTANT: Final = (
 
 
 async def project(
-    tx: Transaction, session_id: SessionID, first: Seq, batch: Sequence[SessionEvent]
+    tx: Transaction,
+    session_id: SessionID,
+    first: Seq,
+    batch: Sequence[SessionEvent],
+    *,
+    rebuilding: bool = False,
 ) -> None:
-    """Fold `batch`, whose first event has sequence `first`, into the projections."""
-    fold = _Fold(tx, session_id)
+    """Fold `batch`, whose first event has sequence `first`, into the projections.
+
+    Some events end the Context Epoch. That is not a projection: `rebuilding` leaves it alone.
+    """
+    fold = _Fold(tx, session_id, ends_epochs=not rebuilding)
     for offset, event in enumerate(batch):
         await fold.apply(Seq(first + offset), event)
     await fold.write()
@@ -99,7 +107,7 @@ async def _rebuild_session(tx: Transaction, session_id: SessionID) -> int:
         for _, stored, data in rows:
             assert isinstance(data, bytes)
             batch.append(manifest.decode(str(stored), data))
-        await project(tx, session_id, Seq(after + 1), batch)
+        await project(tx, session_id, Seq(after + 1), batch, rebuilding=True)
         after += len(rows)
         total += len(rows)
 
@@ -107,9 +115,10 @@ async def _rebuild_session(tx: Transaction, session_id: SessionID) -> int:
 class _Fold:
     """The rows that one batch touches, read once and written once."""
 
-    def __init__(self, tx: Transaction, session_id: SessionID) -> None:
+    def __init__(self, tx: Transaction, session_id: SessionID, *, ends_epochs: bool) -> None:
         self._tx = tx
         self._session_id = session_id
+        self._ends_epochs = ends_epochs
         self._session: SessionInfo | None = None
         self._session_changed = False
         self._messages: dict[MessageID, SessionMessage] = {}
@@ -168,7 +177,7 @@ class _Fold:
             case events.ShellEnded():
                 await self._end_shell(seq, event)
             case events.Moved():
-                await epoch_table.clear(self._tx, self._session_id)
+                await self._end_epoch()
             case events.RevertCommitted(message_id=message_id):
                 await self._revert(message_id)
             case _:
@@ -247,6 +256,12 @@ class _Fold:
         if boundary is not None:
             await message_table.delete_after(self._tx, self._session_id, boundary.seq)
             await inbox_table.delete_after(self._tx, self._session_id, boundary.seq)
+            # What was told after the boundary is untold: context is admitted anew, in full.
+            await self._end_epoch()
+
+    async def _end_epoch(self) -> None:
+        if self._ends_epochs:
+            await epoch_table.clear(self._tx, self._session_id)
 
     async def _message(self, message_id: MessageID) -> SessionMessage | None:
         known = self._messages.get(message_id)

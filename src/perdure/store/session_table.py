@@ -6,6 +6,7 @@ from msgspec import UNSET
 
 from perdure.ports import SqlValue, Transaction
 from perdure.schema import codec
+from perdure.schema.errors import SessionNotFoundError
 from perdure.schema.ids import SessionID
 from perdure.schema.session import SessionInfo
 from perdure.schema.value import Value
@@ -55,6 +56,14 @@ async def data(tx: Transaction, session_id: SessionID) -> bytes | None:
 async def load(tx: Transaction, session_id: SessionID) -> SessionInfo | None:
     found = await data(tx, session_id)
     return None if found is None else codec.decode(SessionInfo, found)
+
+
+async def require(tx: Transaction, session_id: SessionID) -> SessionInfo:
+    """Raises SessionNotFoundError."""
+    found = await load(tx, session_id)
+    if found is None:
+        raise SessionNotFoundError(session_id)
+    return found
 
 
 async def page(

@@ -80,6 +80,9 @@ class Ledger:
     def epoch(self, session_id: SessionID) -> ContextEpoch | None:
         return never_waiting(epoch_table.get(self._tx, session_id))
 
+    def compaction(self, session_id: SessionID) -> Seq | None:
+        return never_waiting(message_table.latest_compaction(self._tx, session_id))
+
     def lease(self, session_id: SessionID) -> Lease | None:
         return never_waiting(lease_table.get(self._tx, session_id))
 

@@ -88,6 +88,7 @@ class SimulatedMachine:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
+        self.trace.seal()
         self.loop.bury()
         self.loop.close()
         self.ledger.close()

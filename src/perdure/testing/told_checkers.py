@@ -10,7 +10,7 @@ from perdure.schema import session_event as events
 from perdure.schema.ids import Seq, SessionID
 from perdure.testing.checker import Seen
 from perdure.testing.ledger import LoggedEvent
-from perdure.testing.witness import Request
+from perdure.testing.witness import Cut, Request
 
 
 class SnapshotEqualsTold:
@@ -51,16 +51,16 @@ class PrefixIsStable:
     def __init__(self) -> None:
         self._looked = 0
         self._last: dict[SessionID, Request] = {}
-        self._baselines: dict[SessionID, str] = {}
+        self._baselines: dict[tuple[SessionID, Cut], str] = {}
 
     def check(self, seen: Seen) -> Iterator[str]:
         requests = seen.clients.machine.witness.requests
         for request in requests[self._looked :]:
-            baseline = self._baselines.setdefault(request.session_id, request.system[-1])
-            if request.system[-1] != baseline:
+            epoch = (request.session_id, request.cut)
+            if self._baselines.setdefault(epoch, request.system[-1]) != request.system[-1]:
                 yield f"{request.session_id}: another baseline in the same epoch"
             before = self._last.get(request.session_id)
-            if before is not None and before.model == request.model:
+            if before is not None and (before.model, before.cut) == (request.model, request.cut):
                 if not _begins_with(request.messages, before.messages):
                     yield f"{request.session_id}: the history that was sent has changed"
                 same_offer = before.system == request.system and before.tools and request.tools

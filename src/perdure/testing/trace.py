@@ -18,10 +18,13 @@ class Trace:
         self._place = place
         self._show = show
         self._digest = hashlib.sha256()
+        self._sealed = False
         self.lines: list[str] = []
 
     def say(self, text: str) -> None:
         """One line, and part of the digest."""
+        if self._sealed:
+            return
         line = f"{self._loop.time():10.3f} {self.neutral(text)}"
         self.lines.append(line)
         self.take_in(line.encode())
@@ -31,6 +34,10 @@ class Trace:
     def take_in(self, data: bytes) -> None:
         """Part of the digest only."""
         self._digest.update(data.replace(self._place.encode(), b"/place"))
+
+    def seal(self) -> None:
+        """The run is over: what is still said is not part of it."""
+        self._sealed = True
 
     def digest(self) -> str:
         return self._digest.hexdigest()

@@ -27,6 +27,7 @@ from perdure.testing.trace import Trace
 from perdure.tools.tool import ToolCallContext
 
 _NOTE: Final = Run((LLMMessage("system", (TextPart(STEP_LIMIT),)),))
+Cut = tuple[Seq | None, Seq | None]
 _PART_KEYS: Final = ("assistantMessageID", "textID", "reasoningID", "callID")
 CallKey = tuple[MessageID, ToolCallID]
 
@@ -56,6 +57,8 @@ class Request(Value):
     system: tuple[str, ...]
     messages: tuple[LLMMessage, ...]
     tools: tuple[str, ...]
+    cut: Cut
+    """The epoch's baseline and the latest compaction: while both stay, the prefix stays."""
 
 
 class Effect(State):
@@ -153,25 +156,32 @@ class Witness:
         runs = _without_note(request.runs)
         messages = tuple(message for run in runs for message in run.messages)
         names = tuple(tool.name for tool in request.tools)
-        seen = Request(process, session_id, request.model, request.system, messages, names)
+        cut = self._cut(session_id)
+        seen = Request(process, session_id, request.model, request.system, messages, names, cut)
         self._trace.take_in(codec.encode((seen, len(self.requests))))
         self._trace.say(f"  {process} {session_id[4:16]} asks {request.model.id}")
         if not self._alive(process):
             # Taken for dead: it may still ask, of what it knows, and will not get to record it.
             return session_id
         self.requests.append(seen)
-        if runs != self._history(session_id, request.model):
+        if runs != self._history(session_id, request.model, cut):
             self.accuse("P7", f"{process} sent {session_id} something else than its history")
         self._check_structure(seen)
         return session_id
 
-    def _history(self, session_id: SessionID, model: ModelRef) -> tuple[Run, ...]:
+    def _cut(self, session_id: SessionID) -> Cut:
         epoch = self._ledger.epoch(session_id)
-        baseline = None if epoch is None else epoch.baseline_seq
+        compaction = self._ledger.compaction(session_id)
+        return compaction, None if epoch is None else epoch.baseline_seq
+
+    def _history(self, session_id: SessionID, model: ModelRef, cut: Cut) -> tuple[Run, ...]:
+        compaction, baseline = cut
         lowered: list[LLMMessage] = []
         for row in self._ledger.messages(session_id):
             system = row.type == "system"
-            if history.visible(seq=row.seq, is_system=system, compaction=None, baseline=baseline):
+            if history.visible(
+                seq=row.seq, is_system=system, compaction=compaction, baseline=baseline
+            ):
                 lowered.extend(lowering.lower(row.message(), model))
         return runs_of(tuple(lowered))
 

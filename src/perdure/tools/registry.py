@@ -105,7 +105,7 @@ class Materialization:
         self.definitions = tuple(registration.definition for registration in offered.values())
 
     async def settle(self, name: str, input: JsonObject, context: ToolCallContext) -> Settled:
-        """Run one call. Declined permissions, cancellation and defects are raised."""
+        """Run one call. Declined permissions, rejected questions and defects are raised."""
         registration = self._offered.get(name)
         if registration is None:
             return ToolError(f"Unknown tool: {name}")

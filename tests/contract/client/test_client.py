@@ -361,3 +361,16 @@ async def read_on(stream: AsyncGenerator[JsonObject], started: asyncio.Event) ->
 
 def is_idle(event: JsonObject) -> bool:
     return event["type"] == "session.status" and event["data"]["status"]["type"] == "idle"
+
+
+@requirement("S192")
+async def test_a_long_conversation_is_compacted_once(client: PerdureClient) -> None:
+    session_id = await prompted(client, "hello " * 8_000)
+    await client.sessions.compact(session_id)
+    (checkpoint,) = await client.sessions.context(session_id)
+    assert (checkpoint["type"], checkpoint["reason"]) == ("compaction", "manual")
+    assert "not an AI" in checkpoint["summary"]
+    await client.sessions.compact(session_id)
+    assert await client.sessions.context(session_id) == (checkpoint,)
+    missing = await declared(client.sessions.compact("ses_missing"))
+    assert missing.status == 404

@@ -62,6 +62,7 @@ HOT: dict[str, Query] = {
     "session by id": lambda tx: session_table.load(tx, SESSION),
     "message by id": lambda tx: message_table.get(tx, SESSION, MESSAGE),
     "message exists": lambda tx: message_table.exists(tx, MESSAGE),
+    "message at a sequence": lambda tx: message_table.exists_at(tx, SESSION, Seq(3)),
     "messages since": lambda tx: message_table.since(tx, SESSION, Seq(3)),
     "newest assistant": lambda tx: message_table.latest_of_type(
         tx, SESSION, "assistant", before=Seq(9)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perdure.core.system_context import ContextEpoch
 from perdure.ports import Row
 from perdure.schema import codec
 from perdure.schema import session_event as events
@@ -20,7 +21,7 @@ from perdure.schema.model import ModelRef
 from perdure.schema.session import RevertState
 from perdure.schema.session_event import SessionEvent
 from perdure.schema.tool import CallProvider
-from perdure.store import message_table, projector, session_table
+from perdure.store import epoch_table, message_table, projector, session_table
 from perdure.store.event_store import EventStore
 from perdure.store.session_table import SessionFilter
 from tests.contract.event_store.folded import fold
@@ -343,3 +344,18 @@ async def test_titles_are_searched_as_they_are_written(
         )
     )
     assert len(page) == found
+
+
+@requirement("S61")
+async def test_rebuilding_leaves_the_epoch_of_a_moved_session_alone(
+    store: EventStore, facts: Facts
+) -> None:
+    session = facts.session_id
+    moved = events.Moved(
+        timestamp=2, session_id=session, location=LocationRef(directory="/elsewhere")
+    )
+    epoch = ContextEpoch(baseline="told", baseline_seq=Seq(1), snapshot="{}")
+    await append(store, [moved])
+    await store.database.write(lambda tx: epoch_table.put(tx, session, epoch))
+    await projector.rebuild(store.database)
+    assert await store.database.read(lambda tx: epoch_table.get(tx, session)) == epoch

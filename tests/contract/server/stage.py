@@ -21,6 +21,7 @@ from perdure.schema.errors import (
     PermissionNotFoundError,
     PromptConflictError,
     ProviderNotFoundError,
+    SessionBusyError,
     SessionNotFoundError,
 )
 from perdure.schema.ids import MessageID, PermissionID, ProjectID, Seq, SessionID
@@ -44,7 +45,7 @@ from perdure.schema.query import (
     SessionRow,
     SessionRows,
 )
-from perdure.schema.session import SessionInfo, SessionTime
+from perdure.schema.session import RevertState, SessionInfo, SessionTime
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.server.app import App, make_app
 from perdure.server.asgi import Application
@@ -82,11 +83,33 @@ def settings(
 
 
 @dataclass(slots=True)
+class StagedReverts:
+    calls: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
+
+    async def stage(
+        self, session_id: SessionID, message_id: MessageID, *, files: bool
+    ) -> RevertState:
+        self.calls.append(("stage", session_id, message_id, files))
+        if message_id == "msg_absent":
+            raise MessageNotFoundError(session_id, message_id)
+        if message_id == "msg_busy":
+            raise SessionBusyError(session_id)
+        return RevertState(message_id=message_id)
+
+    async def clear(self, session_id: SessionID) -> None:
+        self.calls.append(("clear", session_id))
+
+    async def commit(self, session_id: SessionID) -> None:
+        self.calls.append(("commit", session_id))
+
+
+@dataclass(slots=True)
 class StagedSessions:
     sessions: dict[SessionID, SessionInfo] = field(default_factory=dict[SessionID, SessionInfo])
     messages_of: dict[SessionID, list[MessageRow]] = field(
         default_factory=dict[SessionID, list[MessageRow]]
     )
+    revert: StagedReverts = field(default_factory=StagedReverts)
     frames: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue[bytes])
     calls: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
     idle: asyncio.Event = field(default_factory=asyncio.Event)
@@ -198,6 +221,9 @@ class StagedSessions:
 
     async def interrupt(self, session_id: SessionID) -> None:
         self.calls.append(("interrupt", session_id))
+
+    async def compact(self, session_id: SessionID) -> None:
+        self.calls.append(("compact", session_id))
 
     async def wait(self, session_id: SessionID) -> None:
         self.calls.append(("wait", session_id))

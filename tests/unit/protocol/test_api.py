@@ -17,10 +17,15 @@ POST /api/session/{sessionID}/agent v2.session.switchAgent
 POST /api/session/{sessionID}/model v2.session.switchModel
 POST /api/session/{sessionID}/prompt v2.session.prompt
 POST /api/session/{sessionID}/interrupt v2.session.interrupt
+POST /api/session/{sessionID}/compact v2.session.compact
 POST /api/session/{sessionID}/wait v2.session.wait
 GET /api/session/{sessionID}/context v2.session.context
+GET /api/session/{sessionID}/provider-context v2.session.providerContext
 GET /api/session/{sessionID}/history v2.session.history
 GET /api/session/{sessionID}/event v2.session.events
+POST /api/session/{sessionID}/revert/stage v2.session.revert.stage
+POST /api/session/{sessionID}/revert/clear v2.session.revert.clear
+POST /api/session/{sessionID}/revert/commit v2.session.revert.commit
 GET /api/session/{sessionID}/message v2.session.messages
 GET /api/session/{sessionID}/message/{messageID} v2.session.message
 POST /api/session/{sessionID}/permission v2.session.permission.create

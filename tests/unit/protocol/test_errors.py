@@ -25,6 +25,7 @@ EXAMPLES: tuple[DomainError, ...] = (
     errors.RequestTimeoutError(),
     kinds.PromptConflictError(MessageID("msg_1")),
     kinds.PermissionConflictError(PermissionID("per_1")),
+    kinds.SessionBusyError(ONE),
     kinds.PayloadTooLargeError(5),
     kinds.UnsupportedMediaTypeError("no"),
     errors.RequestHeadTooLargeError(5),

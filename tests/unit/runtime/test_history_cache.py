@@ -3,8 +3,9 @@
 from perdure.core.history import Cut
 from perdure.llm.message import LLMMessage, Run
 from perdure.runtime.history_cache import HistoryCache
-from perdure.schema.ids import Seq, SessionID
+from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.model import ModelRef
+from perdure.schema.session_event import RevertCommitted
 from perdure.store.event_store import EventStore
 from tests.fixtures import MODEL, SESSION, Facts, answered, append
 from tests.requirements import requirement
@@ -131,3 +132,25 @@ async def test_a_dropped_history_is_read_again(store: EventStore, facts: Facts) 
     after = await sent(cache, store)
     assert after[0] is not before[0]
     assert messages(after) == messages(before)
+
+
+async def test_history_that_a_revert_took_away_is_not_sent(store: EventStore, facts: Facts) -> None:
+    cache = HistoryCache()
+    await append(store, answered(facts, "msg_1", "msg_2", "one"))
+    await append(store, answered(facts, "msg_3", "msg_4", "two"))
+    assert len(messages(await sent(cache, store))) == 4
+    await append(store, [facts.stamped(RevertCommitted, message_id=MessageID("msg_2"))])
+    await append(store, answered(facts, "msg_5", "msg_6", "three"))
+    after = messages(await sent(cache, store))
+    assert after == messages(await sent(HistoryCache(), store))
+    assert len(after) == 4
+
+
+async def test_a_revert_to_the_last_message_keeps_what_is_kept(
+    store: EventStore, facts: Facts
+) -> None:
+    cache = HistoryCache()
+    await append(store, answered(facts, "msg_1", "msg_2", "one"))
+    before = await sent(cache, store)
+    await append(store, [facts.stamped(RevertCommitted, message_id=MessageID("msg_2"))])
+    assert (await sent(cache, store))[0] is before[0]

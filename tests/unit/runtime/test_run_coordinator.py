@@ -1,7 +1,7 @@
 """One drain for each Session at a time: joined, woken, interrupted and closed."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 
 import pytest
 
@@ -240,6 +240,84 @@ async def test_waiting_until_idle_outlasts_follow_ups_and_failures(drains: Drain
         await drains.until_started(2)
         assert not idle.done()
         drains.finish(1)
+
+
+async def test_exclusive_work_waits_for_the_drain_and_holds_back_the_next(drains: Drains) -> None:
+    order: list[str] = []
+    proceed = asyncio.Event()
+    working = asyncio.Event()
+
+    async def work(session_id: SessionID) -> str:
+        order.append(f"work after {drains.cleaned}")
+        working.set()
+        await proceed.wait()
+        return session_id
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        drains.coordinator.wake(SESSION)
+        await drains.until_started(1)
+        done = group.create_task(drains.coordinator.exclusive(SESSION, work))
+        drains.finish(0)
+        await working.wait()
+        drains.coordinator.wake(SESSION)
+        run = group.create_task(drains.coordinator.run(SESSION))
+        await asyncio.sleep(0)
+        assert drains.coordinator.active == (SESSION,)
+        assert (order, len(drains.started), run.done()) == (["work after 1"], 1, False)
+        proceed.set()
+        assert await done == SESSION
+        await drains.until_started(2)
+        drains.finish(1)
+
+
+async def test_exclusive_work_never_runs_twice_at_once(drains: Drains) -> None:
+    running = 0
+
+    async def work(_: SessionID) -> int:
+        nonlocal running
+        running += 1
+        seen = running
+        await asyncio.sleep(0)
+        running -= 1
+        return seen
+
+    exclusive = (drains.coordinator.exclusive(SESSION, work) for _ in range(20))
+    async with asyncio.timeout(5):
+        assert await asyncio.gather(*exclusive) == [1] * 20
+
+
+async def test_interrupting_exclusive_work_tells_its_caller(drains: Drains) -> None:
+    working = asyncio.Event()
+
+    async def work(_: SessionID) -> None:
+        working.set()
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        interrupted = group.create_task(refused(drains.coordinator.exclusive(SESSION, work)))
+        await working.wait()
+        await drains.coordinator.interrupt(SESSION)
+        assert await interrupted
+    assert drains.coordinator.active == ()
+    assert drains.statuses == [("running", None), ("idle", None)]
+
+
+async def test_exclusive_work_is_refused_while_closing(drains: Drains) -> None:
+    await drains.coordinator.close()
+
+    async def work(_: SessionID) -> None:
+        raise AssertionError
+
+    assert await refused(drains.coordinator.exclusive(SESSION, work))
+
+
+async def refused(work: Awaitable[None]) -> bool:
+    """Whether it was interrupted instead of done."""
+    try:
+        await work
+    except DrainInterruptedError:
+        return True
+    return False
 
 
 async def test_closing_interrupts_everything_and_starts_nothing_more(drains: Drains) -> None:

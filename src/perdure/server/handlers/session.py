@@ -83,6 +83,10 @@ async def interrupt(call: Call[None, None]) -> None:
     await call.services.sessions.interrupt(call.session_id)
 
 
+async def compact(call: Call[None, None]) -> None:
+    await call.services.sessions.compact(call.session_id)
+
+
 async def wait(call: Call[None, None]) -> None:
     await call.services.sessions.wait(call.session_id)
 
@@ -183,6 +187,7 @@ HANDLERS: Final[Handlers] = {
     session.SWITCH_MODEL.operation_id: switch_model,
     session.PROMPT.operation_id: prompt,
     session.INTERRUPT.operation_id: interrupt,
+    session.COMPACT.operation_id: compact,
     session.WAIT.operation_id: wait,
     session.CONTEXT.operation_id: context,
     session.PROVIDER_CONTEXT.operation_id: provider_context,

@@ -1,0 +1,107 @@
+"""Admission: a prompt becomes durable, once, whoever sends it how often.
+
+A staged revert is committed first, in the same append: a prompt goes on from where the person went
+back to. Waking is left to the caller, except that a process which runs the Session already is told.
+
+Invariant: an admission never stands in the log behind a revert that is still staged.
+"""
+
+from contextlib import suppress
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from perdure.core import inbox
+from perdure.ports import Transaction
+from perdure.runtime import reverts
+from perdure.schema.errors import PromptConflictError
+from perdure.schema.ids import MessageID, Seq
+from perdure.schema.location import LocationRef
+from perdure.schema.session import RevertState
+from perdure.schema.session_event import PromptAdmitted
+from perdure.schema.session_input import AdmittedPrompt
+from perdure.store import inbox_table, session_table, wake_table
+from perdure.store.event_store import Appended, EventStore, SequenceConflictError, Within
+
+
+class _StagedError(Exception):
+    """The admission must not stand alone: a revert is staged."""
+
+    def __init__(self, revert: RevertState, *, at: Seq) -> None:
+        super().__init__(f"a revert to {revert.message_id} is staged")
+        self.revert = revert
+        self.at = at
+
+
+class Admissions:
+    def __init__(self, store: EventStore) -> None:
+        self._store = store
+
+    async def admit(
+        self, location: LocationRef, asked: AdmittedPrompt, *, retry: bool, resume: bool
+    ) -> AdmittedPrompt:
+        """The receipt; with `retry`, that of the same prompt if it was admitted before."""
+        if retry and (stored := await self._admitted(asked.id)) is not None:
+            return inbox.reconcile(stored, asked)
+        try:
+            appended = await self._append(location, asked, resume=resume)
+        except PromptConflictError:
+            stored = await self._admitted(asked.id)
+            if stored is None:
+                raise
+            return inbox.reconcile(stored, asked)
+        return replace(asked, admitted_seq=appended.last_seq)
+
+    async def _append(
+        self, location: LocationRef, asked: AdmittedPrompt, *, resume: bool
+    ) -> Appended:
+        session_id = asked.session_id
+        event = PromptAdmitted(
+            timestamp=asked.time_created,
+            session_id=session_id,
+            message_id=asked.id,
+            prompt=asked.prompt,
+            delivery=asked.delivery,
+        )
+        while True:
+            try:
+                return await self._store.append(
+                    session_id, [event], location=location, within=self._alone(asked, resume=resume)
+                )
+            except _StagedError as staged:
+                commit = reverts.committed(session_id, staged.revert, now=asked.time_created)
+                at = staged.at
+            # When somebody else was quicker, what is staged may be another by now, or gone.
+            with suppress(SequenceConflictError):
+                return await self._store.append(
+                    session_id,
+                    [commit, event],
+                    location=location,
+                    expected=at,
+                    within=self._after_commit(asked, resume=resume),
+                )
+
+    def _alone(self, asked: AdmittedPrompt, *, resume: bool) -> Within:
+        async def within(tx: Transaction, seq: Seq) -> None:
+            session = await session_table.load(tx, asked.session_id)
+            if session is not None and session.revert is not UNSET:
+                raise _StagedError(session.revert, at=Seq(seq - 1))
+            if resume:
+                await self._tell_runner(tx, asked)
+
+        return within
+
+    def _after_commit(self, asked: AdmittedPrompt, *, resume: bool) -> Within:
+        async def within(tx: Transaction, seq: Seq) -> None:
+            if resume:
+                await self._tell_runner(tx, asked)
+
+        return within
+
+    async def _tell_runner(self, tx: Transaction, asked: AdmittedPrompt) -> None:
+        # With the admission: this process may die before its own wake finds who runs this.
+        if await self._store.runs_elsewhere(tx, asked.session_id):
+            await wake_table.request(tx, asked.session_id)
+
+    async def _admitted(self, message_id: MessageID) -> AdmittedPrompt | None:
+        return await self._store.database.read(lambda tx: inbox_table.get(tx, message_id))

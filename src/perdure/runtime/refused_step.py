@@ -1,0 +1,20 @@
+"""A turn that cannot be sent is a step that failed, for all to see."""
+
+from msgspec import UNSET
+
+from perdure.core.turn_recorder import TurnRecorder
+from perdure.runtime.run_services import RunServices
+from perdure.schema.model import ModelRef
+from perdure.schema.session import SessionInfo
+
+
+async def record(services: RunServices, session: SessionInfo, *, agent: str, reason: str) -> None:
+    model = session.model
+    recorder = TurnRecorder(
+        session_id=session.id,
+        message_id=services.ids.message(),
+        agent=agent,
+        model=ModelRef(id="none", provider_id="none") if model is UNSET else model,
+    )
+    facts = recorder.step_failed(reason, now=services.clock.now_millis())
+    await services.store.append(session.id, facts, location=session.location, running=True)

@@ -1,0 +1,17 @@
+"""What it takes to run a Session, by drain or by compaction."""
+
+from perdure.location.location_map import LocationMap
+from perdure.ports import Clock, IdSource
+from perdure.runtime.live_hub import LiveHub
+from perdure.schema.value import Value
+from perdure.store.event_store import EventStore
+from perdure.tools.output_store import ToolOutputStore
+
+
+class RunServices(Value, kw_only=True):
+    store: EventStore
+    locations: LocationMap
+    hub: LiveHub
+    outputs: ToolOutputStore
+    clock: Clock
+    ids: IdSource

@@ -1,0 +1,88 @@
+"""Tenure: a Session is run here, under its lease, with what this process keeps in memory for it.
+
+Whoever enters first in this process takes the lease and settles what a dead process left
+unfinished. Tenure outlasts a run; it ends when a run fails, so that the next starts from what is on
+disk. What to do when another process has the lease is the caller's decision.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from msgspec import UNSET
+
+from perdure.core import recovery
+from perdure.ports import Transaction
+from perdure.runtime import refused_step
+from perdure.runtime.concurrency import shielded
+from perdure.runtime.history_cache import HistoryCache
+from perdure.runtime.run_services import RunServices
+from perdure.schema.ids import Seq, SessionID
+from perdure.schema.session_event import SessionEvent
+from perdure.store import message_table, session_table
+
+
+class Tenures:
+    def __init__(self, services: RunServices) -> None:
+        self._services = services
+        self._store = services.store
+        self._held: set[SessionID] = set()
+        self.histories = HistoryCache()
+
+    @asynccontextmanager
+    async def enter(self, session_id: SessionID) -> AsyncGenerator[None]:
+        """Raises LeaseHeldError when another living process runs this Session."""
+        try:
+            if session_id not in self._held:
+                # Whole: once the lease is ours, nobody could tell any more that it was left behind.
+                await shielded(self._take_over(session_id))
+            yield
+        except BaseException:
+            # Whatever went wrong, the next run starts from what is on disk.
+            self._held.discard(session_id)
+            self.histories.drop(session_id)
+            raise
+
+    async def unfinished(self) -> list[SessionID]:
+        """Sessions that a dead process left in the middle of something."""
+        left_behind = await self._store.left_behind()
+        return [found for found in left_behind if await self.is_unfinished(found)]
+
+    async def is_unfinished(self, session_id: SessionID) -> bool:
+        if not await self._is_left_behind(session_id):
+            return False
+        newest = await self._store.database.read(
+            lambda tx: message_table.latest_said(tx, session_id)
+        )
+        return newest is not None and recovery.is_unfinished(newest.message())
+
+    async def _is_left_behind(self, session_id: SessionID) -> bool:
+        """Whether whoever ran this Session last died with it."""
+        return session_id not in self._held and await self._store.is_left_behind(session_id)
+
+    async def _take_over(self, session_id: SessionID) -> None:
+        """Take the lease, then settle what whoever ran this before left open."""
+        left_behind = await self._store.take_over(session_id)
+
+        async def job(tx: Transaction) -> list[message_table.MessageRow]:
+            return await message_table.since(tx, session_id, await cut_floor(tx, session_id))
+
+        messages = [row.message() for row in await self._store.database.read(job)]
+        now = self._services.clock.now_millis()
+        facts: list[SessionEvent] = [*recovery.settle_dangling(session_id, messages, now=now)]
+        if left_behind:
+            facts += recovery.fail_open_step(session_id, messages, now=now)
+        session = await self._store.database.read(lambda tx: session_table.require(tx, session_id))
+        if facts:
+            await self._store.append(session_id, facts, location=session.location, running=True)
+        if left_behind and recovery.is_unanswered(messages):
+            agent = "" if session.agent is UNSET else session.agent
+            await refused_step.record(
+                self._services, session, agent=agent, reason=recovery.UNANSWERED
+            )
+        self._held.add(session_id)
+
+
+async def cut_floor(tx: Transaction, session_id: SessionID) -> Seq:
+    """The sequence up to which nothing is sent any more, so nothing can dangle."""
+    compaction = await message_table.latest_compaction(tx, session_id)
+    return Seq(-1) if compaction is None else Seq(compaction - 1)
