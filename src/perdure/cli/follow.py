@@ -1,7 +1,7 @@
 """One prompt, followed from its admission to the end of the work it started.
 
-Follows the live stream, which carries fragments, permission requests and durable facts in one
-order. How permissions are answered is the caller's concern. Nothing is printed here but through
+Follows the live stream, which carries fragments, permission requests, questions and durable facts
+in one order. How either is answered is the caller's concern. Nothing is printed here but through
 the Output.
 
 Invariant: following ends. The Session goes idle or fails, or the stream is lost.
@@ -19,14 +19,15 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
 Answer = Callable[[JsonObject, PerdureClient], Awaitable[None]]
-"""Settles the permission request that this event announces."""
+"""Settles the permission request or the question that this event announces."""
 
 
 class Followed(Value, kw_only=True):
     client: PerdureClient
     session_id: str
     output: Output
-    answer: Answer
+    answer_permission: Answer
+    answer_question: Answer
 
 
 async def follow(followed: Followed, text: str) -> int:
@@ -65,7 +66,10 @@ class _Progress:
                 self.failed = True
             case "permission.v2.asked":
                 self._followed.output.finish()
-                await self._followed.answer(event, self._followed.client)
+                await self._followed.answer_permission(event, self._followed.client)
+            case "question.v2.asked":
+                self._followed.output.finish()
+                await self._followed.answer_question(event, self._followed.client)
             case "session.status":
                 return await self._ended(data["status"])
             case _:

@@ -1,7 +1,7 @@
 """`perdure run`: one prompt in this directory, in this process or on a server, as it happens.
 
-Permissions are asked for on a terminal. Without one they are refused, never waited for. Ctrl-C
-interrupts the Session and leaves with 130.
+Permissions and questions are put to the person at a terminal. Without one they are refused, never
+waited for. Ctrl-C interrupts the Session and leaves with 130.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Literal
 
-from perdure.cli import attach, options, permission_prompt, terminal
+from perdure.cli import attach, options, permission_prompt, question_prompt, terminal
 from perdure.cli.follow import Followed, follow
 from perdure.cli.output import JsonOutput, TextOutput
 from perdure.cli.problem import INTERRUPTED_STATUS, Problem
@@ -92,7 +92,12 @@ async def _run(asked: _Asked, surroundings: Environment) -> int:
             client=client,
             session_id=session_id,
             output=output,
-            answer=permission_prompt.answer_at_terminal if attended else permission_prompt.refuse,
+            answer_permission=(
+                permission_prompt.answer_at_terminal if attended else permission_prompt.refuse
+            ),
+            answer_question=(
+                question_prompt.answer_at_terminal if attended else question_prompt.refuse
+            ),
         )
         status = await _until_interrupted(follow(followed, asked.prompt))
         if status is not None:

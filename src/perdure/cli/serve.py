@@ -124,6 +124,7 @@ def _services(runtime: Runtime) -> Services:
         live=runtime.hub,
         locations=runtime.locations,
         permissions=runtime.permissions,
+        questions=runtime.questions,
         ids=runtime.ids,
         clock=runtime.clock,
     )

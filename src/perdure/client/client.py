@@ -17,6 +17,7 @@ from perdure.client.groups import (
     Models,
     Permissions,
     Providers,
+    Questions,
 )
 from perdure.client.sessions import Sessions
 from perdure.client.wire import Wire
@@ -33,6 +34,7 @@ class PerdureClient:
         self._wire = Wire(base_url, headers=headers, transport=transport)
         self.sessions = Sessions(self._wire)
         self.permissions = Permissions(self._wire)
+        self.questions = Questions(self._wire)
         self.events = Events(self._wire)
         self.agents = Agents(self._wire)
         self.models = Models(self._wire)

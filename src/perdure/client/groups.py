@@ -1,4 +1,4 @@
-"""The groups beside `sessions`: permissions, live events, the catalog of a Location, health."""
+"""The groups beside `sessions`: permissions, questions, events, the catalog, health."""
 
 from collections.abc import AsyncGenerator
 from typing import TypedDict, Unpack
@@ -42,6 +42,15 @@ class Permissions(_Group):
     async def remove_saved(self, rule_id: str, *, options: CallOptions | None = None) -> None:
         """Forget an approval. One that is gone already is no error."""
         await self._wire.delete(f"/api/permission/saved/{segment(rule_id)}", options=options)
+
+
+class Questions(_Group):
+    async def requests(
+        self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
+    ) -> tuple[JsonObject, ...]:
+        """What the Sessions of a Location want to know."""
+        path = "/api/question/request"
+        return items_of(await self._wire.get(path, _query(location), options=options))
 
 
 class Events(_Group):

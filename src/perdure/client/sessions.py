@@ -5,6 +5,7 @@ from typing import Literal, TypedDict, Unpack, cast
 
 from perdure.client.errors import ClientError
 from perdure.client.session_permissions import SessionPermissions
+from perdure.client.session_questions import SessionQuestions
 from perdure.client.session_revert import SessionRevert
 from perdure.client.wire import CallOptions, Query, Wire, data_of, items_of, present, segment
 from perdure.schema.codec import JsonObject
@@ -45,6 +46,7 @@ class Sessions:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self.permissions = SessionPermissions(wire)
+        self.questions = SessionQuestions(wire)
         self.revert = SessionRevert(wire)
 
     async def create(

@@ -49,7 +49,7 @@ class BuiltinTools(Value, kw_only=True):
             ripgrep=self.ripgrep,
             output_limits=site.settings.tool_output,
         )
-        with register_builtins(registry, environment):
+        with register_builtins(registry, environment, site.questions):
             yield registry
 
 

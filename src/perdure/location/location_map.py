@@ -36,7 +36,8 @@ class _Open:
 
     @property
     def idle(self) -> bool:
-        return self.holders == 0 and not self.services.permissions.waiting
+        waiting = self.services.permissions.waiting or self.services.questions.waiting
+        return self.holders == 0 and not waiting
 
 
 def _loop_seconds() -> float:

@@ -22,8 +22,9 @@ from perdure.location.config import Configuration
 from perdure.location.context_registry import ContextRegistry
 from perdure.location.permissions import LocationPermissions
 from perdure.location.project import Projects
+from perdure.location.questions import LocationQuestions
 from perdure.location.saved_rules import SavedRules
-from perdure.ports import Clock, IdSource, PermissionDesk
+from perdure.ports import Clock, IdSource, PermissionDesk, QuestionDesk
 from perdure.schema.ids import ProjectID
 from perdure.schema.live_event import LiveEvent
 from perdure.schema.location import LocationInfo, LocationRef
@@ -39,6 +40,7 @@ class ToolSite(Value, kw_only=True):
     settings: Settings
     environment: Environment
     permissions: PermissionDesk
+    questions: QuestionDesk
 
 
 OpenTools = Callable[[ToolSite], AbstractContextManager[ToolRegistry]]
@@ -88,6 +90,7 @@ class LocationServices(Value, kw_only=True):
     agents: Agents
     catalog: Catalog
     permissions: LocationPermissions
+    questions: LocationQuestions
     tools: LocationTools
     context: ContextRegistry
     projects: Projects
@@ -107,6 +110,7 @@ class LocationServices(Value, kw_only=True):
     def close(self) -> None:
         """Decline what is pending and withdraw the tools."""
         self.permissions.close()
+        self.questions.close()
         self.tools.close()
 
 
@@ -124,11 +128,15 @@ def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
         publish=partial(host.publish, ref),
         headless=host.headless,
     )
+    questions = LocationQuestions(
+        ids=host.ids, publish=partial(host.publish, ref), headless=host.headless
+    )
     site = ToolSite(
         directory=ref.directory,
         settings=settings,
         environment=host.environment,
         permissions=permissions,
+        questions=questions,
     )
     context = ContextRegistry()
     location = LocationServices(
@@ -143,6 +151,7 @@ def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
             host_providers=host.providers,
         ),
         permissions=permissions,
+        questions=questions,
         tools=LocationTools(host.open_tools, site),
         context=context,
         projects=host.projects,

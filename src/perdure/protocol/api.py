@@ -10,6 +10,7 @@ from perdure.protocol import (
     location,
     message,
     permission,
+    question,
     revert,
     session,
 )
@@ -22,6 +23,7 @@ API: Final[tuple[Endpoint, ...]] = (
     *revert.ENDPOINTS,
     *message.ENDPOINTS,
     *permission.ENDPOINTS,
+    *question.ENDPOINTS,
     *event.ENDPOINTS,
     *agent.ENDPOINTS,
     *catalog.ENDPOINTS,

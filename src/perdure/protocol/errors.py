@@ -11,7 +11,7 @@ from typing import Final, cast
 from perdure.schema import errors
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.errors import DomainError
-from perdure.schema.ids import MessageID, PermissionID, SessionID
+from perdure.schema.ids import MessageID, PermissionID, QuestionID, SessionID
 
 
 class RequestHeadTooLargeError(DomainError):
@@ -42,6 +42,7 @@ STATUS_BY_ERROR: Final[Mapping[type[DomainError], int]] = {
     errors.MessageNotFoundError: 404,
     errors.ProviderNotFoundError: 404,
     errors.PermissionNotFoundError: 404,
+    errors.QuestionNotFoundError: 404,
     errors.MethodNotAllowedError: 405,
     RequestTimeoutError: 408,
     errors.PromptConflictError: 409,
@@ -102,6 +103,9 @@ _REBUILD: Final[Mapping[str, Callable[[JsonObject], DomainError]]] = {
     "ProviderNotFoundError": lambda body: errors.ProviderNotFoundError(body["providerID"]),
     "PermissionNotFoundError": lambda body: errors.PermissionNotFoundError(
         PermissionID(body["requestID"])
+    ),
+    "QuestionNotFoundError": lambda body: errors.QuestionNotFoundError(
+        QuestionID(body["requestID"])
     ),
     "MethodNotAllowedError": _method_not_allowed,
     "RequestTimeoutError": lambda _: RequestTimeoutError(),

@@ -19,6 +19,7 @@ from perdure.runtime.compactor import Compactor
 from perdure.runtime.locations import Locations
 from perdure.runtime.parts import Parts
 from perdure.runtime.permissions import Permissions
+from perdure.runtime.questions import Questions
 from perdure.runtime.run_services import RunServices
 from perdure.runtime.runner import SessionRunner
 from perdure.runtime.tenure import Tenures
@@ -68,6 +69,7 @@ class Engine:
         )
         self.locations = Locations(self._location_map)
         self.permissions = Permissions(parts.sessions, self._location_map, saved_rules)
+        self.questions = Questions(parts.sessions, self._location_map)
         services = RunServices(
             store=parts.store,
             locations=self._location_map,

@@ -32,7 +32,7 @@ from perdure.tools.registry import ToolError
 
 TURN_INTERRUPTED = "Provider turn interrupted"
 TURN_BROKEN = "Stopped: an internal error"
-TURN_DECLINED = "Stopped: a permission was declined"
+TURN_DECLINED = "Stopped: what a tool asked for was declined"
 _TOO_MANY_CALLS = f"Too many calls in one turn; at most {limits.TOOL_CALLS_PER_TURN_MAX} are run."
 _TOGETHER_SECONDS: Final = 0.02
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from perdure.runtime.engine import Engine
     from perdure.runtime.locations import Locations
     from perdure.runtime.permissions import Permissions
+    from perdure.runtime.questions import Questions
     from perdure.tools.registry import ToolRegistry
 
 
@@ -47,6 +48,7 @@ class Runtime(Value, kw_only=True):
     sessions: Sessions
     locations: "Locations"
     permissions: "Permissions"
+    questions: "Questions"
     hub: LiveHub
     store: EventStore
     tools: "ToolRegistry"
@@ -126,6 +128,7 @@ async def compose(
                 sessions=sessions,
                 locations=late(lambda: engine.get().locations),
                 permissions=late(lambda: engine.get().permissions),
+                questions=late(lambda: engine.get().questions),
                 hub=hub,
                 store=store,
                 tools=late(lambda: engine.get().tools),

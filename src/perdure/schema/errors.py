@@ -7,7 +7,7 @@ Which HTTP status a kind has stands in `protocol.errors`.
 from typing import ClassVar
 
 from perdure.schema.codec import JsonObject
-from perdure.schema.ids import MessageID, PermissionID, SessionID
+from perdure.schema.ids import MessageID, PermissionID, QuestionID, SessionID
 
 
 class DomainError(Exception):
@@ -147,6 +147,19 @@ class PermissionConflictError(DomainError):
 
     def fields(self) -> JsonObject:
         return {"resource": self.request_id}
+
+
+class QuestionNotFoundError(DomainError):
+    """Never there, settled already, or another Session's: the answer is the same."""
+
+    tag = "QuestionNotFoundError"
+
+    def __init__(self, request_id: QuestionID) -> None:
+        super().__init__(f"Question request not found: {request_id}")
+        self.request_id = request_id
+
+    def fields(self) -> JsonObject:
+        return {"requestID": self.request_id}
 
 
 class PromptConflictError(DomainError):

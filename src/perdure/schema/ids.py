@@ -30,6 +30,7 @@ _END: Final = r"$(?!\n)"
 SuppliedSessionID = Annotated[SessionID, Meta(pattern=f"^ses_{_BODY}{_END}")]
 SuppliedMessageID = Annotated[MessageID, Meta(pattern=f"^msg_{_BODY}{_END}")]
 SuppliedPermissionID = Annotated[PermissionID, Meta(pattern=f"^per_{_BODY}{_END}")]
+SuppliedQuestionID = Annotated[QuestionID, Meta(pattern=f"^que_{_BODY}{_END}")]
 SuppliedWorkspaceID = Annotated[WorkspaceID, Meta(pattern=f"^wrk_{_BODY}{_END}")]
 
 _ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

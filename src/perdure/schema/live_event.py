@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from perdure.schema.codec import JsonObject, Record
-from perdure.schema.ids import MessageID, PermissionID, SessionID, ToolCallID
+from perdure.schema.ids import MessageID, PermissionID, QuestionID, SessionID, ToolCallID
 from perdure.schema.permission import PermissionRequest, Reply
+from perdure.schema.question import Answers, QuestionRequest
 
 
 class LiveFact(Record):
@@ -72,6 +73,17 @@ class PermissionReplied(LiveFact):
     reply: Reply
 
 
+class QuestionReplied(LiveFact):
+    session_id: SessionID
+    request_id: QuestionID
+    answers: Answers
+
+
+class QuestionRejected(LiveFact):
+    session_id: SessionID
+    request_id: QuestionID
+
+
 LiveEvent = (
     ServerConnected
     | ServerLagged
@@ -83,6 +95,9 @@ LiveEvent = (
     | StatusChanged
     | PermissionRequest
     | PermissionReplied
+    | QuestionRequest
+    | QuestionReplied
+    | QuestionRejected
 )
 
 LIVE_TYPES: Final[Mapping[type[LiveEvent], str]] = {
@@ -96,4 +111,7 @@ LIVE_TYPES: Final[Mapping[type[LiveEvent], str]] = {
     StatusChanged: "session.status",
     PermissionRequest: "permission.v2.asked",
     PermissionReplied: "permission.v2.replied",
+    QuestionRequest: "question.v2.asked",
+    QuestionReplied: "question.v2.replied",
+    QuestionRejected: "question.v2.rejected",
 }

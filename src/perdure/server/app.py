@@ -22,6 +22,7 @@ from perdure.server.handlers import (
     location,
     message,
     permission,
+    question,
     revert,
     session,
 )
@@ -39,6 +40,7 @@ HANDLERS: Final[Handlers] = {
     **revert.HANDLERS,
     **message.HANDLERS,
     **permission.HANDLERS,
+    **question.HANDLERS,
     **event.HANDLERS,
     **agent.HANDLERS,
     **catalog.HANDLERS,

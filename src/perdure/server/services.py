@@ -10,7 +10,7 @@ from typing import Protocol
 
 from perdure.ports import Clock, IdSource
 from perdure.schema.agent import AgentInfo
-from perdure.schema.ids import MessageID, PermissionID, ProjectID, SessionID
+from perdure.schema.ids import MessageID, PermissionID, ProjectID, QuestionID, SessionID
 from perdure.schema.location import LocationInfo, LocationRef
 from perdure.schema.model import ModelInfo, ModelRef, ProviderInfo
 from perdure.schema.permission import (
@@ -29,6 +29,7 @@ from perdure.schema.query import (
     SessionQuery,
     SessionRows,
 )
+from perdure.schema.question import Answers, QuestionRequest
 from perdure.schema.session import RevertState, SessionInfo
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.value import Value
@@ -163,10 +164,22 @@ class Permissions(Protocol):
     async def remove_saved(self, rule_id: str) -> None: ...
 
 
+class Questions(Protocol):
+    """A Session that does not exist is a SessionNotFoundError."""
+
+    async def list(self, session_id: SessionID) -> tuple[QuestionRequest, ...]: ...
+    async def reply(
+        self, session_id: SessionID, request_id: QuestionID, answers: Answers, /
+    ) -> None: ...
+    async def reject(self, session_id: SessionID, request_id: QuestionID, /) -> None: ...
+    async def pending(self, ref: LocationRef) -> tuple[QuestionRequest, ...]: ...
+
+
 class Services(Value, kw_only=True):
     sessions: Sessions
     live: LiveHub
     locations: Locations
     permissions: Permissions
+    questions: Questions
     ids: IdSource
     clock: Clock

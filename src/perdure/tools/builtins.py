@@ -3,24 +3,29 @@
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
+from perdure.ports import QuestionDesk
 from perdure.tools.bash import make_bash
 from perdure.tools.edit import make_edit
 from perdure.tools.environment import ToolEnvironment
 from perdure.tools.glob import make_glob
 from perdure.tools.grep import make_grep
+from perdure.tools.question import make_question
 from perdure.tools.read import make_read
 from perdure.tools.registry import ToolRegistry
 from perdure.tools.write import make_write
 
 
 @contextmanager
-def register_builtins(registry: ToolRegistry, environment: ToolEnvironment) -> Generator[None]:
+def register_builtins(
+    registry: ToolRegistry, environment: ToolEnvironment, questions: QuestionDesk
+) -> Generator[None]:
     """Offer the built-in tools while the scope is open. A new tool is one line here."""
     with ExitStack() as scopes:
         scopes.enter_context(registry.register(make_bash(environment)))
         scopes.enter_context(registry.register(make_edit(environment)))
         scopes.enter_context(registry.register(make_glob(environment)))
         scopes.enter_context(registry.register(make_grep(environment)))
+        scopes.enter_context(registry.register(make_question(environment, questions)))
         scopes.enter_context(registry.register(make_read(environment)))
         scopes.enter_context(registry.register(make_write(environment)))
         yield

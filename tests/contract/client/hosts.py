@@ -36,6 +36,7 @@ async def over_network(root: Path) -> AsyncGenerator[PerdureClient]:
             live=runtime.hub,
             locations=runtime.locations,
             permissions=runtime.permissions,
+            questions=runtime.questions,
             ids=runtime.ids,
             clock=runtime.clock,
         )

@@ -225,9 +225,10 @@ async def test_the_built_in_tools_are_there_when_a_turn_needs_them(place: Place)
         settings=opened.settings,
         environment=place.environment,
         permissions=opened.permissions,
+        questions=opened.questions,
     )
     with tools(site) as registry:
-        assert {"bash", "edit", "read", "write"} <= registry.names()
+        assert {"bash", "edit", "question", "read", "write"} <= registry.names()
     assert registry.names() == set()
 
 
@@ -253,5 +254,6 @@ def test_commands_run_in_the_users_shell_where_it_takes_the_usual_syntax(
         settings=opened.settings,
         environment=place.environment,
         permissions=opened.permissions,
+        questions=opened.questions,
     )
     assert builtin_tools.shell_of(site) == shell

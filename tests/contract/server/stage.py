@@ -21,10 +21,11 @@ from perdure.schema.errors import (
     PermissionNotFoundError,
     PromptConflictError,
     ProviderNotFoundError,
+    QuestionNotFoundError,
     SessionBusyError,
     SessionNotFoundError,
 )
-from perdure.schema.ids import MessageID, PermissionID, ProjectID, Seq, SessionID
+from perdure.schema.ids import MessageID, PermissionID, ProjectID, QuestionID, Seq, SessionID
 from perdure.schema.location import LocationInfo, LocationRef, ProjectRef
 from perdure.schema.model import NO_TOKENS, ApiInfo, ModelInfo, ModelRef, ProviderInfo, RequestInfo
 from perdure.schema.permission import (
@@ -45,6 +46,7 @@ from perdure.schema.query import (
     SessionRow,
     SessionRows,
 )
+from perdure.schema.question import Answers, QuestionRequest
 from perdure.schema.session import RevertState, SessionInfo, SessionTime
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.server.app import App, make_app
@@ -375,10 +377,41 @@ class StagedPermissions:
 
 
 @dataclass(slots=True)
+class StagedQuestions:
+    """Takes every answer to what it was given to ask."""
+
+    requests: dict[QuestionID, QuestionRequest] = field(
+        default_factory=dict[QuestionID, QuestionRequest]
+    )
+    calls: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
+
+    async def list(self, session_id: SessionID) -> tuple[QuestionRequest, ...]:
+        return tuple(r for r in self.requests.values() if r.session_id == session_id)
+
+    async def reply(self, session_id: SessionID, request_id: QuestionID, answers: Answers) -> None:
+        self._take(session_id, request_id)
+        self.calls.append(("reply", session_id, request_id, answers))
+
+    async def reject(self, session_id: SessionID, request_id: QuestionID) -> None:
+        self._take(session_id, request_id)
+        self.calls.append(("reject", session_id, request_id))
+
+    async def pending(self, ref: LocationRef) -> tuple[QuestionRequest, ...]:
+        return tuple(self.requests.values())
+
+    def _take(self, session_id: SessionID, request_id: QuestionID) -> None:
+        found = self.requests.get(request_id)
+        if found is None or found.session_id != session_id:
+            raise QuestionNotFoundError(request_id)
+        del self.requests[request_id]
+
+
+@dataclass(slots=True)
 class Stage:
     sessions: StagedSessions = field(default_factory=StagedSessions)
     live: StagedLive = field(default_factory=StagedLive)
     permissions: StagedPermissions = field(default_factory=StagedPermissions)
+    questions: StagedQuestions = field(default_factory=StagedQuestions)
 
     def __post_init__(self) -> None:
         here = LocationRef("/work/here")
@@ -394,6 +427,7 @@ class Stage:
             live=self.live,
             locations=StagedLocations(),
             permissions=self.permissions,
+            questions=self.questions,
             ids=SeededIds(clock=clock),
             clock=clock,
         )

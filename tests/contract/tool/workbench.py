@@ -8,9 +8,11 @@ from pathlib import Path
 from perdure.core.tool_output import OutputLimits
 from perdure.host.filesystem import LocalFilesystem
 from perdure.host.process import LocalProcesses
+from perdure.location.questions import LocationQuestions
 from perdure.ports import PermissionAsk
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.ids import EventID, MessageID, PermissionID, SessionID, ToolCallID
+from perdure.schema.live_event import LiveEvent
 from perdure.schema.tool import TextContent
 from perdure.tools.authority import PathAuthority
 from perdure.tools.builtins import register_builtins
@@ -107,10 +109,12 @@ class Workbench:
             mutations=FileMutations(self.filesystem),
             ripgrep=ripgrep,
         )
+        self.announced: list[LiveEvent] = []
+        self.questions = LocationQuestions(ids=CountingIds(), publish=self.announced.append)
         self.registry = ToolRegistry()
 
     def open(self) -> AbstractContextManager[None]:
-        return register_builtins(self.registry, self.environment)
+        return register_builtins(self.registry, self.environment, self.questions)
 
     async def call(self, name: str, **input: JsonValue) -> Settled:
         return await self.registry.materialize(()).settle(name, dict(input), CONTEXT)

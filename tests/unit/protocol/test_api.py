@@ -35,6 +35,10 @@ POST /api/session/{sessionID}/permission/{requestID}/reply v2.session.permission
 GET /api/permission/request v2.permission.request.list
 GET /api/permission/saved v2.permission.saved.list
 DELETE /api/permission/saved/{id} v2.permission.saved.remove
+GET /api/session/{sessionID}/question v2.session.question.list
+POST /api/session/{sessionID}/question/{requestID}/reply v2.session.question.reply
+POST /api/session/{sessionID}/question/{requestID}/reject v2.session.question.reject
+GET /api/question/request v2.question.request.list
 GET /api/event v2.event.subscribe
 GET /api/agent v2.agent.list
 GET /api/model v2.model.list

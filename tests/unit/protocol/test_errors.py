@@ -7,7 +7,7 @@ from perdure.protocol.api import API
 from perdure.schema import codec
 from perdure.schema import errors as kinds
 from perdure.schema.errors import DomainError
-from perdure.schema.ids import MessageID, PermissionID, SessionID
+from perdure.schema.ids import MessageID, PermissionID, QuestionID, SessionID
 from tests.requirements import requirement
 
 ONE = SessionID("ses_1")
@@ -21,6 +21,7 @@ EXAMPLES: tuple[DomainError, ...] = (
     kinds.MessageNotFoundError(ONE, MessageID("msg_1")),
     kinds.ProviderNotFoundError("p"),
     kinds.PermissionNotFoundError(PermissionID("per_1")),
+    kinds.QuestionNotFoundError(QuestionID("que_1")),
     kinds.MethodNotAllowedError("PUT", ("GET",)),
     errors.RequestTimeoutError(),
     kinds.PromptConflictError(MessageID("msg_1")),
