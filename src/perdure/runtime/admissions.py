@@ -83,8 +83,9 @@ class Admissions:
 
     def _alone(self, asked: AdmittedPrompt, *, resume: bool) -> Within:
         async def within(tx: Transaction, seq: Seq) -> None:
-            session = await session_table.load(tx, asked.session_id)
-            if session is not None and session.revert is not UNSET:
+            if await session_table.is_reverting(tx, asked.session_id):
+                session = await session_table.require(tx, asked.session_id)
+                assert session.revert is not UNSET
                 raise _StagedError(session.revert, at=Seq(seq - 1))
             if resume:
                 await self._tell_runner(tx, asked)

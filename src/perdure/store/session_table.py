@@ -13,12 +13,13 @@ from perdure.schema.value import Value
 
 _INSERT: Final = """
     INSERT INTO session
-        (id, project_id, directory, workspace_id, subpath, title, time_created, data)
-    VALUES (:id, :project_id, :directory, :workspace_id, :subpath, :title, :time_created, :data)
+        (id, project_id, directory, workspace_id, subpath, title, time_created, reverting, data)
+    VALUES (:id, :project_id, :directory, :workspace_id, :subpath, :title, :time_created,
+        :reverting, :data)
 """
 _UPDATE: Final = """
     UPDATE session SET directory = :directory, workspace_id = :workspace_id, subpath = :subpath,
-        title = :title, data = :data
+        title = :title, reverting = :reverting, data = :data
     WHERE id = :id
 """
 
@@ -51,6 +52,15 @@ async def data(tx: Transaction, session_id: SessionID) -> bytes | None:
     """The public JSON, or None when there is no such Session."""
     rows = await tx.fetch("SELECT data FROM session WHERE id = :id", {"id": session_id})
     return bytes(_blob(rows[0][0])) if rows else None
+
+
+async def is_reverting(tx: Transaction, session_id: SessionID) -> bool:
+    """Whether a revert is staged."""
+    rows = await tx.fetch(
+        "SELECT 1 FROM session INDEXED BY session_reverting WHERE reverting = 1 AND id = :id",
+        {"id": session_id},
+    )
+    return bool(rows)
 
 
 async def load(tx: Transaction, session_id: SessionID) -> SessionInfo | None:
@@ -120,6 +130,7 @@ def _columns(info: SessionInfo) -> dict[str, SqlValue]:
         "workspace_id": None if workspace is UNSET else workspace,
         "subpath": "" if info.subpath is UNSET else info.subpath,
         "title": info.title,
+        "reverting": info.revert is not UNSET,
         "data": codec.encode(info),
     }
 

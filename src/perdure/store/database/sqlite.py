@@ -107,8 +107,9 @@ class SqliteDatabase:
         if self._idle.is_set():
             self._idle.clear()
             asyncio.get_running_loop().call_soon(self._begin)
-        # Shielded: cancelling the caller must not turn a committed write into an unknown one.
-        return await asyncio.shield(future)
+        # A caller that is cancelled cancels this future and no more: the job is accepted, it runs
+        # and commits, and whoever listens hears of it.
+        return await future
 
     async def read(self, job: Callable[[Transaction], Awaitable[T]]) -> T:
         if self._reader is self._writer:

@@ -32,9 +32,12 @@ CREATE TABLE session (
     subpath TEXT NOT NULL,
     title TEXT NOT NULL,
     time_created INTEGER NOT NULL,
+    reverting INTEGER NOT NULL,
     data BLOB NOT NULL
 );
 CREATE INDEX session_created ON session (time_created, id);
+-- Nearly always empty, so that every admission can ask it.
+CREATE INDEX session_reverting ON session (id) WHERE reverting = 1;
 
 CREATE TABLE session_message (
     id TEXT NOT NULL UNIQUE,
