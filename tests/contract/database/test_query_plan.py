@@ -61,6 +61,7 @@ HOT: dict[str, Query] = {
     "latest sequence": lambda tx: event_store.latest_seq(tx, SESSION),
     "session by id": lambda tx: session_table.load(tx, SESSION),
     "message by id": lambda tx: message_table.get(tx, SESSION, MESSAGE),
+    "session reverting": lambda tx: session_table.is_reverting(tx, SESSION),
     "message exists": lambda tx: message_table.exists(tx, MESSAGE),
     "message at a sequence": lambda tx: message_table.exists_at(tx, SESSION, Seq(3)),
     "messages since": lambda tx: message_table.since(tx, SESSION, Seq(3)),

@@ -32,7 +32,7 @@ CREATE TABLE session (
     subpath TEXT NOT NULL,
     title TEXT NOT NULL,
     time_created INTEGER NOT NULL,
-    reverting INTEGER NOT NULL,
+    reverting INTEGER NOT NULL DEFAULT 0,
     data BLOB NOT NULL
 );
 CREATE INDEX session_created ON session (time_created, id);
