@@ -142,7 +142,8 @@ class HttptoolsTransport:
             port,
             ssl=self._tls() if secure else None,
             server_hostname=origin.host if secure else None,
-            happy_eyeballs_delay=_ADDRESS_FALLBACK_SECONDS,
+            # A race that is cancelled may leave a socket open (CPython). One address needs no race.
+            happy_eyeballs_delay=None if http_proxy.is_address(host) else _ADDRESS_FALLBACK_SECONDS,
         )
         return connection
 

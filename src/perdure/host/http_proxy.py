@@ -66,6 +66,15 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_address(host: str) -> bool:
+    """Whether `host` is a number and not a name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 class Tunnel(asyncio.Protocol):
     """Asks a proxy to connect through; then the connection is the caller's."""
 
