@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from perdure.core import limits
 from perdure.runtime.runtime import Runtime, RuntimeSettings, open_runtime
+from perdure.server import services
 from perdure.server.serve import serve
-from perdure.server.services import Services
 from perdure.server.settings import ServerSettings
 from tests.support.api import PATIENCE_SECONDS, Api
 from tests.support.place import Place
@@ -41,7 +41,7 @@ async def running(
     port = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
     async with _runtime(place) as runtime, asyncio.TaskGroup() as group:
-        group.create_task(serve(_services(runtime), settings, ready=port.set_result, stop=stop))
+        group.create_task(serve(services.of(runtime), settings, ready=port.set_result, stop=stop))
         async with asyncio.timeout(PATIENCE_SECONDS):
             api = Api(await port)
         try:
@@ -59,15 +59,3 @@ async def _runtime(place: Place) -> AsyncGenerator[Runtime]:
     )
     async with open_runtime(settings) as runtime:
         yield runtime
-
-
-def _services(runtime: Runtime) -> Services:
-    return Services(
-        sessions=runtime.sessions,
-        live=runtime.hub,
-        locations=runtime.locations,
-        permissions=runtime.permissions,
-        questions=runtime.questions,
-        ids=runtime.ids,
-        clock=runtime.clock,
-    )

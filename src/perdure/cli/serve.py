@@ -17,11 +17,10 @@ from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment
 from perdure.host.secrets_file import SecretFileError
 from perdure.ports import DatabaseError
-from perdure.runtime.runtime import Runtime, RuntimeSettings, open_runtime
+from perdure.runtime.runtime import RuntimeSettings, open_runtime
 from perdure.schema.value import Value
-from perdure.server import auth
+from perdure.server import auth, services
 from perdure.server.serve import serve
-from perdure.server.services import Services
 from perdure.server.settings import ServerSettings
 
 
@@ -108,7 +107,7 @@ async def _serve(asked: _Asked, surroundings: Environment, settings: ServerSetti
     async with open_runtime(runtime_settings) as runtime:
         try:
             await serve(
-                _services(runtime),
+                services.of(runtime),
                 settings,
                 ready=lambda port: _announce(asked, surroundings, settings, port),
             )
@@ -116,18 +115,6 @@ async def _serve(asked: _Asked, surroundings: Environment, settings: ServerSetti
             reason = error.strerror or str(error)
             return f"cannot listen on {asked.hostname}:{asked.port}: {reason}"
     return None
-
-
-def _services(runtime: Runtime) -> Services:
-    return Services(
-        sessions=runtime.sessions,
-        live=runtime.hub,
-        locations=runtime.locations,
-        permissions=runtime.permissions,
-        questions=runtime.questions,
-        ids=runtime.ids,
-        clock=runtime.clock,
-    )
 
 
 def _announce(

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import UNSET, field
 
+from perdure.core import usage
 from perdure.llm import event as llm
 from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent
@@ -18,7 +19,7 @@ from perdure.schema import live_event as live
 from perdure.schema import session_event as events
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
-from perdure.schema.model import ModelRef, TokenCache, TokenUsage
+from perdure.schema.model import ModelRef
 from perdure.schema.session_event import SessionEvent
 from perdure.schema.tool import CallProvider, ProviderMetadata, ToolContent, error_info
 from perdure.schema.value import State
@@ -168,10 +169,10 @@ class TurnRecorder:
         assert self.finish is not None
         self._now = now
         self._begin()
-        usage = self.finish.usage or llm.Usage()
+        spent = self.finish.usage or llm.Usage()
         self._out.append(
             events.StepEnded(
-                *self._stamp, finish=self.finish.reason, cost=cost, tokens=tokens_of(usage)
+                *self._stamp, finish=self.finish.reason, cost=cost, tokens=usage.tokens_of(spent)
             )
         )
         return self._durable()
@@ -397,15 +398,6 @@ class TurnRecorder:
     def _durable(self) -> list[SessionEvent]:
         out, self._out = self._out, []
         return [item for item in out if not isinstance(item, Fragment)]
-
-
-def tokens_of(usage: llm.Usage) -> TokenUsage:
-    return TokenUsage(
-        input=max(0, usage.input),
-        output=max(0, usage.output),
-        reasoning=max(0, usage.reasoning),
-        cache=TokenCache(read=max(0, usage.cache_read), write=max(0, usage.cache_write)),
-    )
 
 
 def _broken(what: str) -> LLMError:

@@ -23,8 +23,7 @@ from perdure.host.environment import Environment
 from perdure.llm.model_call import ModelCall
 from perdure.runtime.runtime import Runtime, RuntimeSettings, open_runtime
 from perdure.schema.permission import Headless
-from perdure.server import app
-from perdure.server.services import Services
+from perdure.server import app, services
 from perdure.server.settings import ServerSettings
 from perdure.tools.registry import ToolRegistry
 
@@ -99,7 +98,7 @@ class EmbeddedScope:
             runtime = await stack.enter_async_context(open_runtime(settings))
             tasks = await stack.enter_async_context(asyncio.TaskGroup())
             application = app.make_app(
-                _services(runtime),
+                services.of(runtime),
                 ServerSettings(default_directory=settings.default_directory, cursor_key=key),
             )
             transport = MemoryTransport(application, tasks)
@@ -110,15 +109,3 @@ class EmbeddedScope:
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self._stack.aclose()
-
-
-def _services(runtime: Runtime) -> Services:
-    return Services(
-        sessions=runtime.sessions,
-        live=runtime.hub,
-        locations=runtime.locations,
-        permissions=runtime.permissions,
-        questions=runtime.questions,
-        ids=runtime.ids,
-        clock=runtime.clock,
-    )

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from perdure.core import catalog, drain, turn_recorder
+from perdure.core import catalog, drain, usage
 from perdure.core.drain import Pending, RunTurn, Stop, TurnOutcome
 from perdure.core.history import Cut
 from perdure.core.turn_recorder import TurnRecorder
@@ -115,7 +115,7 @@ class SessionRunner:
             recorder,
             agent=agent.id,
             toolbox=toolbox,
-            cost=lambda usage: catalog.cost_of(model.cost, turn_recorder.tokens_of(usage)),
+            cost=lambda spent: catalog.cost_of(model.cost, usage.tokens_of(spent)),
         )
         return await turn.run(model.call, request)
 

@@ -6,6 +6,7 @@ What only a running Session needs is joined in runtime.engine, and loaded when i
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
@@ -88,12 +89,7 @@ async def compose(
     tails = EventTails(store)
     known = KnownSessions(store)
     engine = EngineRoom()
-
-    def status(session_id: SessionID, status: str, message: str | None) -> None:
-        shown = {"type": status} | ({} if message is None else {"message": message})
-        hub.publish(StatusChanged(session_id=session_id, status=shown), None)
-
-    coordinator = RunCoordinator(engine.drain, status=status)
+    coordinator = RunCoordinator(engine.drain, status=partial(_tell_status, hub))
     sessions = Sessions(
         SessionServices(
             store=store,
@@ -170,6 +166,11 @@ class EngineRoom:
     async def aclose(self) -> None:
         if self._engine is not None:
             await self._engine.aclose()
+
+
+def _tell_status(hub: LiveHub, session_id: SessionID, status: str, message: str | None) -> None:
+    shown = {"type": status} | ({} if message is None else {"message": message})
+    hub.publish(StatusChanged(session_id=session_id, status=shown), None)
 
 
 async def _sweep(engine: EngineRoom, clock: Clock) -> None:

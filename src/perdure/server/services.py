@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from perdure.ports import Clock, IdSource
+from perdure.runtime.runtime import Runtime
 from perdure.schema.agent import AgentInfo
 from perdure.schema.ids import MessageID, PermissionID, ProjectID, QuestionID, SessionID
 from perdure.schema.location import LocationInfo, LocationRef
@@ -183,3 +184,16 @@ class Services(Value, kw_only=True):
     questions: Questions
     ids: IdSource
     clock: Clock
+
+
+def of(runtime: Runtime) -> Services:
+    """What a running instance offers to the HTTP edge."""
+    return Services(
+        sessions=runtime.sessions,
+        live=runtime.hub,
+        locations=runtime.locations,
+        permissions=runtime.permissions,
+        questions=runtime.questions,
+        ids=runtime.ids,
+        clock=runtime.clock,
+    )

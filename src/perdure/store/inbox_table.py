@@ -67,15 +67,6 @@ async def pending(
     return [_row(row) for row in rows]
 
 
-async def pending_count(tx: Transaction, session_id: SessionID) -> int:
-    rows = await tx.fetch(
-        "SELECT count(*) FROM session_input INDEXED BY session_input_pending"
-        " WHERE session_id = :session_id AND promoted_seq IS NULL",
-        {"session_id": session_id},
-    )
-    return int(str(rows[0][0]))
-
-
 async def sessions_with_pending(tx: Transaction) -> list[SessionID]:
     rows: Sequence[Row] = await tx.fetch(
         "SELECT DISTINCT session_id FROM session_input INDEXED BY session_input_pending"

@@ -11,8 +11,8 @@ from perdure.embedded import open_embedded
 from perdure.host import environment
 from perdure.runtime.runtime import RuntimeSettings, open_runtime
 from perdure.schema.codec import JsonObject
+from perdure.server import services
 from perdure.server.serve import serve
-from perdure.server.services import Services
 from perdure.server.settings import ServerSettings
 
 DEMO: Final[JsonObject] = {"providerID": "demo", "id": "demo"}
@@ -31,17 +31,8 @@ async def over_network(root: Path) -> AsyncGenerator[PerdureClient]:
     stop = asyncio.Event()
     port = asyncio.get_running_loop().create_future()
     async with open_runtime(settings) as runtime, asyncio.TaskGroup() as tasks:
-        services = Services(
-            sessions=runtime.sessions,
-            live=runtime.hub,
-            locations=runtime.locations,
-            permissions=runtime.permissions,
-            questions=runtime.questions,
-            ids=runtime.ids,
-            clock=runtime.clock,
-        )
         server = ServerSettings(default_directory=settings.default_directory, cursor_key=b"k" * 32)
-        tasks.create_task(serve(services, server, ready=port.set_result, stop=stop))
+        tasks.create_task(serve(services.of(runtime), server, ready=port.set_result, stop=stop))
         try:
             async with PerdureClient(f"http://127.0.0.1:{await port}") as client:
                 yield client

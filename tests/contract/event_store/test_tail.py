@@ -53,7 +53,7 @@ class Reader:
 
     def __init__(self, tail: AsyncIterator[bytes]) -> None:
         self._tail = tail
-        self._parser = sse.Reader(bytes_max=limits.PROVIDER_FRAME_BYTES_MAX)
+        self._parser = sse.Reader(bytes_max=16 * 1024 * 1024)
         self.seen: list[int] = []
 
     async def until(self, seq: int) -> list[int]:

@@ -36,8 +36,7 @@ TREE = {
 @pytest.fixture(params=["program", "ripgrep"])
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Workbench]:
     with_ripgrep = cast("str", request.param) == "ripgrep"
-    if with_ripgrep and RIPGREP is None:
-        pytest.skip("ripgrep is not installed")
+    assert RIPGREP is not None, "ripgrep comes with the development packages"
     workbench = Workbench(tmp_path, ripgrep=RIPGREP if with_ripgrep else None)
     workbench.write(TREE)
     with workbench.open():

@@ -2,7 +2,6 @@
 
 import asyncio
 
-from perdure.core import limits
 from perdure.runtime.live_hub import LiveHub, LiveReader
 from perdure.schema import codec, sse
 from perdure.schema.codec import JsonObject
@@ -29,7 +28,7 @@ def delta(text: str, session_id: SessionID = SESSION) -> TextDelta:
 
 def parsed(frames: bytes | None) -> list[JsonObject]:
     assert frames is not None
-    reader = sse.Reader(bytes_max=limits.PROVIDER_FRAME_BYTES_MAX)
+    reader = sse.Reader(bytes_max=16 * 1024 * 1024)
     return [codec.decode_any(frame.data) for frame in reader.feed(frames)]
 
 
