@@ -6,10 +6,9 @@ the contract; anything else is a defect and becomes a 500.
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from perdure.ports import Clock, IdSource
-from perdure.runtime.runtime import Runtime
 from perdure.schema.agent import AgentInfo
 from perdure.schema.ids import MessageID, PermissionID, ProjectID, QuestionID, SessionID
 from perdure.schema.location import LocationInfo, LocationRef
@@ -44,6 +43,10 @@ class Reverts(Protocol):
     ) -> RevertState: ...
     async def clear(self, session_id: SessionID) -> None: ...
     async def commit(self, session_id: SessionID) -> None: ...
+
+
+if TYPE_CHECKING:
+    from perdure.runtime.runtime import Runtime
 
 
 class Sessions(Protocol):
@@ -186,7 +189,7 @@ class Services(Value, kw_only=True):
     clock: Clock
 
 
-def of(runtime: Runtime) -> Services:
+def of(runtime: "Runtime") -> Services:
     """What a running instance offers to the HTTP edge."""
     return Services(
         sessions=runtime.sessions,

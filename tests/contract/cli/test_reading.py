@@ -30,7 +30,7 @@ def test_sessions_are_listed_newest_first_with_their_titles(installation: Instal
     for text in ("list the files here", "explain this runtime"):
         installation.perdure("run", *MODEL, text)
     lines = installation.perdure("sessions").stdout.splitlines()
-    assert [line.split("Z  ")[1] for line in lines] == [
+    assert [line.rsplit("Z  ", 1)[1] for line in lines] == [
         "explain this runtime",
         "list the files here",
     ]
