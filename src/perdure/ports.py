@@ -94,9 +94,10 @@ class Database(Protocol):
         """Run `job` in a transaction of its own; durable when this returns.
 
         Jobs run one after the other; waiting ones may share a commit. A job that raises is rolled
-        back alone. Cancelling the caller does not undo a job that has been accepted. `committed`
-        is called with the result right after the commit, in commit order, whether or not the
-        caller is still there; it must neither raise nor wait.
+        back alone. A job may be run again from its start, when what it did before was rolled back:
+        it must touch nothing but its transaction. Cancelling the caller does not undo a job that
+        has been accepted. `committed` is called with the result right after the commit, in commit
+        order, whether or not the caller is still there; it must neither raise nor wait.
         """
         ...
 

@@ -20,7 +20,7 @@ from perdure.schema.location import LocationRef
 from perdure.schema.session import RevertState
 from perdure.schema.session_event import PromptAdmitted
 from perdure.schema.session_input import AdmittedPrompt
-from perdure.store import inbox_table, session_table, wake_table
+from perdure.store import inbox_table, message_table, session_table, wake_table
 from perdure.store.event_store import Appended, EventStore, SequenceConflictError, Within
 
 
@@ -38,13 +38,13 @@ class Admissions:
         self._store = store
 
     async def admit(
-        self, location: LocationRef, asked: AdmittedPrompt, *, retry: bool, resume: bool
+        self, location: LocationRef, asked: AdmittedPrompt, *, supplied: bool, resume: bool
     ) -> AdmittedPrompt:
-        """The receipt; with `retry`, that of the same prompt if it was admitted before."""
-        if retry and (stored := await self._admitted(asked.id)) is not None:
+        """The receipt; for a `supplied` id, that of the same prompt if it was admitted before."""
+        if supplied and (stored := await self._admitted(asked.id)) is not None:
             return inbox.reconcile(stored, asked)
         try:
-            appended = await self._append(location, asked, resume=resume)
+            appended = await self._append(location, asked, supplied=supplied, resume=resume)
         except PromptConflictError:
             stored = await self._admitted(asked.id)
             if stored is None:
@@ -53,7 +53,7 @@ class Admissions:
         return replace(asked, admitted_seq=appended.last_seq)
 
     async def _append(
-        self, location: LocationRef, asked: AdmittedPrompt, *, resume: bool
+        self, location: LocationRef, asked: AdmittedPrompt, *, supplied: bool, resume: bool
     ) -> Appended:
         session_id = asked.session_id
         event = PromptAdmitted(
@@ -65,8 +65,9 @@ class Admissions:
         )
         while True:
             try:
+                within = self._alone(asked, supplied=supplied, resume=resume)
                 return await self._store.append(
-                    session_id, [event], location=location, within=self._alone(asked, resume=resume)
+                    session_id, [event], location=location, within=within
                 )
             except _StagedError as staged:
                 commit = reverts.committed(session_id, staged.revert, now=asked.time_created)
@@ -81,8 +82,11 @@ class Admissions:
                     within=self._after_commit(asked, resume=resume),
                 )
 
-    def _alone(self, asked: AdmittedPrompt, *, resume: bool) -> Within:
+    def _alone(self, asked: AdmittedPrompt, *, supplied: bool, resume: bool) -> Within:
         async def within(tx: Transaction, seq: Seq) -> None:
+            # An id made here is new. A caller's may name a message that never was a prompt.
+            if supplied and await message_table.exists(tx, asked.id):
+                raise PromptConflictError(asked.id)
             if await session_table.is_reverting(tx, asked.session_id):
                 session = await session_table.require(tx, asked.session_id)
                 assert session.revert is not UNSET

@@ -69,9 +69,10 @@ class SessionRunner:
 
     async def _pending(self, session_id: SessionID) -> Pending:
         async def job(tx: Transaction) -> Pending:
-            steers = await inbox_table.pending(tx, session_id, "steer", limit=1)
-            queued = await inbox_table.pending(tx, session_id, "queue", limit=1)
-            return Pending(steer=bool(steers), queue=bool(queued))
+            return Pending(
+                steer=await inbox_table.is_pending(tx, session_id, "steer"),
+                queue=await inbox_table.is_pending(tx, session_id, "queue"),
+            )
 
         return await self._store.database.read(job)
 

@@ -131,7 +131,9 @@ class Sessions:
             delivery=delivery,
             time_created=self._clock.now_millis(),
         )
-        receipt = await self._admissions.admit(location, asked, retry=id is not None, resume=resume)
+        receipt = await self._admissions.admit(
+            location, asked, supplied=id is not None, resume=resume
+        )
         if resume:
             self._coordinator.wake(session_id)
         return receipt

@@ -1,4 +1,7 @@
-"""The `session_input` projection: admitted prompts, pending until promoted."""
+"""The `session_input` projection: admitted prompts, pending until promoted.
+
+A prompt can be large and is in the log already, so a row holds only its place there.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,39 +9,57 @@ from typing import Final
 from msgspec import UNSET
 
 from perdure.ports import Row, Transaction
-from perdure.schema import codec
+from perdure.schema import manifest
 from perdure.schema.ids import MessageID, Seq, SessionID
-from perdure.schema.prompt import Delivery, Prompt
+from perdure.schema.prompt import Delivery
+from perdure.schema.session_event import PromptAdmitted, PromptPromoted
 from perdure.schema.session_input import AdmittedPrompt
 
-_COLUMNS: Final = "id, session_id, prompt, delivery, admitted_seq, promoted_seq, time_created"
-_INSERT: Final = f"""
-    INSERT INTO session_input ({_COLUMNS})
-    VALUES (:id, :session_id, :prompt, :delivery, :admitted_seq, :promoted_seq, :time_created)
+_INSERT: Final = """
+    INSERT INTO session_input
+        (id, session_id, delivery, admitted_seq, promoted_seq, time_created)
+    VALUES (:id, :session_id, :delivery, :admitted_seq, :promoted_seq, :time_created)
 """
+_SELECT: Final = """
+    SELECT i.id, i.session_id, i.delivery, i.admitted_seq, i.promoted_seq, i.time_created,
+        e.type, e.data
+    FROM session_input AS i {indexed}
+    CROSS JOIN event AS e
+        ON e.session_id = i.session_id AND e.seq = i.admitted_seq
+"""
+_BY_ID: Final = _SELECT.format(indexed="") + "WHERE i.id = :id"
+_PENDING: Final = (
+    _SELECT.format(indexed="INDEXED BY session_input_pending")
+    + """
+    WHERE i.session_id = :session_id AND i.delivery = :delivery AND i.promoted_seq IS NULL
+    ORDER BY i.admitted_seq LIMIT :limit
+"""
+)
 
 
-async def insert(tx: Transaction, admitted: AdmittedPrompt) -> None:
-    promoted = admitted.promoted_seq
+async def insert(
+    tx: Transaction,
+    event: PromptAdmitted | PromptPromoted,
+    *,
+    admitted_seq: Seq,
+    promoted_seq: Seq | None = None,
+) -> None:
     await tx.execute(
         _INSERT,
         {
-            "id": admitted.id,
-            "session_id": admitted.session_id,
-            "prompt": codec.encode(admitted.prompt),
-            "delivery": admitted.delivery,
-            "admitted_seq": admitted.admitted_seq,
-            "promoted_seq": None if promoted is UNSET else promoted,
-            "time_created": admitted.time_created,
+            "id": event.message_id,
+            "session_id": event.session_id,
+            "delivery": event.delivery,
+            "admitted_seq": admitted_seq,
+            "promoted_seq": promoted_seq,
+            "time_created": event.timestamp,
         },
     )
 
 
 async def get(tx: Transaction, message_id: MessageID) -> AdmittedPrompt | None:
     """Whichever Session admitted it: message ids are unique across all of them."""
-    rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM session_input WHERE id = :id", {"id": message_id}
-    )
+    rows = await tx.fetch(_BY_ID, {"id": message_id})
     return _row(rows[0]) if rows else None
 
 
@@ -59,12 +80,18 @@ async def pending(
 ) -> list[AdmittedPrompt]:
     """The oldest pending entries of that delivery, in admission order."""
     rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM session_input INDEXED BY session_input_pending"
-        " WHERE session_id = :session_id AND delivery = :delivery AND promoted_seq IS NULL"
-        " ORDER BY admitted_seq LIMIT :limit",
-        {"session_id": session_id, "delivery": delivery, "limit": limit},
+        _PENDING, {"session_id": session_id, "delivery": delivery, "limit": limit}
     )
     return [_row(row) for row in rows]
+
+
+async def is_pending(tx: Transaction, session_id: SessionID, delivery: Delivery) -> bool:
+    rows = await tx.fetch(
+        "SELECT 1 FROM session_input INDEXED BY session_input_pending"
+        " WHERE session_id = :session_id AND delivery = :delivery AND promoted_seq IS NULL LIMIT 1",
+        {"session_id": session_id, "delivery": delivery},
+    )
+    return bool(rows)
 
 
 async def sessions_with_pending(tx: Transaction) -> list[SessionID]:
@@ -85,14 +112,16 @@ async def delete_after(tx: Transaction, session_id: SessionID, seq: Seq) -> None
 
 
 def _row(row: Row) -> AdmittedPrompt:
-    message_id, session_id, prompt, delivery, admitted_seq, promoted_seq, time_created = row
-    assert isinstance(prompt, bytes)
+    message_id, session_id, delivery, admitted_seq, promoted_seq, time_created, stored, data = row
     assert isinstance(admitted_seq, int)
     assert isinstance(time_created, int)
+    assert isinstance(data, bytes)
+    event = manifest.decode(str(stored), data)
+    assert isinstance(event, PromptAdmitted | PromptPromoted)
     return AdmittedPrompt(
         id=MessageID(str(message_id)),
         session_id=SessionID(str(session_id)),
-        prompt=codec.decode(Prompt, prompt),
+        prompt=event.prompt,
         delivery="queue" if delivery == "queue" else "steer",
         admitted_seq=Seq(admitted_seq),
         promoted_seq=Seq(promoted_seq) if isinstance(promoted_seq, int) else UNSET,

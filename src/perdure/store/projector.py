@@ -19,7 +19,6 @@ from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
 from perdure.schema.message import AssistantMessage, SessionMessage, ShellMessage
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import SessionEvent
-from perdure.schema.session_input import AdmittedPrompt
 from perdure.store import epoch_table, inbox_table, message_table, session_table
 
 _REBUILD_ROWS: Final = 500
@@ -184,18 +183,8 @@ class _Fold:
                 pass
 
     async def _admit(self, seq: Seq, event: events.PromptAdmitted) -> None:
-        if await message_table.exists(self._tx, event.message_id):
-            raise PromptConflictError(event.message_id)
-        admitted = AdmittedPrompt(
-            admitted_seq=seq,
-            id=event.message_id,
-            session_id=event.session_id,
-            prompt=event.prompt,
-            delivery=event.delivery,
-            time_created=event.timestamp,
-        )
         try:
-            await inbox_table.insert(self._tx, admitted)
+            await inbox_table.insert(self._tx, event, admitted_seq=seq)
         except UniqueViolationError as error:
             raise PromptConflictError(event.message_id) from error
 
@@ -203,21 +192,11 @@ class _Fold:
         marked = await inbox_table.mark_promoted(self._tx, self._session_id, event.message_id, seq)
         if marked:
             return
-        if await inbox_table.get(self._tx, event.message_id) is not None:
-            raise PromptConflictError(event.message_id)
         # A log from before admissions were events: promoted as soon as admitted.
-        await inbox_table.insert(
-            self._tx,
-            AdmittedPrompt(
-                admitted_seq=seq,
-                id=event.message_id,
-                session_id=event.session_id,
-                prompt=event.prompt,
-                delivery=event.delivery,
-                time_created=event.timestamp,
-                promoted_seq=seq,
-            ),
-        )
+        try:
+            await inbox_table.insert(self._tx, event, admitted_seq=seq, promoted_seq=seq)
+        except UniqueViolationError as error:
+            raise PromptConflictError(event.message_id) from error
 
     async def _close_last_step(self, seq: Seq, event: events.StepStarted) -> None:
         newest = self._created_last(lambda message: isinstance(message, AssistantMessage))

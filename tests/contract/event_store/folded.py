@@ -43,16 +43,7 @@ class Folded:
         return {
             "session": [(codec.encode(self.session),)],
             "session_message": [(seq, codec.encode(message)) for seq, message in messages],
-            "session_input": [
-                (
-                    item.id,
-                    codec.encode(item.prompt),
-                    item.delivery,
-                    item.admitted_seq,
-                    None if item.promoted_seq is UNSET else item.promoted_seq,
-                )
-                for item in inbox
-            ],
+            "session_input": [inbox_row(item) for item in inbox],
         }
 
     def _to_existing(self, seq: int, event: SessionEvent) -> None:
@@ -116,6 +107,16 @@ class Folded:
 
     def _in_order(self) -> list[tuple[MessageID, tuple[int, SessionMessage]]]:
         return sorted(self.messages.items(), key=lambda item: item[1][0])
+
+
+def inbox_row(entry: AdmittedPrompt) -> Row:
+    return (
+        entry.id,
+        codec.encode(entry.prompt),
+        entry.delivery,
+        entry.admitted_seq,
+        None if entry.promoted_seq is UNSET else entry.promoted_seq,
+    )
 
 
 def fold(log: list[SessionEvent]) -> Folded:

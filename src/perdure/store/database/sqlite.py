@@ -1,9 +1,9 @@
 """SQLite behind ports.Database: one writing connection, group commit, one reading connection.
 
 Jobs that wait together share one COMMIT. It waits for the disk: on a quick one on the event loop,
-on a slow one in a thread of its own (`_Pace`). Everything before it is microseconds. Each job of a
-shared transaction has a savepoint, so that a failing one is rolled back alone. A future resolves
-only after the commit: resolved means durable.
+on a slow one in a thread of its own (`_Pace`). Everything before it is microseconds. When a job of
+a shared transaction fails, all of them run again, each behind a savepoint, so that the failing one
+is rolled back alone. A future resolves only after the commit: resolved means durable.
 
 Jobs are coroutines over an async Transaction that never really suspends here; `_drive` runs them
 to their end. The same jobs run against a server database, where they do suspend.
@@ -12,6 +12,7 @@ to their end. The same jobs run against a server database, where they do suspend
 import asyncio
 import queue
 import threading
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Self, TypeVar, cast
 
@@ -28,7 +29,7 @@ Job = Callable[[Transaction], Awaitable[Any]]
 
 _BUSY_TRIES: Final = 12
 _QUICK_SECONDS_MAX: Final = 0.002
-_SLOW_SECONDS: Final = 1.0
+_PACE_WEIGHT: Final = 0.2
 _ROLLED_BACK: Final = "the transaction was rolled back by the database"
 
 
@@ -171,55 +172,79 @@ class SqliteDatabase:
             self._settle(batch, failure)
             return
         self._look_for_foreign_commits()
-        alone = len(batch) == 1
         for waiting in batch:
-            self._run_one(waiting, alone=alone)
-        if all(waiting.error is not None for waiting in batch):
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
+            self._run_one(waiting)
+            if waiting.error is not None:
+                self._rollback()
+                self._start_over(batch)
+                return
+        self._try_commit(batch)
+
+    def _start_over(self, batch: list[_Waiting]) -> None:
+        """One of them failed: each again, behind a savepoint, so that it leaves nothing behind.
+
+        Its caller is told after the commit: what it failed on may be another job of the same
+        commit, and must then be there to be read.
+        """
+        if len(batch) == 1:
             self._answer(batch)
             return
-        started = asyncio.get_running_loop().time()
-        on_loop = self._pace.is_quick(started)
+        for waiting in batch:
+            waiting.result = waiting.error = None
+        self._off_loop(self._begin_patiently, lambda error: self._run_fenced(batch, error))
+
+    def _run_fenced(self, batch: list[_Waiting], failure: BaseException | None) -> None:
+        if failure is not None:
+            self._settle(batch, failure)
+            return
+        self._look_for_foreign_commits()
+        for waiting in batch:
+            self._run_one_fenced(waiting)
+        if all(waiting.error is not None for waiting in batch):
+            self._rollback()
+            self._answer(batch)
+        else:
+            self._try_commit(batch)
+
+    def _try_commit(self, batch: list[_Waiting]) -> None:
         self._off_loop(
-            self._commit, lambda error: self._committed(batch, started, error), here=on_loop
+            self._commit, lambda error: self._settle(batch, error), here=self._pace.is_quick
         )
 
-    def _committed(
-        self, batch: list[_Waiting], started: float, failure: BaseException | None
-    ) -> None:
-        self._pace.measured(started, asyncio.get_running_loop().time())
-        self._settle(batch, failure)
+    def _run_one(self, waiting: _Waiting) -> None:
+        with _Outcome() as outcome:
+            waiting.result = _drive(waiting.job(self._writing))
+        waiting.error = outcome.error
 
-    def _run_one(self, waiting: _Waiting, *, alone: bool) -> None:
-        """A failed job leaves nothing behind. Its caller is told after the commit, because what
-        it failed on may be another job of the same commit, and must then be there to be read."""
+    def _run_one_fenced(self, waiting: _Waiting) -> None:
         if not self._writer.in_transaction:
             # SQLite gave up the shared transaction (disk full). Nothing may run outside of one.
             waiting.error = DatabaseError(_ROLLED_BACK)
             return
-        if not alone:
-            self._writer.execute("SAVEPOINT job")
-        with _Outcome() as outcome:
-            waiting.result = _drive(waiting.job(self._writing))
-        waiting.error = outcome.error
-        if not alone and self._writer.in_transaction:
+        self._writer.execute("SAVEPOINT job")
+        self._run_one(waiting)
+        if self._writer.in_transaction:
             if waiting.error is not None:
                 self._writer.execute("ROLLBACK TO job")
             self._writer.execute("RELEASE job")
+
+    def _rollback(self) -> None:
+        # SQLite may have done it already (disk full).
+        if self._writer.in_transaction:
+            self._writer.execute("ROLLBACK")
 
     def _commit(self) -> None:
         self._writer.set_busy_timeout(sqlite_connection.BUSY_MILLIS)
         if not self._writer.in_transaction:
             raise DatabaseError(_ROLLED_BACK)
-        self._writer.execute("COMMIT")
+        with self._pace:
+            self._writer.execute("COMMIT")
 
     def _settle(self, batch: list[_Waiting], failure: BaseException | None) -> None:
         if failure is None:
             self.commits += 1
         else:
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
+            self._rollback()
             for waiting in batch:
                 # A job's own failure says more: it may be why there was nothing left to commit.
                 waiting.error = waiting.error or failure
@@ -262,19 +287,24 @@ class SqliteDatabase:
 class _Pace:
     """Whether the disk is quick enough to wait for it on the loop.
 
-    Handing a commit to a thread and back costs more than a quick disk takes. A slow commit sends
-    the following ones to the thread for a while, so the loop waits for a slow disk only rarely.
+    Handing a commit to a thread and back costs more than a quick disk takes. Decided by a moving
+    average, wherever the commits ran: a slow disk is noticed after a few, one hiccup is forgiven.
     """
 
     def __init__(self) -> None:
-        self._slow_until = 0.0
+        self._average = 0.0
+        self._started = 0.0
 
-    def is_quick(self, now: float) -> bool:
-        return now >= self._slow_until
+    @property
+    def is_quick(self) -> bool:
+        return self._average <= _QUICK_SECONDS_MAX
 
-    def measured(self, started: float, now: float) -> None:
-        if now - started > _QUICK_SECONDS_MAX:
-            self._slow_until = now + _SLOW_SECONDS
+    def __enter__(self) -> None:
+        self._started = time.perf_counter()
+
+    def __exit__(self, *exc_info: object) -> None:
+        took = time.perf_counter() - self._started
+        self._average += (took - self._average) * _PACE_WEIGHT
 
 
 class _Outcome:

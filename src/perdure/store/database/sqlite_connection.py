@@ -32,6 +32,7 @@ class Connection(Protocol):
     def execute(
         self, statements: str, bindings: Mapping[str, SqlValue] | None = None
     ) -> Cursor: ...
+    def config(self, op: int, value: int, /) -> int: ...
     def pragma(self, name: str, value: SqlValue = None) -> SqlValue: ...
     def changes(self) -> int: ...
     def set_busy_timeout(self, milliseconds: int) -> None: ...
@@ -76,6 +77,8 @@ def opened(path: str) -> Connection:
 
 
 def configure(connection: Connection) -> None:
+    # One plan for each statement. Otherwise many are planned anew for every value bound to them.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     connection.pragma("page_size", _PAGE_BYTES)
     connection.pragma("journal_mode", "wal")
     # An acknowledged prompt must survive a power loss, not only a crash.

@@ -51,10 +51,10 @@ CREATE TABLE session_message (
 -- The one lookup by type that a turn makes: where Session History is cut.
 CREATE INDEX session_message_compaction ON session_message (session_id, seq) WHERE type = 'compaction';
 
+-- The prompt itself stays in the event at `admitted_seq`.
 CREATE TABLE session_input (
     id TEXT NOT NULL UNIQUE,
     session_id TEXT NOT NULL,
-    prompt BLOB NOT NULL,
     delivery TEXT NOT NULL,
     admitted_seq INTEGER NOT NULL,
     promoted_seq INTEGER,
