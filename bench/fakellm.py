@@ -15,6 +15,8 @@ How many provider turns have gone by is the number of `"role":"tool"` messages a
 divided by `parallel`: the fake keeps no state between requests, so any number of sessions can use
 it.
 
+    POST /prefixes     begin to compare each request that offers tools with the one before
+    GET  /prefixes     [share, ...]: how much of the one before each of them began with, 0 to 1
     GET  /stats        {"requests", "busy_ns", "bytes_in", "bytes_out",
                         "log": [[t0, t1, t2, in, out], ...]}
     POST /stats/reset
@@ -33,6 +35,7 @@ import gc
 import json
 import re
 import time
+from itertools import takewhile
 
 DIRECTIVE = re.compile(rb"\[\[bench ([^\]]*)\]\]")
 ROLE_TOOL = re.compile(rb'"role"\s*:\s*"tool"')
@@ -158,11 +161,39 @@ class Stats:
         ).encode()
 
 
+class Prefixes:
+    """What a provider could have kept of the request before: tools, then message by message."""
+
+    def __init__(self) -> None:
+        self.shares: list[float] | None = None
+        self._before: list[str] = []
+
+    def begin(self) -> None:
+        self.shares, self._before = [], []
+
+    def add(self, body: bytes) -> None:
+        request = json.loads(body)
+        # Side requests, such as for a title, offer no tools and are another conversation.
+        if self.shares is None or not request.get("tools"):
+            return
+        units = [json.dumps(unit) for unit in (request["tools"], *request["messages"])]
+        if self._before:
+            shared = 0
+            for unit, before in zip(units, self._before, strict=False):
+                same = takewhile(lambda pair: pair[0] == pair[1], zip(unit, before, strict=False))
+                shared += len(before) if unit == before else sum(1 for _ in same)
+                if unit != before:
+                    break
+            self.shares.append(shared / sum(map(len, self._before)))
+        self._before = units
+
+
 class Connection(asyncio.Protocol):
     """One keep-alive connection; requests on it are answered in order."""
 
-    def __init__(self, stats: Stats) -> None:
+    def __init__(self, stats: Stats, prefixes: Prefixes) -> None:
         self.stats = stats
+        self.prefixes = prefixes
         self.buffer = bytearray()
         self.need = -1
         self.chunked = False
@@ -206,10 +237,12 @@ class Connection(asyncio.Protocol):
         return bool(self.buffer)
 
     def _answer(self, body: bytes, received: int) -> None:
-        _method, path, _ = self.line.split(b" ", 2)
+        method, path, _ = self.line.split(b" ", 2)
         if path.endswith(b"/chat/completions"):
             arrived = time.monotonic_ns()
             writes, delay = plan(body)
+            if self.prefixes.shares is not None:
+                self.prefixes.add(body)
             if delay:
                 task = asyncio.ensure_future(self._slow(writes, delay, arrived, received))
                 self.tasks.add(task)
@@ -224,6 +257,11 @@ class Connection(asyncio.Protocol):
         elif path == b"/stats/reset":
             self.stats.reset()
             self._json(b"{}")
+        elif path == b"/prefixes" and method == b"POST":
+            self.prefixes.begin()
+            self._json(b"{}")
+        elif path == b"/prefixes":
+            self._json(json.dumps(self.prefixes.shares or []).encode())
         elif path == b"/stats":
             self._json(self.stats.dump())
         else:
@@ -248,9 +286,9 @@ class Connection(asyncio.Protocol):
 
 
 async def serve(host: str, port: int) -> None:
-    stats = Stats()
+    stats, prefixes = Stats(), Prefixes()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Connection(stats), host, port, backlog=1024)
+    server = await loop.create_server(lambda: Connection(stats, prefixes), host, port, backlog=1024)
     async with server:
         await server.serve_forever()
 

@@ -55,13 +55,13 @@ def cell(values: list[float]) -> str:
 
 
 def factor(key: str, base: list[float], other: list[float]) -> str:
-    """More is better for rates, less is better for everything else."""
+    """More is better for rates and shares, less is better for everything else."""
     if not base or not other:
         return ""
     a, b = statistics.median(base), statistics.median(other)
     if not a or not b:
         return ""
-    return f"{b / a if key.endswith('_per_s') else a / b:.2f}x"
+    return f"{b / a if key.endswith(('_per_s', '_percent')) else a / b:.2f}x"
 
 
 def shown(value: float) -> str:

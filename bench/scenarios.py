@@ -1,7 +1,7 @@
 """The scenarios. Each takes a `Bench` with a stopped server in a new HOME and returns metrics.
 
 Names of metrics end in their unit: `_ms`, `_per_s`, `_mib`, `_bytes`. Less is better, except for
-`_per_s`.
+`_per_s` and `_percent`.
 """
 
 from __future__ import annotations
@@ -100,6 +100,28 @@ async def memory(bench: Bench) -> Metrics:
     watch.close()
     await note(f"turns{count}")
     return result
+
+
+@scenario
+async def prefix(bench: Bench) -> Metrics:
+    """How much of each request begins the next: 200 tool turns, AGENTS.md changed 20 times."""
+    await bench.boot()
+    turns, changes = bench.n(200, 20), bench.n(20, 4)
+    session, watch = await bench.fresh(0)
+    await bench.llm.call("POST", "/prefixes", {})
+    for number in range(turns):
+        if number % (turns // changes) == 0:
+            rules = bench.server.project / "AGENTS.md"
+            rules.write_text(f"Rule {number}: leave no trace.\n")
+        await bench.turn(session, watch, f"turn {number} " + directive(steps=1, deltas=5))
+    watch.close()
+    shares = await bench.llm.call("GET", "/prefixes")
+    return {
+        "mean_prefix_percent": round(statistics.mean(shares) * 100, 2),
+        "least_prefix_percent": round(min(shares) * 100, 2),
+        "broken_prefixes": sum(share < 1 for share in shares),
+        "requests": len(shares) + 1,
+    }
 
 
 async def _timed(bench: Bench, payload: bytes, into: list[float]) -> None:

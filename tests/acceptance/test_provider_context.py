@@ -15,7 +15,7 @@ async def test_the_complete_provider_context_can_be_inspected(
     assert before == {"sources": [], "messages": []}
     await api.ask(session, "hi")
     told = (await api.get(f"/api/session/{session}/provider-context"))["data"]
-    assert told["sources"] == ["core/date", "core/environment"]
+    assert told["sources"] == ["core/date", "core/environment", "core/model"]
     assert told["baselineSeq"] == 1
     assert [message["type"] for message in told["messages"]] == ["user", "assistant"]
     # The baseline is the very text that was sent, at the end of the one system message.

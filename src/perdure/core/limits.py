@@ -107,3 +107,9 @@ QUESTIONS_PER_REQUEST_MAX: Final = 20
 QUESTION_OPTIONS_MAX: Final = 50
 QUESTION_INPUT_BYTES_MAX: Final = 64 * 1024
 QUESTION_ANSWERS_BYTES_MAX: Final = 64 * 1024
+
+# System Context: what is told again and again, so its size is paid for with every request.
+INSTRUCTION_FILE_BYTES_MAX: Final = 256 * 1024
+INSTRUCTIONS_DISCOVERED_MAX: Final = 100  # of one Session
+CONTEXT_GUEST_BYTES_MAX: Final = 64 * 1024
+CONTEXT_GUEST_SECONDS_MAX: Final = 5

@@ -34,7 +34,7 @@ class Unavailable(enum.Enum):
 UNAVAILABLE: Final = Unavailable.UNAVAILABLE
 
 
-class ContextError(Exception):
+class ContextError(ValueError):
     """A source that breaks the rules: a malformed or repeated key, an empty rendering."""
 
 
@@ -80,7 +80,7 @@ def make(source: ContextSource[V], value: V | Unavailable) -> Observed:
     if KEY.fullmatch(source.key) is None:
         raise ContextError(f"context source key {source.key!r} is not namespace/name")
     if isinstance(value, Unavailable):
-        return Observed(source.key, False, None, _never, _never_update, None)
+        return unavailable(source.key)
     current = value
     encoded = codec.to_json_value(current)
 
@@ -99,6 +99,11 @@ def make(source: ContextSource[V], value: V | Unavailable) -> Observed:
         update,
         None if removed is None else lambda: removed(current),
     )
+
+
+def unavailable(key: str) -> Observed:
+    """A source that could not be observed, whatever its type."""
+    return Observed(key, False, None, _never, _never_update, None)
 
 
 def combine(*observations: Observation) -> Observation:
@@ -212,6 +217,14 @@ def decode_snapshot(text: str) -> dict[str, SnapshotEntry]:
         if KEY.fullmatch(key) is None or entry.removed == "":
             raise SnapshotDecodeError(f"invalid snapshot entry {key!r}")
     return snapshot
+
+
+def keys(snapshot: str) -> frozenset[str]:
+    """The sources that a stored snapshot tells of; none when it cannot be read."""
+    try:
+        return frozenset(decode_snapshot(snapshot))
+    except SnapshotDecodeError:
+        return frozenset()
 
 
 _Change = tuple[Observed, Renderer | None]

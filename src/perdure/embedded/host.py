@@ -21,6 +21,7 @@ from perdure.embedded.memory_transport import MemoryTransport
 from perdure.host import data_directory, environment, secrets_file
 from perdure.host.environment import Environment
 from perdure.llm.model_call import ModelCall
+from perdure.runtime.plugins import Plugins
 from perdure.runtime.runtime import Runtime, RuntimeSettings, open_runtime
 from perdure.schema.permission import Headless
 from perdure.server import app, services
@@ -38,6 +39,8 @@ class EmbeddedPerdure(PerdureClient):
         super().__init__(_BASE_URL, headers={"accept-encoding": "identity"}, transport=transport)
         self.tools: ToolRegistry = runtime.tools
         """`with perdure.tools.register(tool):` offers a tool to every Session meanwhile."""
+        self.plugins: Plugins = runtime.plugins
+        """`perdure.plugins.add(plugin)` adds a plugin (see perdure.plugin), or replaces it."""
 
 
 def open_embedded(

@@ -38,10 +38,13 @@ def read(path: str, *, bytes_max: int) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
-    with open(descriptor, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
-        data = file.read(bytes_max + 1)
+        with open(descriptor, "rb", closefd=False) as file:
+            data = file.read(bytes_max + 1)
+    finally:
+        os.close(descriptor)
     if len(data) > bytes_max:
         raise FileTooLargeError(path, bytes_max)
     return data

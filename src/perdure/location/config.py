@@ -11,7 +11,6 @@ Invariant: a file that cannot be used is left out as a whole and reported, never
 
 import logging
 import os
-import stat
 from collections.abc import Iterator
 from typing import Final
 
@@ -21,6 +20,7 @@ from perdure.core.settings import Settings
 from perdure.host import small_files
 from perdure.host.environment import Environment
 from perdure.host.small_files import SmallFiles
+from perdure.location import ancestry
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class Configuration:
     def _documents(self, directory: str, root: str) -> Iterator[Document]:
         yield from _existing(self._users, [self._environment.config_dir])
         if directory != self._environment.config_dir:
-            chain = _chain(directory, root)
+            chain = ancestry.downwards(directory, root)
             yield from _existing(self._projects, chain)
             yield from _existing(self._projects, [os.path.join(at, ".opencode") for at in chain])
         yield from self._named_by_variables(directory)
@@ -68,29 +68,6 @@ def _existing(files: SmallFiles[Document], directories: list[str]) -> Iterator[D
             document = files.get(os.path.join(directory, name))
             if document is not None:
                 yield document
-
-
-def _chain(directory: str, root: str) -> list[str]:
-    """The directories from `root` down to `directory`.
-
-    Above the Location the walk ends at a directory that anybody may write to, such as /tmp: what
-    lies there is not part of anyone's project.
-    """
-    chain = [directory]
-    while chain[-1] != root:
-        parent = os.path.dirname(chain[-1])
-        if parent == chain[-1] or _anybody_writes(parent):
-            break
-        chain.append(parent)
-    chain.reverse()
-    return chain
-
-
-def _anybody_writes(directory: str) -> bool:
-    try:
-        return bool(os.stat(directory).st_mode & stat.S_IWOTH)
-    except OSError:
-        return True
 
 
 def _read(path: str, trust: Trust) -> Document:

@@ -1,10 +1,11 @@
-"""The facts every Session is told: where it works, and what day it is."""
+"""The facts every Session is told: where it works, what day it is, and which model it talks to."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 from perdure.core import system_context
 from perdure.core.system_context import ContextSource, Observation
+from perdure.location.context_registry import Subject
 from perdure.ports import Clock
 from perdure.schema.location import LocationInfo
 
@@ -22,8 +23,29 @@ DATE: ContextSource[str] = ContextSource(
 )
 
 
+MODEL: ContextSource[str] = ContextSource(
+    key="core/model",
+    type=str,
+    baseline=lambda value: f"You are the model {value}.",
+    update=lambda previous, current: f"You are the model {current} from now on.",
+    removed=lambda previous: "Which model you are is not known any more.",
+)
+
+
+def model(subject: Subject) -> Observation:
+    """The model of the turn: of the Session, not of the Location."""
+    if subject.model is None:
+        return ()
+    name = f"{subject.model.provider_id}/{subject.model.id}"
+    return (system_context.make(MODEL, name),)
+
+
 async def observe(
-    location: Callable[[], Awaitable[LocationInfo]], *, platform: str, clock: Clock
+    location: Callable[[], Awaitable[LocationInfo]],
+    subject: Subject,
+    *,
+    platform: str,
+    clock: Clock,
 ) -> Observation:
     """One look at both; neither can be unavailable."""
     environment = system_context.make(ENVIRONMENT, _environment(await location(), platform))

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 
+from perdure.core import system_context
 from perdure.core.catalog import CatalogProvider
 from perdure.core.settings import Settings
+from perdure.core.system_context import Observation
 from perdure.core.tool_output import OutputLimits
 from perdure.host.environment import Environment
 from perdure.llm.transport import HttpTransport
@@ -19,7 +21,8 @@ from perdure.location import agents, context_builtins, project
 from perdure.location.agents import Agents
 from perdure.location.catalog import Catalog
 from perdure.location.config import Configuration
-from perdure.location.context_registry import ContextRegistry
+from perdure.location.context_registry import ContextRegistry, Subject
+from perdure.location.instructions import Instructions
 from perdure.location.permissions import LocationPermissions
 from perdure.location.project import Projects
 from perdure.location.questions import LocationQuestions
@@ -59,6 +62,8 @@ class LocationHost(Value, kw_only=True):
     saved_rules: SavedRules
     publish: Callable[[LocationRef, LiveEvent], None]
     open_tools: OpenTools
+    context: ContextRegistry
+    """What is contributed to the System Context of every Location."""
     headless: Headless = "wait"
     platform: str = sys.platform
     providers: tuple[CatalogProvider, ...] = ()
@@ -93,6 +98,7 @@ class LocationServices(Value, kw_only=True):
     questions: LocationQuestions
     tools: LocationTools
     context: ContextRegistry
+    instructions: Instructions
     projects: Projects
 
     @property
@@ -106,6 +112,11 @@ class LocationServices(Value, kw_only=True):
             project=await self.projects.resolve(self.ref.directory),
             workspace_id=self.ref.workspace_id,
         )
+
+    async def observe(self, subject: Subject) -> Observation:
+        """What there is to tell at a boundary: the Location's, then what depends on the turn."""
+        told = await self.context.observe(subject)
+        return system_context.combine(told, context_builtins.model(subject))
 
     def close(self) -> None:
         """Decline what is pending and withdraw the tools."""
@@ -138,7 +149,7 @@ def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
         permissions=permissions,
         questions=questions,
     )
-    context = ContextRegistry()
+    context = ContextRegistry(application=host.context)
     location = LocationServices(
         ref=ref,
         settings=settings,
@@ -154,12 +165,14 @@ def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
         questions=questions,
         tools=LocationTools(host.open_tools, site),
         context=context,
+        instructions=Instructions(ref.directory, root=root, environment=host.environment),
         projects=host.projects,
     )
     context.contribute(
         "core/builtins",
         partial(context_builtins.observe, location.info, platform=host.platform, clock=host.clock),
     )
+    context.contribute("core/instructions", location.instructions.observe)
     return location
 
 

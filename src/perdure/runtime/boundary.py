@@ -16,7 +16,7 @@ from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import ContextUpdated, PromptPromoted, SessionEvent
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.value import Value
-from perdure.store import epoch_table, inbox_table, message_table, session_table
+from perdure.store import epoch_table, inbox_table, instruction_table, message_table, session_table
 from perdure.store.event_store import EventStore, latest_seq
 
 
@@ -37,7 +37,15 @@ class Crossed(Value, kw_only=True):
     step: int
 
 
-class _Sample(Value, kw_only=True):
+class Sample(Value, kw_only=True):
+    """What a turn is prepared with: the Session, and what its context depends on."""
+
+    session: SessionInfo
+    discovered: tuple[str, ...]
+    admitted: frozenset[str]
+
+
+class _Inbox(Value, kw_only=True):
     session: SessionInfo
     epoch: ContextEpoch | None
     compaction: Seq | None
@@ -52,9 +60,18 @@ class Boundary:
         self._clock = clock
         self._ids = ids
 
-    async def sample(self, session_id: SessionID) -> SessionInfo:
+    async def sample(self, session_id: SessionID) -> Sample:
         """The Session as it is now; its agent and model count for the coming turn."""
-        return await self._store.database.read(lambda tx: session_table.require(tx, session_id))
+
+        async def job(tx: Transaction) -> Sample:
+            epoch = await epoch_table.get(tx, session_id)
+            return Sample(
+                session=await session_table.require(tx, session_id),
+                discovered=await instruction_table.of(tx, session_id),
+                admitted=frozenset() if epoch is None else system_context.keys(epoch.snapshot),
+            )
+
+        return await self._store.database.read(job)
 
     async def cross(self, session: SessionInfo, turn: RunTurn, observation: Observation) -> Crossed:
         sample = await self._store.database.read(lambda tx: _sample(tx, session, turn))
@@ -77,7 +94,7 @@ class Boundary:
         )
 
     def _admit_context(
-        self, sample: _Sample, observation: Observation
+        self, sample: _Inbox, observation: Observation
     ) -> tuple[ContextEpoch, ContextUpdated | None, bool]:
         """The epoch from now on, the message that tells of a change, and whether to store it."""
         if sample.epoch is None:
@@ -106,7 +123,7 @@ class Boundary:
             case _:
                 assert_never(reconciled)
 
-    def _first_epoch(self, sample: _Sample, observation: Observation) -> ContextEpoch:
+    def _first_epoch(self, sample: _Inbox, observation: Observation) -> ContextEpoch:
         generation = system_context.initialize(observation)
         if isinstance(generation, system_context.InitializationBlocked):
             raise ContextBlockedError(generation.keys)
@@ -135,7 +152,7 @@ class Boundary:
             await self._store.write_running(session.id, lambda tx: put_epoch(tx, Seq(0)))
 
 
-async def _sample(tx: Transaction, session: SessionInfo, turn: RunTurn) -> _Sample:
+async def _sample(tx: Transaction, session: SessionInfo, turn: RunTurn) -> _Inbox:
     steers: list[AdmittedPrompt] = []
     queued: list[AdmittedPrompt] = []
     if turn.promotion != "none":
@@ -145,7 +162,7 @@ async def _sample(tx: Transaction, session: SessionInfo, turn: RunTurn) -> _Samp
         )
     if turn.promotion == "queue":
         queued = await inbox_table.pending(tx, session.id, "queue", limit=1)
-    return _Sample(
+    return _Inbox(
         session=session,
         epoch=await epoch_table.get(tx, session.id),
         compaction=await message_table.latest_compaction(tx, session.id),

@@ -12,6 +12,7 @@ from perdure.host.http import HttptoolsTransport
 from perdure.host.process import LocalProcesses, find_ripgrep
 from perdure.location.builtin_tools import OUTPUT_DIRECTORY, BuiltinTools
 from perdure.location.config import Configuration
+from perdure.location.context_registry import ContextRegistry
 from perdure.location.location_map import LocationMap
 from perdure.location.project import Projects
 from perdure.location.services import LocationHost
@@ -19,6 +20,7 @@ from perdure.runtime.compactor import Compactor
 from perdure.runtime.locations import Locations
 from perdure.runtime.parts import Parts
 from perdure.runtime.permissions import Permissions
+from perdure.runtime.plugins import Plugins
 from perdure.runtime.questions import Questions
 from perdure.runtime.run_services import RunServices
 from perdure.runtime.runner import SessionRunner
@@ -39,6 +41,8 @@ class Engine:
         saved_rules = SavedPermissions(on.database, on.ids)
         self.tools = ToolRegistry()
         """Tools of the whole application, below those of every Location."""
+        everywhere = ContextRegistry()
+        self.plugins = Plugins(everywhere, self.tools)
         self.outputs = ToolOutputStore(
             f"{settings.data_dir}/{OUTPUT_DIRECTORY}",
             filesystem=filesystem,
@@ -63,6 +67,7 @@ class Engine:
                     ripgrep=find_ripgrep(),
                     application=self.tools,
                 ),
+                context=everywhere,
                 headless=settings.headless,
                 providers=settings.providers,
             )

@@ -17,17 +17,18 @@ from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent, Usage
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
-from perdure.ports import Clock
+from perdure.ports import Clock, Transaction
 from perdure.runtime.concurrency import shielded
 from perdure.runtime.live_hub import LiveHub
-from perdure.runtime.settlement import Settlement, Toolbox
+from perdure.runtime.settlement import Settlement, Succeeded, Toolbox
+from perdure.schema.ids import Seq
 from perdure.schema.location import LocationRef
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import SessionEvent, ToolCalled
 from perdure.schema.value import Value
+from perdure.store import instruction_table
 from perdure.store.event_store import EventStore
 from perdure.store.lease_table import LeaseHeldError
-from perdure.tools.output_store import BoundedOutput
 from perdure.tools.registry import ToolError
 
 TURN_INTERRUPTED = "Provider turn interrupted"
@@ -183,26 +184,28 @@ class ProviderTurn:
         if settlement.declined:
             raise _DeclinedError
 
-    async def _record(self, call: ToolCalled, outcome: BoundedOutput | ToolError) -> None:
+    async def _record(self, call: ToolCalled, outcome: Succeeded | ToolError) -> None:
         now = self._clock.now_millis()
         events: list[SessionEvent] = []
+        discovered: tuple[str, ...] = ()
         if isinstance(outcome, ToolError):
             message = outcome.message
             events.append(self._recorder.failed(call.call_id, now=now, message=message))
         else:
+            discovered = outcome.discovered
             events.append(
                 self._recorder.succeeded(
                     call.call_id,
                     now=now,
-                    structured=outcome.structured,
-                    content=outcome.content,
-                    output_paths=outcome.output_paths,
+                    structured=outcome.output.structured,
+                    content=outcome.output.content,
+                    output_paths=outcome.output.output_paths,
                 )
             )
         # The last settlement ends the step, in the same commit.
         if self._streamed and not self._recorder.unsettled and not self._pending:
             events += self._ended(now)
-        await self._append(events)
+        await self._append(events, discovered=discovered)
 
     # ---- how it ends ----------------------------------------------------------------------------
 
@@ -246,8 +249,21 @@ class ProviderTurn:
         self._taken.clear()
         return events
 
-    async def _append(self, events: list[SessionEvent]) -> None:
-        await self._store.append(self._session.id, events, location=self._location, running=True)
+    async def _append(
+        self, events: list[SessionEvent], *, discovered: tuple[str, ...] = ()
+    ) -> None:
+        session_id = self._session.id
+
+        async def within(tx: Transaction, seq: Seq) -> None:
+            await instruction_table.add(tx, session_id, discovered)
+
+        await self._store.append(
+            session_id,
+            events,
+            location=self._location,
+            running=True,
+            within=within if discovered else None,
+        )
 
     @property
     def _location(self) -> LocationRef:

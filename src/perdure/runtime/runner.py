@@ -18,12 +18,13 @@ from perdure.core.turn_recorder import TurnRecorder
 from perdure.llm.message import LLMMessage, Run, TextPart
 from perdure.llm.request import LLMRequest
 from perdure.location.catalog import ResolvedModel
+from perdure.location.context_registry import Subject
 from perdure.location.services import LocationServices
 from perdure.ports import Transaction
 from perdure.runtime import model_choice, refused_step
-from perdure.runtime.boundary import Boundary, Crossed
+from perdure.runtime.boundary import Boundary, Crossed, Sample
 from perdure.runtime.concurrency import shielded
-from perdure.runtime.model_choice import NotChosen
+from perdure.runtime.model_choice import Chosen, NotChosen
 from perdure.runtime.provider_turn import TURN_INTERRUPTED, ProviderTurn, TurnEnd, TurnServices
 from perdure.runtime.run_services import RunServices
 from perdure.runtime.settlement import Toolbox
@@ -79,15 +80,17 @@ class SessionRunner:
     # ---- one turn -------------------------------------------------------------------------------
 
     async def _turn(self, session_id: SessionID, turn: RunTurn) -> tuple[TurnOutcome, TurnEnd]:
-        session = await self._boundary.sample(session_id)
+        sample = await self._boundary.sample(session_id)
+        session = sample.session
         async with self._services.locations.hold(session.location) as location:
-            observation = await location.context.observe()
+            chosen = model_choice.choose(session, location)
+            observation = await location.observe(_subject(sample, chosen))
             try:
                 crossed = await shielded(self._boundary.cross(session, turn, observation))
             except asyncio.CancelledError:
                 await shielded(self._fail_unanswered(session))
                 raise
-            end = await self._ask(crossed, location)
+            end = await self._ask(crossed, chosen, location)
         return TurnOutcome(crossed.step, end.needs_continuation), end
 
     async def _fail_unanswered(self, session: SessionInfo) -> None:
@@ -99,9 +102,10 @@ class SessionRunner:
             agent = "" if session.agent is UNSET else session.agent
             await self._refuse(session, agent, TURN_INTERRUPTED)
 
-    async def _ask(self, crossed: Crossed, location: LocationServices) -> TurnEnd:
+    async def _ask(
+        self, crossed: Crossed, chosen: Chosen | NotChosen, location: LocationServices
+    ) -> TurnEnd:
         session = crossed.session
-        chosen = model_choice.choose(session, location)
         if isinstance(chosen, NotChosen):
             return await self._refuse(session, chosen.agent, chosen.reason)
         agent, model = chosen.agent, chosen.model
@@ -134,7 +138,9 @@ class SessionRunner:
 
     def _toolbox(self, location: LocationServices, agent: AgentInfo) -> Toolbox:
         offered = location.tools.registry().materialize(agent.permissions)
-        return Toolbox(offered, self._services.outputs, location.output_limits)
+        return Toolbox(
+            offered, self._services.outputs, location.output_limits, location.instructions.beside
+        )
 
     async def _request(
         self,
@@ -159,6 +165,17 @@ class SessionRunner:
             headers=model_choice.correlation(session.id),
         )
         return _final(request) if toolbox is None else request
+
+
+def _subject(sample: Sample, chosen: Chosen | NotChosen) -> Subject:
+    known = isinstance(chosen, Chosen)
+    return Subject(
+        session_id=sample.session.id,
+        agent=chosen.agent if known else None,
+        model=chosen.model.ref if known else None,
+        discovered=sample.discovered,
+        admitted=sample.admitted,
+    )
 
 
 def _final(request: LLMRequest) -> LLMRequest:

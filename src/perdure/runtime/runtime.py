@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from perdure.runtime.engine import Engine
     from perdure.runtime.locations import Locations
     from perdure.runtime.permissions import Permissions
+    from perdure.runtime.plugins import Plugins
     from perdure.runtime.questions import Questions
     from perdure.tools.registry import ToolRegistry
 
@@ -54,6 +55,7 @@ class Runtime(Value, kw_only=True):
     store: EventStore
     tools: "ToolRegistry"
     """Tools of the whole application, below those of every Location."""
+    plugins: "Plugins"
     clock: Clock
     ids: IdSource
     database_path: str
@@ -128,6 +130,7 @@ async def compose(
                 hub=hub,
                 store=store,
                 tools=late(lambda: engine.get().tools),
+                plugins=late(lambda: engine.get().plugins),
                 clock=on.clock,
                 ids=on.ids,
                 database_path=database_path,

@@ -8,6 +8,7 @@ tool raises becomes a failed call that the model sees, and the turn goes on.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from itertools import chain
 
 from perdure.core import limits
 from perdure.core.tool_output import OutputLimits
@@ -29,9 +30,18 @@ class Toolbox(Value):
     offered: Materialization
     outputs: ToolOutputStore
     limits: OutputLimits
+    beside: Callable[[str], tuple[str, ...]]
+    """The instruction files that lie beside a file."""
 
 
-Record = Callable[[ToolCalled, BoundedOutput | ToolError], Coroutine[None, None, None]]
+class Succeeded(Value):
+    """What a call brought: its output, and the instruction files beside what it read."""
+
+    output: BoundedOutput
+    discovered: tuple[str, ...] = ()
+
+
+Record = Callable[[ToolCalled, Succeeded | ToolError], Coroutine[None, None, None]]
 
 
 class Settlement:
@@ -68,5 +78,7 @@ class Settlement:
             await shielded(self._bound_and_record(call, settled))
 
     async def _bound_and_record(self, call: ToolCalled, success: output_store.ToolSuccess) -> None:
-        bounded = await output_store.bound(success, self._toolbox.outputs, self._toolbox.limits)
-        await self._record(call, bounded)
+        toolbox = self._toolbox
+        bounded = await output_store.bound(success, toolbox.outputs, toolbox.limits)
+        found = (toolbox.beside(path) for path in success.reads)
+        await self._record(call, Succeeded(bounded, tuple(chain.from_iterable(found))))

@@ -19,7 +19,7 @@ from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
 from perdure.schema.message import AssistantMessage, SessionMessage, ShellMessage
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import SessionEvent
-from perdure.store import epoch_table, inbox_table, message_table, session_table
+from perdure.store import epoch_table, inbox_table, instruction_table, message_table, session_table
 
 _REBUILD_ROWS: Final = 500
 # What `session_after` leaves alone: an append of only these need not read the Session's row.
@@ -176,7 +176,7 @@ class _Fold:
             case events.ShellEnded():
                 await self._end_shell(seq, event)
             case events.Moved():
-                await self._end_epoch()
+                await self._leave_location()
             case events.RevertCommitted(message_id=message_id):
                 await self._revert(message_id)
             case _:
@@ -237,6 +237,11 @@ class _Fold:
             await inbox_table.delete_after(self._tx, self._session_id, boundary.seq)
             # What was told after the boundary is untold: context is admitted anew, in full.
             await self._end_epoch()
+
+    async def _leave_location(self) -> None:
+        await self._end_epoch()
+        if self._ends_epochs:
+            await instruction_table.clear(self._tx, self._session_id)
 
     async def _end_epoch(self) -> None:
         if self._ends_epochs:

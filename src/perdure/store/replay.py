@@ -90,6 +90,7 @@ async def remove(store: EventStore, session_id: SessionID) -> None:
             "session_input",
             "session_context_epoch",
             "session_lease",
+            "session_instruction",
             "session_wake",
         ):
             await tx.execute(f"DELETE FROM {table} WHERE session_id = :id", {"id": session_id})

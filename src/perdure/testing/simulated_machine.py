@@ -8,13 +8,14 @@ import asyncio
 import os
 import shutil
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack, ExitStack, suppress
 from random import Random
 from typing import Final, Generic, Self, TypeVar
 
 from perdure.core import limits
 from perdure.core.catalog import supplied_provider
 from perdure.host import environment
+from perdure.location import instructions
 from perdure.runtime.runtime import Foundations, Runtime, RuntimeSettings, compose
 from perdure.schema import sse
 from perdure.schema.ids import SessionID
@@ -150,6 +151,13 @@ class SimulatedMachine:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         return Answer(task.result()) if task.done() else Died()
 
+    def write_instructions(self, text: str) -> None:
+        """The project's instruction file; without text there is none."""
+        path = f"{self.project}/{instructions.FILE_NAME}"
+        _remove(path)
+        if text:
+            _write(path, text.strip())
+
     def toggle_repository(self) -> None:
         """Make the project a repository, or stop it from being one."""
         git = f"{self.project}/.git"
@@ -212,6 +220,11 @@ class SimulatedMachine:
             while (chunk := await reader.next()) is not None:
                 for frame in frames.feed(chunk):
                     self.witness.live(name, frame.data)
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 def _write(path: str, text: str) -> None:

@@ -132,6 +132,13 @@ async def change_repository(clients: Clients) -> None:
     clients.machine.toggle_repository()
 
 
+async def change_instructions(clients: Clients) -> None:
+    """Somebody writes, rewrites or removes the project's instruction file."""
+    count = clients.machine.chance.choice((0, *range(1, 40)))
+    clients.machine.trace.say(f"the instructions have {count} sentences")
+    clients.machine.write_instructions("Take care. " * count)
+
+
 async def lose_project(clients: Clients) -> None:
     """The project's directory is away for a while; what could not run is asked for again later."""
     machine = clients.machine
@@ -229,6 +236,7 @@ STEPS: Final[tuple[tuple[Step, int], ...]] = (
     (jump_clock, 3),
     (nudge_clock, 1),
     (change_repository, 2),
+    (change_instructions, 3),
     (lose_project, 1),
     (second_owner, 5),
     (crash, 5),

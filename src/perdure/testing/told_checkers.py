@@ -20,7 +20,14 @@ class SnapshotEqualsTold:
     _TOLD: Final = {
         "core/date": re.compile(r"(?:Today is|The date is now) (.+)\."),
         "core/environment": re.compile(r"(<env>\n.*?\n</env>)", re.DOTALL),
+        "core/instructions": re.compile(
+            r"Instructions from .*:\n(.+)|There are no (instruction files) any more"
+        ),
+        "core/model": re.compile(
+            r"You are the model (.+?)(?: from now on)?\.|Which (model) you are is not known"
+        ),
     }
+    """How each source is told: the value, or in the second group that there is none any more."""
 
     def __init__(self) -> None:
         self._updates: dict[SessionID, list[tuple[Seq, str]]] = {}
@@ -38,8 +45,8 @@ class SnapshotEqualsTold:
             texts = [epoch.baseline, *(text for seq, text in later if seq > epoch.baseline_seq)]
             snapshot = system_context.decode_snapshot(epoch.snapshot)
             for key, pattern in self._TOLD.items():
-                told = [found for text in texts for found in pattern.findall(text)]
-                if snapshot[key].value != told[-1]:
+                told = [found for text in texts for found in pattern.finditer(text)]
+                if _noted(snapshot, key) != (told[-1][1] if told else None):
                     yield f"{session_id} compares {key} with a value it never told"
 
 
@@ -99,6 +106,14 @@ class ReadersSeeTheSuffix:
             self._looked[number] = looked
             if seen.at_rest and log and max(reader.cursor, 0) < max(log):
                 yield f"reader {number} has {reader.cursor}, the log {max(log)}: a lost wake"
+
+
+def _noted(snapshot: system_context.Snapshot, key: str) -> str | None:
+    """The text that the snapshot holds for a source; None when there is no such source."""
+    if key not in snapshot:
+        return None
+    value = snapshot[key].value
+    return value if isinstance(value, str) else "".join(file["content"] for file in value)
 
 
 def _begins_with(messages: tuple[LLMMessage, ...], prefix: tuple[LLMMessage, ...]) -> bool:

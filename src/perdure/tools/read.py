@@ -92,13 +92,14 @@ class Image(Record, frozen=True):
 
 
 class ReadOutput(Record, frozen=True):
-    """Exactly one of the shapes; `image_data` goes with `image`."""
+    """Exactly one of the shapes; `image_data` goes with `image`, `path` with a text file."""
 
     file: WholeFile | UnsetType = UNSET
     page: TextPage | UnsetType = UNSET
     directory: DirectoryPage | UnsetType = UNSET
     image: Image | UnsetType = UNSET
     image_data: str | UnsetType = UNSET
+    path: str | UnsetType = UNSET
 
 
 def make_read(environment: ToolEnvironment) -> Tool[ReadInput, ReadOutput]:
@@ -122,6 +123,7 @@ def make_read(environment: ToolEnvironment) -> Tool[ReadInput, ReadOutput]:
         execute=execute,
         to_model_output=_content,
         structured=_structured,
+        reads=lambda output: () if isinstance(output.path, UnsetType) else (output.path,),
     )
 
 
@@ -154,8 +156,9 @@ async def _file(
     paged = not isinstance(input.offset, UnsetType) or not isinstance(input.limit, UnsetType)
     try:
         if paged or status.size > READ_BYTES_MAX or len(head) > READ_BYTES_MAX:
-            return ReadOutput(page=await _text_page(environment, target, input))
-        return ReadOutput(file=_whole(target.path, head))
+            page = await _text_page(environment, target, input)
+            return ReadOutput(page=page, path=target.path)
+        return ReadOutput(file=_whole(target.path, head), path=target.path)
     except UnicodeDecodeError as error:
         raise ToolFailure(f"{target.resource} is not valid UTF-8 text") from error
 

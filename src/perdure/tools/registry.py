@@ -37,6 +37,8 @@ class ToolSuccess(Value):
     content: tuple[ToolContent, ...] = ()
     output_paths: tuple[str, ...] = ()
     """Managed files the tool made itself."""
+    reads: tuple[str, ...] = ()
+    """Files of which the model has now seen something."""
 
 
 class ToolError(Value):
@@ -154,8 +156,9 @@ def _success(tool: Tool[InputT, OutputT], output: OutputT) -> Settled:
         return ToolError(f"Invalid tool output: {error}")
     content = () if tool.to_model_output is None else tool.to_model_output(valid)
     structured = valid if tool.structured is None else tool.structured(valid)
+    reads = () if tool.reads is None else tool.reads(valid)
     # Through the codec, so that what is live equals what is read back: lists, never tuples.
-    return ToolSuccess(codec.decode_any(codec.encode(structured)), content)
+    return ToolSuccess(codec.decode_any(codec.encode(structured)), content, reads=reads)
 
 
 def _denied_everywhere(rules: Ruleset, action: str) -> bool:

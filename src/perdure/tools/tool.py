@@ -47,6 +47,8 @@ class Tool(Value, Generic[InputT, OutputT], kw_only=True):
     """None: the model is shown the JSON of the structured output."""
     structured: Callable[[OutputT], Record] | None = None
     """A smaller structured projection, where the full output would repeat the content."""
+    reads: Callable[[OutputT], tuple[str, ...]] | None = None
+    """The files of which the model has now seen something."""
     action: str | None = None
     """The permission action that governs it, when it is not its own name."""
 

@@ -13,6 +13,7 @@ from perdure.host.environment import Environment
 from perdure.host.process import LocalProcesses
 from perdure.llm.transport import HttpRequest, HttpResponse
 from perdure.location.config import Configuration
+from perdure.location.context_registry import ContextRegistry
 from perdure.location.project import Projects
 from perdure.location.saved_rules import MemorySavedRules
 from perdure.location.services import LocationHost, ToolSite
@@ -114,6 +115,7 @@ class Place:
             saved_rules=MemorySavedRules(ids),
             publish=lambda ref, event: self.published.append((ref, event)),
             open_tools=self._open_tools,
+            context=ContextRegistry(),
         )
 
     @contextmanager

@@ -41,7 +41,7 @@ def boundary(store: EventStore) -> Boundary:
 
 
 async def cross(boundary: Boundary, turn: RunTurn, seen: Observation) -> Crossed:
-    return await boundary.cross(await boundary.sample(SESSION), turn, seen)
+    return await boundary.cross((await boundary.sample(SESSION)).session, turn, seen)
 
 
 async def kinds(store: EventStore, after: int) -> list[str]:
@@ -213,8 +213,8 @@ async def test_a_session_that_is_not_there_is_named(store: EventStore, boundary:
 async def test_agent_and_model_are_those_of_when_the_turn_began(
     store: EventStore, facts: Facts, boundary: Boundary
 ) -> None:
-    sampled = await boundary.sample(SESSION)
+    sampled = (await boundary.sample(SESSION)).session
     await append(store, [facts.stamped(events.AgentSwitched, message_id="msg_x", agent="plan")])
     crossed = await boundary.cross(sampled, NONE, day("Monday"))
     assert crossed.session == sampled
-    assert (await boundary.sample(SESSION)).agent == "plan"
+    assert (await boundary.sample(SESSION)).session.agent == "plan"

@@ -8,7 +8,7 @@ import pytest
 from perdure.core.tool_output import OutputLimits
 from perdure.host.filesystem import LocalFilesystem
 from perdure.ports import PermissionDeclinedError
-from perdure.runtime.settlement import Settlement, Toolbox
+from perdure.runtime.settlement import Settlement, Succeeded, Toolbox
 from perdure.schema.codec import Record
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.session_event import ToolCalled
@@ -81,13 +81,13 @@ class Recorded:
     def __init__(self) -> None:
         self.outcomes: list[BoundedOutput | ToolError] = []
 
-    async def record(self, call: ToolCalled, outcome: BoundedOutput | ToolError) -> None:
+    async def record(self, call: ToolCalled, outcome: Succeeded | ToolError) -> None:
         await asyncio.sleep(0)
-        self.outcomes.append(outcome)
+        self.outcomes.append(outcome if isinstance(outcome, ToolError) else outcome.output)
 
 
 def settlement(registry: ToolRegistry, recorded: Recorded, store: ToolOutputStore) -> Settlement:
-    toolbox = Toolbox(registry.materialize(()), store, OutputLimits())
+    toolbox = Toolbox(registry.materialize(()), store, OutputLimits(), lambda path: ())
     return Settlement(toolbox, "build", recorded.record)
 
 

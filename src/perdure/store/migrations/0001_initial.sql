@@ -71,6 +71,13 @@ CREATE TABLE session_context_epoch (
     snapshot TEXT NOT NULL
 ) WITHOUT ROWID;
 
+-- Instruction files that lie beside what a Session has read.
+CREATE TABLE session_instruction (
+    session_id TEXT NOT NULL,
+    path TEXT NOT NULL,
+    PRIMARY KEY (session_id, path)
+) WITHOUT ROWID;
+
 CREATE TABLE session_lease (
     session_id TEXT NOT NULL PRIMARY KEY,
     process TEXT NOT NULL,

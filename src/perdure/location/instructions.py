@@ -1,0 +1,145 @@
+"""Instructions: the AGENTS.md files that apply at a Location, as one ordered Context Source.
+
+The user's own file comes first, then the project's from the Location up to its root, then those
+that lie beside files a Session has read. A file of the project must lie in the project by its real
+path: a link could otherwise show any file of this machine to a model. Comparing and telling is
+core.system_context; what a Session has discovered is kept by store.instruction_table.
+
+Invariant: a file that is there and cannot be read makes the whole source unavailable. A file that
+is no text, or too large, is left out and reported, since waiting would not help.
+"""
+
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from perdure.core import limits, system_context
+from perdure.core.system_context import UNAVAILABLE, ContextSource, Observation
+from perdure.host import small_files
+from perdure.host.environment import Environment
+from perdure.host.small_files import FileTooLargeError, SmallFiles
+from perdure.location import ancestry
+from perdure.location.context_registry import Subject
+from perdure.schema.codec import Record
+
+logger = logging.getLogger(__name__)
+
+FILE_NAME: Final = "AGENTS.md"
+
+
+class InstructionFile(Record, frozen=True):
+    path: str
+    content: str
+
+
+InstructionFiles = tuple[InstructionFile, ...]
+
+
+def _rendered(files: InstructionFiles) -> str:
+    return "\n\n".join(f"Instructions from {file.path}:\n{file.content}" for file in files)
+
+
+INSTRUCTIONS: ContextSource[InstructionFiles] = ContextSource(
+    key="core/instructions",
+    type=InstructionFiles,
+    baseline=_rendered,
+    update=lambda previous, current: (
+        "The instruction files have changed. These replace all of those given before:\n\n"
+        + _rendered(current)
+    ),
+    removed=lambda previous: (
+        "There are no instruction files any more. Those given before no longer apply."
+    ),
+)
+
+
+class Instructions:
+    """The instruction files of one Location. Unchanged ones are not read again."""
+
+    def __init__(self, directory: str, *, root: str, environment: Environment) -> None:
+        self._directory = directory
+        self._root = root
+        self._environment = environment
+        self._files = SmallFiles(_load)
+        self._reported: set[str] = set()
+
+    async def observe(self, subject: Subject) -> Observation:
+        """One look; nothing at all when there is no such file."""
+        try:
+            files = tuple(self._existing(subject.discovered))
+        except OSError as error:
+            logger.warning("instructions: %s", error)
+            return (system_context.make(INSTRUCTIONS, UNAVAILABLE),)
+        return (system_context.make(INSTRUCTIONS, files),) if files else ()
+
+    def beside(self, path: str) -> tuple[str, ...]:
+        """The instruction files between the file that was read and the Location, the nearest last.
+
+        Those at the Location and above it apply anyway.
+        """
+        location = os.path.realpath(self._directory)
+        folder = os.path.dirname(os.path.realpath(path))
+        if self._disabled or not folder.startswith(location.rstrip("/") + "/"):
+            return ()
+        below = ancestry.downwards(folder, location)[1:]
+        candidates = (os.path.join(at, FILE_NAME) for at in below)
+        return tuple(path for path in candidates if small_files.signature(path) is not None)
+
+    @property
+    def _disabled(self) -> bool:
+        return ancestry.is_disabled(self._environment.variables.get(ancestry.DISABLE))
+
+    def _existing(self, discovered: Iterable[str]) -> Iterator[InstructionFile]:
+        seen: set[str] = set()
+        for path in self._candidates(discovered):
+            if path in seen:
+                continue
+            seen.add(path)
+            content = self._files.get(path)
+            if content is not None:
+                yield InstructionFile(path=path, content=content)
+
+    def _candidates(self, discovered: Iterable[str]) -> Iterator[str]:
+        """Canonical paths in the order in which they are told."""
+        yield os.path.realpath(os.path.join(self._environment.config_dir, FILE_NAME))
+        if self._disabled:
+            return
+        location, root = os.path.realpath(self._directory), os.path.realpath(self._root)
+        if not _is_within(location, root):
+            return
+        ambient = [os.path.join(at, FILE_NAME) for at in ancestry.upwards(location, root)]
+        for path in (*ambient, *discovered):
+            real = os.path.realpath(path)
+            if _is_within(real, root):
+                yield real
+            elif path not in self._reported and small_files.signature(real) is not None:
+                self._reported.add(path)
+                _leave_out(path, "it is a link that leads out of the project")
+
+
+def _load(path: str) -> str | None:
+    try:
+        data = small_files.read(path, bytes_max=limits.INSTRUCTION_FILE_BYTES_MAX)
+    except FileTooLargeError:
+        _leave_out(path, f"it is larger than {limits.INSTRUCTION_FILE_BYTES_MAX} bytes")
+        return None
+    if data is None:
+        return None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        _leave_out(path, "it is not UTF-8 text")
+        return None
+    if "\0" in text:
+        _leave_out(path, "it is not text")
+        return None
+    return text
+
+
+def _leave_out(path: str, reason: str) -> None:
+    logger.warning("instructions: %s is left out: %s", path, reason)
+
+
+def _is_within(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip("/") + "/")

@@ -1,0 +1,26 @@
+"""What a plugin is written against: context it tells, tools it offers, and the host it meets.
+
+class Weather:
+    name = "weather"
+
+    def setup(self, host: PluginHost) -> None:
+        host.context("now", self.look)
+
+    async def look(self, subject: Subject) -> list[ContextText]:
+        return [ContextText(key="weather/now", text="It rains.", removed="Weather unknown.")]
+"""
+
+from perdure.location.context_registry import ContextText, Subject
+from perdure.runtime.plugins import Plugin, PluginError, PluginHost
+from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
+
+__all__ = [
+    "ContextText",
+    "Plugin",
+    "PluginError",
+    "PluginHost",
+    "Subject",
+    "Tool",
+    "ToolCallContext",
+    "ToolFailure",
+]

@@ -1,0 +1,101 @@
+"""A plugin tells every Session something and offers tools; reloading it is one step."""
+
+from pathlib import Path
+
+import pytest
+
+from perdure.embedded import open_embedded
+from perdure.plugin import (
+    ContextText,
+    PluginError,
+    PluginHost,
+    Subject,
+    Tool,
+    ToolCallContext,
+)
+from perdure.schema.codec import Record
+from perdure.testing import ScriptedModel, text, texts_of
+from tests.requirements import requirement
+
+
+class Sky(Record):
+    colour: str
+
+
+async def paint(input: Sky, context: ToolCallContext) -> Sky:
+    return input
+
+
+class Weather:
+    """Tells the weather; `tool` is what it offers, if anything."""
+
+    name = "weather"
+
+    def __init__(self, now: str, *, tool: str | None = None, key: str = "now") -> None:
+        self.now = now
+        self._tool = tool
+        self._key = key
+
+    def setup(self, host: PluginHost) -> None:
+        host.context(self._key, self.look)
+        if self._tool is not None:
+            host.tool(
+                Tool(name=self._tool, description="paints", input=Sky, output=Sky, execute=paint)
+            )
+
+    async def look(self, subject: Subject) -> tuple[ContextText, ...]:
+        assert subject.session_id.startswith("ses_")
+        key = f"weather/{self._key}"
+        return (ContextText(key=key, text=self.now, removed="The weather is unknown."),)
+
+
+@requirement("S83", "S26")
+async def test_a_plugin_is_told_reloaded_and_withdrawn_at_the_next_boundary(tmp_path: Path) -> None:
+    model = ScriptedModel()
+    for number in range(4):
+        model.turn(text(f"answer {number}"))
+    async with open_embedded(
+        str(tmp_path), data_dir=str(tmp_path / "data"), models={"mine/first": model}
+    ) as perdure:
+        perdure.plugins.add(Weather("It rains.", tool="paint"))
+        session = await perdure.sessions.create(model={"providerID": "mine", "id": "first"})
+
+        async def told() -> list[str]:
+            await perdure.sessions.prompt(session["id"], text="go on")
+            await perdure.sessions.wait(session["id"])
+            page = await perdure.sessions.messages(session["id"], order="asc", limit=100)
+            return [item["text"] for item in page.items if item["type"] == "system"]
+
+        assert await told() == []
+        assert "It rains." in model.requests[0].system[-1]
+        assert "paint" in {tool.name for tool in model.requests[0].tools}
+        perdure.plugins.add(Weather("It snows."))
+        assert await told() == ["It snows."]
+        assert "paint" not in {tool.name for tool in model.requests[1].tools}
+        assert await told() == ["It snows."]
+        perdure.plugins.remove("weather")
+        assert await told() == ["It snows.", "The weather is unknown."]
+        assert perdure.plugins.names() == ()
+        assert model.requests[3].system == model.requests[0].system
+        assert texts_of(model.requests[3], "system") == ["It snows.", "The weather is unknown."]
+
+
+@requirement("S83")
+async def test_a_reload_that_cannot_be_made_leaves_the_plugin_as_it_was(tmp_path: Path) -> None:
+    async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+        perdure.plugins.add(Weather("It rains.", tool="paint"))
+        with pytest.raises(PluginError, match="not namespace/name"):
+            perdure.plugins.add(Weather("It snows.", key="Now!"))
+        with pytest.raises(PluginError, match="invalid tool name"):
+            perdure.plugins.add(Weather("It snows.", tool="paint it"))
+        assert perdure.plugins.names() == ("weather",)
+        assert perdure.tools.names() == {"paint"}
+
+
+@pytest.mark.parametrize("name", ["", "core", "Weather", "../up", "a/b", "x" * 65])
+async def test_a_plugin_needs_a_name_of_its_own(tmp_path: Path, name: str) -> None:
+    plugin = Weather("It rains.")
+    plugin.name = name
+    async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+        with pytest.raises(PluginError, match="cannot be the name"):
+            perdure.plugins.add(plugin)
