@@ -8,6 +8,7 @@ Invariant: a Target names a canonical path, and its resource is what the person 
 """
 
 import posixpath
+from collections.abc import Sequence
 from typing import Literal
 
 from perdure.ports import Filesystem, PermissionAsk, PermissionDesk
@@ -58,6 +59,20 @@ class PathAuthority:
         if target.external:
             await self._approve_outside(target, "file", context)
         return target
+
+    async def claim_all_for_writing(
+        self, paths: Sequence[str], context: ToolCallContext
+    ) -> dict[str, Target]:
+        """Several at once: everything is resolved first, and no directory is asked for twice."""
+        targets = {path: await self.resolve(path) for path in paths}
+        outside = {
+            await self._boundary(target.path, "file"): target
+            for target in targets.values()
+            if target.external
+        }
+        for target in outside.values():
+            await self._approve_outside(target, "file", context)
+        return targets
 
     async def resolve(self, path: str) -> Target:
         """What `path` means now. The last parts may not exist."""

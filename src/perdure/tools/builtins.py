@@ -4,6 +4,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
 from perdure.ports import QuestionDesk
+from perdure.tools.apply_patch import make_apply_patch
 from perdure.tools.bash import make_bash
 from perdure.tools.edit import make_edit
 from perdure.tools.environment import ToolEnvironment
@@ -21,6 +22,7 @@ def register_builtins(
 ) -> Generator[None]:
     """Offer the built-in tools while the scope is open. A new tool is one line here."""
     with ExitStack() as scopes:
+        scopes.enter_context(registry.register(make_apply_patch(environment)))
         scopes.enter_context(registry.register(make_bash(environment)))
         scopes.enter_context(registry.register(make_edit(environment)))
         scopes.enter_context(registry.register(make_glob(environment)))

@@ -49,6 +49,15 @@ class FileMutations:
 
     async def replace_if_unchanged(self, path: str, *, read: bytes, data: bytes) -> None:
         """Raises StaleContentError when the file no longer holds `read`."""
+        await self._require_unchanged(path, read)
+        await self._filesystem.write_atomic(path, data)
+
+    async def remove_if_unchanged(self, path: str, *, read: bytes) -> None:
+        """Raises StaleContentError when the file no longer holds `read`."""
+        await self._require_unchanged(path, read)
+        await self._filesystem.remove(path)
+
+    async def _require_unchanged(self, path: str, read: bytes) -> None:
         try:
             # One byte more than was read tells a longer file without reading all of it.
             current = await self._filesystem.read(path, bytes_max=len(read) + 1)
@@ -56,4 +65,3 @@ class FileMutations:
             raise StaleContentError(path) from error
         if current != read:
             raise StaleContentError(path)
-        await self._filesystem.write_atomic(path, data)
