@@ -51,6 +51,26 @@ async def test_taking_the_last_file_away_is_told_too(
     ]
 
 
+@requirement("S51", "S36", "S58")
+async def test_after_compaction_the_message_stays_listed_and_is_folded_into_the_baseline(
+    place: Place, api: Api, provider: ScriptedProvider
+) -> None:
+    provider.then(text("one"), text("two"), text("the summary"), text("three"))
+    file = place.project / "AGENTS.md"
+    file.write_text("Be kind.")
+    session = await api.create()
+    await api.ask(session, "first")
+    file.write_text("Be quick.")
+    await api.ask(session, "second")
+    await api.post(f"/api/session/{session}/compact")
+    messages = await api.ask(session, "third")
+    assert [message["type"] for message in messages].count("system") == 1
+    sent = provider.requests[-1].messages
+    assert "Be quick." in sent[0]["content"]
+    assert "Be kind." not in str(sent)
+    assert not any("Be quick." in message["content"] for message in sent[1:])
+
+
 @requirement("S81", "S55")
 async def test_what_lies_beside_a_file_that_was_read_is_told_and_stays_told_after_a_restart(
     place: Place, provider: ScriptedProvider

@@ -99,3 +99,34 @@ async def test_a_plugin_needs_a_name_of_its_own(tmp_path: Path, name: str) -> No
     async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
         with pytest.raises(PluginError, match="cannot be the name"):
             perdure.plugins.add(plugin)
+
+
+@requirement("S32", "S49")
+async def test_sources_are_looked_at_only_at_a_boundary_and_wake_nobody(tmp_path: Path) -> None:
+    model = ScriptedModel().turn(text("one")).turn(text("two"))
+    weather = Weather("It rains.")
+    looks: list[str] = []
+
+    class Counted(Weather):
+        async def look(self, subject: Subject) -> tuple[ContextText, ...]:
+            looks.append(subject.session_id)
+            return await weather.look(subject)
+
+    async with open_embedded(
+        str(tmp_path), data_dir=str(tmp_path / "data"), models={"mine/first": model}
+    ) as perdure:
+        perdure.plugins.add(Counted(""))
+        session = await perdure.sessions.create(model={"providerID": "mine", "id": "first"})
+        assert looks == []
+        await perdure.sessions.prompt(session["id"], text="one")
+        await perdure.sessions.wait(session["id"])
+        weather.now = "It snows."
+        await perdure.sessions.wait(session["id"])
+        page = await perdure.sessions.messages(session["id"], order="asc")
+        assert [item["type"] for item in page.items] == ["user", "assistant"]
+        assert looks == [session["id"]]
+        await perdure.sessions.prompt(session["id"], text="two")
+        await perdure.sessions.wait(session["id"])
+        page = await perdure.sessions.messages(session["id"], order="asc")
+        assert [item["type"] for item in page.items][2:] == ["user", "system", "assistant"]
+        assert looks == [session["id"]] * 2

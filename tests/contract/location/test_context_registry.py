@@ -133,7 +133,7 @@ BROKEN: dict[str, GuestProducer] = {
 }
 
 
-@requirement("S83", "S44")
+@requirement("S83", "S44", "S65")
 @pytest.mark.parametrize("name", BROKEN)
 async def test_a_broken_guest_is_named_and_what_it_told_before_stays_told(
     name: str, caplog: pytest.LogCaptureFixture
