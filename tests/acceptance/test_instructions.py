@@ -59,7 +59,8 @@ async def test_after_compaction_the_message_stays_listed_and_is_folded_into_the_
     file = place.project / "AGENTS.md"
     file.write_text("Be kind.")
     session = await api.create()
-    await api.ask(session, "first")
+    # Longer than what compaction leaves as it is.
+    await api.ask(session, "word " * 10_000)
     file.write_text("Be quick.")
     await api.ask(session, "second")
     await api.post(f"/api/session/{session}/compact")
