@@ -40,6 +40,13 @@ class Wire(Value):
 
     protocol: str
     scheme: Literal["bearer", "x-api-key", "api-key", "x-goog-api-key"] = "bearer"
+    url: str | None = None
+    """The provider's own address, where the configuration names none."""
+    system_role: frozenset[str] = frozenset()
+    """Models that take a system message inside the conversation, by their wire names."""
+
+    def has_system_role(self, model: str) -> bool:
+        return model in self.system_role
 
 
 class BuiltIn(Value):
@@ -152,9 +159,10 @@ def reach_of(api: Api) -> Reach:
     if known is None:
         supported = ", ".join(PACKAGES)
         return Unreachable(f"the package {api.package!r} is not supported here (only {supported})")
-    if api.url is None:
+    url = api.url or known.url
+    if url is None:
         return Unreachable("its `api.url` is not set")
-    if credential.origin_of(api.url) is None:
+    if credential.origin_of(url) is None:
         return Unreachable("its `api.url` is not an http or https address")
     return known
 

@@ -21,7 +21,7 @@ from perdure.llm.model_call import ModelCall
 from perdure.llm.request import GenerationControls, LLMRequest
 from perdure.llm.route import Route
 from perdure.llm.transport import HttpRequest, HttpResponse, HttpTransport, TransportError
-from perdure.llm.wire_protocol import WireProtocol
+from perdure.llm.wire_protocol import FrameReader, ModelFacts, WireProtocol
 from perdure.schema import sse
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
@@ -135,23 +135,24 @@ class _HttpModelCall:
                     yield batch
 
     def _http_request(self, request: LLMRequest) -> HttpRequest:
-        generation = _merged(self._route.generation, request.generation)
-        return HttpRequest(
-            url=self._route.base_url.rstrip("/") + self._protocol.path,
+        route = self._route
+        generation = _merged(route.generation, request.generation)
+        asked = replace(request, generation=generation)
+        unsigned = HttpRequest(
+            url=route.base_url.rstrip("/") + self._protocol.path(route.model.name),
             headers=self._headers(request),
-            body=wire_protocol.encode(
-                self._protocol, replace(request, generation=generation), self._route.model_name
-            ),
+            body=wire_protocol.encode(self._protocol, asked, route.model),
         )
+        return unsigned if route.sign is None else route.sign(unsigned)
 
     def _headers(self, request: LLMRequest) -> Mapping[str, str]:
-        given = {**self._route.headers, **request.headers}
+        given = {**self._protocol.headers, **self._route.headers, **request.headers}
         headers = {name.lower(): value for name, value in given.items()}
         if self._route.credential is not None:
             name, value = self._route.credential.header()
             headers[name] = value
         headers["content-type"] = "application/json"
-        headers["accept"] = "text/event-stream"
+        headers["accept"] = self._protocol.accept
         return headers
 
     async def _attempt(
@@ -175,7 +176,7 @@ class _HttpModelCall:
     async def _events(
         self, chunks: AsyncIterator[bytes], first: bytes
     ) -> AsyncGenerator[tuple[LLMEvent, ...]]:
-        reader = sse.Reader(bytes_max=self._limits.frame_bytes_max)
+        reader = self._protocol.frames(self._limits.frame_bytes_max)
         state = self._protocol.start()
         chunk = first
         while chunk:
@@ -193,14 +194,14 @@ class _HttpModelCall:
         yield self._cleaned(self._protocol.finish(state))
 
     def _step_all(
-        self, reader: sse.Reader, state: wire_protocol.State, chunk: bytes
+        self, reader: FrameReader, state: wire_protocol.State, chunk: bytes
     ) -> tuple[tuple[LLMEvent, ...], LLMError | None]:
         """What a piece of the body completes, and the error that ends it there, if one does."""
         events: list[LLMEvent] = []
         error: LLMError | None = None
         try:
             for frame in reader.feed(chunk):
-                events += self._protocol.step(state, frame.data)
+                events += self._protocol.step(state, frame)
                 if events and isinstance(events[-1], Finish | ProviderError):
                     break
         except sse.FrameTooLargeError as too_large:
@@ -278,11 +279,11 @@ def _with_overlay(protocol: WireProtocol, overlay: JsonObject) -> WireProtocol:
         return protocol
     owned = sorted(PROTOCOL_OWNED & overlay.keys())
 
-    def head(request: LLMRequest, model_name: str) -> JsonObject:
+    def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
         if owned:
             names = ", ".join(owned)
             raise LLMError("invalid-request", f"The request body may not set {names}")
-        return _deeply_merged(protocol.head(request, model_name), overlay)
+        return _deeply_merged(protocol.head(request, facts), overlay)
 
     return replace(protocol, head=head)
 

@@ -4,28 +4,34 @@ Whoever owns it promises that runs are only added, and that all but the last sta
 last one may still grow, so it is encoded anew each time.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final
 
 from perdure.llm.message import Run
-from perdure.schema import codec
-from perdure.schema.codec import JsonObject
 
 _BLOCK_BYTES: Final = 64 * 1024
 
 
 class KeptConversation:
     def __init__(self) -> None:
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[Hashable, _Kept] = {}
 
     def pieces(
-        self, protocol: str, runs: Sequence[Run], items: Callable[[Run], list[JsonObject]]
+        self,
+        key: Hashable,
+        runs: Sequence[Run],
+        encode: Callable[[Run], bytes],
+        *,
+        open_last: bool = True,
     ) -> tuple[bytes, ...]:
-        """The items of `runs` as JSON, in pieces that a comma joins. `items` is the protocol's."""
-        kept = self._kept.setdefault(protocol, _Kept())
-        last = max(len(runs) - 1, 0)
-        kept.add([_encode(run, items) for run in runs[kept.count : last]], count=last)
-        open_run = [_encode(run, items) for run in runs[last:]]
+        """The bytes of `runs`, in pieces that a comma joins. One `key`, always one encoding.
+
+        Without `open_last` the last run is over too.
+        """
+        kept = self._kept.setdefault(key, _Kept())
+        last = max(len(runs) - 1, 0) if open_last else len(runs)
+        kept.add([encode(run) for run in runs[kept.count : last]], count=last)
+        open_run = [encode(run) for run in runs[last:]]
         return tuple(piece for piece in (*kept.blocks, kept.tail, *open_run) if piece)
 
 
@@ -43,7 +49,3 @@ class _Kept:
         if len(self.tail) > _BLOCK_BYTES:
             self.blocks.append(self.tail)
             self.tail = b""
-
-
-def _encode(run: Run, items: Callable[[Run], list[JsonObject]]) -> bytes:
-    return b",".join(codec.encode(item) for item in items(run))

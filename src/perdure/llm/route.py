@@ -1,12 +1,13 @@
 """A route: which wire protocol reaches a model, where, and with what credential."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from msgspec import field
 
 from perdure.llm.request import GenerationControls
-from perdure.llm.wire_protocol import WireProtocol
+from perdure.llm.transport import HttpRequest
+from perdure.llm.wire_protocol import ModelFacts, WireProtocol
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
@@ -29,10 +30,11 @@ class Credential(Value):
 class Route(Value, kw_only=True):
     protocol: WireProtocol
     base_url: str
-    model_name: str
-    """The model's name on the provider's wire."""
+    model: ModelFacts
     credential: Credential | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: JsonObject = field(default_factory=dict[str, object])
     """Compatibility fields laid over the encoded body; never the protocol's own."""
     generation: GenerationControls = field(default_factory=GenerationControls)
+    sign: Callable[[HttpRequest], HttpRequest] | None = None
+    """Adds what proves the request's origin, where a header with the credential is not enough."""

@@ -1,18 +1,22 @@
-"""A wire protocol: pure functions between our values and one provider's JSON.
+"""A wire protocol: pure functions between our values and one provider's bytes.
 
 `encode` and `step` perform no input or output; a recorded stream is therefore a unit test. The
 conversation is encoded run by run. A KeptConversation remembers the bytes of runs that are over,
-so that a long history costs nothing to send anew.
+so that a long history costs nothing to send anew. A protocol with cache hints marks the latest
+user message: that run and those after it are encoded anew each time.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
+from typing import Any, Final, Protocol
+
+from msgspec import field
 
 from perdure.llm.event import LLMEvent
 from perdure.llm.kept_conversation import KeptConversation
 from perdure.llm.message import Run
 from perdure.llm.request import LLMRequest
-from perdure.schema import codec
+from perdure.schema import codec, sse
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
@@ -20,35 +24,100 @@ State = Any
 """Whatever a protocol keeps between frames; opaque to everyone else."""
 
 
+class ModelFacts(Value, kw_only=True):
+    """What an encoding depends on beside the request. Fixed for a model."""
+
+    name: str
+    """The model's name on the provider's wire."""
+    output_limit: int = 0
+    """The most tokens it writes; 0 is unknown."""
+    system_role: bool = False
+    """Whether a system message may stand inside the conversation."""
+
+
+class FrameReader(Protocol):
+    """Raises sse.FrameTooLargeError when a frame is larger than it may be."""
+
+    def feed(self, chunk: bytes) -> Iterable[bytes]:
+        """The frames that a piece of the body completes."""
+        ...
+
+
+class SseFrames:
+    """The data of each server-sent event."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._reader = sse.Reader(bytes_max=bytes_max)
+
+    def feed(self, chunk: bytes) -> Iterable[bytes]:
+        return map(_DATA, self._reader.feed(chunk))
+
+
+_DATA: Final[Callable[[sse.Frame], bytes]] = attrgetter("data")
+
+
 class WireProtocol(Value, kw_only=True):
     name: str
-    path: str
-    """Where requests go, below the provider's base URL."""
+    path: Callable[[str], str]
+    """Where requests for a model of that name go, below the provider's base URL."""
     conversation_field: str
     """The body's key that holds the conversation items."""
-    head: Callable[[LLMRequest, str], JsonObject]
-    """Everything of the body but the conversation; the string is the model's name on the wire."""
+    head: Callable[[LLMRequest, ModelFacts], JsonObject]
+    """Everything of the body but the conversation."""
     opening: Callable[[LLMRequest], list[JsonObject]]
     """Conversation items that come before the runs (a system message, where it is one)."""
-    items: Callable[[Run], list[JsonObject]]
+    items: Callable[[Run, ModelFacts], list[JsonObject]]
     """The conversation items of one run."""
     start: Callable[[], State]
     step: Callable[[State, bytes], tuple[LLMEvent, ...]]
     """Take one frame's data into the state; return what it completes."""
     finish: Callable[[State], tuple[LLMEvent, ...]]
     """The stream has ended: what is still open. Ends with Finish or ProviderError, or raises."""
+    marked: Callable[[list[JsonObject]], list[JsonObject]] | None = None
+    """The items of the run with the latest user message, with a cache hint on that message."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    accept: str = "text/event-stream"
+    frames: Callable[[int], FrameReader] = SseFrames
 
 
-def encode(protocol: WireProtocol, request: LLMRequest, model_name: str) -> tuple[bytes, ...]:
+def encode(protocol: WireProtocol, request: LLMRequest, facts: ModelFacts) -> tuple[bytes, ...]:
     """The request body as pieces to write one after the other."""
-    head = codec.encode(protocol.head(request, model_name))
+    head = codec.encode(protocol.head(request, facts))
     opening = b",".join(codec.encode(item) for item in protocol.opening(request))
-    kept = request.kept or KeptConversation()
-    pieces = [opening, *kept.pieces(protocol.name, request.runs, protocol.items)]
     body = [head[:-1], b',"%s":[' % protocol.conversation_field.encode()]
     # `head` is a non-empty JSON object: the conversation goes in before its closing brace.
-    for piece in filter(None, pieces):
+    for piece in filter(None, (opening, *_conversation(protocol, request, facts))):
         body += (piece, b",")
     if len(body) > 2:
         body.pop()
     return (*body, b"]}")
+
+
+def _conversation(
+    protocol: WireProtocol, request: LLMRequest, facts: ModelFacts
+) -> tuple[bytes, ...]:
+    kept = request.kept or KeptConversation()
+    key = (protocol.name, facts)
+
+    def encoded(run: Run) -> bytes:
+        return _joined(protocol.items(run, facts))
+
+    if protocol.marked is None:
+        return kept.pieces(key, request.runs, encoded)
+    at = _latest_user(request.runs)
+    if at is None:
+        return kept.pieces(key, request.runs, encoded)
+    marked = _joined(protocol.marked(protocol.items(request.runs[at], facts)))
+    after = tuple(encoded(run) for run in request.runs[at + 1 :])
+    return (*kept.pieces(key, request.runs[:at], encoded, open_last=False), marked, *after)
+
+
+def _latest_user(runs: tuple[Run, ...]) -> int | None:
+    for index in range(len(runs) - 1, -1, -1):
+        if any(message.role == "user" for message in runs[index].messages):
+            return index
+    return None
+
+
+def _joined(items: list[JsonObject]) -> bytes:
+    return b",".join(codec.encode(item) for item in items)

@@ -26,7 +26,7 @@ from perdure.core.settings import Settings
 from perdure.llm.model_call import ModelCall
 from perdure.llm.route import Credential, Route
 from perdure.llm.transport import HttpTransport
-from perdure.llm.wire_protocol import WireProtocol
+from perdure.llm.wire_protocol import ModelFacts, WireProtocol
 from perdure.ports import Clock
 from perdure.schema.errors import ProviderNotFoundError
 from perdure.schema.model import (
@@ -185,8 +185,12 @@ class Catalog:
         generation, body = model_request.split(request.body)
         route = Route(
             protocol=cast("WireProtocol", _load(reach.protocol)),
-            base_url=model.api.url or "",
-            model_name=model.wire_name,
+            base_url=model.api.url or reach.url or "",
+            model=ModelFacts(
+                name=model.wire_name,
+                output_limit=model.limit.output,
+                system_role=reach.has_system_role(model.wire_name),
+            ),
             credential=Credential(key.value, reach.scheme) if isinstance(key, Key) else None,
             headers=request.headers,
             body=body,
@@ -216,7 +220,7 @@ class Catalog:
             body=request.body,
             api_settings=model.api.settings,
             names=provider.env,
-            url=model.api.url,
+            url=model.api.url or (model.reach.url if isinstance(model.reach, Wire) else None),
             variables=self._variables,
             user_origins=self._user_origins,
         )

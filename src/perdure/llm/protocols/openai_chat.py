@@ -25,7 +25,7 @@ from perdure.llm.message import (
 )
 from perdure.llm.protocols import openai_chat_stream as stream
 from perdure.llm.request import LLMRequest, ToolDefinition
-from perdure.llm.wire_protocol import WireProtocol
+from perdure.llm.wire_protocol import ModelFacts, WireProtocol
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import State
 
@@ -33,10 +33,10 @@ _OPTIONS_NAMESPACE: Final = "openai_compatible"
 _CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 
 
-def head(request: LLMRequest, model_name: str) -> JsonObject:
+def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
     """Everything of the body but the messages. What was not asked for is not written."""
     body: JsonObject = _options(request)
-    body |= {"model": model_name, "stream": True, "stream_options": {"include_usage": True}}
+    body |= {"model": facts.name, "stream": True, "stream_options": {"include_usage": True}}
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
         if request.tool_choice is not None:
@@ -50,8 +50,9 @@ def opening(request: LLMRequest) -> list[JsonObject]:
     return [{"role": "system", "content": text}] if text else []
 
 
-def items(run: Run) -> list[JsonObject]:
+def items(run: Run, facts: ModelFacts) -> list[JsonObject]:
     """The messages of one run, in order; images of tool results follow in one user message."""
+    del facts
     messages: list[JsonObject] = []
     user: _UserContent | None = None
     result_images: list[str] = []
@@ -177,7 +178,7 @@ def _options(request: LLMRequest) -> JsonObject:
 
 OPENAI_CHAT: Final = WireProtocol(
     name="openai-chat",
-    path="/chat/completions",
+    path=lambda model: "/chat/completions",
     conversation_field="messages",
     head=head,
     opening=opening,

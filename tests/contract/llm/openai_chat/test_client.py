@@ -16,6 +16,7 @@ from perdure.llm.model_call import ModelCall
 from perdure.llm.protocols.openai_chat import OPENAI_CHAT
 from perdure.llm.request import GenerationControls, LLMRequest
 from perdure.llm.route import Credential, Route
+from perdure.llm.wire_protocol import ModelFacts
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.model import ModelRef
@@ -55,7 +56,7 @@ async def calling(
         route = Route(
             protocol=OPENAI_CHAT,
             base_url=f"{server.url}/v1/",
-            model_name="wire-model",
+            model=ModelFacts(name="wire-model"),
             credential=Credential(SECRET),
             headers={"X-Route": "r"},
             body=body or {},

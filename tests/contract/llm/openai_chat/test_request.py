@@ -21,6 +21,7 @@ from perdure.llm.message import (
 )
 from perdure.llm.protocols.openai_chat import OPENAI_CHAT
 from perdure.llm.request import GenerationControls, LLMRequest, ToolDefinition
+from perdure.llm.wire_protocol import ModelFacts
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.model import ModelRef
@@ -38,7 +39,9 @@ def message(role: Role, *parts: Part | str) -> LLMMessage:
 
 
 def encoded(request: LLMRequest) -> JsonObject:
-    return codec.decode_any(b"".join(wire_protocol.encode(OPENAI_CHAT, request, "wire-model")))
+    return codec.decode_any(
+        b"".join(wire_protocol.encode(OPENAI_CHAT, request, ModelFacts(name="wire-model")))
+    )
 
 
 def messages_of(*messages: LLMMessage) -> JsonValue:
