@@ -3,17 +3,19 @@
 
 PYTHON ?= python3
 SEED ?= 0
+STEPS ?= 60
 PROMPT ?= list the files here, then create notes.txt
 REPEAT ?= 3
 SCALE ?= 1.0
 SCENARIOS ?=
+MODULES ?=
 
 BIN := .venv/bin
 READY := .venv/.ready
 WORKERS := 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check fmt requirements simulate generate bench lock clean
+.PHONY: help setup run test check fmt requirements simulate soak mutate generate bench lock clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 14
@@ -48,8 +50,14 @@ fmt: $(READY) ## format and fix what can be fixed
 requirements: $(READY) ## which rules of the specification no test proves yet
 	@$(BIN)/python -m tests.requirements
 
-simulate: $(READY) ## replay one seeded simulation: SEED=n
-	$(BIN)/python -m perdure.testing.simulate $(SEED)
+simulate: $(READY) ## replay one seeded simulation: SEED=n STEPS=60
+	$(BIN)/python -m perdure.testing.simulate $(SEED) --steps $(STEPS)
+
+soak: $(READY) ## the long versions of the harness, with their figures: PERDURE_SEEDS=1000 ...
+	@$(BIN)/python scripts/soak.py
+
+mutate: $(READY) ## which small changes of the program no test notices: MODULES="core/inbox.py ..."
+	@$(BIN)/python scripts/mutate.py $(MODULES)
 
 generate: $(READY) ## write the generated files anew
 	$(BIN)/python -m perdure.codegen

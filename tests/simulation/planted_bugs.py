@@ -64,8 +64,8 @@ PLANTED_BUGS: Final = (
     PlantedBug(
         name="a run appends without its fence",
         file="runtime/provider_turn.py",
-        before="self._session.id, events, location=self._location, running=True)",
-        after="self._session.id, events, location=self._location)",
+        before="running=True,\n                within=within if discovered else None,",
+        after="within=within if discovered else None,",
         promise="P8",
     ),
     PlantedBug(
@@ -73,7 +73,7 @@ PLANTED_BUGS: Final = (
         file="store/lease_table.py",
         before="found.process != RELEASED and alive(found.process)",
         after="found.process != RELEASED and alive(process) is False",
-        promise="P8",
+        promise="P4|P8",
     ),
     PlantedBug(
         name="an interrupt cuts the settlement of a tool that succeeded",
@@ -99,8 +99,8 @@ PLANTED_BUGS: Final = (
     PlantedBug(
         name="a change of context is noted and not told",
         file="runtime/boundary.py",
-        before="return advanced, self._context_updated(sample.session, text), True",
-        after="return advanced, None, True",
+        before="        if admission.told is not None:\n",
+        after="        if admission.told is not None and not admission.stored:\n",
         promise="S30",
     ),
     PlantedBug(
@@ -108,6 +108,34 @@ PLANTED_BUGS: Final = (
         file="core/inbox.py",
         before="    if not same:\n",
         after="    if not same and stored.id != asked.id:\n",
+        promise="P1",
+    ),
+    PlantedBug(
+        name="a compaction does not cut the history",
+        file="core/history.py",
+        before="    if compaction is None or seq >= compaction:\n",
+        after="    if compaction is None or seq >= 0:\n",
+        promise="P7",
+    ),
+    PlantedBug(
+        name="a compaction does not end the epoch",
+        file="runtime/boundary.py",
+        before="sample.compaction is not None and sample.compaction > epoch.baseline_seq",
+        after="sample.compaction is not None and sample.compaction > sample.cutoff",
+        promise="P7",
+    ),
+    PlantedBug(
+        name="a revert leaves a message behind",
+        file="store/projector.py",
+        before="await message_table.delete_after(self._tx, self._session_id, boundary.seq)",
+        after="await message_table.delete_after(self._tx, self._session_id, Seq(boundary.seq + 3))",
+        promise="P5",
+    ),
+    PlantedBug(
+        name="a prompt is admitted although a revert is staged",
+        file="runtime/admissions.py",
+        before="            if await session_table.is_reverting(tx, asked.session_id):\n",
+        after="            if supplied is None:\n",
         promise="P1",
     ),
 )

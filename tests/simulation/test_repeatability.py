@@ -49,3 +49,5 @@ def test_a_run_touches_what_it_is_meant_to_touch() -> None:
         assert any(word in line for line in lines), word
     for fact in ("ContextUpdated", "StepFailed", "ToolSucceeded", "Retried", "ModelSwitched"):
         assert any(line.endswith(fact) for line in lines), fact
+    for fact in ("CompactionEnded", "RevertStaged", "RevertCleared", "RevertCommitted"):
+        assert any(line.endswith(fact) for line in lines), fact

@@ -20,6 +20,7 @@ from perdure.host.neighbours import Alone
 from perdure.ports import DatabaseError
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
+from perdure.schema.errors import DamagedRowError
 from perdure.schema.ids import Seq, SessionID
 from perdure.store import message_table, migrate, session_table
 from perdure.store.database.sqlite import SqliteDatabase
@@ -46,7 +47,10 @@ async def open_archive(url: str | None, surroundings: Environment) -> AsyncGener
             yield RemoteArchive(client)
         return
     async with _database(surroundings.data_dir) as database:
-        yield LocalArchive(EventStore(database, SystemIds(SystemClock()), Alone()))
+        try:
+            yield LocalArchive(EventStore(database, SystemIds(SystemClock()), Alone()))
+        except DamagedRowError as error:
+            raise Problem(error.message) from error
 
 
 class LocalArchive:

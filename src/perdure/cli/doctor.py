@@ -1,8 +1,10 @@
 """`perdure doctor`: where things are, which versions run, and whether what is kept is sound.
 
-Looks only: nothing is made, migrated or repaired. Secrets are named, never shown.
+Looks only: nothing is made, migrated or repaired, unless `--repair` asks for it. Secrets are
+named, never shown.
 """
 
+import asyncio
 import os
 import platform
 import sys
@@ -14,7 +16,7 @@ import apsw
 
 from perdure import __version__
 from perdure.cli import options
-from perdure.cli.problem import FAILED_STATUS
+from perdure.cli.problem import FAILED_STATUS, Problem
 from perdure.host import secrets_file
 from perdure.host.data_directory import DATABASE_NAME
 from perdure.host.environment import Environment
@@ -22,9 +24,12 @@ from perdure.host.process import find_ripgrep
 from perdure.host.secrets_file import SecretFileError
 from perdure.location import project
 from perdure.location.config import Configuration
+from perdure.ports import DatabaseError
 from perdure.schema.value import Value
 from perdure.store import migrate
+from perdure.store import repair as store_repair
 from perdure.store.database import sqlite_connection
+from perdure.store.database.sqlite import SqliteTransaction
 from perdure.store.database.sqlite_connection import Connection
 
 _PACKAGES: Final = ("apsw", "httptools", "httpx2", "msgspec")
@@ -40,8 +45,16 @@ class Finding(Value):
 
 
 def main(argv: list[str]) -> int:
-    given = options.parser("doctor", "Check this installation.").parse_args(argv)
-    findings = tuple(examine(options.surroundings(given.data_dir), os.getcwd()))
+    made = options.parser("doctor", "Check this installation.")
+    made.add_argument(
+        "--repair",
+        action="store_true",
+        help="make what can be read of damaged Sessions anew from their log; a copy is kept",
+    )
+    given = made.parse_args(argv)
+    surroundings = options.surroundings(given.data_dir)
+    repaired = tuple(repair(surroundings)) if given.repair else ()
+    findings = (*repaired, *examine(surroundings, os.getcwd()))
     for finding in findings:
         mark = " " if finding.state == "fine" else "!"
         sys.stdout.write(f"{mark} {finding.subject:20}{finding.says}\n")
@@ -54,6 +67,23 @@ def examine(surroundings: Environment, directory: str) -> Iterator[Finding]:
     yield from _places(surroundings)
     yield from _database(os.path.join(surroundings.data_dir, DATABASE_NAME))
     yield from _configuration(surroundings, directory)
+
+
+def repair(surroundings: Environment) -> Iterator[Finding]:
+    """Restore projections from the log. What is damaged beyond that is found by `examine`."""
+    path = os.path.join(surroundings.data_dir, DATABASE_NAME)
+    if not os.path.exists(path):
+        return
+    try:
+        _require_ours(path)
+        done = asyncio.run(store_repair.repair(path))
+    except DatabaseError as error:
+        raise Problem(str(error)) from error
+    yield Finding("copy made", done.backup)
+    for name in done.made:
+        yield Finding("made anew", name)
+    for session_id in done.restored:
+        yield Finding("restored", session_id)
 
 
 def _versions() -> Iterator[Finding]:
@@ -97,7 +127,7 @@ def _database(path: str) -> Iterator[Finding]:
             yield from _checks(connection)
         finally:
             connection.close()
-    except apsw.Error as error:
+    except (apsw.Error, DatabaseError) as error:
         yield Finding("database", f"cannot be read: {error}", "broken")
 
 
@@ -109,14 +139,34 @@ def _checks(connection: Connection) -> Iterator[Finding]:
     known = f"{version} (this perdure knows {migrate.SCHEMA_VERSION})"
     newer = isinstance(version, int) and version > migrate.SCHEMA_VERSION
     yield Finding("schema", known, "broken" if newer else "fine")
-    (sessions,) = _column(connection, "SELECT count(*) FROM session")
-    yield Finding("sessions", sessions)
+    if newer:
+        return
+    missing = migrate.missing_parts(connection)
+    yield from (Finding("schema", f"lacks {name}", "broken") for name in missing)
+    if not missing:
+        yield from _rows(connection)
     for check in _CHECKS:
         problems = _column(connection, f"PRAGMA {check}")
         if problems == ["ok"]:
             yield Finding(check, "ok")
         else:
             yield from (Finding(check, problem, "broken") for problem in problems)
+
+
+def _rows(connection: Connection) -> Iterator[Finding]:
+    (sessions,) = _column(connection, "SELECT count(*) FROM session")
+    yield Finding("sessions", sessions)
+    for error in asyncio.run(store_repair.find(SqliteTransaction(connection, DATABASE_NAME))):
+        yield Finding(f"row of {error.table}", error.message, "broken")
+
+
+def _require_ours(path: str) -> None:
+    """Refuse what is not a database of this version, before anything is copied or changed."""
+    try:
+        migrate.migrate(path)
+    except migrate.IncompleteDatabaseError:
+        # That is what a repair is for.
+        return
 
 
 def _column(connection: Connection, sql: str) -> list[str]:

@@ -16,6 +16,9 @@ _COMMANDS = {
     "serve": "the HTTP server",
     "sessions": "the Sessions there are",
     "export": "one Session as JSON",
+    "context": "what the model of a Session is told, and the next request to it",
+    "move": "a Session to another directory of its project",
+    "config": "the configuration in force here, and where each key comes from",
     "doctor": "paths, versions, and the health of the database and the configuration",
 }
 

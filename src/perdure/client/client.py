@@ -18,6 +18,8 @@ from perdure.client.groups import (
     Permissions,
     Providers,
     Questions,
+    References,
+    Skills,
 )
 from perdure.client.sessions import Sessions
 from perdure.client.wire import Wire
@@ -39,6 +41,8 @@ class PerdureClient:
         self.agents = Agents(self._wire)
         self.models = Models(self._wire)
         self.providers = Providers(self._wire)
+        self.skills = Skills(self._wire)
+        self.references = References(self._wire)
         self.locations = Locations(self._wire)
         self.health = Health(self._wire)
 

@@ -92,6 +92,21 @@ class Providers(_Group):
         return data_of(await self._wire.get(path, _query(location), options=options))
 
 
+class Skills(_Group):
+    async def list(
+        self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
+    ) -> tuple[JsonObject, ...]:
+        """The skills of a Location, each with its whole text."""
+        return items_of(await self._wire.get("/api/skill", _query(location), options=options))
+
+
+class References(_Group):
+    async def list(
+        self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]
+    ) -> tuple[JsonObject, ...]:
+        return items_of(await self._wire.get("/api/reference", _query(location), options=options))
+
+
 class Locations(_Group):
     async def get(
         self, *, options: CallOptions | None = None, **location: Unpack[LocationQuery]

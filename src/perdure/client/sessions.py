@@ -110,7 +110,7 @@ class Sessions:
     async def provider_context(
         self, session_id: str, *, options: CallOptions | None = None
     ) -> JsonObject:
-        """What the model was told: baseline, admitted sources, messages."""
+        """What the model was told, what it would be told next, and the request as it stands."""
         path = _path(session_id, "provider-context")
         return data_of(await self._wire.get(path, options=options))
 
@@ -152,6 +152,18 @@ class Sessions:
     async def wait(self, session_id: str, *, options: CallOptions | None = None) -> None:
         """Return when nothing runs for this Session."""
         await self._wire.command(_path(session_id, "wait"), patient=True, options=options)
+
+    async def move(
+        self,
+        session_id: str,
+        directory: str,
+        *,
+        changes: bool | None = None,
+        options: CallOptions | None = None,
+    ) -> None:
+        """Work in another directory of the project; `changes`: take uncommitted ones along."""
+        given = present({"destination": {"directory": directory}, "moveChanges": changes})
+        await self._wire.command(_path(session_id, "move"), given, patient=True, options=options)
 
     async def switch_agent(
         self, session_id: str, agent: str, *, options: CallOptions | None = None

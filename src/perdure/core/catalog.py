@@ -68,9 +68,22 @@ class Unreachable(Value):
 Reach = Wire | BuiltIn | Supplied | Unreachable
 
 _OPENAI_CHAT: Final = Wire("perdure.llm.protocols.openai_chat:OPENAI_CHAT")
+_ANTHROPIC: Final = Wire(
+    "perdure.llm.protocols.anthropic_messages:ANTHROPIC_MESSAGES",
+    "x-api-key",
+    "https://api.anthropic.com/v1",
+    frozenset({"claude-opus-4-8"}),
+)
+_OPENAI_RESPONSES: Final = Wire(
+    "perdure.llm.protocols.openai_responses:OPENAI_RESPONSES", url="https://api.openai.com/v1"
+)
+_AZURE: Final = Wire("perdure.llm.protocols.openai_responses:AZURE_RESPONSES", "api-key")
 _DEMO: Final = BuiltIn("perdure.llm.demo:demo_call")
 
 PACKAGES: Final[Mapping[str, Wire]] = {
+    "@ai-sdk/anthropic": _ANTHROPIC,
+    "@ai-sdk/azure": _AZURE,
+    "@ai-sdk/openai": _OPENAI_RESPONSES,
     "@ai-sdk/openai-compatible": _OPENAI_CHAT,
 }
 """Package of an `aisdk` provider -> the wire protocol that it stands for."""

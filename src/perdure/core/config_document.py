@@ -1,53 +1,48 @@
 """A configuration document: what one file says, key by key.
 
-A key of the wrong type is dropped alone and reported with its address; an unknown key is ignored.
-Finding and reading files is not done here (location.config), nor laying documents over each other
-(core.settings).
+A key of the wrong type is dropped alone and reported with its address and line; an unknown key is
+ignored. Finding and reading files is not done here (location.config), nor laying documents over
+each other (core.settings), nor deciding where placeholders may stand (core.config_substitution).
 
-Invariant: whatever value a file decodes to, reading it as a document does not fail.
+Invariant: whatever value a file decodes to, reading it as a document does not fail, and what was
+put in for a placeholder appears in no problem.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType, field
 
-from perdure.core import config_legacy, jsonc
+from perdure.core import config_legacy, config_problem, config_substitution, jsonc, reference
 from perdure.core.config_entry import (
     AgentEntry,
+    CompactionEntry,
     Entry,
+    ExperimentalEntry,
     ModelEntry,
+    OtherEntry,
     OutputEntry,
     Policy,
     ProviderEntry,
+    WebFetchEntry,
+    WebSearchEntry,
 )
+from perdure.core.config_problem import Problem, named
+from perdure.core.config_substitution import Resolve, Substituted, Trust
+from perdure.core.jsonc import Address
+from perdure.core.reference import ReferenceEntry, ReferenceEntryError
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.model import ModelRef
 from perdure.schema.permission import Rule, Ruleset
-from perdure.schema.value import Value
-
-Trust = Literal["user", "project"]
-"""Whose document it is: the user's own, or one that came with the directory."""
+from perdure.schema.value import Confidential
 
 T = TypeVar("T")
 EntryT = TypeVar("EntryT", bound=Entry)
 
 
-class Problem(Value):
-    """Something in a document that was left out, and where. `line` is known for syntax only."""
-
-    path: str
-    message: str
-    line: int | None = None
-
-    def __str__(self) -> str:
-        place = self.path if self.line is None else f"{self.path}:{self.line}"
-        return f"{place}: {self.message}"
-
-
-class Document(Value, kw_only=True):
+class Document(Confidential, kw_only=True):
     """One file after everything that makes no sense was dropped."""
 
     path: str
@@ -55,38 +50,81 @@ class Document(Value, kw_only=True):
     model: ModelRef | None = None
     default_agent: str | None = None
     shell: str | None = None
+    timezone: str | None = None
     permissions: Ruleset = ()
     agents: tuple[tuple[str, AgentEntry], ...] = ()
     providers: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     """Each valid as a ProviderEntry; kept as JSON because that is how layers merge."""
     policies: tuple[Policy, ...] = ()
+    instructions: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    references: tuple[ReferenceEntry, ...] = ()
     output: JsonObject = field(default_factory=dict[str, JsonValue])
     """Valid as an OutputEntry."""
+    compaction: JsonObject = field(default_factory=dict[str, JsonValue])
+    """Valid as a CompactionEntry."""
+    webfetch: JsonObject = field(default_factory=dict[str, JsonValue])
+    """Valid as a WebFetchEntry."""
+    websearch: JsonObject = field(default_factory=dict[str, JsonValue])
+    """Valid as a WebSearchEntry."""
     problems: tuple[Problem, ...] = ()
+    written: JsonObject = field(default_factory=dict[str, JsonValue])
+    """The whole document in the current form, with its placeholders as they were written."""
+    directory: str = ""
+    """Where relative paths in it begin."""
+    text: bytes = b""
+    """As it was read, for whoever asks where a key stands."""
 
 
-def read(path: str, trust: Trust, value: JsonValue) -> Document:
-    """The document that the decoded content of a file is."""
+def read(
+    path: str,
+    trust: Trust,
+    value: JsonValue,
+    *,
+    directory: str = "",
+    text: bytes = b"",
+    resolve: Resolve | None = None,
+) -> Document:
+    """The document that the decoded content of a file, `text`, is.
+
+    Without `resolve` placeholders are plain text.
+    """
     if not jsonc.is_object(value):
         problem = Problem(path, "a configuration file holds one object; this one is ignored")
         return Document(path=path, trust=trust, problems=(problem,))
-    raw = config_legacy.modernize(value)
-    reading = _Reading(path)
-    texts = reading.entry(_Texts, raw, "")
-    experimental = reading.object(raw, "experimental", "")
-    output = reading.entry(OutputEntry, reading.object(raw, "tool_output", ""), "tool_output.")
+    written = config_legacy.modernize(value)
+    substituted = (
+        Substituted(written)
+        if resolve is None
+        else config_substitution.substitute(written, trust, resolve)
+    )
+    reading = _Reading(path, substituted)
+    raw = substituted.value
+    texts = reading.entry(_Texts, raw, ())
+    experimental = reading.object(raw, "experimental", ())
+    reading.entry(OtherEntry, raw, ())
     return Document(
         path=path,
         trust=trust,
-        model=reading.model(texts.model, "model"),
+        model=reading.model(texts.model, ("model",)),
         default_agent=texts.default_agent or None,
         shell=texts.shell or None,
-        permissions=reading.items(Rule, raw, "permissions", ""),
+        timezone=reading.timezone(experimental),
+        permissions=reading.items(Rule, raw, "permissions", ()),
         agents=tuple(reading.agents(raw)),
         providers=dict(reading.providers(raw)),
-        policies=reading.items(Policy, experimental, "policies", "experimental."),
-        output=codec.to_json_value(output),
-        problems=tuple(reading.problems),
+        policies=reading.items(Policy, experimental, "policies", ("experimental",)),
+        instructions=reading.items(str, raw, "instructions", ()),
+        skills=reading.items(str, raw, "skills", ()),
+        references=tuple(reading.references(raw, directory)),
+        output=reading.section(OutputEntry, raw, "tool_output"),
+        compaction=reading.section(CompactionEntry, raw, "compaction"),
+        webfetch=reading.section(WebFetchEntry, experimental, "webfetch", ("experimental",)),
+        websearch=reading.section(WebSearchEntry, experimental, "websearch", ("experimental",)),
+        problems=config_problem.located(reading.problems, text),
+        written=written,
+        directory=directory,
+        text=text,
     )
 
 
@@ -107,73 +145,94 @@ class _Texts(Entry, frozen=True):
 class _Reading:
     """One document being read: takes what is sound and collects what is not."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, substituted: Substituted) -> None:
         self._path = path
+        self._replaced = substituted.replaced
         self.problems: list[Problem] = []
+        for refused in substituted.refused:
+            self._report(refused.at, f"is ignored: {refused.reason}")
 
-    def entry(self, kind: type[EntryT], raw: JsonObject, at: str) -> EntryT:
+    def entry(self, kind: type[EntryT], raw: JsonObject, at: Address) -> EntryT:
         """The entry that the sound keys of `raw` make; every field of `kind` is optional."""
         try:
             return codec.convert(kind, raw)
         except msgspec.ValidationError:
             return codec.convert(kind, self._sound_keys(kind, raw, at))
 
-    def object(self, raw: JsonObject, key: str, at: str) -> JsonObject:
+    def section(self, kind: type[Entry], raw: JsonObject, key: str, at: Address = ()) -> JsonObject:
+        """The sound keys of the object under `key`, as JSON."""
+        return codec.to_json_value(self.entry(kind, self.object(raw, key, at), (*at, key)))
+
+    def object(self, raw: JsonObject, key: str, at: Address) -> JsonObject:
         value = raw.get(key, {})
         if jsonc.is_object(value):
             return value
-        self._report(f"`{at}{key}` must be an object; it is ignored")
+        self._report((*at, key), "must be an object; it is ignored")
         return {}
 
-    def items(self, kind: type[T], raw: JsonObject, key: str, at: str) -> tuple[T, ...]:
+    def items(self, kind: type[T], raw: JsonObject, key: str, at: Address) -> tuple[T, ...]:
         values: JsonValue = raw.get(key, [])
         if not jsonc.is_list(values):
-            self._report(f"`{at}{key}` must be a list; it is ignored")
+            self._report((*at, key), "must be a list; it is ignored")
             return ()
         found: list[T] = []
         for index, value in enumerate(values):
             try:
                 found.append(codec.convert(kind, value))
             except msgspec.ValidationError as error:
-                self._report(f"`{at}{key}[{index}]` is ignored: {error}")
+                self._ignore((*at, key, index), error)
         return tuple(found)
 
-    def model(self, text: str | UnsetType, at: str) -> ModelRef | None:
+    def model(self, text: str | UnsetType, at: Address) -> ModelRef | None:
         if text is UNSET:
             return None
         ref = parse_model(text)
         if ref is None:
-            self._report(f"`{at}` must be written provider/model, not {text!r}; it is ignored")
+            given = "" if at in self._replaced else f", not {text!r}"
+            self._report(at, f"must be written provider/model{given}; it is ignored")
         return ref
 
+    def timezone(self, experimental: JsonObject) -> str | None:
+        entry = self.entry(ExperimentalEntry, experimental, ("experimental",))
+        return entry.timezone or None
+
     def agents(self, raw: JsonObject) -> Iterator[tuple[str, AgentEntry]]:
-        for name, fields, at in self._objects(raw, "agents", ""):
+        for name, fields, at in self._objects(raw, "agents", ()):
             if "permissions" in fields:
                 rules = self.items(Rule, fields, "permissions", at)
                 fields["permissions"] = codec.to_json_value(rules)
             entry = self.entry(AgentEntry, fields, at)
-            if self.model(entry.model, f"{at}model") is None:
+            if self.model(entry.model, (*at, "model")) is None:
                 entry = msgspec.structs.replace(entry, model=UNSET)
             yield name, entry
 
     def providers(self, raw: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-        for name, fields, at in self._objects(raw, "providers", ""):
+        for name, fields, at in self._objects(raw, "providers", ()):
             fields["models"] = {
                 model_id: codec.to_json_value(self.entry(ModelEntry, model, model_at))
                 for model_id, model, model_at in self._objects(fields, "models", at)
             }
             yield name, codec.to_json_value(self.entry(ProviderEntry, fields, at))
 
-    def _objects(self, raw: JsonObject, key: str, at: str) -> Iterator[tuple[str, JsonObject, str]]:
-        """The objects of the map under `key`: name, content, and the address of its keys."""
+    def references(self, raw: JsonObject, directory: str) -> Iterator[ReferenceEntry]:
+        for name, value in self.object(raw, "references", ()).items():
+            try:
+                yield reference.read(name, value, directory=directory)
+            except ReferenceEntryError as error:
+                self._ignore(("references", name), error)
+
+    def _objects(
+        self, raw: JsonObject, key: str, at: Address
+    ) -> Iterator[tuple[str, JsonObject, Address]]:
+        """The objects of the map under `key`: name, content, and address."""
         values = self.object(raw, key, at)
         for name, value in values.items():
             if jsonc.is_object(value):
-                yield name, dict(value), f"{at}{key}.{name}."
+                yield name, dict(value), (*at, key, name)
             else:
-                self._report(f"`{at}{key}.{name}` must be an object; it is ignored")
+                self._report((*at, key, name), "must be an object; it is ignored")
 
-    def _sound_keys(self, kind: type[Entry], raw: JsonObject, at: str) -> JsonObject:
+    def _sound_keys(self, kind: type[Entry], raw: JsonObject, at: Address) -> JsonObject:
         sound: JsonObject = {}
         for key in kind.__struct_fields__:
             if key not in raw:
@@ -181,10 +240,15 @@ class _Reading:
             try:
                 codec.convert(kind, {key: raw[key]})
             except msgspec.ValidationError as error:
-                self._report(f"`{at}{key}` is ignored: {error}")
+                self._ignore((*at, key), error)
             else:
                 sound[key] = raw[key]
         return sound
 
-    def _report(self, message: str) -> None:
-        self.problems.append(Problem(self._path, message))
+    def _ignore(self, at: Address, error: Exception) -> None:
+        # The error may quote what it refuses, which is not ours to show once something was put in.
+        secret = any(place[: len(at)] == at for place in self._replaced)
+        self._report(at, "is ignored" if secret else f"is ignored: {error}")
+
+    def _report(self, at: Address, message: str) -> None:
+        self.problems.append(Problem(self._path, f"`{named(at)}` {message}", at=at))

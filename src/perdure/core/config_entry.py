@@ -110,6 +110,7 @@ class AgentEntry(Entry, frozen=True):
     steps: Positive | UnsetType = UNSET
     permissions: Ruleset | UnsetType = UNSET
     disabled: bool | UnsetType = UNSET
+    request: RequestEntry | UnsetType = UNSET
 
 
 class Policy(Entry, frozen=True):
@@ -123,3 +124,93 @@ class Policy(Entry, frozen=True):
 class OutputEntry(Entry, frozen=True):
     max_lines: Positive | UnsetType = UNSET
     max_bytes: Positive | UnsetType = UNSET
+
+
+class KeepEntry(Entry, frozen=True):
+    tokens: Count | UnsetType = UNSET
+
+
+class CompactionEntry(Entry, frozen=True):
+    auto: bool | UnsetType = UNSET
+    buffer: Count | UnsetType = UNSET
+    keep: KeepEntry | UnsetType = UNSET
+
+
+class CommandEntry(Entry, frozen=True):
+    template: str
+    description: str | UnsetType = UNSET
+    agent: str | UnsetType = UNSET
+    model: str | UnsetType = UNSET
+    subtask: bool | UnsetType = UNSET
+
+
+class ImageEntry(Entry, frozen=True):
+    auto_resize: bool | UnsetType = UNSET
+    max_width: Positive | UnsetType = UNSET
+    max_height: Positive | UnsetType = UNSET
+    max_base64_bytes: Positive | UnsetType = UNSET
+
+
+class AttachmentsEntry(Entry, frozen=True):
+    image: ImageEntry | UnsetType = UNSET
+
+
+class WatcherEntry(Entry, frozen=True):
+    ignore: tuple[str, ...] | UnsetType = UNSET
+
+
+class LocalMcpEntry(Entry, frozen=True, tag_field="type", tag="local"):
+    command: tuple[str, ...]
+    cwd: str | UnsetType = UNSET
+    environment: dict[str, str] | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+    timeout: Positive | UnsetType = UNSET
+
+
+class RemoteMcpEntry(Entry, frozen=True, tag_field="type", tag="remote"):
+    url: str
+    headers: dict[str, str] | UnsetType = UNSET
+    oauth: JsonObject | Literal[False] | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+    timeout: Positive | UnsetType = UNSET
+
+
+class McpEntry(Entry, frozen=True):
+    timeout: Positive | UnsetType = UNSET
+    servers: dict[str, LocalMcpEntry | RemoteMcpEntry] | UnsetType = UNSET
+
+
+class ProgramEntry(Entry, frozen=True):
+    """A formatter or a language server."""
+
+    command: tuple[str, ...] | UnsetType = UNSET
+    extensions: tuple[str, ...] | UnsetType = UNSET
+    environment: dict[str, str] | UnsetType = UNSET
+    env: dict[str, str] | UnsetType = UNSET
+    initialization: JsonObject | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+
+
+class OtherEntry(Entry, frozen=True):
+    """Keys for parts that other programs have. They are checked, so that mistakes are told."""
+
+    username: str | UnsetType = UNSET
+    commands: dict[str, CommandEntry] | UnsetType = UNSET
+    attachments: AttachmentsEntry | UnsetType = UNSET
+    watcher: WatcherEntry | UnsetType = UNSET
+    mcp: McpEntry | UnsetType = UNSET
+    formatter: bool | dict[str, ProgramEntry] | UnsetType = UNSET
+    lsp: bool | dict[str, ProgramEntry] | UnsetType = UNSET
+
+
+class ExperimentalEntry(Entry, frozen=True):
+    timezone: str | UnsetType = UNSET
+
+
+class WebFetchEntry(Entry, frozen=True):
+    allowed_hosts: tuple[str, ...] | UnsetType = UNSET
+
+
+class WebSearchEntry(Entry, frozen=True):
+    provider: Literal["exa", "parallel"] | UnsetType = UNSET
+    url: str | UnsetType = UNSET

@@ -2,18 +2,25 @@
 
 What is not JSON is overwritten with spaces, byte for byte, so that a position in the result is a
 position in the file. Strings are never touched. A comma is trailing only after a value: `[,]`
-stays wrong. Reading files is not done here.
+stays wrong. Where a key stands is found by a second pass, made only when somebody must be told.
+Reading files is not done here.
 
-Invariant: one pass, linear in the input, whatever the input is.
+Invariant: each pass is linear in the input, whatever the input is.
 """
 
 import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from typing import Final, TypeGuard
 
 import msgspec
 
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.value import Value
+
+Address = tuple[str | int, ...]
+"""The way to a value: names of objects, indexes of lists."""
 
 NESTING_MAX: Final = 100
 """Deeper than any configuration, and shallow enough for every recursive reader after us."""
@@ -32,6 +39,7 @@ _TOKEN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _NO_VALUE_BEFORE: Final = frozenset(b"[{:,")
+_MARK: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{},:]|[^][{},:"\s]++', re.DOTALL)
 
 
 class JsoncError(ValueError):
@@ -42,6 +50,31 @@ class JsoncError(ValueError):
         self.message = message
         self.line = line
         self.column = column
+
+
+class Position(Value):
+    """Both count from 1, in characters."""
+
+    line: int
+    column: int
+
+
+class Positions:
+    """Where the keys and list items of a sound document stand."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data.removeprefix(_BOM)
+        self._lines = [match.end() for match in re.finditer(rb"\n", self._data)]
+        # Of a name that is given twice the last stays, as in the decoded value.
+        self._offsets: Mapping[Address, int] = dict(_offsets(blank(self._data)))
+
+    def of(self, address: Address) -> Position | None:
+        offset = self._offsets.get(address)
+        if offset is None:
+            return None
+        line = bisect_right(self._lines, offset)
+        start = self._lines[line - 1] if line else 0
+        return Position(line + 1, len(self._data[start:offset].decode(errors="replace")) + 1)
 
 
 def decode(data: bytes) -> JsonValue:
@@ -103,6 +136,35 @@ def _decode_strict(data: bytes) -> JsonValue:
         raise _error(data, int(offset[1]) if offset else len(data), message) from error
     except RecursionError as error:
         raise _error(data, 0, _TOO_DEEP) from error
+
+
+def _offsets(data: bytes) -> Iterator[tuple[Address, int]]:
+    """The address of every key and list item of well-formed JSON, and where it begins."""
+    parents: list[tuple[Address, int]] = []
+    """The open objects and lists: address, and the next index of a list or -1 for an object."""
+    here: Address = ()
+    name = False
+    for token in _MARK.finditer(data):
+        mark = token.group()
+        if mark in b"]}":
+            here, _ = parents.pop()
+            name = False
+        elif mark == b",":
+            name = parents[-1][1] < 0
+        elif mark == b":":
+            name = False
+        elif name:
+            here = (*parents[-1][0], codec.decode_any(mark))
+            yield here, token.start()
+        else:
+            if parents and parents[-1][1] >= 0:
+                above, index = parents[-1]
+                parents[-1] = above, index + 1
+                here = (*above, index)
+                yield here, token.start()
+            if mark in b"[{":
+                name = mark == b"{"
+                parents.append((here, -1 if name else 0))
 
 
 def _depth(value: JsonValue) -> int:

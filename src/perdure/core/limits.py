@@ -55,6 +55,12 @@ EDIT_FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 
 # Locations: what they read when they open, and how long they stay.
 CONFIG_FILE_BYTES_MAX: Final = 4 * 1024 * 1024
+CONFIG_SUBSTITUTED_CHARS_MAX: Final = 4 * 1024 * 1024  # put in by the placeholders of one file
+CONFIG_PROBLEMS_MAX: Final = 100  # of one file; the rest is counted
+AGENT_FILE_BYTES_MAX: Final = 256 * 1024
+AGENT_FILES_MAX: Final = 1_000  # in one config directory
+AGENT_FOLDERS_MAX: Final = 200
+AGENT_ENTRIES_MAX: Final = 10_000  # of one folder that are looked at
 GIT_FILE_BYTES_MAX: Final = 1024 * 1024
 GIT_SECONDS_MAX: Final = 5
 LOCATION_IDLE_SECONDS_MAX: Final = 60 * 60
@@ -97,6 +103,7 @@ PERMISSION_FEEDBACK_BYTES_MAX: Final = 64 * 1024
 
 # Compaction.
 COMPACTION_KEEP_TOKENS: Final = 8_000
+COMPACTION_BUFFER_TOKENS: Final = 20_000  # of the context, kept free for the answer
 SUMMARY_TOKENS_MAX: Final = 4_096
 SUMMARY_CHARS_MAX: Final = 256 * 1024  # a model that never stops is stopped
 TRANSCRIPT_RESULT_CHARS_MAX: Final = 2_000
@@ -111,8 +118,66 @@ QUESTION_ANSWERS_BYTES_MAX: Final = 64 * 1024
 # System Context: what is told again and again, so its size is paid for with every request.
 INSTRUCTION_FILE_BYTES_MAX: Final = 256 * 1024
 INSTRUCTIONS_DISCOVERED_MAX: Final = 100  # of one Session
+INSTRUCTION_FILES_MAX: Final = 100  # that one pattern stands for
+INSTRUCTION_WALK_SECONDS: Final = 30  # between two walks through a tree
+INSTRUCTION_PAGE_SECONDS: Final = 600  # until a page is fetched again
+INSTRUCTION_FETCH_SECONDS_MAX: Final = 10
 CONTEXT_GUEST_BYTES_MAX: Final = 64 * 1024
 CONTEXT_GUEST_SECONDS_MAX: Final = 5
+CONTEXT_DESCRIPTION_CHARS_MAX: Final = 1_024  # of a skill or a reference
 
 # Patches.
 PATCH_FILES_MAX: Final = 200
+
+# Front matter of Markdown files.
+FRONT_MATTER_NESTING_MAX: Final = 32
+
+# Skills. What is listed is told with every request; what is watched is looked at before each.
+SKILL_FILE_BYTES_MAX: Final = 256 * 1024
+SKILL_NAME_CHARS_MAX: Final = 128
+SKILLS_MAX: Final = 256  # of one Location
+SKILL_DIRECTORIES_MAX: Final = 1_000  # of one source
+SKILL_DIRECTORY_ENTRIES_MAX: Final = 10_000  # of one source
+SKILL_SETTLED_SECONDS: Final = 2
+"""A file system may stamp two changes within this time alike; a look is trusted only after it."""
+SKILL_RULESETS_KEPT_MAX: Final = 64
+SKILL_FILES_SHOWN_MAX: Final = 10
+SKILL_SHOWN_DIRECTORIES_MAX: Final = 50
+SKILL_MATCHES_SHOWN_MAX: Final = 3
+
+# Skills from the network.
+SKILL_REFRESH_SECONDS: Final = 10 * 60
+SKILL_RETRIES_MAX: Final = 2
+SKILL_RETRY_SECONDS: Final = 1
+SKILL_REQUEST_SECONDS_MAX: Final = 30
+SKILL_REFRESH_SECONDS_MAX: Final = 5 * 60  # of one refresh, whatever the server does
+SKILL_INDEX_BYTES_MAX: Final = 1024 * 1024
+SKILL_DOWNLOAD_FILES_MAX: Final = 200  # of one skill
+SKILL_DOWNLOAD_FILE_BYTES_MAX: Final = 4 * 1024 * 1024
+SKILL_DOWNLOAD_BYTES_MAX: Final = 16 * 1024 * 1024  # of one skill
+SKILL_LEFTOVER_SECONDS: Final = 60 * 60  # after this what a dead process was fetching is removed
+
+# Moving a Session together with the uncommitted changes of its work tree.
+MOVED_PATCH_BYTES_MAX: Final = 64 * 1024 * 1024
+MOVED_GIT_SECONDS_MAX: Final = 60  # for one command; the first look at a large tree takes a while
+MOVED_REASON_CHARS_MAX: Final = 400
+
+# The web: pages come from strangers, so everything about them is bounded.
+WEB_URL_CHARS_MAX: Final = 8 * 1024
+WEB_REDIRECTS_MAX: Final = 5
+WEB_ADDRESSES_TRIED_MAX: Final = 4  # of one host
+WEB_PAGE_BYTES_MAX: Final = 5 * 1024 * 1024  # as it is sent, and again without its compression
+WEB_INFLATION_MAX: Final = 100  # bytes that one compressed byte may become
+WEB_SECONDS_DEFAULT: Final = 30
+WEB_SECONDS_MAX: Final = 120
+WEB_ATTRIBUTES_CHARS_MAX: Final = 16 * 1024  # of one tag; what follows is not read
+WEB_NESTING_MAX: Final = 16  # of lists, quotes and emphasis; deeper ones lose their marks
+WEB_SEARCH_SECONDS_MAX: Final = 25
+WEB_SEARCH_BYTES_MAX: Final = 256 * 1024
+WEB_SEARCH_QUERY_CHARS_MAX: Final = 4 * 1024
+WEB_SEARCH_RESULTS_DEFAULT: Final = 8
+WEB_SEARCH_RESULTS_MAX: Final = 20
+WEB_SEARCH_CONTEXT_CHARS_MAX: Final = 50_000
+
+# How long to wait before a store that failed is asked again.
+STORAGE_RETRY_SECONDS: Final = 5.0

@@ -90,7 +90,7 @@ def _assistant(message: AssistantMessage, model: ModelRef) -> tuple[LLMMessage, 
                 assert_never(part)
     lowered: list[LLMMessage] = []
     if inline:
-        lowered.append(LLMMessage("assistant", tuple(inline)))
+        lowered.append(LLMMessage("assistant", tuple(inline), message.id))
     lowered.extend(LLMMessage("tool", (result,)) for result in results)
     return tuple(lowered)
 

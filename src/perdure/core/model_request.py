@@ -13,7 +13,7 @@ from msgspec import field
 from perdure.llm.request import GenerationControls
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
-from perdure.schema.value import Value
+from perdure.schema.value import Confidential
 
 _NOT_SENT: Final = frozenset({"apiKey", "baseURL"})
 _CONTROLS: Final[Mapping[str, str]] = {
@@ -35,7 +35,7 @@ _CONTROLS: Final[Mapping[str, str]] = {
 """The spellings of Generation Controls in configured bodies -> ours."""
 
 
-class Overrides(Value, kw_only=True):
+class Overrides(Confidential, kw_only=True):
     """Headers and body fields of a request, the key still among them."""
 
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -45,6 +45,9 @@ class Overrides(Value, kw_only=True):
         return Overrides(
             headers={**lower.headers, **self.headers}, body={**lower.body, **self.body}
         )
+
+
+NO_OVERRIDES: Final = Overrides()
 
 
 def split(body: JsonObject) -> tuple[GenerationControls, JsonObject]:

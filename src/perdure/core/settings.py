@@ -1,30 +1,74 @@
 """Settings: what the configuration documents of a Location add up to, the nearest on top.
 
 A project's documents may set rules, agents, models, and providers with their addresses. They may
-not choose the shell, which would be a program of theirs; they may not send a provider that the
-user's own documents define to another address, since the user's key would follow it there; they
-cannot lift a policy of the user's; and no key names a directory of ours.
+not choose the shell, which would be a program of theirs; they may not open the user's network to
+webfetch nor say where searches go; they may not send a provider that the user's own documents
+define to another address, since the user's key would follow it there; they cannot lift a policy of
+the user's; and no key names a directory of ours. For placeholders see core.config_substitution.
 
 Invariant: merging never fails; what it leaves out stands in `problems`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from msgspec import field
+from msgspec import UNSET, field
 
-from perdure.core import jsonc, limits
-from perdure.core.config_document import Document, Problem
-from perdure.core.config_entry import AgentEntry, OutputEntry, Policy, ProviderEntry
+from perdure.core import config_problem, jsonc, limits
+from perdure.core.config_document import Document
+from perdure.core.config_entry import (
+    AgentEntry,
+    CompactionEntry,
+    OutputEntry,
+    Policy,
+    ProviderEntry,
+    WebFetchEntry,
+    WebSearchEntry,
+)
+from perdure.core.config_problem import Problem, named
+from perdure.core.config_substitution import Trust
+from perdure.core.jsonc import Address
+from perdure.core.reference import ReferenceEntry
 from perdure.core.tool_output import OutputLimits
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.model import ModelRef
 from perdure.schema.permission import Ruleset
-from perdure.schema.value import Value
+from perdure.schema.value import Confidential, Value
 
 
-class Settings(Value, kw_only=True):
+class InstructionEntry(Value):
+    """One of `instructions`: a path, a pattern or an address, and where it was written."""
+
+    text: str
+    directory: str
+    trust: Trust
+
+
+class SkillEntry(Value):
+    """One of `skills`: the address or the directory of a source, and whose document names it."""
+
+    text: str
+    trust: Trust
+
+
+class CompactionSettings(Value, kw_only=True):
+    auto: bool = True
+    buffer_tokens: int = limits.COMPACTION_BUFFER_TOKENS
+    """Kept free in the model's context, at least."""
+    keep_tokens: int = limits.COMPACTION_KEEP_TOKENS
+    """Of the newest messages, which stay as they are."""
+
+
+class WebSettings(Value, kw_only=True):
+    allowed_hosts: tuple[str, ...] = ()
+    """Hosts that webfetch may reach although they are not on the public internet."""
+    search_provider: str | None = None
+    search_url: str | None = None
+    """Where that provider is, when it is not at its usual address."""
+
+
+class Settings(Confidential, kw_only=True):
     """The configuration in force at one Location."""
 
     model: ModelRef | None = None
@@ -39,10 +83,24 @@ class Settings(Value, kw_only=True):
     policies: tuple[Policy, ...] = ()
     """Statements in the order in which they apply; the last that matches wins."""
     tool_output: OutputLimits = field(default_factory=OutputLimits)
+    instructions: tuple[InstructionEntry, ...] = ()
+    skills: tuple[SkillEntry, ...] = ()
+    references: tuple[ReferenceEntry, ...] = ()
+    compaction: CompactionSettings = field(default_factory=CompactionSettings)
+    web: WebSettings = field(default_factory=WebSettings)
+    timezone: str | None = None
+    """IANA name; None is the zone of this machine."""
     problems: tuple[Problem, ...] = ()
+    documents: tuple[Document, ...] = ()
+    """What these settings were made of, the first lowest."""
 
 
 NOTHING_CONFIGURED: Final = Settings()
+_USERS_ALONE: Final[tuple[Address, ...]] = (
+    ("shell",),
+    ("experimental", "webfetch"),
+    ("experimental", "websearch"),
+)
 
 
 def merge(documents: Sequence[Document]) -> Settings:
@@ -60,15 +118,18 @@ def merge(documents: Sequence[Document]) -> Settings:
         # Reversed: a lower layer has the last word, so that no project lifts a user's denial.
         policies=tuple(policy for document in reversed(documents) for policy in document.policies),
         tool_output=_output_limits(documents),
+        instructions=tuple(_instructions(documents)),
+        skills=tuple(_skills(documents)),
+        references=tuple(_references(documents).values()),
+        compaction=_compaction(documents),
+        web=_web([document for document in documents if document.trust == "user"]),
+        timezone=_last(document.timezone for document in documents),
         problems=(
             *(problem for document in documents for problem in document.problems),
             *(problem for _, problems in checked for problem in problems),
-            *(
-                Problem(document.path, "`shell` can only be set in your own configuration")
-                for document in documents
-                if document.shell and document.trust == "project"
-            ),
+            *(problem for document in documents for problem in _misplaced(document)),
         ),
+        documents=tuple(documents),
     )
 
 
@@ -80,6 +141,15 @@ def overlay(lower: JsonObject, upper: JsonObject) -> JsonObject:
         merges = jsonc.is_object(below) and jsonc.is_object(value)
         result[key] = overlay(below, value) if merges else value
     return result
+
+
+def is_refused(document: Document, at: Address, users: Mapping[str, ProviderEntry]) -> bool:
+    """Whether the key at `at` is one that this document, being a project's, may not set."""
+    if document.trust == "user" or not at:
+        return False
+    theirs = len(at) > 2 and at[0] == "providers" and at[1] in users
+    users_alone = any(at[: len(key)] == key for key in _USERS_ALONE)
+    return users_alone or (theirs and _says_where(at[2:]))
 
 
 def _last(values: Iterable[codec.T | None]) -> codec.T | None:
@@ -94,6 +164,62 @@ def _output_limits(documents: Sequence[Document]) -> OutputLimits:
     return OutputLimits(
         lines_max=entry.max_lines or limits.TOOL_OUTPUT_LINES_MAX,
         bytes_max=entry.max_bytes or limits.TOOL_OUTPUT_BYTES_MAX,
+    )
+
+
+def _compaction(documents: Sequence[Document]) -> CompactionSettings:
+    merged: JsonObject = {}
+    for document in documents:
+        merged = overlay(merged, document.compaction)
+    entry, default = codec.convert(CompactionEntry, merged), CompactionSettings()
+    kept = entry.keep.tokens if entry.keep else UNSET
+    return CompactionSettings(
+        auto=default.auto if entry.auto is UNSET else entry.auto,
+        buffer_tokens=default.buffer_tokens if entry.buffer is UNSET else entry.buffer,
+        keep_tokens=default.keep_tokens if kept is UNSET else kept,
+    )
+
+
+def _instructions(documents: Sequence[Document]) -> Iterator[InstructionEntry]:
+    for document in documents:
+        for text in document.instructions:
+            yield InstructionEntry(text, document.directory, document.trust)
+
+
+def _skills(documents: Sequence[Document]) -> Iterator[SkillEntry]:
+    for document in documents:
+        for text in document.skills:
+            yield SkillEntry(text, document.trust)
+
+
+def _references(documents: Sequence[Document]) -> dict[str, ReferenceEntry]:
+    return {entry.name: entry for document in documents for entry in document.references}
+
+
+def _misplaced(document: Document) -> tuple[Problem, ...]:
+    if document.trust == "user":
+        return ()
+    said = (document.shell, document.webfetch, document.websearch)
+    problems = [
+        Problem(document.path, f"`{named(at)}` can only be set in your own configuration", at=at)
+        for at, value in zip(_USERS_ALONE, said, strict=True)
+        if value
+    ]
+    return config_problem.located(problems, document.text)
+
+
+def _web(documents: Sequence[Document]) -> WebSettings:
+    fetch: JsonObject = {}
+    search: JsonObject = {}
+    for document in documents:
+        fetch |= document.webfetch
+        search |= document.websearch
+    allowed = codec.convert(WebFetchEntry, fetch).allowed_hosts
+    chosen = codec.convert(WebSearchEntry, search)
+    return WebSettings(
+        allowed_hosts=() if allowed is UNSET else allowed,
+        search_provider=chosen.provider or None,
+        search_url=chosen.url or None,
     )
 
 
@@ -124,8 +250,15 @@ def _kept_in_place(
                 f"`providers.{name}` is defined in your own configuration; "
                 "a project cannot change its address or protocol"
             )
-            problems.append(Problem(document.path, message))
-    return kept, tuple(problems)
+            problems.append(Problem(document.path, message, at=("providers", name, "api")))
+    return kept, config_problem.located(problems, document.text)
+
+
+def _says_where(at: Address) -> bool:
+    """Whether a key of a provider or a model is part of what `_without_address` takes away."""
+    if at[0] == "models":
+        return len(at) > 2 and _says_where(at[2:])
+    return (at[0] == "api" and at[1:2] != ("id",)) or at[:3] == ("request", "body", "baseURL")
 
 
 def _without_address(entry: JsonObject) -> JsonObject:

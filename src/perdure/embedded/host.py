@@ -50,6 +50,7 @@ def open_embedded(
     headless: Headless = "wait",
     models: Mapping[str, ModelCall] | None = None,
     local_models: bool = False,
+    resumes: bool = True,
     surroundings: Environment | None = None,
 ) -> "EmbeddedScope":
     """Embedded Perdure working in `directory`; `async with` it.
@@ -57,6 +58,7 @@ def open_embedded(
     `data_dir` is where the server keeps its data unless another is named. `headless="deny"`
     refuses what a person would have to allow, instead of waiting for a reply. `models` are yours
     to answer for, named `provider/model`; `local_models` looks for servers on this machine.
+    `resumes=False` leaves alone what was left waiting, also by other processes.
     """
     found = surroundings or environment.from_process()
     kept = found if data_dir is None else replace(found, data_dir=os.path.abspath(data_dir))
@@ -68,6 +70,7 @@ def open_embedded(
             headless=headless,
             providers=_providers(models or {}),
             local_models=local_models,
+            resumes=resumes,
         )
     )
 

@@ -7,6 +7,8 @@ import os
 import stat
 from typing import Final
 
+from perdure.core.containment import is_within
+
 DATABASE_NAME: Final = "perdure.db"
 
 # Locks and shared memory do not work, or lie, on these.
@@ -40,7 +42,7 @@ def require_local(directory: str, mounts: list[tuple[str, str]]) -> None:
     inside = [
         (len(point), order, kind)
         for order, (point, kind) in enumerate(mounts)
-        if path == point or path.startswith(point.rstrip("/") + "/")
+        if is_within(path, point)
     ]
     if not inside:
         return

@@ -12,7 +12,7 @@ import asyncio
 import functools
 import re
 import ssl
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -64,11 +64,20 @@ class HttptoolsTransport:
         tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
         connect_seconds_max: float = CONNECT_SECONDS_MAX,
         idle_seconds_max: float = IDLE_SECONDS_MAX,
+        pinned: Sequence[str] = (),
+        inflation_max: int | None = None,
     ) -> None:
+        """With `pinned`, every connection ends at one of these addresses, tried in their order.
+
+        No name is looked up then, here or by a proxy; the server is still asked, and its
+        certificate checked, under the name in the URL.
+        """
         self._proxies = proxies
         self._tls = functools.cache(tls)
         self._connect_seconds_max = connect_seconds_max
         self._idle_seconds_max = idle_seconds_max
+        self._pinned = pinned
+        self._inflation_max = inflation_max
         self._pools: dict[Origin, _Pool] = {}
 
     def open(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpResponse]:
@@ -84,12 +93,13 @@ class HttptoolsTransport:
     async def _open(self, request: HttpRequest) -> AsyncGenerator[HttpResponse]:
         target = parse_target(request.url)
         proxy = self._proxies.proxy_for(target.origin.scheme, target.origin.host)
-        pieces = (_head(request, target, proxy), *request.body)
+        pieces = (_head(request, target, None if self._pinned else proxy), *request.body)
         pool = self._pool(target.origin)
         connection, (status, headers) = await self._answered(pool, target.origin, proxy, pieces)
         left = False
         try:
-            chunks = http_body.body(connection.read, headers.get("content-encoding", ""))
+            encoding = headers.get("content-encoding", "")
+            chunks = http_body.body(connection.read, encoding, inflation_max=self._inflation_max)
             yield HttpResponse(status=status, headers=headers, chunks=chunks)
             connection.leave()
             left = True
@@ -131,10 +141,26 @@ class HttptoolsTransport:
         return connection
 
     async def _dial(self, pool: "_Pool", origin: Origin, proxy: Proxy | None) -> Connection:
+        if not self._pinned:
+            return await self._reach(pool, origin, origin.host, proxy)
+        share = self._connect_seconds_max / len(self._pinned)
+        for address in self._pinned[:-1]:
+            try:
+                async with asyncio.timeout(share):
+                    return await self._reach(pool, origin, address, proxy)
+            except (OSError, TransportError):
+                # One address of several may well be out of reach.
+                continue
+        return await self._reach(pool, origin, self._pinned[-1], proxy)
+
+    async def _reach(
+        self, pool: "_Pool", origin: Origin, address: str, proxy: Proxy | None
+    ) -> Connection:
+        """A connection that ends at `address`, the origin's name or one of its numbers."""
         loop = asyncio.get_running_loop()
-        if proxy is not None and origin.scheme == "https":
-            return await self._tunnelled(pool, origin, proxy)
-        host, port = (origin.host, origin.port) if proxy is None else (proxy.host, proxy.port)
+        if proxy is not None and (origin.scheme == "https" or self._pinned):
+            return await self._tunnelled(pool, origin, address, proxy)
+        host, port = (address, origin.port) if proxy is None else (proxy.host, proxy.port)
         secure = origin.scheme == "https"
         _, connection = await loop.create_connection(
             lambda: Connection(pool),
@@ -147,15 +173,21 @@ class HttptoolsTransport:
         )
         return connection
 
-    async def _tunnelled(self, pool: "_Pool", origin: Origin, proxy: Proxy) -> Connection:
+    async def _tunnelled(
+        self, pool: "_Pool", origin: Origin, address: str, proxy: Proxy
+    ) -> Connection:
         loop = asyncio.get_running_loop()
-        authority = f"{origin.bracketed_host}:{origin.port}"
+        authority = f"[{address}]" if ":" in address else address
         transport, tunnel = await loop.create_connection(
-            lambda: Tunnel(proxy, authority), proxy.host, proxy.port
+            lambda: Tunnel(proxy, f"{authority}:{origin.port}"), proxy.host, proxy.port
         )
         connection = Connection(pool)
         try:
             await tunnel.opened
+            if origin.scheme == "http":
+                transport.set_protocol(connection)
+                connection.connection_made(transport)
+                return connection
             secured = await loop.start_tls(
                 transport, connection, self._tls(), server_hostname=origin.host
             )

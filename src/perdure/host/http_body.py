@@ -1,6 +1,7 @@
 """A response body as it is read: one piece for each wake-up, without its content encoding.
 
-A compressed piece may hold a thousand times its size; it is handed over in bounded slices.
+A compressed piece may hold a thousand times its size; it is handed over in bounded slices, and a
+reader that trusts nobody says how much the whole may grow.
 """
 
 import zlib
@@ -10,6 +11,8 @@ from typing import Final
 from perdure.llm.transport import TransportError
 
 SLICE_BYTES_MAX: Final = 1024 * 1024
+INFLATION_FREE_BYTES: Final = 64 * 1024
+"""Up to this size no growth is too much: a short page of spaces harms nobody."""
 _ZLIB_OR_GZIP: Final = zlib.MAX_WBITS | 32
 _IDENTITY: Final = frozenset({"", "identity"})
 _COMPRESSED: Final = frozenset({"gzip", "x-gzip", "deflate"})
@@ -17,13 +20,18 @@ _COMPRESSED: Final = frozenset({"gzip", "x-gzip", "deflate"})
 Read = Callable[[], Awaitable[bytes]]
 
 
-def body(read: Read, content_encoding: str) -> AsyncIterator[bytes]:
-    """Iterate over `read` until it gives nothing; raises TransportError."""
+def body(
+    read: Read, content_encoding: str, *, inflation_max: int | None = None
+) -> AsyncIterator[bytes]:
+    """Iterate over `read` until it gives nothing; raises TransportError.
+
+    A compressed body may become `inflation_max` times as large as it was sent, and no larger.
+    """
     encoding = content_encoding.strip().lower()
     if encoding in _IDENTITY:
         return _Plain(read)
     if encoding in _COMPRESSED:
-        return _Inflated(read, headless=encoding == "deflate")
+        return _Inflated(read, headless=encoding == "deflate", inflation_max=inflation_max)
     raise TransportError(f"the answer has an unknown content encoding: {encoding[:40]!r}")
 
 
@@ -42,8 +50,10 @@ class _Plain:
 
 
 class _Inflated:
-    def __init__(self, read: Read, *, headless: bool) -> None:
+    def __init__(self, read: Read, *, headless: bool, inflation_max: int | None) -> None:
         self._read = read
+        self._inflation_max = inflation_max
+        self._bytes_in = self._bytes_out = 0
         self._inflate = zlib.decompressobj(_ZLIB_OR_GZIP)
         self._compressed = b""
         self._may_be_headless = headless
@@ -57,6 +67,7 @@ class _Inflated:
                 self._compressed = await self._read()
                 if not self._compressed:
                     raise TransportError("the compressed answer was cut off")
+                self._bytes_in += len(self._compressed)
             data = self._slice()
             if data:
                 return data
@@ -73,7 +84,17 @@ class _Inflated:
             raise TransportError(f"the compressed answer is damaged: {error}") from error
         self._compressed = self._inflate.unconsumed_tail
         self._may_be_headless = False
+        self._check_growth(len(data))
         return data
+
+    def _check_growth(self, size: int) -> None:
+        self._bytes_out += size
+        if self._inflation_max is None or self._bytes_out <= INFLATION_FREE_BYTES:
+            return
+        used = self._bytes_in - len(self._compressed)
+        if self._bytes_out > used * self._inflation_max:
+            times = self._inflation_max
+            raise TransportError(f"the answer is compressed to less than 1/{times} of its size")
 
     def _decompress(self, compressed: bytes) -> bytes:
         try:

@@ -29,10 +29,13 @@ class ResponseParser:
         self.bytes_seen = 0
         self.ready_bytes = 0
         self._ready: list[bytes] = []
+        self._bytes_without_body = 0
+        """Since the last piece of body: a head, the frame of a chunk, what follows the last."""
         self._parser = httptools.HttpResponseParser(self)
 
     def feed(self, data: bytes) -> None:
         self.bytes_seen += len(data)
+        self._bytes_without_body += len(data)
         if self.complete:
             self.reusable = False
             return
@@ -40,7 +43,7 @@ class ResponseParser:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             raise TransportError(f"the answer is not HTTP: {error}") from error
-        if self.status is None and self.bytes_seen > HEAD_BYTES_MAX:
+        if self._bytes_without_body > HEAD_BYTES_MAX and not self.complete:
             raise TransportError(f"the head of the answer is larger than {HEAD_BYTES_MAX} bytes")
 
     def end(self) -> None:
@@ -79,6 +82,7 @@ class ResponseParser:
 
     def on_body(self, body: bytes) -> None:
         self._ready.append(body)
+        self._bytes_without_body = 0
         self.ready_bytes += len(body)
 
     def on_message_complete(self) -> None:

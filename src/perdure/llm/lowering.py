@@ -49,13 +49,20 @@ def is_object(value: JsonValue) -> TypeGuard[JsonObject]:
 
 
 class _ContentItem(msgspec.Struct):
-    """A text or a file part, read leniently: a stored result must always be sendable."""
+    """A text or a file, as stored or as our own parts, read leniently: it must be sendable."""
 
     type: str = ""
     text: str = ""
     uri: str = ""
     mime: str = ""
     name: str | None = None
+    data: str = ""
+    media_type: str = ""
+    filename: str | None = None
+
+    def media(self) -> MediaPart:
+        name = self.name or self.filename
+        return MediaPart(self.mime or self.media_type, self.uri or self.data, name)
 
 
 def _lower_content(value: JsonValue) -> LoweredResult:
@@ -63,6 +70,6 @@ def _lower_content(value: JsonValue) -> LoweredResult:
         items = codec.convert(list[_ContentItem], codec.to_json_value(value))
     except msgspec.ValidationError:
         return LoweredResult(json_text(value))
-    texts = [item.text for item in items if item.type == "text"]
-    media = tuple(MediaPart(item.mime, item.uri, item.name) for item in items if item.uri)
+    texts = [item.text for item in items if item.type == "text" or item.text]
+    media = tuple(item.media() for item in items if item.uri or item.data)
     return LoweredResult("\n\n".join(texts), media)

@@ -60,6 +60,8 @@ Part = TextPart | MediaPart | ReasoningPart | ToolCallPart | ToolResultPart
 class LLMMessage(Value):
     role: Role
     content: tuple[Part, ...]
+    id: str = ""
+    """Of the stored message, where it is an answer: a call's id is unique only inside of one."""
 
 
 class Run(Value):

@@ -56,6 +56,10 @@ class SseFrames:
 _DATA: Final[Callable[[sse.Frame], bytes]] = attrgetter("data")
 
 
+def _nothing(request: LLMRequest) -> list[JsonObject]:
+    return []
+
+
 class WireProtocol(Value, kw_only=True):
     name: str
     path: Callable[[str], str]
@@ -73,6 +77,8 @@ class WireProtocol(Value, kw_only=True):
     """Take one frame's data into the state; return what it completes."""
     finish: Callable[[State], tuple[LLMEvent, ...]]
     """The stream has ended: what is still open. Ends with Finish or ProviderError, or raises."""
+    closing: Callable[[LLMRequest], list[JsonObject]] = _nothing
+    """Conversation items that come after the runs, where the runs may not be the end."""
     marked: Callable[[list[JsonObject]], list[JsonObject]] | None = None
     """The items of the run with the latest user message, with a cache hint on that message."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -83,10 +89,10 @@ class WireProtocol(Value, kw_only=True):
 def encode(protocol: WireProtocol, request: LLMRequest, facts: ModelFacts) -> tuple[bytes, ...]:
     """The request body as pieces to write one after the other."""
     head = codec.encode(protocol.head(request, facts))
-    opening = b",".join(codec.encode(item) for item in protocol.opening(request))
+    opening, closing = _joined(protocol.opening(request)), _joined(protocol.closing(request))
     body = [head[:-1], b',"%s":[' % protocol.conversation_field.encode()]
     # `head` is a non-empty JSON object: the conversation goes in before its closing brace.
-    for piece in filter(None, (opening, *_conversation(protocol, request, facts))):
+    for piece in filter(None, (opening, *_conversation(protocol, request, facts), closing)):
         body += (piece, b",")
     if len(body) > 2:
         body.pop()

@@ -10,16 +10,17 @@ ones, the configuration's for this agent; the last that matches wins.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from msgspec import UNSET, UnsetType, structs
+from msgspec import UNSET, UnsetType, field, structs
 
 from perdure.core import config_document, permission
-from perdure.core.config_entry import AgentEntry
+from perdure.core.config_entry import AgentEntry, RequestEntry
+from perdure.core.model_request import Overrides
 from perdure.core.settings import Settings
 from perdure.host.environment import Environment
 from perdure.schema.agent import AgentInfo, AgentMode
 from perdure.schema.model import ModelRef, RequestInfo
 from perdure.schema.permission import Effect, Rule, Ruleset
-from perdure.schema.value import Value
+from perdure.schema.value import Confidential, Value
 
 BUILD: Final = "build"
 
@@ -60,6 +61,15 @@ and lines your answer rests on, and say when you did not find something."""
 _EXPLORE_ACTIONS: Final = ("grep", "glob", "webfetch", "websearch", "read")
 
 
+class AgentOptions(Confidential):
+    """What an agent adds to its requests. It may be secret and never leaves the program."""
+
+    request: Overrides = field(default_factory=Overrides)
+    """Lies over the model's own."""
+    variant: str | None = None
+    """Of whichever model it runs on, when it names none."""
+
+
 class Selected(Value):
     agent: AgentInfo
 
@@ -85,15 +95,25 @@ Selection = Selected | SelectedInstead | NoAgent
 
 
 class Agents:
-    def __init__(self, agents: Mapping[str, AgentInfo], *, default: str | None = None) -> None:
+    def __init__(
+        self,
+        agents: Mapping[str, AgentInfo],
+        *,
+        default: str | None = None,
+        options: Mapping[str, AgentOptions] | None = None,
+    ) -> None:
         self._agents = dict(agents)
         self._default = default
+        self._options = dict(options or {})
 
     def list(self) -> tuple[AgentInfo, ...]:
         return tuple(self._agents.values())
 
     def get(self, name: str) -> AgentInfo | None:
         return self._agents.get(name)
+
+    def options(self, name: str) -> AgentOptions:
+        return self._options.get(name) or AgentOptions()
 
     def rules(self, name: str) -> Ruleset:
         """What the agent may do; an unknown one may do nothing."""
@@ -124,13 +144,16 @@ def load(settings: Settings, environment: Environment) -> Agents:
         agent.id: structs.replace(agent, permissions=(*agent.permissions, *everywhere))
         for agent in built_in(environment)
     }
+    options: dict[str, AgentOptions] = {}
     for name, entry in settings.agents:
         if entry.disabled is True:
             agents.pop(name, None)
+            options.pop(name, None)
             continue
         agent = agents.get(name) or _agent(name, everywhere)
-        agents[name] = _changed(agent, entry, environment.home)
-    return Agents(agents, default=settings.default_agent)
+        options[name] = _changed_options(options.get(name) or AgentOptions(), entry)
+        agents[name] = _changed(agent, entry, options[name].variant, environment.home)
+    return Agents(agents, default=settings.default_agent, options=options)
 
 
 def built_in(environment: Environment) -> tuple[AgentInfo, ...]:
@@ -194,7 +217,7 @@ def _agent(
     )
 
 
-def _changed(agent: AgentInfo, entry: AgentEntry, home: str) -> AgentInfo:
+def _changed(agent: AgentInfo, entry: AgentEntry, variant: str | None, home: str) -> AgentInfo:
     own = permission.expand_home(entry.permissions or (), home)
     return AgentInfo(
         id=agent.id,
@@ -202,7 +225,7 @@ def _changed(agent: AgentInfo, entry: AgentEntry, home: str) -> AgentInfo:
         mode=entry.mode or agent.mode,
         hidden=agent.hidden if entry.hidden is UNSET else entry.hidden,
         permissions=(*agent.permissions, *own),
-        model=_model(entry, agent.model),
+        model=_model(config_document.parse_model(entry.model or "") or agent.model, variant),
         system=agent.system if entry.system is UNSET else entry.system,
         description=agent.description if entry.description is UNSET else entry.description,
         color=agent.color if entry.color is UNSET else entry.color,
@@ -210,13 +233,16 @@ def _changed(agent: AgentInfo, entry: AgentEntry, home: str) -> AgentInfo:
     )
 
 
-def _model(entry: AgentEntry, before: ModelRef | UnsetType) -> ModelRef | UnsetType:
-    """A new model keeps the variant that was set, unless the entry names one itself."""
-    named = config_document.parse_model(entry.model or "") or before or None
-    if named is None:
-        return UNSET
-    variant = entry.variant or (before.variant if before else UNSET)
-    return ModelRef(id=named.id, provider_id=named.provider_id, variant=variant)
+def _model(named: ModelRef | UnsetType, variant: str | None) -> ModelRef | UnsetType:
+    """A new model keeps the variant that was set, whichever document says which first."""
+    return named if named is UNSET else structs.replace(named, variant=variant or UNSET)
+
+
+def _changed_options(before: AgentOptions, entry: AgentEntry) -> AgentOptions:
+    request = entry.request or RequestEntry()
+    added = Overrides(headers=request.headers or {}, body=request.body or {})
+    variant = entry.variant or request.variant or before.variant
+    return AgentOptions(added.over(before.request), variant)
 
 
 def _selectable(agent: AgentInfo) -> bool:

@@ -28,6 +28,11 @@ def downwards(directory: str, root: str) -> list[str]:
     return upwards(directory, root)[::-1]
 
 
+def bounds(directory: str, root: str) -> str:
+    """What a file of `directory` may link to: its project; outside of any, that directory."""
+    return os.path.realpath(directory if root == "/" else root)
+
+
 def is_disabled(value: str | None) -> bool:
     """Whether this value of `OPENCODE_DISABLE_PROJECT_CONFIG` disables discovery."""
     return (value or "").lower() in {"1", "true"}

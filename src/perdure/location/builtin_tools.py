@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from perdure.location.services import ToolSite
+from perdure.location.web_access import Web
 from perdure.ports import Filesystem, ProcessRunner
 from perdure.schema.value import Value
 from perdure.tools.authority import PathAuthority
@@ -29,6 +30,7 @@ class BuiltinTools(Value, kw_only=True):
     """One for the process: two Locations may reach the same file."""
     ripgrep: str | None = None
     application: ToolRegistry | None = None
+    web: Web | None = None
 
     @contextmanager
     def __call__(self, site: ToolSite) -> Generator[ToolRegistry]:
@@ -48,8 +50,9 @@ class BuiltinTools(Value, kw_only=True):
             shell=shell_of(site),
             ripgrep=self.ripgrep,
             output_limits=site.settings.tool_output,
+            web=None if self.web is None else self.web.access(site),
         )
-        with register_builtins(registry, environment, site.questions):
+        with register_builtins(registry, environment, site.questions, site.skills):
             yield registry
 
 

@@ -21,13 +21,15 @@ from perdure.core.catalog import (
     Wire,
 )
 from perdure.core.credential import Key, KeyLookup, KeyMissing
-from perdure.core.model_request import Overrides
+from perdure.core.model_request import NO_OVERRIDES, Overrides
 from perdure.core.settings import Settings
 from perdure.llm.model_call import ModelCall
+from perdure.llm.request import GenerationControls
 from perdure.llm.route import Credential, Route
 from perdure.llm.transport import HttpTransport
 from perdure.llm.wire_protocol import ModelFacts, WireProtocol
 from perdure.ports import Clock
+from perdure.schema import codec
 from perdure.schema.errors import ProviderNotFoundError
 from perdure.schema.model import (
     DEFAULT_VARIANT,
@@ -47,6 +49,8 @@ class ResolvedModel(Confidential, kw_only=True):
     info: ModelInfo
     cost: tuple[ModelCost, ...]
     limit: ModelLimit
+    generation: GenerationControls
+    """What was configured for it, for models that no route reaches."""
     call: ModelCall
 
 
@@ -104,7 +108,7 @@ class Catalog:
         self._variables = variables
         self._transport = transport
         self._clock = clock
-        self._resolved: dict[ModelRef, Resolution] = {}
+        self._resolved: dict[tuple[ModelRef, bytes], Resolution] = {}
 
     def providers(self) -> tuple[ProviderInfo, ...]:
         """The providers that can be used, as the public sees them."""
@@ -133,20 +137,24 @@ class Catalog:
         working.sort(key=lambda model: isinstance(model.reach, BuiltIn))
         return ModelRef(id=working[0].id, provider_id=working[0].provider_id) if working else None
 
-    def resolve(self, ref: ModelRef | None) -> Resolution:
-        """How to call the chosen model, or the default one; or why that is not possible."""
+    def resolve(self, ref: ModelRef | None, over: Overrides = NO_OVERRIDES) -> Resolution:
+        """How to call the chosen model, or the default one; or why that is not possible.
+
+        `over` lies over what the configuration adds to the model's requests.
+        """
         chosen = ref or self.default()
         if chosen is None:
             return ModelNotSelected()
-        resolution = self._resolved.get(chosen)
+        call = chosen, codec.encode(over) if over != NO_OVERRIDES else b""
+        resolution = self._resolved.get(call)
         if resolution is None:
-            resolution = self._resolve(chosen)
+            resolution = self._resolve(chosen, over)
             # Refs come from callers; only those that name something are worth keeping.
             if isinstance(resolution, ResolvedModel):
-                self._resolved[chosen] = resolution
+                self._resolved[call] = resolution
         return resolution
 
-    def _resolve(self, ref: ModelRef) -> Resolution:
+    def _resolve(self, ref: ModelRef, over: Overrides) -> Resolution:
         provider = self._providers.get(ref.provider_id)
         if provider is None:
             return ModelUnavailable(ref, f"there is no provider {ref.provider_id!r} here")
@@ -155,9 +163,10 @@ class Catalog:
             return ModelUnavailable(ref, f"provider {provider.id!r} has no model of that name")
         if provider.disabled or not model.enabled:
             return ModelUnavailable(ref, "it is disabled in the configuration")
-        request = _variant(model, ref)
-        if request is None:
+        variant = _variant(model, ref)
+        if variant is None:
             return VariantUnavailable(ref, tuple(model.variants))
+        request = over.over(variant)
         if isinstance(model.reach, Unreachable):
             return UnsupportedApi(ref, model.reach.reason)
         key = self._key(provider, model, request)
@@ -168,6 +177,7 @@ class Catalog:
             info=catalog.public_model(model),
             cost=model.cost,
             limit=model.limit,
+            generation=model_request.split(request.body)[0],
             call=self._call(model, model.reach, request, key),
         )
 

@@ -3,10 +3,10 @@
 From low to high: the user's config directory; each directory from the project's root to the
 Location; the `.opencode` directory of each, in the same order; the file that `OPENCODE_CONFIG`
 names; the text of `OPENCODE_CONFIG_CONTENT`. In a directory `opencode.jsonc` lies over
-`opencode.json`. Nothing is ever written. What a project's documents may do stands in
-core.settings.
+`opencode.json`, and the agents of a config directory over both. A relative name in
+`OPENCODE_CONFIG` lies in the Location and is trusted no more than what else lies there.
 
-Invariant: a file that cannot be used is left out as a whole and reported, never half applied.
+What a project's documents may do stands in core.settings. Nothing is ever written.
 """
 
 import logging
@@ -14,13 +14,15 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from perdure.core import config_document, jsonc, limits, settings
-from perdure.core.config_document import Document, Problem, Trust
+from perdure.core import limits, settings
+from perdure.core.config_document import Document
+from perdure.core.config_problem import Problem
 from perdure.core.settings import Settings
-from perdure.host import small_files
 from perdure.host.environment import Environment
-from perdure.host.small_files import SmallFiles
 from perdure.location import ancestry
+from perdure.location.agent_files import AgentFiles
+from perdure.location.config_files import DIRECTORY_NAME, DocumentFiles
+from perdure.schema.value import Value
 
 logger = logging.getLogger(__name__)
 
@@ -34,56 +36,93 @@ class Configuration:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        self._users = SmallFiles(lambda path: _read(path, "user"))
-        self._projects = SmallFiles(lambda path: _read(path, "project"))
+        self._users = DocumentFiles(environment, "user")
+        self._projects = DocumentFiles(environment, "project")
+        self._users_agents = AgentFiles("user")
+        self._projects_agents = AgentFiles("project")
+        self._places: dict[tuple[str, str], _Places] = {}
+        self._reported: dict[str, frozenset[Problem]] = {}
+        """What was told of each Location: a problem is told when it is new."""
 
-    def load(self, directory: str, *, root: str) -> Settings:
-        """The Settings in force at `directory`, whose project begins at `root`."""
-        result = settings.merge(tuple(self._documents(directory, root)))
-        for problem in result.problems:
-            logger.warning("configuration: %s", problem)
-        return result
+    def load(self, directory: str, *, root: str, before: Settings | None = None) -> Settings:
+        """The Settings in force at `directory`, whose project begins at `root`.
 
-    def _documents(self, directory: str, root: str) -> Iterator[Document]:
-        yield from _existing(self._users, [self._environment.config_dir])
-        if directory != self._environment.config_dir:
-            chain = ancestry.downwards(directory, root)
-            yield from _existing(self._projects, chain)
-            yield from _existing(self._projects, [os.path.join(at, ".opencode") for at in chain])
+        The very `before` when nothing changed since; new problems are logged.
+        """
+        found = self.read(directory, root=root, before=before)
+        if found is not before:
+            self._report(directory, found.problems)
+        return found
+
+    def read(self, directory: str, *, root: str, before: Settings | None = None) -> Settings:
+        """As `load`, without a word to the log."""
+        if before is None or (directory, root) not in self._places:
+            self._remember(directory, root)
+        documents = tuple(self._documents(directory, self._places[directory, root]))
+        if before is not None and before.documents == documents:
+            return before
+        return settings.merge(documents)
+
+    def _remember(self, directory: str, root: str) -> None:
+        if len(self._places) >= limits.LOCATIONS_OPEN_MAX:
+            self._places.clear()
+        self._places[directory, root] = self._project_places(directory, root)
+
+    def _project_places(self, directory: str, root: str) -> "_Places":
+        home = self._environment.config_dir
+        disabled = ancestry.is_disabled(self._environment.variables.get(ancestry.DISABLE))
+        if directory == home or disabled:
+            return _Places((), ())
+        chain = [at for at in ancestry.downwards(directory, root) if at != home]
+        return _Places(
+            tuple(path for at in chain for path in _candidates(at)),
+            tuple(os.path.join(at, DIRECTORY_NAME) for at in chain),
+        )
+
+    def _documents(self, directory: str, places: "_Places") -> Iterator[Document]:
+        home = self._environment.config_dir
+        yield from _existing(self._users, _candidates(home))
+        yield from self._users_agents.get(home)
+        yield from _existing(self._projects, places.files)
+        for config_directory in places.config_directories:
+            if os.access(config_directory, os.F_OK):
+                yield from _existing(self._projects, _candidates(config_directory))
+                yield from self._projects_agents.get(config_directory)
         yield from self._named_by_variables(directory)
 
     def _named_by_variables(self, directory: str) -> Iterator[Document]:
         variables = self._environment.variables
         if variables.get(_EXTRA):
             path = os.path.join(directory, variables[_EXTRA])
+            files = self._users if os.path.isabs(variables[_EXTRA]) else self._projects
             missing = Problem(path, f"{_EXTRA} names this file, which does not exist")
-            yield self._users.get(path) or Document(path=path, trust="user", problems=(missing,))
+            yield files.get(path) or Document(path=path, trust="user", problems=(missing,))
         if variables.get(_INLINE):
-            yield _decode(_INLINE, "user", variables[_INLINE].encode(errors="surrogateescape"))
+            data = variables[_INLINE].encode(errors="surrogateescape")
+            yield self._users.inline(_INLINE, data, directory=directory)
+
+    def _report(self, directory: str, problems: tuple[Problem, ...]) -> None:
+        known = frozenset[Problem]().union(*self._reported.values())
+        for problem in problems:
+            if problem not in known:
+                logger.warning("configuration: %s", problem)
+        self._reported[directory] = frozenset(problems)
 
 
-def _existing(files: SmallFiles[Document], directories: list[str]) -> Iterator[Document]:
-    for directory in directories:
-        for name in _FILE_NAMES:
-            document = files.get(os.path.join(directory, name))
-            if document is not None:
-                yield document
+class _Places(Value):
+    """Where documents of one Location's project may lie, the lowest first."""
+
+    files: tuple[str, ...]
+    config_directories: tuple[str, ...]
 
 
-def _read(path: str, trust: Trust) -> Document:
-    try:
-        data = small_files.read(path, bytes_max=limits.CONFIG_FILE_BYTES_MAX)
-    except OSError as error:
-        problem = Problem(path, f"cannot be read and is ignored: {error.strerror or error}")
-        return Document(path=path, trust=trust, problems=(problem,))
-    return Document(path=path, trust=trust) if data is None else _decode(path, trust, data)
+def _candidates(directory: str) -> tuple[str, ...]:
+    return tuple(os.path.join(directory, name) for name in _FILE_NAMES)
 
 
-def _decode(path: str, trust: Trust, data: bytes) -> Document:
-    try:
-        value = jsonc.decode(data)
-    except jsonc.JsoncError as error:
-        message = f"is not JSON and is ignored: {error.message}, column {error.column}"
-        problem = Problem(path, message, line=error.line)
-        return Document(path=path, trust=trust, problems=(problem,))
-    return config_document.read(path, trust, value)
+def _existing(files: DocumentFiles, paths: tuple[str, ...]) -> Iterator[Document]:
+    for path in paths:
+        # Most are not there, and this is the quickest way to know.
+        document = files.get(path) if os.access(path, os.F_OK) else None
+        if document is not None:
+            yield document

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 from perdure.core import system_context
 from perdure.core.system_context import ContextSource, Observation
@@ -46,10 +47,11 @@ async def observe(
     *,
     platform: str,
     clock: Clock,
+    timezone: str | None = None,
 ) -> Observation:
     """One look at both; neither can be unavailable."""
     environment = system_context.make(ENVIRONMENT, _environment(await location(), platform))
-    date = system_context.make(DATE, _local_date(clock))
+    date = system_context.make(DATE, _local_date(clock, timezone))
     return system_context.combine((environment, date))
 
 
@@ -65,6 +67,8 @@ def _environment(location: LocationInfo, platform: str) -> str:
     )
 
 
-def _local_date(clock: Clock) -> str:
-    moment = datetime.fromtimestamp(clock.now_millis() / 1000, UTC).astimezone()
+def _local_date(clock: Clock, timezone: str | None) -> str:
+    """The calendar date of the host, or of the time zone that was configured."""
+    zone = None if timezone is None else ZoneInfo(timezone)
+    moment = datetime.fromtimestamp(clock.now_millis() / 1000, UTC).astimezone(zone)
     return f"{moment:%a %b %d %Y}"

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from perdure.core import limits, system_context
+from perdure.core.containment import is_within
 from perdure.core.system_context import UNAVAILABLE, ContextSource, Observation
 from perdure.host import small_files
 from perdure.host.environment import Environment
@@ -36,22 +37,56 @@ class InstructionFile(Record, frozen=True):
 InstructionFiles = tuple[InstructionFile, ...]
 
 
-def _rendered(files: InstructionFiles) -> str:
+def rendered(files: InstructionFiles) -> str:
     return "\n\n".join(f"Instructions from {file.path}:\n{file.content}" for file in files)
 
 
 INSTRUCTIONS: ContextSource[InstructionFiles] = ContextSource(
     key="core/instructions",
     type=InstructionFiles,
-    baseline=_rendered,
+    baseline=rendered,
     update=lambda previous, current: (
         "The instruction files have changed. These replace all of those given before:\n\n"
-        + _rendered(current)
+        + rendered(current)
     ),
     removed=lambda previous: (
         "There are no instruction files any more. Those given before no longer apply."
     ),
 )
+
+
+class InstructionTexts:
+    """Files of instructions by path, read again only when they changed."""
+
+    def __init__(self) -> None:
+        self._files = SmallFiles(self._load)
+        self._reported: set[tuple[str, str]] = set()
+
+    def get(self, path: str) -> str | None:
+        """The text; None when there is no such file, or it is left out. May raise OSError."""
+        return self._files.get(path)
+
+    def leave_out(self, path: str, reason: str) -> None:
+        """Report that a file does not count, once."""
+        if (path, reason) not in self._reported:
+            self._reported.add((path, reason))
+            logger.warning("instructions: %s is left out: %s", path, reason)
+
+    def _load(self, path: str) -> str | None:
+        try:
+            data = small_files.read(path, bytes_max=limits.INSTRUCTION_FILE_BYTES_MAX)
+        except FileTooLargeError:
+            self.leave_out(path, f"it is larger than {limits.INSTRUCTION_FILE_BYTES_MAX} bytes")
+            return None
+        try:
+            text = None if data is None else data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            self.leave_out(path, "it is not UTF-8 text")
+            return None
+        if text is not None and "\0" in text:
+            self.leave_out(path, "it is not text")
+            return None
+        return text
 
 
 class Instructions:
@@ -61,8 +96,7 @@ class Instructions:
         self._directory = directory
         self._root = root
         self._environment = environment
-        self._files = SmallFiles(_load)
-        self._reported: set[str] = set()
+        self._texts = InstructionTexts()
 
     async def observe(self, subject: Subject) -> Observation:
         """One look; nothing at all when there is no such file."""
@@ -80,7 +114,7 @@ class Instructions:
         """
         location = os.path.realpath(self._directory)
         folder = os.path.dirname(os.path.realpath(path))
-        if self._disabled or not folder.startswith(location.rstrip("/") + "/"):
+        if self._disabled or not is_within(folder, location):
             return ()
         below = ancestry.downwards(folder, location)[1:]
         candidates = (os.path.join(at, FILE_NAME) for at in below)
@@ -96,7 +130,7 @@ class Instructions:
             if path in seen:
                 continue
             seen.add(path)
-            content = self._files.get(path)
+            content = self._texts.get(path)
             if content is not None:
                 yield InstructionFile(path=path, content=content)
 
@@ -106,40 +140,12 @@ class Instructions:
         if self._disabled:
             return
         location, root = os.path.realpath(self._directory), os.path.realpath(self._root)
-        if not _is_within(location, root):
+        if not is_within(location, root):
             return
         ambient = [os.path.join(at, FILE_NAME) for at in ancestry.upwards(location, root)]
         for path in (*ambient, *discovered):
             real = os.path.realpath(path)
-            if _is_within(real, root):
+            if is_within(real, ancestry.bounds(os.path.dirname(path), root)):
                 yield real
-            elif path not in self._reported and small_files.signature(real) is not None:
-                self._reported.add(path)
-                _leave_out(path, "it is a link that leads out of the project")
-
-
-def _load(path: str) -> str | None:
-    try:
-        data = small_files.read(path, bytes_max=limits.INSTRUCTION_FILE_BYTES_MAX)
-    except FileTooLargeError:
-        _leave_out(path, f"it is larger than {limits.INSTRUCTION_FILE_BYTES_MAX} bytes")
-        return None
-    if data is None:
-        return None
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        _leave_out(path, "it is not UTF-8 text")
-        return None
-    if "\0" in text:
-        _leave_out(path, "it is not text")
-        return None
-    return text
-
-
-def _leave_out(path: str, reason: str) -> None:
-    logger.warning("instructions: %s is left out: %s", path, reason)
-
-
-def _is_within(path: str, root: str) -> bool:
-    return path == root or path.startswith(root.rstrip("/") + "/")
+            elif small_files.signature(real) is not None:
+                self._texts.leave_out(path, "it is a link that leads out of the project")

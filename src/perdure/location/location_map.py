@@ -2,9 +2,11 @@
 
 A Location opens when it is first asked for and closes after an hour in which nobody asked. One
 that is held, or where somebody waits for a person's word, is not idle. Refs with equal contents
-are the same Location; a trailing slash makes no difference.
+are the same Location; a trailing slash makes no difference. Whoever asks gets the services under
+the configuration of now, and keeps them for as long as it holds them.
 
-Invariant: as long as a Location is held or waited in, everyone who asks gets the same one.
+Invariant: as long as a Location is held or waited in, everyone who asks gets the same one: the
+same services while the configuration stays, and always the same people waiting.
 """
 
 import asyncio
@@ -33,11 +35,34 @@ class _Open:
         self.services = opened
         self.used_at = 0.0
         self.holders = 0
+        self._outdated: list[LocationServices] = []
+        """What turns that began before a change may still be using."""
 
     @property
     def idle(self) -> bool:
         waiting = self.services.permissions.waiting or self.services.questions.waiting
         return self.holders == 0 and not waiting
+
+    def refresh(self, host: LocationHost) -> None:
+        """Look whether the configuration changed."""
+        now = services.refreshed(self.services, host)
+        if now is not self.services:
+            self._outdated.append(self.services)
+            self.services = now
+            self._withdraw()
+
+    def release(self) -> None:
+        self.holders -= 1
+        self._withdraw()
+
+    def close(self) -> None:
+        self.holders = 0
+        self._withdraw()
+        self.services.close()
+
+    def _withdraw(self) -> None:
+        while self._outdated and self.holders == 0:
+            self._outdated.pop().tools.close()
 
 
 def _loop_seconds() -> float:
@@ -70,17 +95,21 @@ class LocationMap:
         try:
             yield entry.services
         finally:
-            entry.holders -= 1
+            entry.release()
             entry.used_at = self._seconds()
 
     def close(self) -> None:
         """Close every Location: whoever waits for a person is declined."""
         while self._open:
             _, entry = self._open.popitem()
-            entry.services.close()
+            entry.close()
 
     async def _used(self, ref: LocationRef) -> _Open:
-        entry = self._open.get(ref) or await self._opened(ref)
+        entry = self._open.get(ref)
+        if entry is None:
+            entry = await self._opened(ref)
+        else:
+            entry.refresh(self._host)
         entry.used_at = self._seconds()
         self._open.pop(ref, None)
         self._open[ref] = entry
@@ -108,7 +137,7 @@ class LocationMap:
                 return
             if entry.idle and entry.used_at != now:
                 del self._open[ref]
-                entry.services.close()
+                entry.close()
                 excess -= 1
 
 

@@ -5,14 +5,14 @@ to whoever listens and answered by `reply`. Pending requests live in memory, wit
 that waits for them; what a person approves for good goes to SavedRules.
 
 Invariant: a request is settled once, its settlement is announced before the waiter goes on, and a
-waiter that goes away takes its request with it.
+waiter that goes away takes its request with it. Rules are those of when the request was made.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import assert_never
 
-from msgspec import UNSET
+from msgspec import UNSET, field
 
 from perdure.core import limits, permission
 from perdure.core.permission import Decision
@@ -34,7 +34,7 @@ from perdure.schema.permission import (
     Reply,
     Ruleset,
 )
-from perdure.schema.value import Value
+from perdure.schema.value import State, Value
 
 
 class Allowed(Value):
@@ -55,7 +55,16 @@ Outcome = Allowed | Declined | Corrected
 class _Pending(Value):
     request: PermissionRequest
     ask: PermissionAsk
+    rules: Ruleset
     outcome: asyncio.Future[Outcome]
+
+
+class Desk(State):
+    """What those who are judged by different rules have in common."""
+
+    pending: dict[PermissionID, _Pending] = field(default_factory=dict[PermissionID, _Pending])
+    saves: int = 0
+    """Counts approvals, so that a decision made on an older list is made again."""
 
 
 class LocationPermissions:
@@ -68,6 +77,7 @@ class LocationPermissions:
         ids: IdSource,
         publish: Callable[[LiveEvent], None],
         headless: Headless = "wait",
+        desk: Desk | None = None,
     ) -> None:
         self._rules = rules
         self._saved = saved
@@ -75,9 +85,20 @@ class LocationPermissions:
         self._ids = ids
         self._publish = publish
         self._headless: Headless = headless
-        self._pending: dict[PermissionID, _Pending] = {}
-        self._saves = 0
-        """Counts approvals, so that a decision made on an older list is made again."""
+        self._desk = desk or Desk()
+        self._pending = self._desk.pending
+
+    def under(self, rules: Callable[[str], Ruleset]) -> "LocationPermissions":
+        """The same desk, with what waits there, for those who are judged by other rules."""
+        return LocationPermissions(
+            rules=rules,
+            saved=self._saved,
+            project=self._project,
+            ids=self._ids,
+            publish=self._publish,
+            headless=self._headless,
+            desk=self._desk,
+        )
 
     async def require(self, ask: PermissionAsk) -> None:
         """ports.PermissionDesk: return when allowed, else raise one of the Permission errors."""
@@ -146,9 +167,9 @@ class LocationPermissions:
         if decision.effect != "ask":
             return decision
         while True:
-            saves = self._saves
+            saves = self._desk.saves
             approvals = await self._approvals()
-            if saves == self._saves:
+            if saves == self._desk.saves:
                 return permission.decide(
                     rules, approvals, action=ask.action, resources=ask.resources
                 )
@@ -171,7 +192,8 @@ class LocationPermissions:
             metadata=UNSET if ask.metadata is None else ask.metadata,
             source=ask.source or UNSET,
         )
-        pending = _Pending(request, ask, asyncio.get_running_loop().create_future())
+        rules = self._rules(ask.agent)
+        pending = _Pending(request, ask, rules, asyncio.get_running_loop().create_future())
         # Announced first: a request that nobody can hear of must not be waited for.
         self._publish(request)
         self._pending[request_id] = pending
@@ -200,24 +222,27 @@ class LocationPermissions:
             return
         project = await self._project()
         await self._saved.add(project, action=pending.ask.action, resources=save)
-        self._saves += 1
+        self._desk.saves += 1
         approvals = await self._approvals()
         # While it was being saved the request may have been settled, or its waiter have gone.
         if pending.request.id in self._pending:
             self._settle(pending, "always", Allowed())
         for other in tuple(self._pending.values()):
-            if self._allows(other.ask, approvals):
+            if _allows(other, approvals):
                 self._settle(other, "always", Allowed())
-
-    def _allows(self, ask: PermissionAsk, approvals: Ruleset) -> bool:
-        rules = self._rules(ask.agent)
-        decision = permission.decide(rules, approvals, action=ask.action, resources=ask.resources)
-        return decision.effect == "allow"
 
     def _decline(self, session_id: SessionID | None) -> None:
         for pending in tuple(self._pending.values()):
             if session_id is None or pending.request.session_id == session_id:
                 self._settle(pending, "reject", Declined())
+
+
+def _allows(pending: _Pending, approvals: Ruleset) -> bool:
+    ask = pending.ask
+    decision = permission.decide(
+        pending.rules, approvals, action=ask.action, resources=ask.resources
+    )
+    return decision.effect == "allow"
 
 
 def _raise_unless_allowed(outcome: Outcome) -> None:

@@ -87,7 +87,7 @@ class Projects:
 
     def __init__(self, processes: ProcessRunner, variables: Mapping[str, str]) -> None:
         self._processes = processes
-        self._variables = _clean(variables)
+        self._variables = git_environment(variables)
         self._found: dict[str, _Found] = {}
         self._known: dict[str, _Known] = {}
         self._asking: dict[str, asyncio.Lock] = {}
@@ -155,6 +155,20 @@ class Projects:
             return None
         roots = sorted(_COMMIT.findall(result.output.decode(errors="replace")))
         return ProjectID(roots[0]) if roots else None
+
+
+def git_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment for git: it must look at the directory it is started in, and never ask."""
+    kept = {name: value for name, value in variables.items() if not name.startswith("GIT_")}
+    return {
+        **kept,
+        # A repository that came from elsewhere must not make git contact anyone.
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+    }
 
 
 def find_repository(directory: str) -> Repository | None:
@@ -268,17 +282,3 @@ def _read(path: str) -> str:
     except OSError:
         return ""
     return (data or b"").decode(errors="replace")
-
-
-def _clean(variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment for git: it must look at the directory it is started in, and never ask."""
-    kept = {name: value for name, value in variables.items() if not name.startswith("GIT_")}
-    return {
-        **kept,
-        # A repository that came from elsewhere must not make git contact anyone.
-        "GIT_ALLOW_PROTOCOL": "none",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
-    }

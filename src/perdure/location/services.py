@@ -1,8 +1,10 @@
 """LocationServices: everything that one Location owns, joined once when it opens.
 
 Opening reads the configuration and nothing more: no process is started, tools are made when a
-turn first needs them, and the project's identity is found when it is asked for. Which Locations
-are open is location_map's concern.
+turn first needs them, and the project's identity is found when it is asked for. When the
+configuration changes, the services are joined anew and the older ones stay as they are for the
+turns that hold them; who waits for a person goes on waiting. Which Locations are open is
+location_map's concern.
 """
 
 import sys
@@ -10,30 +12,36 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 
-from perdure.core import system_context
+from perdure.core import permission, system_context
 from perdure.core.catalog import CatalogProvider
 from perdure.core.settings import Settings
 from perdure.core.system_context import Observation
 from perdure.core.tool_output import OutputLimits
 from perdure.host.environment import Environment
 from perdure.llm.transport import HttpTransport
-from perdure.location import agents, context_builtins, project
+from perdure.location import agents, context_builtins, project, references, skill_guidance, skills
 from perdure.location.agents import Agents
 from perdure.location.catalog import Catalog
 from perdure.location.config import Configuration
+from perdure.location.configured_instructions import ConfiguredInstructions
 from perdure.location.context_registry import ContextRegistry, Subject
 from perdure.location.instructions import Instructions
 from perdure.location.permissions import LocationPermissions
 from perdure.location.project import Projects
 from perdure.location.questions import LocationQuestions
+from perdure.location.references import References
 from perdure.location.saved_rules import SavedRules
-from perdure.ports import Clock, IdSource, PermissionDesk, QuestionDesk
+from perdure.location.skill_downloads import SkillDownloads
+from perdure.location.skill_guidance import AgentSkills
+from perdure.location.skills import SkillPlace, Skills
+from perdure.ports import Clock, IdSource, PermissionDesk, QuestionDesk, WebPages
 from perdure.schema.ids import ProjectID
 from perdure.schema.live_event import LiveEvent
 from perdure.schema.location import LocationInfo, LocationRef
 from perdure.schema.permission import Headless
 from perdure.schema.value import Value
 from perdure.tools.registry import ToolRegistry
+from perdure.tools.skill import SkillShelf
 
 
 class ToolSite(Value, kw_only=True):
@@ -44,6 +52,7 @@ class ToolSite(Value, kw_only=True):
     environment: Environment
     permissions: PermissionDesk
     questions: QuestionDesk
+    skills: SkillShelf
 
 
 OpenTools = Callable[[ToolSite], AbstractContextManager[ToolRegistry]]
@@ -62,6 +71,8 @@ class LocationHost(Value, kw_only=True):
     saved_rules: SavedRules
     publish: Callable[[LocationRef, LiveEvent], None]
     open_tools: OpenTools
+    skill_downloads: SkillDownloads
+    pages: WebPages
     context: ContextRegistry
     """What is contributed to the System Context of every Location."""
     headless: Headless = "wait"
@@ -91,6 +102,8 @@ class LocationTools:
 
 class LocationServices(Value, kw_only=True):
     ref: LocationRef
+    root: str
+    """Where the project begins, as it was when the Location opened."""
     settings: Settings
     agents: Agents
     catalog: Catalog
@@ -99,6 +112,8 @@ class LocationServices(Value, kw_only=True):
     tools: LocationTools
     context: ContextRegistry
     instructions: Instructions
+    skills: Skills
+    references: References
     projects: Projects
 
     @property
@@ -115,8 +130,13 @@ class LocationServices(Value, kw_only=True):
 
     async def observe(self, subject: Subject) -> Observation:
         """What there is to tell at a boundary: the Location's, then what depends on the turn."""
-        told = await self.context.observe(subject)
-        return system_context.combine(told, context_builtins.model(subject))
+        known = skill_guidance.KEY in subject.admitted
+        return system_context.combine(
+            await self.context.observe(subject),
+            skill_guidance.observe(self.skills, subject.agent, told=known),
+            references.observe(self.references),
+            context_builtins.model(subject),
+        )
 
     def close(self) -> None:
         """Decline what is pending and withdraw the tools."""
@@ -130,9 +150,8 @@ def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
     repository = project.find_repository(ref.directory)
     root = project.GLOBAL.directory if repository is None else repository.worktree
     settings = host.configuration.load(ref.directory, root=root)
-    known_agents = agents.load(settings, host.environment)
     permissions = LocationPermissions(
-        rules=known_agents.rules,
+        rules=lambda agent: permission.DENY_ALL,
         saved=host.saved_rules,
         project=partial(_project_id, host.projects, ref.directory),
         ids=host.ids,
@@ -142,16 +161,49 @@ def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
     questions = LocationQuestions(
         ids=host.ids, publish=partial(host.publish, ref), headless=host.headless
     )
+    return _joined(ref, host, root=root, settings=settings, desk=permissions, questions=questions)
+
+
+def refreshed(location: LocationServices, host: LocationHost) -> LocationServices:
+    """The Location under the configuration of now; the very same when nothing changed."""
+    ref, root, before = location.ref, location.root, location.settings
+    settings = host.configuration.load(ref.directory, root=root, before=before)
+    if settings is before:
+        return location
+    return _joined(
+        ref,
+        host,
+        root=root,
+        settings=settings,
+        desk=location.permissions,
+        questions=location.questions,
+    )
+
+
+def _joined(
+    ref: LocationRef,
+    host: LocationHost,
+    *,
+    root: str,
+    settings: Settings,
+    desk: LocationPermissions,
+    questions: LocationQuestions,
+) -> LocationServices:
+    known_agents = agents.load(settings, host.environment)
+    permissions = desk.under(known_agents.rules)
+    found = _skills(ref, host, root, settings)
     site = ToolSite(
         directory=ref.directory,
         settings=settings,
         environment=host.environment,
         permissions=permissions,
         questions=questions,
+        skills=AgentSkills(found, known_agents.rules),
     )
     context = ContextRegistry(application=host.context)
     location = LocationServices(
         ref=ref,
+        root=root,
         settings=settings,
         agents=known_agents,
         catalog=Catalog(
@@ -166,14 +218,45 @@ def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
         tools=LocationTools(host.open_tools, site),
         context=context,
         instructions=Instructions(ref.directory, root=root, environment=host.environment),
+        skills=found,
+        references=References(
+            settings.references, directory=ref.directory, environment=host.environment
+        ),
         projects=host.projects,
     )
     context.contribute(
         "core/builtins",
-        partial(context_builtins.observe, location.info, platform=host.platform, clock=host.clock),
+        partial(
+            context_builtins.observe,
+            location.info,
+            platform=host.platform,
+            clock=host.clock,
+            timezone=settings.timezone,
+        ),
     )
     context.contribute("core/instructions", location.instructions.observe)
+    if settings.instructions:
+        configured = ConfiguredInstructions(
+            settings.instructions,
+            root=root,
+            environment=host.environment,
+            pages=host.pages,
+            allowed_hosts=settings.web.allowed_hosts,
+            clock=host.clock,
+        )
+        context.contribute("core/configured-instructions", configured.observe)
     return location
+
+
+def _skills(ref: LocationRef, host: LocationHost, root: str, settings: Settings) -> Skills:
+    place = SkillPlace(
+        directory=ref.directory,
+        root=root,
+        environment=host.environment,
+        clock=host.clock,
+        downloads=host.skill_downloads,
+    )
+    return skills.find(place, settings)
 
 
 async def _project_id(projects: Projects, directory: str) -> ProjectID:

@@ -11,8 +11,10 @@ from perdure.protocol import (
     message,
     permission,
     question,
+    reference,
     revert,
     session,
+    skill,
 )
 from perdure.protocol.endpoint import Endpoint
 
@@ -27,4 +29,6 @@ API: Final[tuple[Endpoint, ...]] = (
     *event.ENDPOINTS,
     *agent.ENDPOINTS,
     *catalog.ENDPOINTS,
+    *skill.ENDPOINTS,
+    *reference.ENDPOINTS,
 )

@@ -8,7 +8,7 @@ of the promise. It does not say how the answer is found: handlers are joined to 
 from typing import Final, Literal
 
 from perdure.schema.codec import JsonValue, Payload
-from perdure.schema.errors import DomainError, InvalidRequestError, UnauthorizedError
+from perdure.schema.errors import DomainError, InvalidRequestError, StorageError, UnauthorizedError
 from perdure.schema.value import Value
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -52,6 +52,11 @@ class Endpoint(Value, kw_only=True):
     body_optional: bool = False
     """An empty body means `{}`."""
     errors: tuple[type[DomainError], ...] = REFUSALS
+
+    @property
+    def failures(self) -> tuple[type[DomainError], ...]:
+        """Every failure that is part of the promise: whatever writes may find the disk full."""
+        return self.errors if self.method == "GET" else (*self.errors, StorageError)
 
     @property
     def streams(self) -> bool:

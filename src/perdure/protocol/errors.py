@@ -48,16 +48,22 @@ STATUS_BY_ERROR: Final[Mapping[type[DomainError], int]] = {
     errors.PromptConflictError: 409,
     errors.PermissionConflictError: 409,
     errors.SessionBusyError: 409,
+    errors.MoveConflictError: 409,
+    # The request is sound and would be again; what it is about has to be repaired first.
+    errors.DamagedRowError: 409,
     errors.PayloadTooLargeError: 413,
     errors.UnsupportedMediaTypeError: 415,
     RequestHeadTooLargeError: 431,
     errors.UnknownError: 500,
     errors.ServiceUnavailableError: 503,
+    errors.StorageError: 507,
 }
 
 
 def status_of(error: DomainError) -> int:
-    return STATUS_BY_ERROR[type(error)]
+    """That of its kind, or of the nearest kind that it is one of."""
+    kinds = (cast("type[DomainError]", kind) for kind in type(error).__mro__)
+    return next(STATUS_BY_ERROR[kind] for kind in kinds if kind in STATUS_BY_ERROR)
 
 
 def read(body: JsonValue) -> DomainError | None:
@@ -79,12 +85,14 @@ def _method_not_allowed(body: JsonObject) -> DomainError:
 
 
 def _conflict(body: JsonObject) -> DomainError:
-    # One tag for three kinds: what is in conflict tells them apart.
+    # One tag for four kinds: what is in conflict tells them apart.
     resource = str(body["resource"])
     if resource.startswith("per_"):
         return errors.PermissionConflictError(PermissionID(resource))
     if resource.startswith("ses_"):
         return errors.SessionBusyError(SessionID(resource))
+    if resource.startswith("/"):
+        return errors.MoveConflictError(resource, body["message"])
     return errors.PromptConflictError(MessageID(resource))
 
 
@@ -113,6 +121,13 @@ _REBUILD: Final[Mapping[str, Callable[[JsonObject], DomainError]]] = {
     "PayloadTooLargeError": lambda body: errors.PayloadTooLargeError(body["limit"]),
     "UnsupportedMediaTypeError": lambda body: errors.UnsupportedMediaTypeError(body["message"]),
     "RequestHeadTooLargeError": lambda body: RequestHeadTooLargeError(body["limit"]),
+    "DamagedRowError": lambda body: errors.DamagedRowError(
+        SessionID(body["sessionID"]),
+        table=body["table"],
+        seq=body.get("seq"),
+        reason=body["reason"],
+    ),
+    "StorageError": lambda body: errors.StorageError(body["message"]),
     "UnknownError": lambda body: errors.UnknownError(body["ref"]),
     "ServiceUnavailableError": lambda body: errors.ServiceUnavailableError(
         body["message"], service=body.get("service")

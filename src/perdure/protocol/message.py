@@ -7,6 +7,7 @@ from msgspec import Meta
 from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
 from perdure.schema.codec import Payload
 from perdure.schema.errors import (
+    DamagedRowError,
     InvalidCursorError,
     MessageNotFoundError,
     SessionNotFoundError,
@@ -32,6 +33,7 @@ class MessageParams(Payload, frozen=True):
 
 
 _GROUP: Final = "messages"
+_ON_SESSION: Final = (*REFUSALS, SessionNotFoundError, DamagedRowError)
 
 LIST: Final = Endpoint(
     operation_id="v2.session.messages",
@@ -41,7 +43,7 @@ LIST: Final = Endpoint(
     scope="session",
     query=ListMessages,
     success=Success("page", SessionMessage),
-    errors=(*REFUSALS, InvalidCursorError, SessionNotFoundError, UnknownError),
+    errors=(*_ON_SESSION, InvalidCursorError, UnknownError),
 )
 GET: Final = Endpoint(
     operation_id="v2.session.message",
@@ -51,7 +53,7 @@ GET: Final = Endpoint(
     scope="session",
     params=MessageParams,
     success=Success("data", SessionMessage),
-    errors=(*REFUSALS, SessionNotFoundError, MessageNotFoundError),
+    errors=(*_ON_SESSION, MessageNotFoundError),
 )
 
 ENDPOINTS: Final = (LIST, GET)

@@ -124,7 +124,7 @@ def _parameters(endpoint: Endpoint, schemas: _Schemas) -> list[JsonObject]:
 
 def _responses(endpoint: Endpoint, schemas: _Schemas) -> JsonObject:
     by_status: dict[int, list[type[DomainError]]] = {}
-    for error in endpoint.errors:
+    for error in endpoint.failures:
         by_status.setdefault(STATUS_BY_ERROR[error], []).append(error)
     failures = {str(status): _failure(kinds) for status, kinds in sorted(by_status.items())}
     return _success(endpoint.success, schemas) | failures

@@ -9,6 +9,7 @@ from typing import Final
 from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
 from perdure.schema.codec import JsonObject, Payload
 from perdure.schema.errors import (
+    DamagedRowError,
     PermissionConflictError,
     PermissionNotFoundError,
     ServiceUnavailableError,
@@ -54,7 +55,7 @@ class ListSaved(Payload, frozen=True):
 
 
 _GROUP: Final = "permissions"
-_ON_SESSION: Final = (*REFUSALS, SessionNotFoundError)
+_ON_SESSION: Final = (*REFUSALS, SessionNotFoundError, DamagedRowError)
 _ON_REQUEST: Final = (*_ON_SESSION, PermissionNotFoundError)
 
 CREATE: Final = Endpoint(

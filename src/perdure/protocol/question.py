@@ -7,7 +7,7 @@ from typing import Final
 
 from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
 from perdure.schema.codec import Payload
-from perdure.schema.errors import QuestionNotFoundError, SessionNotFoundError
+from perdure.schema.errors import DamagedRowError, QuestionNotFoundError, SessionNotFoundError
 from perdure.schema.ids import SuppliedQuestionID
 from perdure.schema.question import Answers, QuestionRequest
 
@@ -23,7 +23,7 @@ class QuestionParams(Payload, frozen=True):
 
 
 _GROUP: Final = "questions"
-_ON_SESSION: Final = (*REFUSALS, SessionNotFoundError)
+_ON_SESSION: Final = (*REFUSALS, SessionNotFoundError, DamagedRowError)
 _ON_REQUEST: Final = (*_ON_SESSION, QuestionNotFoundError)
 
 LIST: Final = Endpoint(

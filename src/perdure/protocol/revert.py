@@ -5,6 +5,7 @@ from typing import Final
 from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
 from perdure.schema.codec import Payload
 from perdure.schema.errors import (
+    DamagedRowError,
     MessageNotFoundError,
     SessionBusyError,
     SessionNotFoundError,
@@ -22,7 +23,7 @@ class StageRevert(Payload, frozen=True):
 
 
 _GROUP: Final = "sessions"
-_ON_SESSION: Final = (*REFUSALS, SessionNotFoundError, SessionBusyError)
+_ON_SESSION: Final = (*REFUSALS, SessionNotFoundError, SessionBusyError, DamagedRowError)
 
 STAGE: Final = Endpoint(
     operation_id="v2.session.revert.stage",

@@ -7,9 +7,12 @@ from msgspec import Meta
 from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
 from perdure.schema.codec import Payload
 from perdure.schema.errors import (
+    DamagedRowError,
     InvalidCursorError,
+    MoveConflictError,
     PromptConflictError,
     ServiceUnavailableError,
+    SessionBusyError,
     SessionNotFoundError,
     UnknownError,
 )
@@ -60,6 +63,12 @@ class SwitchModel(Payload, frozen=True):
     model: ModelRef
 
 
+class MoveSession(Payload, frozen=True):
+    destination: LocationRef
+    move_changes: bool | None = None
+    """Take the uncommitted changes of the work tree along."""
+
+
 class PromptSession(Payload, frozen=True):
     prompt: PromptInput
     id: SuppliedMessageID | None = None
@@ -77,7 +86,7 @@ class FollowEvents(Payload, frozen=True):
 
 
 _GROUP: Final = "sessions"
-_ON_SESSION: Final = (*REFUSALS, SessionNotFoundError)
+_ON_SESSION: Final = (*REFUSALS, SessionNotFoundError, DamagedRowError)
 
 CREATE: Final = Endpoint(
     operation_id="v2.session.create",
@@ -87,6 +96,7 @@ CREATE: Final = Endpoint(
     body=CreateSession,
     body_optional=True,
     success=Success("data", SessionInfo),
+    errors=(*REFUSALS, DamagedRowError),
 )
 LIST: Final = Endpoint(
     operation_id="v2.session.list",
@@ -132,6 +142,16 @@ SWITCH_MODEL: Final = Endpoint(
     body=SwitchModel,
     success=Success("no_content"),
     errors=_ON_SESSION,
+)
+MOVE: Final = Endpoint(
+    operation_id="v2.session.move",
+    method="POST",
+    path="/api/session/{sessionID}/move",
+    group=_GROUP,
+    scope="session",
+    body=MoveSession,
+    success=Success("no_content"),
+    errors=(*_ON_SESSION, SessionBusyError, MoveConflictError, ServiceUnavailableError),
 )
 PROMPT: Final = Endpoint(
     operation_id="v2.session.prompt",
@@ -216,6 +236,7 @@ ENDPOINTS: Final = (
     GET,
     SWITCH_AGENT,
     SWITCH_MODEL,
+    MOVE,
     PROMPT,
     INTERRUPT,
     COMPACT,

@@ -3,6 +3,8 @@
 Everything a turn depends on is sampled here and stays fixed until the turn is over. The first
 baseline is made before anything is promoted: while it is blocked, the prompt stays pending. Later
 changes of context follow the promoted input, as one message whose commit advances the snapshot.
+
+Invariant: nothing is committed for a Session that has moved since it was sampled.
 """
 
 from typing import assert_never
@@ -28,6 +30,13 @@ class ContextBlockedError(Exception):
         self.keys = keys
 
 
+class MovedAwayError(Exception):
+    """The Session works elsewhere by now. What was pending is pending, and is for that Location."""
+
+    def __init__(self, session_id: SessionID) -> None:
+        super().__init__(f"session {session_id} has moved")
+
+
 class Crossed(Value, kw_only=True):
     """What the boundary settled for the coming turn."""
 
@@ -35,6 +44,16 @@ class Crossed(Value, kw_only=True):
     epoch: ContextEpoch
     compaction: Seq | None
     step: int
+
+
+class Plan(Value, kw_only=True):
+    """What crossing now would settle, and what it would commit."""
+
+    crossed: Crossed
+    facts: tuple[SessionEvent, ...]
+    stores_epoch: bool
+    waits_for: tuple[str, ...]
+    """The sources without which a new baseline, which is due, cannot be made."""
 
 
 class Sample(Value, kw_only=True):
@@ -74,6 +93,12 @@ class Boundary:
         return await self._store.database.read(job)
 
     async def cross(self, session: SessionInfo, turn: RunTurn, observation: Observation) -> Crossed:
+        plan = await self.plan(session, turn, observation)
+        await self._commit(plan)
+        return plan.crossed
+
+    async def plan(self, session: SessionInfo, turn: RunTurn, observation: Observation) -> Plan:
+        """What `cross` would do now. Reads only; raises ContextBlockedError."""
         sample = await self._store.database.read(lambda tx: _sample(tx, session, turn))
         promoted = inbox.select_promotions(
             turn.promotion,
@@ -82,52 +107,21 @@ class Boundary:
             cutoff=sample.cutoff,
         )
         facts: list[SessionEvent] = [_promotion(prompt) for prompt in promoted]
-        epoch, told, changed = self._admit_context(sample, observation)
-        if told is not None:
-            facts.append(told)
-        await self._commit(session, facts, epoch if changed else None)
-        return Crossed(
+        admission = _admit_context(sample, observation)
+        if admission.told is not None:
+            facts.append(self._context_updated(session, admission.told))
+        crossed = Crossed(
             session=session,
-            epoch=epoch,
+            epoch=admission.epoch,
             compaction=sample.compaction,
             step=drain.step_of(turn, promoted=len(promoted)),
         )
-
-    def _admit_context(
-        self, sample: _Inbox, observation: Observation
-    ) -> tuple[ContextEpoch, ContextUpdated | None, bool]:
-        """The epoch from now on, the message that tells of a change, and whether to store it."""
-        if sample.epoch is None:
-            return self._first_epoch(sample, observation), None, True
-        epoch = sample.epoch
-        snapshot = system_context.decode_snapshot(epoch.snapshot)
-        compacted = sample.compaction is not None and sample.compaction > epoch.baseline_seq
-        reconciled = (
-            system_context.replace(observation, snapshot)
-            if compacted
-            else system_context.reconcile(observation, snapshot)
+        return Plan(
+            crossed=crossed,
+            facts=tuple(facts),
+            stores_epoch=admission.stored,
+            waits_for=admission.waits_for,
         )
-        match reconciled:
-            case system_context.Unchanged() | system_context.ReplacementBlocked():
-                return epoch, None, False
-            case system_context.Updated(text=text, snapshot=changed):
-                advanced = ContextEpoch(
-                    baseline=epoch.baseline,
-                    baseline_seq=epoch.baseline_seq,
-                    snapshot=system_context.encode_snapshot(changed),
-                )
-                return advanced, self._context_updated(sample.session, text), True
-            case system_context.ReplacementReady(generation=generation):
-                seq = sample.compaction if compacted and sample.compaction else sample.cutoff
-                return _epoch(generation, seq), None, True
-            case _:
-                assert_never(reconciled)
-
-    def _first_epoch(self, sample: _Inbox, observation: Observation) -> ContextEpoch:
-        generation = system_context.initialize(observation)
-        if isinstance(generation, system_context.InitializationBlocked):
-            raise ContextBlockedError(generation.keys)
-        return _epoch(generation, sample.cutoff)
 
     def _context_updated(self, session: SessionInfo, text: str) -> ContextUpdated:
         return ContextUpdated(
@@ -137,19 +131,68 @@ class Boundary:
             text=text,
         )
 
-    async def _commit(
-        self, session: SessionInfo, facts: list[SessionEvent], epoch: ContextEpoch | None
-    ) -> None:
-        async def put_epoch(tx: Transaction, seq: Seq) -> None:
-            if epoch is not None:
-                await epoch_table.put(tx, session.id, epoch)
+    async def _commit(self, plan: Plan) -> None:
+        session = plan.crossed.session
 
-        if facts:
+        async def within(tx: Transaction, seq: Seq) -> None:
+            # Another process may have moved it while its old Location was looked at.
+            if (await session_table.require(tx, session.id)).location != session.location:
+                raise MovedAwayError(session.id)
+            if plan.stores_epoch:
+                await epoch_table.put(tx, session.id, plan.crossed.epoch)
+
+        if plan.facts:
             await self._store.append(
-                session.id, facts, location=session.location, running=True, within=put_epoch
+                session.id, plan.facts, location=session.location, running=True, within=within
             )
-        elif epoch is not None:
-            await self._store.write_running(session.id, lambda tx: put_epoch(tx, Seq(0)))
+        elif plan.stores_epoch:
+            await self._store.write_running(session.id, lambda tx: within(tx, Seq(0)))
+
+
+class _Admission(Value, kw_only=True):
+    """The epoch from now on, what tells of a change, and whether the epoch is to be stored."""
+
+    epoch: ContextEpoch
+    stored: bool
+    told: str | None = None
+    waits_for: tuple[str, ...] = ()
+
+
+def _admit_context(sample: _Inbox, observation: Observation) -> _Admission:
+    if sample.epoch is None:
+        return _Admission(epoch=_first_epoch(sample, observation), stored=True)
+    epoch = sample.epoch
+    snapshot = system_context.decode_snapshot(epoch.snapshot)
+    compacted = sample.compaction is not None and sample.compaction > epoch.baseline_seq
+    reconciled = (
+        system_context.replace(observation, snapshot)
+        if compacted
+        else system_context.reconcile(observation, snapshot)
+    )
+    match reconciled:
+        case system_context.Unchanged():
+            return _Admission(epoch=epoch, stored=False)
+        case system_context.ReplacementBlocked(keys=keys):
+            return _Admission(epoch=epoch, stored=False, waits_for=keys)
+        case system_context.Updated(text=text, snapshot=changed):
+            advanced = ContextEpoch(
+                baseline=epoch.baseline,
+                baseline_seq=epoch.baseline_seq,
+                snapshot=system_context.encode_snapshot(changed),
+            )
+            return _Admission(epoch=advanced, stored=True, told=text)
+        case system_context.ReplacementReady(generation=generation):
+            seq = sample.compaction if compacted and sample.compaction else sample.cutoff
+            return _Admission(epoch=_epoch(generation, seq), stored=True)
+        case _:
+            assert_never(reconciled)
+
+
+def _first_epoch(sample: _Inbox, observation: Observation) -> ContextEpoch:
+    generation = system_context.initialize(observation)
+    if isinstance(generation, system_context.InitializationBlocked):
+        raise ContextBlockedError(generation.keys)
+    return _epoch(generation, sample.cutoff)
 
 
 async def _sample(tx: Transaction, session: SessionInfo, turn: RunTurn) -> _Inbox:

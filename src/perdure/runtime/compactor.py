@@ -61,10 +61,11 @@ class Compactor:
 
     async def _compact(self, session: SessionInfo, reason: CompactionReason) -> CompactionOutcome:
         history = await self._store.database.read(lambda tx: _history(tx, session.id))
-        selection = compaction.select(history)
-        if selection is None:
-            return NothingToCompact()
         async with self._services.locations.hold(session.location) as location:
+            keep_tokens = location.settings.compaction.keep_tokens
+            selection = compaction.select(history, keep_tokens=keep_tokens)
+            if selection is None:
+                return NothingToCompact()
             chosen = model_choice.choose(session, location)
             if isinstance(chosen, NotChosen):
                 return CompactionFailed(chosen.reason)

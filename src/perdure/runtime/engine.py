@@ -10,17 +10,24 @@ from perdure.host import http_proxy
 from perdure.host.filesystem import LocalFilesystem
 from perdure.host.http import HttptoolsTransport
 from perdure.host.process import LocalProcesses, find_ripgrep
+from perdure.host.web import WebClient
 from perdure.location.builtin_tools import OUTPUT_DIRECTORY, BuiltinTools
 from perdure.location.config import Configuration
 from perdure.location.context_registry import ContextRegistry
+from perdure.location.git_changes import GitChanges
 from perdure.location.location_map import LocationMap
 from perdure.location.project import Projects
 from perdure.location.services import LocationHost
+from perdure.location.skill_downloads import SkillDownloads
+from perdure.location.web_access import Web
 from perdure.runtime.compactor import Compactor
+from perdure.runtime.concurrency import Background
 from perdure.runtime.locations import Locations
+from perdure.runtime.moves import Moves
 from perdure.runtime.parts import Parts
 from perdure.runtime.permissions import Permissions
 from perdure.runtime.plugins import Plugins
+from perdure.runtime.provider_contexts import ProviderContexts
 from perdure.runtime.questions import Questions
 from perdure.runtime.run_services import RunServices
 from perdure.runtime.runner import SessionRunner
@@ -41,6 +48,7 @@ class Engine:
         saved_rules = SavedPermissions(on.database, on.ids)
         self.tools = ToolRegistry()
         """Tools of the whole application, below those of every Location."""
+        pages = WebClient(proxies=proxies)
         everywhere = ContextRegistry()
         self.plugins = Plugins(everywhere, self.tools)
         self.outputs = ToolOutputStore(
@@ -50,6 +58,7 @@ class Engine:
             clock=on.clock,
         )
         self._transport = HttptoolsTransport(proxies=proxies)
+        self._background = Background()
         self._location_map = LocationMap(
             LocationHost(
                 environment=environment,
@@ -66,7 +75,16 @@ class Engine:
                     mutations=FileMutations(filesystem),
                     ripgrep=find_ripgrep(),
                     application=self.tools,
+                    web=Web(pages=pages, transport=self._transport),
                 ),
+                skill_downloads=SkillDownloads(
+                    f"{settings.data_dir}/cache/skills",
+                    transport=self._transport,
+                    clock=on.clock,
+                    ids=on.ids,
+                    start=lambda work: self._background.start(work, name="skills"),
+                ),
+                pages=pages,
                 context=everywhere,
                 headless=settings.headless,
                 providers=settings.providers,
@@ -86,7 +104,15 @@ class Engine:
         self.tenures = Tenures(services)
         self.runner = SessionRunner(services, self.tenures)
         self.compactor = Compactor(services, self.tenures)
+        self.moves = Moves(
+            parts.store,
+            self._location_map,
+            GitChanges(processes, environment.variables),
+            on.clock,
+        )
+        self.provider_contexts = ProviderContexts(services)
 
     async def aclose(self) -> None:
         self._location_map.close()
+        await self._background.stop()
         await self._transport.aclose()

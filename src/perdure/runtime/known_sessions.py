@@ -36,5 +36,6 @@ class KnownSessions:
         events: tuple[StoredEvent, ...],
         location: LocationRef | None,
     ) -> None:
-        if any(isinstance(stored.event, Moved) for stored in events):
-            self._locations.pop(session_id, None)
+        for stored in events:
+            if isinstance(stored.event, Moved):
+                self.add(session_id, stored.event.location)

@@ -4,6 +4,8 @@ from perdure.location.location_map import LocationMap
 from perdure.schema.agent import AgentInfo
 from perdure.schema.location import LocationInfo, LocationRef
 from perdure.schema.model import ModelInfo, ProviderInfo
+from perdure.schema.reference import ReferenceInfo
+from perdure.schema.skill import SkillInfo
 
 
 class Locations:
@@ -26,3 +28,9 @@ class Locations:
 
     async def provider(self, ref: LocationRef, id: str) -> ProviderInfo:
         return (await self._locations.get(ref)).catalog.provider(id)
+
+    async def skills(self, ref: LocationRef) -> tuple[SkillInfo, ...]:
+        return (await self._locations.get(ref)).skills.list()
+
+    async def references(self, ref: LocationRef) -> tuple[ReferenceInfo, ...]:
+        return (await self._locations.get(ref)).references.list()

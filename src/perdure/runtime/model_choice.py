@@ -5,9 +5,10 @@ permissions than were asked for, another model at another price.
 """
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from perdure.location.agents import Selected
-from perdure.location.catalog import ResolvedModel
+from perdure.location.catalog import Catalog, ResolvedModel
 from perdure.location.services import LocationServices
 from perdure.schema.agent import AgentInfo
 from perdure.schema.ids import SessionID
@@ -32,7 +33,9 @@ def choose(session: SessionInfo, location: LocationServices) -> Chosen | NotChos
     if not isinstance(selection, Selected):
         return NotChosen(agent=wanted or "", reason=_no_agent(wanted))
     agent = selection.agent
-    model = location.catalog.resolve(_model_of(session, agent))
+    options = location.agents.options(agent.id)
+    wanted_model = _model_of(session, agent) or _default(location.catalog, options.variant)
+    model = location.catalog.resolve(wanted_model, options.request)
     if not isinstance(model, ResolvedModel):
         return NotChosen(agent=agent.id, reason=model.message)
     return Chosen(agent=agent, model=model)
@@ -51,3 +54,9 @@ def _model_of(session: SessionInfo, agent: AgentInfo) -> ModelRef | None:
     if session.model is not UNSET:
         return session.model
     return None if agent.model is UNSET else agent.model
+
+
+def _default(catalog: Catalog, variant: str | None) -> ModelRef | None:
+    """The model to use when nobody chose one, in the variant that the agent asks for."""
+    model = catalog.default()
+    return model if model is None or variant is None else replace(model, variant=variant)

@@ -4,17 +4,20 @@ Looks often while another process is alive and rarely otherwise: an idle machine
 Session whose process died is picked up here when somebody had asked for it or has input pending.
 """
 
+import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
-from perdure.ports import Clock, Neighbours, Transaction
+from perdure.ports import Clock, DatabaseError, Neighbours, Transaction
 from perdure.runtime.known_sessions import KnownSessions
 from perdure.runtime.run_coordinator import RunCoordinator
 from perdure.schema.ids import SessionID
 from perdure.store import inbox_table, lease_table, wake_table
 from perdure.store.event_store import EventStore
 from perdure.store.tail import EventTails
+
+logger = logging.getLogger(__name__)
 
 _SECONDS_TOGETHER: Final = 0.05
 _SECONDS_ALONE: Final = 1.0
@@ -39,21 +42,32 @@ class NeighbourWatch:
         self._known = known
         self._neighbours = neighbours
         self._clock = clock
+        self._missed = False
+        """Whether the last look was cut off by a failing store: it is made again."""
 
     async def run(self) -> None:
         """For ever; cancel to stop."""
         others = frozenset[str]()
         while True:
             before, others = others, self._neighbours.others()
-            changed = await self._database.changed_elsewhere()
-            if changed:
-                self._known.clear()
-                self._tails.wake_all()
-                await self._answer_wakes()
-            # Changed by nobody who is here: a process came, wrote and died between two looks.
-            if before - others or (changed and not others):
-                await self._adopt_orphans()
+            try:
+                await self._look(before, others)
+            except DatabaseError as error:
+                if not self._missed:
+                    logger.warning("cannot look what other processes did: %s", error)
+                self._missed, others = True, before | others
             await self._clock.sleep(_SECONDS_TOGETHER if others else _SECONDS_ALONE)
+
+    async def _look(self, before: frozenset[str], others: frozenset[str]) -> None:
+        changed = await self._database.changed_elsewhere() or self._missed
+        if changed:
+            self._known.clear()
+            self._tails.wake_all()
+            await self._answer_wakes()
+        # Changed by nobody who is here: a process came, wrote and died between two looks.
+        if before - others or (changed and not others):
+            await self._adopt_orphans()
+        self._missed = False
 
     async def _answer_wakes(self) -> None:
         me, alive = self._neighbours.me, self._neighbours.alive

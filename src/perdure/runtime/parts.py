@@ -24,6 +24,8 @@ class RuntimeSettings(Value, kw_only=True):
     """Models that the embedding program answers for."""
     local_models: bool = False
     """Whether to look for model servers running on this machine."""
+    resumes: bool = True
+    """Whether to run what was left waiting. If not, only what is asked for runs."""
 
 
 class Foundations(Value, kw_only=True):

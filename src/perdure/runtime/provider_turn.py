@@ -17,7 +17,7 @@ from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent, Usage
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
-from perdure.ports import Clock, Transaction
+from perdure.ports import Clock, DatabaseError, Transaction
 from perdure.runtime.concurrency import shielded
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.settlement import Settlement, Succeeded, Toolbox
@@ -80,6 +80,7 @@ class ProviderTurn:
         self._calls = 0
         self._streamed = False
         self._step_settled = False
+        self._write_failed = False
 
     async def run(self, call: ModelCall, request: LLMRequest) -> TurnEnd:
         """Raises CancelledError when interrupted, after the step has been settled."""
@@ -221,7 +222,8 @@ class ProviderTurn:
 
     async def _settle_step(self, unsettled: str, reason: str) -> None:
         """Settle what is open and fail the step, unless its answer had come to its end."""
-        if self._step_settled:
+        # After a write that failed only the log knows what is open: see runtime.tenure.
+        if self._step_settled or self._write_failed:
             return
         now = self._clock.now_millis()
         events = [*self._drained(), *self._recorder.flush(now=now)]
@@ -257,13 +259,17 @@ class ProviderTurn:
         async def within(tx: Transaction, seq: Seq) -> None:
             await instruction_table.add(tx, session_id, discovered)
 
-        await self._store.append(
-            session_id,
-            events,
-            location=self._location,
-            running=True,
-            within=within if discovered else None,
-        )
+        try:
+            await self._store.append(
+                session_id,
+                events,
+                location=self._location,
+                running=True,
+                within=within if discovered else None,
+            )
+        except DatabaseError:
+            self._write_failed = True
+            raise
 
     @property
     def _location(self) -> LocationRef:

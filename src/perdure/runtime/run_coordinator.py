@@ -11,6 +11,7 @@ This file is boundary 1 of those that may catch everything: a defect ends a drai
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeVar
 
 from perdure.schema.ids import SessionID
@@ -33,6 +34,7 @@ class _Entry(State):
     done: asyncio.Future[None]
     exclusive: bool = False
     task: asyncio.Task[None] | None = None
+    begun: bool = False
     pending_wake: bool = False
     stopping: bool = False
 
@@ -97,8 +99,10 @@ class RunCoordinator:
         if not entry.stopping:
             entry.stopping = True
             entry.pending_wake = False
-            assert entry.task is not None
-            entry.task.cancel()
+            # One that has not begun sees by itself that it must stop.
+            if entry.begun:
+                assert entry.task is not None
+                entry.task.cancel()
         await _settled(entry)
 
     async def idle(self, session_id: SessionID) -> None:
@@ -123,9 +127,9 @@ class RunCoordinator:
         return entry
 
     def _launch(self, session_id: SessionID, entry: _Entry, drain: Drain, *, force: bool) -> None:
-        entry.task = asyncio.create_task(
-            _guarded(drain, session_id, force), name=f"drain {session_id}"
-        )
+        entry.begun = False
+        work = _guarded(entry, partial(drain, session_id, force), session_id)
+        entry.task = asyncio.create_task(work, name=f"drain {session_id}")
         # A callback, not code after the await: a task cancelled before its first step runs none.
         entry.task.add_done_callback(lambda task: self._finished(session_id, entry, task))
 
@@ -150,9 +154,17 @@ class RunCoordinator:
             self._status(session_id, status, message)
 
 
-async def _guarded(drain: Drain, session_id: SessionID, force: bool) -> None:
+async def _guarded(
+    entry: _Entry, drain: Callable[[], Awaitable[None]], session_id: SessionID
+) -> None:
+    entry.begun = True
+    if entry.stopping:
+        # Not before its first step: a task that is cancelled then does nothing at all, not even
+        # what an interrupt must not cut, such as settling what a dead process left open.
+        assert entry.task is not None
+        asyncio.get_running_loop().call_soon(entry.task.cancel)
     try:
-        await drain(session_id, force)
+        await drain()
     except Exception:
         logger.exception("drain of %s failed", session_id)
         raise

@@ -6,40 +6,31 @@ agent) still becomes a step, one that failed for all to see.
 """
 
 import asyncio
-from typing import Final
 
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from perdure.core import catalog, drain, usage
-from perdure.core.drain import Pending, RunTurn, Stop, TurnOutcome
+from perdure.core.drain import DrainStep, Pending, RunTurn, Stop, TurnOutcome
 from perdure.core.history import Cut
 from perdure.core.turn_recorder import TurnRecorder
-from perdure.llm.message import LLMMessage, Run, TextPart
-from perdure.llm.request import LLMRequest
-from perdure.location.catalog import ResolvedModel
-from perdure.location.context_registry import Subject
 from perdure.location.services import LocationServices
 from perdure.ports import Transaction
-from perdure.runtime import model_choice, refused_step
-from perdure.runtime.boundary import Boundary, Crossed, Sample
+from perdure.runtime import model_choice, provider_request, refused_step
+from perdure.runtime.boundary import Boundary, Crossed, MovedAwayError, Sample
 from perdure.runtime.concurrency import shielded
+from perdure.runtime.history_cache import History
 from perdure.runtime.model_choice import Chosen, NotChosen
 from perdure.runtime.provider_turn import TURN_INTERRUPTED, ProviderTurn, TurnEnd, TurnServices
 from perdure.runtime.run_services import RunServices
 from perdure.runtime.settlement import Toolbox
 from perdure.runtime.tenure import Tenures
-from perdure.schema.agent import AgentInfo
 from perdure.schema.ids import SessionID
+from perdure.schema.location import LocationRef
 from perdure.schema.model import ModelRef
 from perdure.schema.session import SessionInfo
 from perdure.store import inbox_table, message_table, wake_table
 from perdure.store.lease_table import LeaseHeldError
-
-STEP_LIMIT: Final = (
-    "The step limit of this agent is reached and tools are switched off. Answer in text now: sum up"
-    " what was done, name what remains, and say what you would do next."
-)
+from perdure.tools.registry import Materialization
 
 
 class SessionRunner:
@@ -52,21 +43,41 @@ class SessionRunner:
 
     async def drain(self, session_id: SessionID, force: bool) -> None:
         """Run until idle. Does nothing when another process runs this Session: it is told."""
+        while not await self._drained(session_id, force=force):
+            # Nothing more runs here. What is pending begins anew, in the Location it is for.
+            force = False
+
+    async def _drained(self, session_id: SessionID, *, force: bool) -> bool:
+        """Run until idle; False when another process has moved the Session away meanwhile."""
         step = drain.begin(await self._pending(session_id), force=force)
         if isinstance(step, Stop) and not await self._tenures.is_unfinished(session_id):
-            return
+            return True
         try:
             async with self._tenures.enter(session_id):
-                while isinstance(step, RunTurn):
-                    step = await self._next(session_id, step)
+                await self._run(session_id, step)
         except LeaseHeldError:
             await self._store.database.write(lambda tx: wake_table.request(tx, session_id))
+        except MovedAwayError:
+            return False
+        return True
 
-    async def _next(self, session_id: SessionID, step: RunTurn) -> RunTurn | Stop:
-        outcome, end = await self._turn(session_id, step)
+    async def _run(self, session_id: SessionID, step: DrainStep) -> None:
+        home: LocationRef | None = None
+        while isinstance(step, RunTurn):
+            step, home = await self._next(session_id, step, home)
+
+    async def _next(
+        self, session_id: SessionID, step: RunTurn, home: LocationRef | None
+    ) -> tuple[DrainStep, LocationRef]:
+        """One turn, at `home` or not at all: what comes after it, and where it ran."""
+        sample = await self._boundary.sample(session_id)
+        here = sample.session.location
+        if home is not None and here != home:
+            raise MovedAwayError(session_id)
+        outcome, end = await self._turn(sample, step)
         if end.declined:
-            return Stop()
-        return drain.after(outcome, await self._pending(session_id))
+            return Stop(), here
+        return drain.after(outcome, await self._pending(session_id)), here
 
     async def _pending(self, session_id: SessionID) -> Pending:
         async def job(tx: Transaction) -> Pending:
@@ -79,12 +90,11 @@ class SessionRunner:
 
     # ---- one turn -------------------------------------------------------------------------------
 
-    async def _turn(self, session_id: SessionID, turn: RunTurn) -> tuple[TurnOutcome, TurnEnd]:
-        sample = await self._boundary.sample(session_id)
+    async def _turn(self, sample: Sample, turn: RunTurn) -> tuple[TurnOutcome, TurnEnd]:
         session = sample.session
         async with self._services.locations.hold(session.location) as location:
             chosen = model_choice.choose(session, location)
-            observation = await location.observe(_subject(sample, chosen))
+            observation = await location.observe(provider_request.subject(sample, chosen))
             try:
                 crossed = await shielded(self._boundary.cross(session, turn, observation))
             except asyncio.CancelledError:
@@ -109,9 +119,9 @@ class SessionRunner:
         if isinstance(chosen, NotChosen):
             return await self._refuse(session, chosen.agent, chosen.reason)
         agent, model = chosen.agent, chosen.model
-        last = drain.is_last(crossed.step, None if agent.steps is UNSET else agent.steps)
-        toolbox = None if last else self._toolbox(location, agent)
-        request = await self._request(crossed, agent, model, toolbox)
+        offered = provider_request.offered(crossed, agent, location)
+        history = await self._history(crossed, model.ref)
+        request = provider_request.build(crossed, chosen, history, offered)
         recorder = self._recorder(session, agent.id, model.ref)
         services = TurnServices(store=self._store, hub=self._services.hub, clock=self._clock)
         turn = ProviderTurn(
@@ -119,7 +129,7 @@ class SessionRunner:
             session,
             recorder,
             agent=agent.id,
-            toolbox=toolbox,
+            toolbox=None if offered is None else self._toolbox(location, offered),
             cost=lambda spent: catalog.cost_of(model.cost, usage.tokens_of(spent)),
         )
         return await turn.run(model.call, request)
@@ -136,56 +146,13 @@ class SessionRunner:
             model=model,
         )
 
-    def _toolbox(self, location: LocationServices, agent: AgentInfo) -> Toolbox:
-        offered = location.tools.registry().materialize(agent.permissions)
+    def _toolbox(self, location: LocationServices, offered: Materialization) -> Toolbox:
         return Toolbox(
             offered, self._services.outputs, location.output_limits, location.instructions.beside
         )
 
-    async def _request(
-        self,
-        crossed: Crossed,
-        agent: AgentInfo,
-        model: ResolvedModel,
-        toolbox: Toolbox | None,
-    ) -> LLMRequest:
-        session = crossed.session
+    async def _history(self, crossed: Crossed, model: ModelRef) -> History:
         cut = Cut(crossed.compaction, crossed.epoch.baseline_seq)
-        history = await self._store.database.read(
-            lambda tx: self._tenures.histories.load(tx, session.id, cut=cut, model=model.ref)
+        return await self._store.database.read(
+            lambda tx: self._tenures.histories.load(tx, crossed.session.id, cut=cut, model=model)
         )
-        system = ("" if agent.system is UNSET else agent.system, crossed.epoch.baseline)
-        request = LLMRequest(
-            model=model.ref,
-            system=tuple(text for text in system if text),
-            runs=history.runs,
-            kept=history.kept,
-            tools=() if toolbox is None else toolbox.offered.definitions,
-            options={"openai": {"promptCacheKey": _cache_key(session.id)}},
-            headers=model_choice.correlation(session.id),
-        )
-        return _final(request) if toolbox is None else request
-
-
-def _subject(sample: Sample, chosen: Chosen | NotChosen) -> Subject:
-    known = isinstance(chosen, Chosen)
-    return Subject(
-        session_id=sample.session.id,
-        agent=chosen.agent if known else None,
-        model=chosen.model.ref if known else None,
-        discovered=sample.discovered,
-        admitted=sample.admitted,
-    )
-
-
-def _final(request: LLMRequest) -> LLMRequest:
-    """The request of a last step: no tools, and a note that is not part of the history."""
-    note = Run((LLMMessage("system", (TextPart(STEP_LIMIT),)),))
-    # The history goes on without the note, so bytes that follow it must not be kept.
-    return replace(request, runs=(*request.runs, note), kept=None, tool_choice="none")
-
-
-def _cache_key(session_id: SessionID) -> str:
-    """Providers limit the key's length; an id made from an outside key is its 64 hex digits."""
-    body = session_id.removeprefix("ses_")
-    return body if len(body) == 64 else session_id

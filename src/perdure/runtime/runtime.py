@@ -4,8 +4,9 @@ What only a running Session needs is joined in runtime.engine, and loaded when i
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
@@ -17,7 +18,7 @@ from perdure.host import data_directory
 from perdure.host.clock import SystemClock
 from perdure.host.ids import SystemIds
 from perdure.host.neighbours import ProcessLocks
-from perdure.ports import Clock, IdSource
+from perdure.ports import Clock, DatabaseError, IdSource
 from perdure.runtime.concurrency import Background
 from perdure.runtime.known_sessions import KnownSessions
 from perdure.runtime.late import late
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
     from perdure.runtime.plugins import Plugins
     from perdure.runtime.questions import Questions
     from perdure.tools.registry import ToolRegistry
+
+
+logger = logging.getLogger(__name__)
 
 
 class Runtime(Value, kw_only=True):
@@ -99,6 +103,8 @@ async def compose(
             locations=late(lambda: engine.get().locations),
             coordinator=coordinator,
             compactor=late(lambda: engine.get().compactor),
+            moves=late(lambda: engine.get().moves),
+            provider_contexts=late(lambda: engine.get().provider_contexts),
             known=known,
             clock=on.clock,
             ids=on.ids,
@@ -118,9 +124,10 @@ async def compose(
             neighbours=on.neighbours,
             clock=on.clock,
         )
-        background.start(watch.run(), name="neighbours")
-        background.start(_wake_at_boot(engine, coordinator), name="boot")
-        background.start(_sweep(engine, on.clock), name="tool output sweep")
+        if settings.resumes:
+            background.start(watch.run(), name="neighbours")
+            background.start(_wake_at_boot(engine, coordinator), name="boot")
+            background.start(_sweep(engine, on.clock), name="tool output sweep")
         try:
             yield Runtime(
                 sessions=sessions,
@@ -140,7 +147,9 @@ async def compose(
             await coordinator.close()
             hub.publish(InstanceDisposed(), None)
             hub.close()
-            await store.release_all()
+            # On a full disk they stay behind: a process that is gone holds nothing anyway.
+            with suppress(DatabaseError):
+                await store.release_all()
 
 
 class EngineRoom:
@@ -184,8 +193,7 @@ async def _sweep(engine: EngineRoom, clock: Clock) -> None:
 
 async def _wake_at_boot(engine: EngineRoom, coordinator: RunCoordinator) -> None:
     """Run what was admitted before the last stop, settle what a crash cut off; a few at a time."""
-    pending = await engine.parts.on.database.read(inbox_table.sessions_with_pending)
-    waiting = iter(dict.fromkeys((*pending, *await engine.unfinished())))
+    waiting = iter(await _left_at_boot(engine))
 
     async def worker() -> None:
         for session_id in waiting:
@@ -195,6 +203,18 @@ async def _wake_at_boot(engine: EngineRoom, coordinator: RunCoordinator) -> None
     async with asyncio.TaskGroup() as group:
         for _ in range(limits.BOOT_WAKES_PARALLEL_MAX):
             group.create_task(worker())
+
+
+async def _left_at_boot(engine: EngineRoom) -> list[SessionID]:
+    """Tried until it can be read: nobody would ask for these Sessions again."""
+    on = engine.parts.on
+    while True:
+        try:
+            pending = await on.database.read(inbox_table.sessions_with_pending)
+            return list(dict.fromkeys((*pending, *await engine.unfinished())))
+        except DatabaseError as error:
+            logger.warning("cannot look for work that was left: %s", error)
+        await on.clock.sleep(limits.STORAGE_RETRY_SECONDS)
 
 
 __all__ = ["Foundations", "Runtime", "RuntimeSettings", "compose", "open_runtime"]

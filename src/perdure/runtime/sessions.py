@@ -5,6 +5,7 @@ somebody else's business. Reads hand out stored JSON as it is.
 """
 
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Raw
@@ -24,6 +25,7 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.errors import (
     MessageNotFoundError,
     ServiceUnavailableError,
+    SessionBusyError,
     SessionNotFoundError,
 )
 from perdure.schema.ids import MessageID, Seq, SessionID
@@ -57,6 +59,8 @@ from perdure.store.tail import EventTails
 if TYPE_CHECKING:
     from perdure.runtime.compactor import Compactor
     from perdure.runtime.locations import Locations
+    from perdure.runtime.moves import Moves
+    from perdure.runtime.provider_contexts import ProviderContexts
 
 
 class SessionServices(Value, kw_only=True):
@@ -65,6 +69,8 @@ class SessionServices(Value, kw_only=True):
     locations: "Locations"
     coordinator: RunCoordinator
     compactor: "Compactor"
+    moves: "Moves"
+    provider_contexts: "ProviderContexts"
     known: KnownSessions
     clock: Clock
     ids: IdSource
@@ -79,6 +85,8 @@ class Sessions:
         self._locations = services.locations
         self._coordinator = services.coordinator
         self._compactor = services.compactor
+        self._moves = services.moves
+        self._provider_contexts = services.provider_contexts
         self._known = services.known
         self._clock = services.clock
         self._ids = services.ids
@@ -103,13 +111,12 @@ class Sessions:
         info = await self._locations.info(location or self._default_location)
         seed = self._seed(session_id, info, agent, model)
         event = SessionCreated(session_id=session_id, info=seed)
-        ref = LocationRef(directory=info.directory, workspace_id=info.workspace_id)
         try:
-            await self._store.append(session_id, [event], location=ref, expected=NO_EVENTS)
+            await self._store.append(session_id, [event], location=info.ref, expected=NO_EVENTS)
         except SequenceConflictError:
             # Somebody made it a moment ago: theirs is the Session.
             return await self._require(session_id)
-        self._known.add(session_id, ref)
+        self._known.add(session_id, info.ref)
         return projection.session_created(event)
 
     async def prompt(
@@ -162,6 +169,27 @@ class Sessions:
         )
         await self._store.append(session_id, [event], location=session.location)
 
+    async def move(
+        self, session_id: SessionID, destination: LocationRef, *, changes: bool = False
+    ) -> None:
+        """Work in another directory of the project; `changes`: take uncommitted ones along.
+
+        What is pending stays pending, and runs there.
+        """
+        await self._location(session_id)
+        if session_id in self._coordinator.active:
+            raise SessionBusyError(session_id)
+        work = partial(self._moves.move, destination=destination, changes=changes)
+        try:
+            refused = await self._coordinator.exclusive(session_id, work)
+        except DrainInterruptedError as error:
+            raise ServiceUnavailableError(
+                "The move was interrupted; where the Session is now says whether it was made",
+                service="session.move",
+            ) from error
+        if refused is not None:
+            raise refused
+
     # ---- running --------------------------------------------------------------------------------
 
     def active(self) -> tuple[SessionID, ...]:
@@ -194,7 +222,8 @@ class Sessions:
         if self._known.location(session_id) is not None:
             return True
         stored = await self._database.read(lambda tx: session_table.load(tx, session_id))
-        if stored is not None:
+        # It may have been moved, and heard of, while we read where it was.
+        if stored is not None and self._known.location(session_id) is None:
             self._known.add(session_id, stored.location)
         return stored is not None
 
@@ -276,14 +305,14 @@ class Sessions:
         return messages
 
     async def provider_context(self, session_id: SessionID) -> bytes:
-        """The JSON of schema.provider_context.ProviderContext."""
+        """The JSON of schema.provider_context.ProviderContext. Looking changes nothing."""
         epoch, messages = await self._shown(session_id)
         told: JsonObject = {"sources": [], "messages": [Raw(data) for data in messages]}
         if epoch is not None:
             told["sources"] = sorted(system_context.decode_snapshot(epoch.snapshot))
             told["baseline"] = epoch.baseline
             told["baselineSeq"] = epoch.baseline_seq
-        return codec.encode(told)
+        return codec.encode(told | await self._provider_contexts.outlook(session_id, epoch))
 
     async def _shown(self, session_id: SessionID) -> tuple[ContextEpoch | None, tuple[bytes, ...]]:
         """The Context Epoch, and the messages of Session History."""
@@ -307,8 +336,10 @@ class Sessions:
         await self._location(session_id)
         # Sequence 0 made the Session and is not public.
         start = Seq(max(after, 0))
-        rows = await self._store.read_wire(session_id, after=start, limit=limit + 1)
-        return tuple(wire for _, wire in rows[:limit]), len(rows) > limit
+        rows, damaged = await self._store.read_readable(session_id, after=start, limit=limit + 1)
+        # Whoever asks for what comes after the last one is told why there is no more.
+        more = damaged is not None or len(rows) > limit
+        return tuple(wire for _, wire in rows[:limit]), more
 
     async def events(self, session_id: SessionID, *, after: int) -> AsyncIterator[bytes]:
         """Replay after a sequence, then follow. Each item is one or more complete frames."""
@@ -343,7 +374,7 @@ class Sessions:
             project_id=location.project.id,
             workspace_id=location.workspace_id,
             directory=location.directory,
-            path=_subpath(location),
+            path=location.subpath,
             title=title.placeholder(now),
             agent=UNSET if agent is None else agent,
             model=UNSET if model is None else model,
@@ -367,10 +398,3 @@ def _filter(query: SessionQuery) -> SessionFilter:
         subpath=query.subpath,
         search=query.search,
     )
-
-
-def _subpath(location: LocationInfo) -> str:
-    root = location.project.directory.rstrip("/") + "/"
-    if root == "/" or not location.directory.startswith(root):
-        return ""
-    return location.directory.removeprefix(root)

@@ -2,23 +2,28 @@
 
 Whoever enters first in this process takes the lease and settles what a dead process left
 unfinished. Tenure outlasts a run; it ends when a run fails, so that the next starts from what is on
-disk. What to do when another process has the lease is the caller's decision.
+disk. A run that could not write is settled as one that died. What to do when another process has
+the lease is the caller's decision.
 """
 
+import logging
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from msgspec import UNSET
 
 from perdure.core import recovery
-from perdure.ports import Transaction
+from perdure.ports import DatabaseError, Transaction
 from perdure.runtime import refused_step
 from perdure.runtime.concurrency import shielded
 from perdure.runtime.history_cache import HistoryCache
 from perdure.runtime.run_services import RunServices
+from perdure.schema.errors import DamagedRowError
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.session_event import SessionEvent
 from perdure.store import message_table, session_table
+
+logger = logging.getLogger(__name__)
 
 
 class Tenures:
@@ -26,6 +31,8 @@ class Tenures:
         self._services = services
         self._store = services.store
         self._held: set[SessionID] = set()
+        self._cut_off: set[SessionID] = set()
+        """Runs of our own that ended because the store failed."""
         self.histories = HistoryCache()
 
     @asynccontextmanager
@@ -36,16 +43,26 @@ class Tenures:
                 # Whole: once the lease is ours, nobody could tell any more that it was left behind.
                 await shielded(self._take_over(session_id))
             yield
-        except BaseException:
-            # Whatever went wrong, the next run starts from what is on disk.
-            self._held.discard(session_id)
-            self.histories.drop(session_id)
+        except DatabaseError:
+            self._forget(session_id)
+            self._cut_off.add(session_id)
+            # If nothing can be written even now, whoever enters next does this.
+            with suppress(DatabaseError):
+                await shielded(self._take_over(session_id))
             raise
+        except BaseException:
+            self._forget(session_id)
+            raise
+
+    def _forget(self, session_id: SessionID) -> None:
+        """Whatever went wrong, the next run starts from what is on disk."""
+        self._held.discard(session_id)
+        self.histories.drop(session_id)
 
     async def unfinished(self) -> list[SessionID]:
         """Sessions that a dead process left in the middle of something."""
         left_behind = await self._store.left_behind()
-        return [found for found in left_behind if await self.is_unfinished(found)]
+        return [found for found in left_behind if await self._is_unfinished_for_sure(found)]
 
     async def is_unfinished(self, session_id: SessionID) -> bool:
         if not await self._is_left_behind(session_id):
@@ -55,13 +72,21 @@ class Tenures:
         )
         return newest is not None and recovery.is_unfinished(newest.message())
 
+    async def _is_unfinished_for_sure(self, session_id: SessionID) -> bool:
+        try:
+            return await self.is_unfinished(session_id)
+        except DamagedRowError as error:
+            # It cannot be run. The others can, and must not wait for it.
+            logger.warning("left alone: %s", error.message)
+            return False
+
     async def _is_left_behind(self, session_id: SessionID) -> bool:
         """Whether whoever ran this Session last died with it."""
         return session_id not in self._held and await self._store.is_left_behind(session_id)
 
     async def _take_over(self, session_id: SessionID) -> None:
         """Take the lease, then settle what whoever ran this before left open."""
-        left_behind = await self._store.take_over(session_id)
+        left_behind = await self._store.take_over(session_id) or session_id in self._cut_off
 
         async def job(tx: Transaction) -> list[message_table.MessageRow]:
             return await message_table.since(tx, session_id, await cut_floor(tx, session_id))
@@ -80,6 +105,7 @@ class Tenures:
                 self._services, session, agent=agent, reason=recovery.UNANSWERED
             )
         self._held.add(session_id)
+        self._cut_off.discard(session_id)
 
 
 async def cut_floor(tx: Transaction, session_id: SessionID) -> Seq:

@@ -188,6 +188,19 @@ class SessionBusyError(DomainError):
         return {"resource": self.session_id}
 
 
+class MoveConflictError(DomainError):
+    """What is there now, of the Session or of its files, does not go with the move."""
+
+    tag = "ConflictError"
+
+    def __init__(self, directory: str, message: str) -> None:
+        super().__init__(message)
+        self.directory = directory
+
+    def fields(self) -> JsonObject:
+        return {"resource": self.directory}
+
+
 class ServiceUnavailableError(DomainError):
     tag = "ServiceUnavailableError"
 
@@ -197,6 +210,33 @@ class ServiceUnavailableError(DomainError):
 
     def fields(self) -> JsonObject:
         return {} if self.service is None else {"service": self.service}
+
+
+class DamagedRowError(DomainError):
+    """What is stored of this Session cannot be read. No other Session is affected."""
+
+    tag = "DamagedRowError"
+
+    def __init__(self, session_id: SessionID, *, table: str, seq: int | None, reason: str) -> None:
+        at = "" if seq is None else f" at sequence {seq}"
+        super().__init__(
+            f"Session {session_id} has a damaged row in {table}{at}: {reason}."
+            " `perdure doctor` tells more; `perdure doctor --repair` restores what the log holds."
+        )
+        self.session_id = session_id
+        self.table = table
+        self.seq = seq
+        self.reason = reason
+
+    def fields(self) -> JsonObject:
+        place = {} if self.seq is None else {"seq": self.seq}
+        return {"sessionID": self.session_id, "table": self.table, **place, "reason": self.reason}
+
+
+class StorageError(DomainError):
+    """The disk cannot take what was sent. Reading goes on, and so does writing once it can."""
+
+    tag = "StorageError"
 
 
 class UnknownError(DomainError):

@@ -26,3 +26,15 @@ class LocationInfo(Record):
     directory: str
     project: ProjectRef
     workspace_id: SuppliedWorkspaceID | UnsetType = UNSET
+
+    @property
+    def ref(self) -> LocationRef:
+        return LocationRef(directory=self.directory, workspace_id=self.workspace_id)
+
+    @property
+    def subpath(self) -> str:
+        """The way down from the root of the project; empty at the root, and outside projects."""
+        root = self.project.directory.rstrip("/") + "/"
+        if root == "/" or not self.directory.startswith(root):
+            return ""
+        return self.directory.removeprefix(root)

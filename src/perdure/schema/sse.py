@@ -36,19 +36,26 @@ class Reader:
 
     def __init__(self, *, bytes_max: int) -> None:
         self._bytes_max = bytes_max
-        self._rest = b""
+        self._rest = bytearray()
+        """The begin of a line, or a CR that may be half of a line end."""
         self._data: list[bytes] = []
         self._size = 0
         self._event = b""
         self._id = b""
 
     def feed(self, chunk: bytes) -> Iterator[Frame]:
-        text = self._rest + chunk
+        between = self._rest.endswith(b"\r")
+        self._rest += chunk
+        if not between and b"\n" not in chunk and b"\r" not in chunk:
+            # Not looked at again before its end comes: a long line costs no more than its length.
+            self._check(len(self._rest))
+            return
+        text = bytes(self._rest)
         # A CR at the very end may be the first half of CRLF: keep it for the next chunk.
         held = b"\r" if text.endswith(b"\r") else b""
         lines = text[: len(text) - len(held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         *complete, rest = lines.split(b"\n")
-        self._rest = rest + held
+        self._rest = bytearray(rest + held)
         self._check(len(self._rest))
         for line in complete:
             if line:

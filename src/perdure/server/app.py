@@ -23,8 +23,10 @@ from perdure.server.handlers import (
     message,
     permission,
     question,
+    reference,
     revert,
     session,
+    skill,
 )
 from perdure.server.request import Request
 from perdure.server.response import Reply, Response
@@ -44,6 +46,8 @@ HANDLERS: Final[Handlers] = {
     **event.HANDLERS,
     **agent.HANDLERS,
     **catalog.HANDLERS,
+    **skill.HANDLERS,
+    **reference.HANDLERS,
 }
 
 

@@ -31,6 +31,7 @@ _REASONS: Final = {
     431: b"Request Header Fields Too Large",
     500: b"Internal Server Error",
     503: b"Service Unavailable",
+    507: b"Insufficient Storage",
 }
 _STATUS_LINES: Final = {
     status: b"HTTP/1.1 %d %s\r\n" % (status, reason) for status, reason in _REASONS.items()

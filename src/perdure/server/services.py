@@ -30,8 +30,10 @@ from perdure.schema.query import (
     SessionRows,
 )
 from perdure.schema.question import Answers, QuestionRequest
+from perdure.schema.reference import ReferenceInfo
 from perdure.schema.session import RevertState, SessionInfo
 from perdure.schema.session_input import AdmittedPrompt
+from perdure.schema.skill import SkillInfo
 from perdure.schema.value import Value
 
 
@@ -109,6 +111,11 @@ class Sessions(Protocol):
     async def wait(self, session_id: SessionID) -> None: ...
     async def switch_agent(self, session_id: SessionID, agent: str, /) -> None: ...
     async def switch_model(self, session_id: SessionID, model: ModelRef, /) -> None: ...
+    async def move(
+        self, session_id: SessionID, destination: LocationRef, /, *, changes: bool
+    ) -> None:
+        """Raises SessionBusyError while the Session runs, MoveConflictError when it cannot be."""
+        ...
 
 
 class LiveSubscription(Protocol):
@@ -136,6 +143,8 @@ class Locations(Protocol):
     async def models(self, ref: LocationRef) -> tuple[ModelInfo, ...]: ...
     async def providers(self, ref: LocationRef) -> tuple[ProviderInfo, ...]: ...
     async def provider(self, ref: LocationRef, id: str, /) -> ProviderInfo: ...
+    async def skills(self, ref: LocationRef) -> tuple[SkillInfo, ...]: ...
+    async def references(self, ref: LocationRef) -> tuple[ReferenceInfo, ...]: ...
 
 
 class Permissions(Protocol):

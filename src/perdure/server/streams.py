@@ -8,12 +8,14 @@ Invariant: every send is whole frames, so that a heartbeat can stand between any
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager
 from typing import Final
 
 from perdure.ports import IdSource
 from perdure.schema import codec, sse
+from perdure.schema.errors import DomainError
 from perdure.schema.live_event import (
     LIVE_TYPES,
     InstanceDisposed,
@@ -25,6 +27,8 @@ from perdure.schema.value import Value
 from perdure.server.asgi import Header, Send
 from perdure.server.response import Stream
 from perdure.server.services import LiveSubscription
+
+logger = logging.getLogger(__name__)
 
 HEADERS: Final[tuple[Header, ...]] = (
     (b"content-type", b"text/event-stream"),
@@ -124,8 +128,12 @@ async def _awaited(wait: Callable[[], Awaitable[object]]) -> None:
 
 
 async def _pump(frames: AsyncIterator[bytes], outlet: _Outlet) -> None:
-    async for page in frames:
-        await outlet.write(page)
+    try:
+        async for page in frames:
+            await outlet.write(page)
+    except DomainError as error:
+        # The status is sent long ago. Whoever asks for what comes next by page is told.
+        logger.warning("a durable stream ends: %s", error.message)
 
 
 async def _relay(subscription: LiveSubscription, outlet: _Outlet) -> None:

@@ -11,11 +11,12 @@ from typing import Final
 from perdure.core import limits
 from perdure.ports import Database, IdSource, Neighbours, Row, Transaction
 from perdure.schema import codec, manifest
+from perdure.schema.errors import DamagedRowError
 from perdure.schema.ids import EventID, Seq, SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.session_event import SessionEvent
 from perdure.schema.value import Value
-from perdure.store import lease_table, projector
+from perdure.store import damage, lease_table, projector
 from perdure.store.lease_table import Lease
 from perdure.store.location_table import LocationNumbers
 
@@ -216,6 +217,22 @@ class EventStore:
 
         return await self._database.read(job)
 
+    async def read_readable(
+        self, session_id: SessionID, *, after: Seq, limit: int
+    ) -> tuple[list[tuple[Seq, bytes]], DamagedRowError | None]:
+        """As `read_wire`; with a damaged row among them, those before it, and which one it is.
+
+        Raises DamagedRowError when the very next one is damaged.
+        """
+        damaged: DamagedRowError | None = None
+        while True:
+            try:
+                return await self.read_wire(session_id, after=after, limit=limit), damaged
+            except DamagedRowError as error:
+                if error.seq is None or error.seq == after + 1:
+                    raise
+                limit, damaged = error.seq - after - 1, error
+
     async def read(
         self, session_id: SessionID, *, after: Seq = NO_EVENTS, limit: int
     ) -> list[tuple[Seq, EventID, SessionEvent]]:
@@ -223,7 +240,7 @@ class EventStore:
 
         async def job(tx: Transaction) -> list[tuple[Seq, EventID, SessionEvent]]:
             parameters = {"session_id": session_id, "after": after, "limit": limit}
-            return [_decoded(row) for row in await tx.fetch(_READ, parameters)]
+            return [_decoded(session_id, row) for row in await tx.fetch(_READ, parameters)]
 
         return await self._database.read(job)
 
@@ -234,14 +251,18 @@ class EventStore:
     async def _framed(self, tx: Transaction, session_id: SessionID, row: Row) -> tuple[Seq, bytes]:
         seq, event_id, stored, number, data = row
         assert isinstance(seq, int)
-        assert isinstance(data, bytes)
-        where = await self._locations.wire(tx, number) if isinstance(number, int) else None
+        where = None
+        if isinstance(number, int):
+            where = await self._locations.wire(tx, number)
+            if where is None:
+                reason = f"there is no location {number}"
+                raise DamagedRowError(session_id, table="event", seq=seq, reason=reason)
         return Seq(seq), envelope(
             session_id,
             Seq(seq),
             id=str(event_id),
-            stored=str(stored),
-            data=data,
+            stored=damage.event_name(stored, session_id, seq=seq),
+            data=damage.whole(data, session_id, table="event", seq=seq),
             location=where,
         )
 
@@ -343,8 +364,8 @@ def _with_location(
     )
 
 
-def _decoded(row: Row) -> tuple[Seq, EventID, SessionEvent]:
+def _decoded(session_id: SessionID, row: Row) -> tuple[Seq, EventID, SessionEvent]:
     seq, event_id, stored, _, data = row
     assert isinstance(seq, int)
-    assert isinstance(data, bytes)
-    return Seq(seq), EventID(str(event_id)), manifest.decode(str(stored), data)
+    event = damage.event(stored, data, session_id, seq=seq)
+    return Seq(seq), EventID(str(event_id)), event

@@ -9,11 +9,12 @@ from typing import Final
 from msgspec import UNSET
 
 from perdure.ports import Row, Transaction
-from perdure.schema import manifest
+from perdure.schema.errors import DamagedRowError
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.prompt import Delivery
 from perdure.schema.session_event import PromptAdmitted, PromptPromoted
 from perdure.schema.session_input import AdmittedPrompt
+from perdure.store import damage
 
 _INSERT: Final = """
     INSERT INTO session_input
@@ -24,7 +25,7 @@ _SELECT: Final = """
     SELECT i.id, i.session_id, i.delivery, i.admitted_seq, i.promoted_seq, i.time_created,
         e.type, e.data
     FROM session_input AS i {indexed}
-    CROSS JOIN event AS e
+    LEFT JOIN event AS e
         ON e.session_id = i.session_id AND e.seq = i.admitted_seq
 """
 _BY_ID: Final = _SELECT.format(indexed="") + "WHERE i.id = :id"
@@ -94,6 +95,15 @@ async def is_pending(tx: Transaction, session_id: SessionID, delivery: Delivery)
     return bool(rows)
 
 
+async def count_pending(tx: Transaction, session_id: SessionID) -> int:
+    rows = await tx.fetch(
+        "SELECT count(*) FROM session_input INDEXED BY session_input_pending"
+        " WHERE session_id = :session_id AND promoted_seq IS NULL",
+        {"session_id": session_id},
+    )
+    return int(str(rows[0][0]))
+
+
 async def sessions_with_pending(tx: Transaction) -> list[SessionID]:
     rows: Sequence[Row] = await tx.fetch(
         "SELECT DISTINCT session_id FROM session_input INDEXED BY session_input_pending"
@@ -113,17 +123,26 @@ async def delete_after(tx: Transaction, session_id: SessionID, seq: Seq) -> None
 
 def _row(row: Row) -> AdmittedPrompt:
     message_id, session_id, delivery, admitted_seq, promoted_seq, time_created, stored, data = row
+    owner = SessionID(str(session_id))
     assert isinstance(admitted_seq, int)
     assert isinstance(time_created, int)
-    assert isinstance(data, bytes)
-    event = manifest.decode(str(stored), data)
-    assert isinstance(event, PromptAdmitted | PromptPromoted)
+    if data is None:
+        raise _damaged(owner, admitted_seq, f"{message_id} names no event of the log")
+    event = damage.event(stored, data, owner, seq=admitted_seq)
+    if not isinstance(event, PromptAdmitted | PromptPromoted) or event.message_id != message_id:
+        raise _damaged(owner, admitted_seq, f"{message_id} names an event that is not its own")
+    if delivery not in ("steer", "queue"):
+        raise _damaged(owner, admitted_seq, f"{message_id} has delivery {delivery!r}")
     return AdmittedPrompt(
-        id=MessageID(str(message_id)),
-        session_id=SessionID(str(session_id)),
+        id=event.message_id,
+        session_id=owner,
         prompt=event.prompt,
         delivery="queue" if delivery == "queue" else "steer",
         admitted_seq=Seq(admitted_seq),
         promoted_seq=Seq(promoted_seq) if isinstance(promoted_seq, int) else UNSET,
         time_created=time_created,
     )
+
+
+def _damaged(session_id: SessionID, seq: int, reason: str) -> DamagedRowError:
+    return DamagedRowError(session_id, table="session_input", seq=seq, reason=reason)

@@ -29,10 +29,12 @@ class LocationNumbers:
     def remember(self, ref: LocationRef, number: int) -> None:
         self._numbers[ref] = number
 
-    async def wire(self, tx: Transaction, number: int) -> bytes:
-        """The JSON of the ref. Only for numbers that were read from committed rows."""
+    async def wire(self, tx: Transaction, number: int) -> bytes | None:
+        """The JSON of the ref, or None for no such number. Only for what committed rows name."""
         known = self._wires.get(number)
         if known is None:
             rows = await tx.fetch("SELECT ref FROM location WHERE number = :n", {"n": number})
+            if not rows:
+                return None
             known = self._wires[number] = str(rows[0][0]).encode()
         return known

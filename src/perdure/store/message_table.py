@@ -8,7 +8,9 @@ from perdure.schema import codec
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.message import SessionMessage
 from perdure.schema.value import Value
+from perdure.store import damage
 
+_TABLE: Final = "session_message"
 _ANY_MESSAGE: Final = cast("type[SessionMessage]", SessionMessage)
 _INSERT: Final = """
     INSERT INTO session_message (id, session_id, seq, type, time_created, data)
@@ -17,13 +19,15 @@ _INSERT: Final = """
 
 
 class MessageRow(Value):
+    session_id: SessionID
     id: MessageID
     seq: Seq
     type: str
     data: bytes
 
     def message(self) -> SessionMessage:
-        return codec.decode(_ANY_MESSAGE, self.data)
+        """Raises DamagedRowError when this is JSON and yet no message."""
+        return damage.decoded(_ANY_MESSAGE, self.data, self.session_id, table=_TABLE, seq=self.seq)
 
 
 def type_of(message: SessionMessage) -> str:
@@ -58,7 +62,16 @@ async def get(tx: Transaction, session_id: SessionID, message_id: MessageID) -> 
         " WHERE id = :id AND session_id = :session_id",
         {"id": message_id, "session_id": session_id},
     )
-    return _row(rows[0]) if rows else None
+    return _row(session_id, rows[0]) if rows else None
+
+
+async def at(tx: Transaction, session_id: SessionID, seq: int) -> MessageRow | None:
+    rows = await tx.fetch(
+        "SELECT id, seq, type, data FROM session_message"
+        " WHERE session_id = :session_id AND seq = :seq",
+        {"session_id": session_id, "seq": seq},
+    )
+    return _row(session_id, rows[0]) if rows else None
 
 
 async def exists(tx: Transaction, message_id: MessageID) -> bool:
@@ -84,7 +97,7 @@ async def latest_of_type(
         " ORDER BY seq DESC LIMIT 1",
         {"session_id": session_id, "before": before, "type": type},
     )
-    return _row(rows[0]) if rows else None
+    return _row(session_id, rows[0]) if rows else None
 
 
 async def latest_said(tx: Transaction, session_id: SessionID) -> MessageRow | None:
@@ -95,7 +108,7 @@ async def latest_said(tx: Transaction, session_id: SessionID) -> MessageRow | No
         " ORDER BY seq DESC LIMIT 1",
         {"session_id": session_id},
     )
-    return _row(rows[0]) if rows else None
+    return _row(session_id, rows[0]) if rows else None
 
 
 async def latest_compaction(tx: Transaction, session_id: SessionID) -> Seq | None:
@@ -123,7 +136,7 @@ async def page(
         f" WHERE session_id = :session_id {condition} ORDER BY seq {direction} LIMIT :limit",
         {"session_id": session_id, "limit": limit} | ({} if anchor is None else {"anchor": anchor}),
     )
-    return [_row(row) for row in rows]
+    return [_row(session_id, row) for row in rows]
 
 
 async def since(tx: Transaction, session_id: SessionID, after: Seq) -> list[MessageRow]:
@@ -133,7 +146,7 @@ async def since(tx: Transaction, session_id: SessionID, after: Seq) -> list[Mess
         " WHERE session_id = :session_id AND seq > :after ORDER BY seq",
         {"session_id": session_id, "after": after},
     )
-    return [_row(row) for row in rows]
+    return [_row(session_id, row) for row in rows]
 
 
 async def delete_after(tx: Transaction, session_id: SessionID, seq: Seq) -> None:
@@ -143,11 +156,11 @@ async def delete_after(tx: Transaction, session_id: SessionID, seq: Seq) -> None
     )
 
 
-def _row(row: Row) -> MessageRow:
-    message_id, seq, tag, data = row
-    assert isinstance(data, bytes)
+def _row(session_id: SessionID, row: Row) -> MessageRow:
+    message_id, seq, tag, stored = row
     assert isinstance(seq, int)
-    return MessageRow(MessageID(str(message_id)), Seq(seq), str(tag), data)
+    data = damage.whole(stored, session_id, table=_TABLE, seq=seq)
+    return MessageRow(session_id, MessageID(str(message_id)), Seq(seq), str(tag), data)
 
 
 def _integer(row: Sequence[object]) -> int:

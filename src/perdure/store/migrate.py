@@ -7,13 +7,13 @@ again once they hold it. A database that already has data is copied before it is
 
 import fcntl
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Final, cast
 
 import apsw
 
-from perdure.ports import Database, DatabaseError, Transaction
+from perdure.ports import Database, DatabaseError, Row, Transaction
 from perdure.schema.value import Value
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite_connection import Connection
@@ -39,11 +39,21 @@ class NewerDatabaseError(DatabaseError):
         )
 
 
+class IncompleteDatabaseError(DatabaseError):
+    def __init__(self, path: str, missing: tuple[str, ...]) -> None:
+        super().__init__(
+            f"{path} lacks {', '.join(missing)}, which belong to its schema. `perdure doctor"
+            " --repair` makes them anew from the log; nothing was changed."
+        )
+
+
 class Schema(Value):
     """Which version is current, and the SQL that leads to each one from the one before."""
 
     version: int
     sql: Callable[[int], str]
+    parts: tuple[str, ...] = ()
+    """The tables and indexes without which nothing of this version works."""
 
 
 def packaged_sql(number: int) -> str:
@@ -55,7 +65,26 @@ def packaged_sql(number: int) -> str:
     raise AssertionError(f"migration {number} is missing from the package")
 
 
-CURRENT: Final = Schema(SCHEMA_VERSION, packaged_sql)
+PARTS: Final = (
+    "event",
+    "event_supplied_id",
+    "event_owner",
+    "location",
+    "session",
+    "session_created",
+    "session_reverting",
+    "session_message",
+    "session_message_compaction",
+    "session_input",
+    "session_input_pending",
+    "session_context_epoch",
+    "session_instruction",
+    "session_lease",
+    "session_lease_process",
+    "session_wake",
+    "saved_permission",
+)
+CURRENT: Final = Schema(SCHEMA_VERSION, packaged_sql, PARTS)
 
 
 def migrate(path: str, schema: Schema = CURRENT) -> str | None:
@@ -63,6 +92,8 @@ def migrate(path: str, schema: Schema = CURRENT) -> str | None:
     connection = sqlite_connection.opened(path)
     try:
         if _version(connection, path, schema) == schema.version:
+            if missing := missing_parts(connection, schema):
+                raise IncompleteDatabaseError(path, missing)
             return None
         with _turn(path):
             return _apply_missing(connection, path, schema)
@@ -70,6 +101,16 @@ def migrate(path: str, schema: Schema = CURRENT) -> str | None:
         raise sqlite_connection.translated(error, path) from error
     finally:
         connection.close()
+
+
+def missing_parts(connection: Connection, schema: Schema = CURRENT) -> tuple[str, ...]:
+    """What a database of the current version ought to have, and has not."""
+    found = {name for (name,) in rows(connection, "SELECT name FROM sqlite_schema")}
+    return tuple(name for name in schema.parts if name not in found)
+
+
+def rows(connection: Connection, sql: str) -> Sequence[Row]:
+    return cast("Sequence[Row]", connection.execute(sql).fetchall())
 
 
 async def apply_all(database: Database) -> None:
@@ -89,7 +130,7 @@ def _apply_missing(connection: Connection, path: str, schema: Schema) -> str | N
     backup = None
     if 0 < found < schema.version:
         backup = f"{path}.before-{schema.version}"
-        _copy(connection, backup)
+        copy(connection, backup)
     for number in range(found + 1, schema.version + 1):
         _apply(connection, number, schema.sql(number))
     return backup
@@ -118,14 +159,15 @@ def _version(connection: Connection, path: str, schema: Schema) -> int:
     return version
 
 
-def _copy(connection: Connection, target: str) -> None:
+def copy(connection: Connection, target: str) -> None:
+    """Everything that is committed, to a file that only its owner may read."""
     os.close(os.open(target, os.O_RDWR | os.O_CREAT, 0o600))
-    copy = apsw.Connection(target)
+    made = apsw.Connection(target)
     try:
-        with copy.backup("main", cast("apsw.Connection", connection), "main") as backup:
+        with made.backup("main", cast("apsw.Connection", connection), "main") as backup:
             backup.step()
     finally:
-        copy.close()
+        made.close()
 
 
 @contextmanager

@@ -12,14 +12,20 @@ from msgspec import UNSET
 
 from perdure.core import projection
 from perdure.ports import Database, Transaction, UniqueViolationError
-from perdure.schema import manifest
 from perdure.schema import session_event as events
-from perdure.schema.errors import PromptConflictError
+from perdure.schema.errors import DamagedRowError, PromptConflictError
 from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
 from perdure.schema.message import AssistantMessage, SessionMessage, ShellMessage
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import SessionEvent
-from perdure.store import epoch_table, inbox_table, instruction_table, message_table, session_table
+from perdure.store import (
+    damage,
+    epoch_table,
+    inbox_table,
+    instruction_table,
+    message_table,
+    session_table,
+)
 
 _REBUILD_ROWS: Final = 500
 # What `session_after` leaves alone: an append of only these need not read the Session's row.
@@ -86,13 +92,17 @@ async def rebuild(database: Database) -> int:
             await tx.execute(f"DELETE FROM {table}")
         total = 0
         for (session_id,) in await tx.fetch("SELECT DISTINCT session_id FROM event"):
-            total += await _rebuild_session(tx, SessionID(str(session_id)))
+            total += await rebuild_session(tx, SessionID(str(session_id)))
         return total
 
     return await database.write(job)
 
 
-async def _rebuild_session(tx: Transaction, session_id: SessionID) -> int:
+async def rebuild_session(tx: Transaction, session_id: SessionID) -> int:
+    """Fold the log of a Session that has no projections; how many events.
+
+    Raises DamagedRowError at the first event that cannot be read.
+    """
     after, total = -1, 0
     while True:
         rows = await tx.fetch(
@@ -103,9 +113,12 @@ async def _rebuild_session(tx: Transaction, session_id: SessionID) -> int:
         if not rows:
             return total
         batch: list[SessionEvent] = []
-        for _, stored, data in rows:
-            assert isinstance(data, bytes)
-            batch.append(manifest.decode(str(stored), data))
+        for found, stored, data in rows:
+            seq = after + 1 + len(batch)
+            if found != seq:
+                reason = f"sequence {seq} is missing"
+                raise DamagedRowError(session_id, table="event", seq=seq, reason=reason)
+            batch.append(damage.event(stored, data, session_id, seq=seq))
         await project(tx, session_id, Seq(after + 1), batch, rebuilding=True)
         after += len(rows)
         total += len(rows)

@@ -15,7 +15,7 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.ids import EventID, Seq, SessionID
 from perdure.schema.session_event import SessionCreated, SessionEvent
 from perdure.schema.value import Value
-from perdure.store import event_store, projector
+from perdure.store import damage, event_store, projector
 from perdure.store.event_store import EventStore, StoredEvent
 
 
@@ -166,8 +166,8 @@ async def _check_same(tx: Transaction, event: ReplayedEvent) -> None:
         "SELECT id, type, data FROM event WHERE session_id = :session_id AND seq = :seq",
         {"session_id": event.session_id, "seq": event.seq},
     )
-    event_id, stored, data = rows[0]
-    assert isinstance(data, bytes)
+    event_id, stored, value = rows[0]
+    data = damage.whole(value, event.session_id, table="event", seq=event.seq)
     if (event_id, stored, codec.decode_any(data)) != (event.id, event.type, event.data):
         raise ReplayError(f"diverged: {event.session_id} has another event at {event.seq}")
 

@@ -1,16 +1,23 @@
 """The `session` projection: the public JSON of each Session, beside what lists filter by."""
 
+import logging
+from collections.abc import Sequence
 from typing import Final, Literal
 
 from msgspec import UNSET
 
-from perdure.ports import SqlValue, Transaction
+from perdure.ports import Row, SqlValue, Transaction
 from perdure.schema import codec
-from perdure.schema.errors import SessionNotFoundError
+from perdure.schema.errors import DamagedRowError, SessionNotFoundError
 from perdure.schema.ids import SessionID
 from perdure.schema.session import SessionInfo
 from perdure.schema.value import Value
+from perdure.store import damage
 
+logger = logging.getLogger(__name__)
+
+_TABLE: Final = "session"
+_DATA: Final = "SELECT data FROM session WHERE id = :id"
 _INSERT: Final = """
     INSERT INTO session
         (id, project_id, directory, workspace_id, subpath, title, time_created, reverting, data)
@@ -50,8 +57,8 @@ async def update(tx: Transaction, info: SessionInfo) -> None:
 
 async def data(tx: Transaction, session_id: SessionID) -> bytes | None:
     """The public JSON, or None when there is no such Session."""
-    rows = await tx.fetch("SELECT data FROM session WHERE id = :id", {"id": session_id})
-    return bytes(_blob(rows[0][0])) if rows else None
+    rows = await tx.fetch(_DATA, {"id": session_id})
+    return damage.whole(rows[0][0], session_id, table=_TABLE) if rows else None
 
 
 async def is_reverting(tx: Transaction, session_id: SessionID) -> bool:
@@ -64,8 +71,10 @@ async def is_reverting(tx: Transaction, session_id: SessionID) -> bool:
 
 
 async def load(tx: Transaction, session_id: SessionID) -> SessionInfo | None:
-    found = await data(tx, session_id)
-    return None if found is None else codec.decode(SessionInfo, found)
+    rows = await tx.fetch(_DATA, {"id": session_id})
+    if not rows:
+        return None
+    return damage.decoded(SessionInfo, rows[0][0], session_id, table=_TABLE)
 
 
 async def require(tx: Transaction, session_id: SessionID) -> SessionInfo:
@@ -84,7 +93,30 @@ async def page(
     limit: int,
     anchor: tuple[int, SessionID] | None,
 ) -> list[SessionRow]:
-    """Rows in (created, id) order, starting after `anchor` in that direction."""
+    """Rows in (created, id) order, starting after `anchor` in that direction.
+
+    A row that cannot be read is left out and reported: the others are still a list.
+    """
+    found: list[SessionRow] = []
+    after: tuple[SqlValue, SqlValue] | None = anchor
+    while True:
+        asked = limit - len(found)
+        rows = await _rows(tx, wanted, newest_first=newest_first, limit=asked, anchor=after)
+        found += [row for row in map(_readable, rows) if row is not None]
+        if len(found) == limit or len(rows) < asked:
+            return found
+        session_id, time, _ = rows[-1]
+        after = time, session_id
+
+
+async def _rows(
+    tx: Transaction,
+    wanted: SessionFilter,
+    *,
+    newest_first: bool,
+    limit: int,
+    anchor: tuple[SqlValue, SqlValue] | None,
+) -> Sequence[Row]:
     conditions, parameters = _conditions(wanted)
     if anchor is not None:
         sign = "<" if newest_first else ">"
@@ -92,15 +124,22 @@ async def page(
         parameters |= {"anchor_time": anchor[0], "anchor_id": anchor[1]}
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     direction: Literal["DESC", "ASC"] = "DESC" if newest_first else "ASC"
-    rows = await tx.fetch(
+    return await tx.fetch(
         f"SELECT id, time_created, data FROM session {where}"
         f" ORDER BY time_created {direction}, id {direction} LIMIT :limit",
         parameters | {"limit": limit},
     )
-    return [
-        SessionRow(SessionID(str(session_id)), int(str(time)), _blob(row))
-        for session_id, time, row in rows
-    ]
+
+
+def _readable(row: Row) -> SessionRow | None:
+    session_id, time, stored = row
+    try:
+        damage.decoded(SessionInfo, stored, SessionID(str(session_id)), table=_TABLE)
+    except DamagedRowError as error:
+        logger.warning("left out of a list: %s", error.message)
+        return None
+    assert isinstance(stored, bytes)
+    return SessionRow(SessionID(str(session_id)), time if isinstance(time, int) else 0, stored)
 
 
 def _conditions(wanted: SessionFilter) -> tuple[list[str], dict[str, SqlValue]]:
@@ -133,8 +172,3 @@ def _columns(info: SessionInfo) -> dict[str, SqlValue]:
         "reverting": info.revert is not UNSET,
         "data": codec.encode(info),
     }
-
-
-def _blob(value: SqlValue) -> bytes:
-    assert isinstance(value, bytes)
-    return value

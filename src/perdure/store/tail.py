@@ -38,7 +38,10 @@ class EventTails:
         return sum(len(signals) for signals in self._signals.values())
 
     async def follow(self, session_id: SessionID, *, after: Seq) -> AsyncGenerator[bytes]:
-        """Complete SSE frames, a page at a time; never ends by itself."""
+        """Complete SSE frames, a page at a time; never ends by itself.
+
+        Raises DamagedRowError where the log cannot be read, after all that stands before.
+        """
         seen = after
         with self._signal(session_id) as signal:
             while True:
@@ -53,7 +56,7 @@ class EventTails:
         self, session_id: SessionID, *, after: Seq
     ) -> AsyncIterator[tuple[Seq, bytes]]:
         while True:
-            rows = await self._store.read_wire(
+            rows, damaged = await self._store.read_readable(
                 session_id, after=after, limit=limits.REPLAY_ROWS_PER_READ
             )
             if not rows:
@@ -61,6 +64,8 @@ class EventTails:
             after = rows[-1][0]
             # Sequence 0 made the Session; readers of the public stream start after it.
             yield after, b"".join(sse.write(wire, id=seq) for seq, wire in rows if seq > 0)
+            if damaged is not None:
+                raise damaged
             if len(rows) < limits.REPLAY_ROWS_PER_READ:
                 return
             # A long replay takes turns with everyone else.

@@ -8,9 +8,10 @@ from perdure.store.lease_table import RELEASED
 
 
 async def request(tx: Transaction, session_id: SessionID) -> None:
+    # Replaced, not kept: whoever shall answer looks when something has changed, and a request that
+    # a dead process never answered may still be there.
     await tx.execute(
-        "INSERT INTO session_wake (session_id) VALUES (:id) ON CONFLICT DO NOTHING",
-        {"id": session_id},
+        "INSERT OR REPLACE INTO session_wake (session_id) VALUES (:id)", {"id": session_id}
     )
 
 

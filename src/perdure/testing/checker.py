@@ -1,17 +1,53 @@
-"""What a checker is: a promise, and how to see that it is broken."""
+"""What a checker is: a promise, and how to see that it is broken.
 
-from collections.abc import Iterator
+A checker sees a machine from outside: its database, what witnesses saw, what clients were told. A
+simulated machine can be seen so, and so can what a killed process left behind.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
+from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.value import Value
-from perdure.testing.ledger import LoggedEvent
-from perdure.testing.simulated_clients import Clients
+from perdure.testing.ledger import Ledger, LoggedEvent
+from perdure.testing.simulated_clients import Reader, SentPrompt
+from perdure.testing.simulated_machine import Process
+from perdure.testing.witness import CallKey, Effect, Request
+
+
+class SeenByWitness(Protocol):
+    @property
+    def effects(self) -> Mapping[CallKey, Effect]: ...
+    @property
+    def requests(self) -> Sequence[Request]: ...
+    @property
+    def excused(self) -> Mapping[SessionID, Seq]: ...
+
+
+class SeenMachine(Protocol):
+    @property
+    def ledger(self) -> Ledger: ...
+    @property
+    def witness(self) -> SeenByWitness: ...
+    @property
+    def processes(self) -> Sequence[Process]:
+        """Those that are alive."""
+        ...
+
+
+class SeenClients(Protocol):
+    @property
+    def machine(self) -> SeenMachine: ...
+    @property
+    def prompts(self) -> Mapping[MessageID, SentPrompt]: ...
+    @property
+    def readers(self) -> Sequence[Reader]: ...
 
 
 class Seen(Value):
     """What a checker looks at."""
 
-    clients: Clients
+    clients: SeenClients
     fresh: list[LoggedEvent]
     """Committed since the last look."""
     at_rest: bool

@@ -17,6 +17,7 @@ from perdure.testing.run_checkers import (
     CallsAreSettledOnce,
     PromptsAreAnswered,
     PromptsArePromotedOnce,
+    PromptsFollowAnEndedRevert,
 )
 from perdure.testing.told_checkers import PrefixIsStable, ReadersSeeTheSuffix, SnapshotEqualsTold
 
@@ -25,6 +26,7 @@ CHECKERS: Final[tuple[type[Checker], ...]] = (
     ProjectionsEqualFold,
     MessagesTellTheLog,
     PromptsArePromotedOnce,
+    PromptsFollowAnEndedRevert,
     CallsAreSettledOnce,
     PromptsAreAnswered,
     SnapshotEqualsTold,

@@ -27,6 +27,19 @@ PROJECTIONS: Final = {
 }
 """Each table that is made from the log, and how the rows of one Session are read."""
 
+PROJECTION_SIZES: Final = {
+    "session": "SELECT * FROM session WHERE id = :id",
+    "session_message": "SELECT count(*) FROM session_message WHERE session_id = :id",
+    "session_input": "SELECT * FROM session_input WHERE session_id = :id AND promoted_seq IS NULL",
+}
+"""What of each can be compared without reading all of it."""
+
+PROJECTED_ROWS: Final = {
+    "session_message": "SELECT * FROM session_message WHERE id = :id",
+    "session_input": "SELECT * FROM session_input WHERE id = :id",
+}
+"""The rows of one message."""
+
 _NEW: Final = (
     "SELECT rowid, session_id, seq, id, type, data FROM event WHERE rowid > :after ORDER BY rowid"
 )
@@ -67,9 +80,6 @@ class Ledger:
             )
         return logged
 
-    def projection(self, table: str, session_id: SessionID) -> list[Row]:
-        return self.fetch(PROJECTIONS[table], id=session_id)
-
     def messages(self, session_id: SessionID) -> list[MessageRow]:
         return never_waiting(message_table.since(self._tx, session_id, Seq(-1)))
 
@@ -88,6 +98,16 @@ class Ledger:
 
     def latest(self, session_id: SessionID) -> Seq:
         return never_waiting(event_store.latest_seq(self._tx, session_id))
+
+    def reverted_since(self, session_id: SessionID, seq: Seq) -> bool:
+        """Whether a revert was committed after that sequence, and may have taken it away."""
+        found = self.fetch(
+            "SELECT 1 FROM event WHERE session_id = :id AND seq > :seq"
+            " AND type LIKE 'session.next.revert.committed.%' LIMIT 1",
+            id=session_id,
+            seq=seq,
+        )
+        return bool(found)
 
     def has_event(self, session_id: SessionID, seq: Seq, event_id: EventID) -> bool:
         found = self.fetch(

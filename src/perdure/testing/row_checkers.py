@@ -1,7 +1,7 @@
 """The log and the rows made from it: without a gap, unchanging, and one the fold of the other."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from perdure.schema import session_event as events
@@ -19,14 +19,31 @@ from perdure.store import migrate, projector
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite import SqliteTransaction
 from perdure.testing.checker import Seen
-from perdure.testing.ledger import PROJECTIONS
+from perdure.testing.ledger import (
+    PROJECTED_ROWS,
+    PROJECTION_SIZES,
+    PROJECTIONS,
+    Ledger,
+    LoggedEvent,
+)
 from perdure.testing.never_waiting import never_waiting
+from perdure.testing.reverted import Reverted
 
 _SHOWN_CHARS_MAX: Final = 600
+_EXISTS: Final = "SELECT 1 FROM session_message WHERE id = :id"
+_WITH_MESSAGE: Final = (
+    events.PromptAdmitted,
+    events.PromptPromoted,
+    events.ContextUpdated,
+    events.AgentSwitched,
+    events.ModelSwitched,
+    events.CompactionEnded,
+)
+"""Facts that bring or change one message or one input, beside those of a step."""
 
 
 class GaplessSequence:
-    """From 0, without a gap, and never changed once it was read."""
+    """From 0, without a gap, and, as is seen at rest, never changed once it was read."""
 
     promise = "P2"
 
@@ -40,6 +57,10 @@ class GaplessSequence:
                 yield f"{item.session_id} has {item.seq} after {self._next[item.session_id] - 1}"
             self._next[item.session_id] = item.seq + 1
             self._bytes[item.session_id] += len(item.data)
+        if seen.at_rest:
+            yield from self._check_unchanged(seen)
+
+    def _check_unchanged(self, seen: Seen) -> Iterator[str]:
         for session_id, count, size in seen.clients.machine.ledger.fetch(
             "SELECT session_id, count(*), sum(length(data)) FROM event GROUP BY session_id"
         ):
@@ -49,7 +70,11 @@ class GaplessSequence:
 
 
 class ProjectionsEqualFold:
-    """The rows are what folding the log, one event at a time, makes of it."""
+    """The rows are what folding the log, one event at a time, makes of it.
+
+    After a step the rows are compared that it may have touched, and how many there are; at rest
+    and after a revert all of them are.
+    """
 
     promise = "P5"
 
@@ -58,22 +83,53 @@ class ProjectionsEqualFold:
         for number in range(1, migrate.SCHEMA_VERSION + 1):
             self._connection.execute(migrate.packaged_sql(number))
         self._tx = SqliteTransaction(self._connection, ":memory:")
+        self._last_steps: dict[SessionID, MessageID] = {}
+        self._unchecked: dict[SessionID, None] = {}
 
     def check(self, seen: Seen) -> Iterator[str]:
+        touched: dict[SessionID, dict[MessageID, None]] = {}
         for item in seen.fresh:
             never_waiting(projector.project(self._tx, item.session_id, item.seq, [item.event]))
-        for session_id in dict.fromkeys(item.session_id for item in seen.fresh):
-            for table in PROJECTIONS:
-                stored = seen.clients.machine.ledger.projection(table, session_id)
-                folded = list(never_waiting(self._tx.fetch(PROJECTIONS[table], {"id": session_id})))
-                if stored != folded:
-                    different = [
-                        pair for pair in zip(stored, folded, strict=False) if pair[0] != pair[1]
-                    ]
-                    yield (
-                        f"{table} of {session_id} has {len(stored)} rows, the fold {len(folded)};"
-                        f" the first that differ: {str(different[:1])[:_SHOWN_CHARS_MAX]}"
-                    )
+            ids = touched.setdefault(item.session_id, {})
+            ids.update(dict.fromkeys(self._touched_by(item)))
+        self._unchecked.update(dict.fromkeys(touched))
+        reverted = any(isinstance(item.event, events.RevertCommitted) for item in seen.fresh)
+        ledger = seen.clients.machine.ledger
+        if seen.at_rest or reverted:
+            for session_id in self._unchecked:
+                yield from self._compare(ledger, session_id, PROJECTIONS)
+            self._unchecked.clear()
+            return
+        for session_id, ids in touched.items():
+            yield from self._compare(ledger, session_id, PROJECTION_SIZES)
+            for message_id in ids:
+                yield from self._compare(ledger, message_id, PROJECTED_ROWS)
+
+    def _touched_by(self, item: LoggedEvent) -> Iterator[MessageID]:
+        match item.event:
+            case events.StepStarted(assistant_message_id=step):
+                yield step
+                # The one before is closed if nobody did.
+                if before := self._last_steps.get(item.session_id):
+                    yield before
+                self._last_steps[item.session_id] = step
+            case events.StepFact(assistant_message_id=id):
+                yield id
+            case _:
+                if isinstance(item.event, _WITH_MESSAGE):
+                    yield item.event.message_id
+
+    def _compare(self, ledger: Ledger, id: str, queries: Mapping[str, str]) -> Iterator[str]:
+        for table, sql in queries.items():
+            stored = ledger.fetch(sql, id=id)
+            folded = list(never_waiting(self._tx.fetch(sql, {"id": id})))
+            if stored != folded:
+                pairs = zip(stored, folded, strict=False)
+                different = [pair for pair in pairs if pair[0] != pair[1]]
+                yield (
+                    f"{table} of {id} has {len(stored)} rows, the fold {len(folded)};"
+                    f" the first that differ: {str(different[:1])[:_SHOWN_CHARS_MAX]}"
+                )
 
 
 class MessagesTellTheLog:
@@ -85,15 +141,25 @@ class MessagesTellTheLog:
         self._texts: dict[MessageID, dict[str, str]] = {}
         self._calls: dict[MessageID, dict[str, str]] = {}
         self._prompts: dict[MessageID, str] = {}
+        self._reverted = Reverted()
 
     def check(self, seen: Seen) -> Iterator[str]:
+        reverted = False
         for item in seen.fresh:
+            reverted = self._reverted.boundary(item) is not None or reverted
             self._read(item.event)
+        if reverted:
+            yield from self._check_gone(seen)
         touched = {_message_of(item.event): item.session_id for item in seen.fresh}
         for message_id, session_id in touched.items():
             if message_id is not None:
                 message = seen.clients.machine.ledger.message(session_id, message_id)
                 yield from self._check_message(message_id, message)
+
+    def _check_gone(self, seen: Seen) -> Iterator[str]:
+        for message_id in sorted(self._reverted.messages):
+            if seen.clients.machine.ledger.fetch(_EXISTS, id=message_id):
+                yield f"message {message_id} is shown although a revert took it away"
 
     def _check_message(self, id: MessageID, message: SessionMessage | None) -> Iterator[str]:
         match message:
@@ -103,7 +169,8 @@ class MessagesTellTheLog:
             case AssistantMessage():
                 yield from self._check_assistant(message)
             case _:
-                yield f"message {id} is in the log and not in the transcript"
+                if id not in self._reverted.messages:
+                    yield f"message {id} is in the log and not in the transcript"
 
     def _read(self, event: SessionEvent) -> None:
         match event:

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 from perdure.schema import session_event as events
 from perdure.schema.ids import MessageID, Seq, SessionID
+from perdure.schema.session_input import AdmittedPrompt
 from perdure.testing.checker import Seen
 from perdure.testing.ledger import LoggedEvent
+from perdure.testing.reverted import Reverted
 from perdure.testing.witness import CallKey
 
 
@@ -17,29 +19,55 @@ class PromptsArePromotedOnce:
     def __init__(self) -> None:
         self._pending: dict[MessageID, LoggedEvent] = {}
         self._admitted: dict[MessageID, LoggedEvent] = {}
+        self._promoted: dict[MessageID, Seq] = {}
+        self._reverted = Reverted()
+        self._gone: set[tuple[MessageID, Seq]] = set()
+        """Admissions that a revert took away."""
+        self._receipts: dict[MessageID, AdmittedPrompt] = {}
 
     def check(self, seen: Seen) -> Iterator[str]:
         for item in seen.fresh:
-            match item.event:
-                case events.PromptAdmitted(message_id=id):
-                    if id in self._admitted:
-                        yield f"{id} was admitted twice"
-                    self._admitted[id] = self._pending[id] = item
-                case events.PromptPromoted(message_id=id, prompt=prompt):
-                    admitted = self._pending.pop(id, None)
-                    if admitted is None:
-                        yield f"{id} was promoted twice, or never admitted"
-                    elif _prompt_of(admitted) != prompt:
-                        yield f"{id} was promoted with another body"
-                case _:
-                    pass
+            yield from self._take(item)
+            boundary = self._reverted.boundary(item)
+            if boundary is not None:
+                self._revert(item.session_id, boundary)
         yield from self._check_receipts(seen)
         if seen.at_rest:
             yield from self._check_rest(seen)
 
+    def _take(self, item: LoggedEvent) -> Iterator[str]:
+        match item.event:
+            case events.PromptAdmitted(message_id=id):
+                if id in self._admitted:
+                    yield f"{id} was admitted twice"
+                self._admitted[id] = self._pending[id] = item
+            case events.PromptPromoted(message_id=id, prompt=prompt):
+                admitted = self._pending.pop(id, None)
+                self._promoted[id] = item.seq
+                if admitted is None:
+                    yield f"{id} was promoted twice, or never admitted"
+                elif _prompt_of(admitted) != prompt:
+                    yield f"{id} was promoted with another body"
+            case _:
+                pass
+
+    def _revert(self, session_id: SessionID, boundary: Seq) -> None:
+        for prompt, admitted in tuple(self._admitted.items()):
+            if admitted.session_id != session_id:
+                continue
+            if max(admitted.seq, self._promoted.get(prompt, Seq(-1))) > boundary:
+                self._gone.add((prompt, admitted.seq))
+                del self._admitted[prompt]
+                self._pending.pop(prompt, None)
+                self._promoted.pop(prompt, None)
+
     def _check_receipts(self, seen: Seen) -> Iterator[str]:
         for prompt in seen.clients.prompts.values():
-            if prompt.receipt is None:
+            # The log never changes: what was found in it once stays there.
+            if prompt.receipt is None or prompt.receipt is self._receipts.get(prompt.id):
+                continue
+            self._receipts[prompt.id] = prompt.receipt
+            if (prompt.id, prompt.receipt.admitted_seq) in self._gone:
                 continue
             admitted = self._admitted.get(prompt.id)
             if admitted is None or admitted.seq != prompt.receipt.admitted_seq:
@@ -63,17 +91,26 @@ class CallsAreSettledOnce:
         self._settled: dict[CallKey, str] = {}
         self._steps: dict[MessageID, SessionID] = {}
         self._ended: set[MessageID] = set()
+        self._reverted = Reverted()
 
     def check(self, seen: Seen) -> Iterator[str]:
         for item in seen.fresh:
             event = item.event
-            if isinstance(event, events.StepFact):
+            if self._reverted.boundary(item) is not None:
+                self._forget(self._reverted.messages)
+            # Nobody sees any more what a running turn still records of a step that was taken away.
+            gone = self._reverted.messages
+            if isinstance(event, events.StepFact) and event.assistant_message_id not in gone:
                 if event.assistant_message_id in self._ended:
                     yield f"{type(event).__name__} after the end of {event.assistant_message_id}"
                 yield from self._take(item.session_id, event)
         yield from self._check_successes(seen)
         if seen.at_rest:
             yield from self._check_rest()
+
+    def _forget(self, gone: set[MessageID]) -> None:
+        self._steps = {step: where for step, where in self._steps.items() if step not in gone}
+        self._open = {call: where for call, where in self._open.items() if call[0] not in gone}
 
     def _take(self, session_id: SessionID, event: events.StepFact) -> Iterator[str]:
         step = event.assistant_message_id
@@ -82,7 +119,7 @@ class CallsAreSettledOnce:
                 self._steps[step] = session_id
             case events.StepEnded() | events.StepFailed():
                 self._ended.add(step)
-                del self._steps[step]
+                self._steps.pop(step, None)
                 if left := [key for key in self._open if key[0] == step]:
                     yield f"step {step} ended with open calls {left}"
             case events.ToolInputStarted(call_id=call):
@@ -96,6 +133,8 @@ class CallsAreSettledOnce:
 
     def _check_successes(self, seen: Seen) -> Iterator[str]:
         for key, effect in seen.clients.machine.witness.effects.items():
+            if key[0] in self._reverted.messages:
+                continue
             if effect.finished and self._settled.get(key) == "ToolFailed":
                 alive = effect.process in {p.name for p in seen.clients.machine.processes}
                 if alive:
@@ -115,9 +154,11 @@ class PromptsAreAnswered:
 
     def __init__(self) -> None:
         self._unanswered: dict[SessionID, MessageID] = {}
+        self._reverted = Reverted()
 
     def check(self, seen: Seen) -> Iterator[str]:
         for item in seen.fresh:
+            self._reverted.boundary(item)
             match item.event:
                 case events.PromptPromoted(message_id=id):
                     self._unanswered[item.session_id] = id
@@ -127,7 +168,30 @@ class PromptsAreAnswered:
                     pass
         if seen.at_rest:
             for session_id, prompt in self._unanswered.items():
-                yield f"{prompt} of {session_id} was promoted, and nothing came of it"
+                if prompt not in self._reverted.messages:
+                    yield f"{prompt} of {session_id} was promoted, and nothing came of it"
+
+
+class PromptsFollowAnEndedRevert:
+    """No prompt is admitted while a revert is staged: it goes on from where they went back to."""
+
+    promise = "P1"
+
+    def __init__(self) -> None:
+        self._staged: set[SessionID] = set()
+
+    def check(self, seen: Seen) -> Iterator[str]:
+        for item in seen.fresh:
+            match item.event:
+                case events.RevertStaged():
+                    self._staged.add(item.session_id)
+                case events.RevertCleared() | events.RevertCommitted():
+                    self._staged.discard(item.session_id)
+                case events.PromptAdmitted(message_id=prompt):
+                    if item.session_id in self._staged:
+                        yield f"{prompt} was admitted behind a revert that is still staged"
+                case _:
+                    pass
 
 
 def _prompt_of(item: LoggedEvent) -> object:

@@ -6,11 +6,18 @@ they were, and remember every frame.
 """
 
 import asyncio
+from contextlib import suppress
 from typing import Final
 
+from perdure.core import limits
 from perdure.runtime.runtime import Runtime
 from perdure.schema import codec, sse
-from perdure.schema.errors import PromptConflictError
+from perdure.schema.errors import (
+    MessageNotFoundError,
+    PromptConflictError,
+    ServiceUnavailableError,
+    SessionBusyError,
+)
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.model import ModelRef
 from perdure.schema.permission import Reply
@@ -19,9 +26,13 @@ from perdure.schema.session import SessionInfo
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.value import State
 from perdure.testing.simulated_machine import MODELS, Answer, Died, Process, SimulatedMachine
+from perdure.testing.simulated_provider import SimulatedDefect
 
 _FRAME_BYTES_MAX: Final = 1 << 30
 _PAGE: Final = 7
+_COMPACTION_SECONDS: Final = 3.0
+_LONG_WORDS: Final = limits.COMPACTION_KEEP_TOKENS // 2 - 700
+"""About as much as stays as it is after a compaction; with what follows it is more."""
 
 
 class SentPrompt(State):
@@ -111,13 +122,37 @@ class Clients:
 
         await self.machine.ask(process, answer)
 
+    async def compact(self, process: Process, session_id: SessionID) -> None:
+        """Waits for its turn, so a client that has waited long enough goes away."""
+        self.machine.trace.say(f"{process.name} compact {session_id}")
+        with suppress(ServiceUnavailableError, SimulatedDefect):
+            await self.machine.ask_briefly(
+                process, lambda r: r.sessions.compact(session_id), seconds=_COMPACTION_SECONDS
+            )
+
+    async def stage(self, process: Process, session_id: SessionID, message: MessageID) -> None:
+        self.machine.trace.say(f"{process.name} stage a revert of {session_id} to {message}")
+        with suppress(SessionBusyError, MessageNotFoundError):
+            await self.machine.ask(process, lambda r: r.sessions.revert.stage(session_id, message))
+
+    async def end_revert(self, process: Process, session_id: SessionID, *, commit: bool) -> None:
+        self.machine.trace.say(f"{process.name} end the revert of {session_id} commit={commit}")
+
+        async def end(runtime: Runtime) -> None:
+            revert = runtime.sessions.revert
+            await (revert.commit(session_id) if commit else revert.clear(session_id))
+
+        with suppress(SessionBusyError):
+            await self.machine.ask(process, end)
+
     # ---- prompts --------------------------------------------------------------------------------
 
-    def write(self, session_id: SessionID, delivery: Delivery) -> SentPrompt:
-        """A prompt that has not been sent yet."""
+    def write(self, session_id: SessionID, delivery: Delivery, *, long: bool = False) -> SentPrompt:
+        """A prompt that has not been sent yet; a long one is worth condensing."""
         self._sent += 1
         message_id = MessageID(f"msg_sim{self._sent:04d}")
-        prompt = SentPrompt(session_id, message_id, f"prompt {self._sent}", delivery)
+        text = f"prompt {self._sent}" + " at length" * (_LONG_WORDS if long else 0)
+        prompt = SentPrompt(session_id, message_id, text, delivery)
         self.prompts[message_id] = prompt
         return prompt
 
@@ -140,8 +175,13 @@ class Clients:
         receipt = reply.value
         earlier = prompt.receipt
         if earlier is not None and _essence(earlier) != _essence(receipt):
-            self.machine.witness.accuse("P1", f"two receipts for {prompt.id}")
+            self._excuse_revert(prompt, earlier)
         prompt.receipt = receipt
+
+    def _excuse_revert(self, prompt: SentPrompt, earlier: AdmittedPrompt) -> None:
+        """What a revert took away may be admitted anew; anything else has one receipt."""
+        if not self.machine.ledger.reverted_since(prompt.session_id, earlier.admitted_seq):
+            self.machine.witness.accuse("P1", f"two receipts for {prompt.id}")
 
     async def send_other(self, process: Process, prompt: SentPrompt) -> None:
         """Another body under the id of a prompt that was admitted."""

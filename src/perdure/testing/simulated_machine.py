@@ -151,6 +151,26 @@ class SimulatedMachine:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         return Answer(task.result()) if task.done() else Died()
 
+    async def ask_briefly(
+        self, process: Process, work: Callable[[Runtime], Awaitable[object]], *, seconds: float
+    ) -> None:
+        """Ask, and go away when no answer comes in time; raises what the client would see."""
+
+        async def answer() -> None:
+            await work(process.runtime)
+
+        task = self.loop.spawn(process.life, answer())
+        task.add_done_callback(_looked_at)
+        await asyncio.wait(
+            (task, process.life.died),
+            return_when=asyncio.FIRST_COMPLETED,
+            timeout=seconds,
+        )
+        if task.done():
+            task.result()
+        else:
+            task.cancel()
+
     def write_instructions(self, text: str) -> None:
         """The project's instruction file; without text there is none."""
         path = f"{self.project}/{instructions.FILE_NAME}"
@@ -220,6 +240,12 @@ class SimulatedMachine:
             while (chunk := await reader.next()) is not None:
                 for frame in frames.feed(chunk):
                     self.witness.live(name, frame.data)
+
+
+def _looked_at(task: asyncio.Task[None]) -> None:
+    """Whoever left does not want to know how it went on."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _remove(path: str) -> None:

@@ -41,6 +41,7 @@ class Report(Value, kw_only=True):
     """How a run went. Equal seeds have equal digests."""
 
     seed: int
+    asked: int
     steps: int
     """How many were made: fewer than asked for when a promise was broken."""
     violations: tuple[Violation, ...]
@@ -60,7 +61,7 @@ class Report(Value, kw_only=True):
             *self.trace[-TRACE_LINES_SHOWN:],
             f"seed {self.seed}, step {self.steps}: a promise is broken",
             *(f"  {violation}" for violation in self.violations),
-            f"repeat with: make simulate SEED={self.seed}",
+            f"repeat with: make simulate SEED={self.seed} STEPS={self.asked}",
         ]
         return "\n".join(lines)
 
@@ -74,13 +75,13 @@ def run_seed(
         loop = VirtualLoop(Random(f"{seed} schedule"))
         trace = Trace(loop, place=place, show=show)
         machine = SimulatedMachine(seed, loop, place, trace)
-        with _collector_off(), machine, _defects_heard(machine.weather) as defects:
+        with _collector_off(), _defects_heard(machine.weather) as defects, machine:
             simulation = Simulation(machine, defects)
             try:
                 loop.run_until_complete(simulation.run(steps))
             except DeadlockError as error:
                 machine.witness.accuse("P9", str(error))
-            return simulation.report(seed)
+            return simulation.report(seed, asked=steps)
 
 
 class Simulation:
@@ -106,9 +107,10 @@ class Simulation:
         except TimeoutError:
             self._machine.witness.accuse("P9", "somebody was never answered")
 
-    def report(self, seed: int) -> Report:
+    def report(self, seed: int, *, asked: int) -> Report:
         return Report(
             seed=seed,
+            asked=asked,
             steps=self._step,
             violations=tuple(self._machine.witness.violations),
             digest=self._machine.trace.digest(),

@@ -13,7 +13,7 @@ from perdure.schema.ids import SessionID
 from perdure.schema.permission import Reply
 from perdure.schema.prompt import Delivery
 from perdure.testing.simulated_clients import Clients, SentPrompt
-from perdure.testing.simulated_machine import MODELS
+from perdure.testing.simulated_machine import MODELS, Process
 
 Step = Callable[[Clients], Awaitable[None]]
 
@@ -21,6 +21,8 @@ _SESSIONS_MAX: Final = 3
 _PROCESSES_MAX: Final = 3
 _DAY_SECONDS: Final = 86_400
 _FINISH_SECONDS_MAX: Final = 1.0
+_BACK_MAX: Final = 12
+"""How many messages somebody goes back at most."""
 _OPENING_SECONDS: Final = 1.5
 _AGENTS: Final = ("build", "plan", "short", "nobody")
 
@@ -53,7 +55,11 @@ async def send_again(clients: Clients) -> None:
 
 async def send_other_body(clients: Clients) -> None:
     prompt = _earlier(clients)
-    if prompt is not None and prompt.receipt is not None:
+    if prompt is None or prompt.receipt is None:
+        return
+    # What a revert took away is no longer used.
+    gone = clients.machine.ledger.reverted_since(prompt.session_id, prompt.receipt.admitted_seq)
+    if not gone:
         await clients.send_other(clients.machine.some(), prompt)
 
 
@@ -102,6 +108,29 @@ async def answer_permission(clients: Clients) -> None:
     reply: Reply = clients.machine.chance.choice(("once", "once", "always", "reject"))
     for process, session_id in clients.machine.active():
         await clients.answer(process, session_id, reply)
+
+
+async def compact(clients: Clients) -> None:
+    """Mostly there is too little to condense; so somebody has said a lot before."""
+    session_id = _session(clients)
+    if clients.machine.chance.random() < 0.5:
+        await clients.send(
+            clients.machine.some(), clients.write(session_id, _delivery(clients), long=True)
+        )
+    await clients.compact(clients.machine.some(), session_id)
+
+
+async def stage_revert(clients: Clients) -> None:
+    session_id = _session(clients)
+    if said := clients.machine.ledger.messages(session_id):
+        message = clients.machine.chance.choice(said[-_BACK_MAX:])
+        await clients.stage(_runner(clients, session_id), session_id, message.id)
+
+
+async def end_revert(clients: Clients) -> None:
+    session_id = _session(clients)
+    commit = clients.machine.chance.random() < 0.7
+    await clients.end_revert(_runner(clients, session_id), session_id, commit=commit)
 
 
 async def switch_agent(clients: Clients) -> None:
@@ -231,6 +260,9 @@ STEPS: Final[tuple[tuple[Step, int], ...]] = (
     (interrupt_a_good_end, 3),
     (interrupt_and_prompt, 3),
     (answer_permission, 3),
+    (compact, 4),
+    (stage_revert, 3),
+    (end_revert, 2),
     (switch_agent, 3),
     (switch_model, 3),
     (jump_clock, 3),
@@ -253,6 +285,15 @@ STEPS: Final[tuple[tuple[Step, int], ...]] = (
 
 def _session(clients: Clients) -> SessionID:
     return clients.machine.chance.choice(clients.sessions)
+
+
+def _runner(clients: Clients, session_id: SessionID) -> Process:
+    """The process that may be running a Session; any, when none has its lease."""
+    lease = clients.machine.ledger.lease(session_id)
+    holders = [
+        p for p in clients.machine.processes if lease is not None and p.name == lease.process
+    ]
+    return holders[0] if holders else clients.machine.some()
 
 
 def _delivery(clients: Clients) -> Delivery:

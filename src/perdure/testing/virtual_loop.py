@@ -176,20 +176,21 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 self.kill(life)
 
     def _next(self) -> "_Callback | _Timer":
+        due, timers = self._due, self._timers
         while True:
-            while self._timers and (not self._due or self._timers[0][0] <= self._now):
-                when, _, timer = heapq.heappop(self._timers)
+            while timers and (not due or timers[0][0] <= self._now):
+                when, _, timer = heapq.heappop(timers)
                 if self._runs(timer):
                     self._now = max(self._now, when)
-                    self._due.append(timer)
-            if not self._due:
+                    due.append(timer)
+            if not due:
                 raise DeadlockError("nothing is ready and no timer is set")
-            handle = self._due.pop(self._pick())
+            handle = due.pop(self._pick() if len(due) > 1 else 0)
             if self._runs(handle):
                 return handle
 
     def _pick(self) -> int:
-        if len(self._due) == 1 or self._chance.random() >= self._stir:
+        if self._chance.random() >= self._stir:
             return 0
         return self._chance.randrange(len(self._due))
 

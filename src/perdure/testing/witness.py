@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from perdure.core import history, lowering
+from perdure.core import lowering
 from perdure.llm.message import LLMMessage, Run, TextPart, ToolCallPart, ToolResultPart, runs_of
 from perdure.llm.request import LLMRequest
-from perdure.runtime.runner import STEP_LIMIT
+from perdure.runtime.provider_request import STEP_LIMIT
 from perdure.schema import codec
 from perdure.schema import session_event as events
 from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
@@ -22,6 +22,7 @@ from perdure.schema.session_event import SessionEvent
 from perdure.schema.tool import RunningState
 from perdure.schema.value import State, Value
 from perdure.store.event_store import StoredEvent
+from perdure.store.message_table import MessageRow
 from perdure.testing.ledger import Ledger
 from perdure.testing.trace import Trace
 from perdure.tools.tool import ToolCallContext
@@ -36,6 +37,9 @@ _BY_CLIENTS = (
     events.PromptAdmitted,
     events.AgentSwitched,
     events.ModelSwitched,
+    events.RevertStaged,
+    events.RevertCleared,
+    events.RevertCommitted,
 )
 """Facts that anyone may append. All others are made by a run and need its lease."""
 
@@ -83,6 +87,7 @@ class Witness:
         """Who waits for ever, until interrupted: how many of each run."""
         self._live_seqs: dict[tuple[str, str], int] = {}
         self._live_parts: set[tuple[str | None, ...]] = set()
+        self._lowered: dict[tuple[bytes, ModelRef], tuple[LLMMessage, ...]] = {}
         self.excused: dict[SessionID, Seq] = {}
         """Up to where a stop that somebody asked for may have left prompts pending."""
 
@@ -153,20 +158,38 @@ class Witness:
 
     def asked(self, process: str, request: LLMRequest) -> SessionID:
         session_id = SessionID(request.headers["x-session-id"])
+        if not request.system:
+            return self._asked_to_condense(process, session_id, request)
         runs = _without_note(request.runs)
         messages = tuple(message for run in runs for message in run.messages)
         names = tuple(tool.name for tool in request.tools)
         cut = self._cut(session_id)
         seen = Request(process, session_id, request.model, request.system, messages, names, cut)
-        self._trace.take_in(codec.encode((seen, len(self.requests))))
+        # What came before has been taken in with its events, and must be the same anyway.
+        said = (process, session_id, request.model, cut, names, len(messages), messages[-3:])
+        self._trace.take_in(codec.encode(said))
         self._trace.say(f"  {process} {session_id[4:16]} asks {request.model.id}")
         if not self._alive(process):
             # Taken for dead: it may still ask, of what it knows, and will not get to record it.
             return session_id
         self.requests.append(seen)
-        if runs != self._history(session_id, request.model, cut):
+        # Without an epoch a revert has been committed since the boundary of this turn.
+        if cut[1] is not None and runs != self._history(session_id, request.model, cut):
             self.accuse("P7", f"{process} sent {session_id} something else than its history")
         self._check_structure(seen)
+        self._check_epoch(seen)
+        return session_id
+
+    def _asked_to_condense(
+        self, process: str, session_id: SessionID, request: LLMRequest
+    ) -> SessionID:
+        """A compaction's own question: no turn, and no part of any history."""
+        self._trace.say(f"  {process} {session_id[4:16]} asks for a summary")
+        if request.tools or len(request.runs) != 1:
+            self.accuse("P7", f"a summary of {session_id} was asked for with more than its text")
+        lease = self._ledger.lease(session_id)
+        if self._alive(process) and (lease is None or lease.process != process):
+            self.accuse("P8", f"{process} condenses {session_id} without its lease")
         return session_id
 
     def _cut(self, session_id: SessionID) -> Cut:
@@ -175,15 +198,23 @@ class Witness:
         return compaction, None if epoch is None else epoch.baseline_seq
 
     def _history(self, session_id: SessionID, model: ModelRef, cut: Cut) -> tuple[Run, ...]:
-        compaction, baseline = cut
         lowered: list[LLMMessage] = []
         for row in self._ledger.messages(session_id):
-            system = row.type == "system"
-            if history.visible(
-                seq=row.seq, is_system=system, compaction=compaction, baseline=baseline
-            ):
-                lowered.extend(lowering.lower(row.message(), model))
+            if _is_shown(row, cut):
+                lowered.extend(self._lower(row, model))
         return runs_of(tuple(lowered))
+
+    def _lower(self, row: MessageRow, model: ModelRef) -> tuple[LLMMessage, ...]:
+        """Equal rows mean the same to a model: most of a history was lowered before."""
+        known = self._lowered.get((row.data, model))
+        if known is None:
+            known = self._lowered[row.data, model] = tuple(lowering.lower(row.message(), model))
+        return known
+
+    def _check_epoch(self, request: Request) -> None:
+        compaction, baseline = request.cut
+        if compaction is not None and baseline is not None and baseline < compaction:
+            self.accuse("P7", f"{request.session_id} was compacted and its old epoch goes on")
 
     def _check_structure(self, request: Request) -> None:
         open_calls: list[str] = []
@@ -213,6 +244,10 @@ class Witness:
 
     def _recorded(self, context: ToolCallContext) -> bool:
         message = self._ledger.message(context.session_id, context.assistant_message_id)
+        if message is None:
+            # A prompt commits a revert that is staged, also while the Session runs. The log has
+            # the call; the transcript has nothing of this turn any more.
+            return self._ledger.reverted_since(context.session_id, Seq(-1))
         return isinstance(message, AssistantMessage) and any(
             isinstance(part, ToolPart)
             and part.id == context.call_id
@@ -249,6 +284,14 @@ class Witness:
 def _without_note(runs: tuple[Run, ...]) -> tuple[Run, ...]:
     """The note of a last step is no part of the history."""
     return runs[:-1] if runs and runs[-1] == _NOTE else runs
+
+
+def _is_shown(row: MessageRow, cut: Cut) -> bool:
+    """By a reading of the rules that is not ours: whether a model is shown this message."""
+    compaction, baseline = cut
+    if row.type == "system":
+        return baseline is None or row.seq > baseline
+    return compaction is None or row.seq >= compaction
 
 
 def _results(message: LLMMessage) -> list[str]:

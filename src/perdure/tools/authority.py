@@ -11,6 +11,7 @@ import posixpath
 from collections.abc import Sequence
 from typing import Literal
 
+from perdure.core.containment import is_within
 from perdure.ports import Filesystem, PermissionAsk, PermissionDesk
 from perdure.schema.value import Value
 from perdure.tools.output_store import NAME_PREFIX
@@ -153,8 +154,3 @@ class PathAuthority:
             return (await self._filesystem.stat(path)).is_directory
         except OSError:
             return False
-
-
-def is_within(path: str, root: str) -> bool:
-    """Whether the normalised `path` is `root` or lies below it."""
-    return path == root or path.startswith(root.rstrip("/") + "/")

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 from msgspec import UNSET, Meta, UnsetType
 
 from perdure.core import tool_output
+from perdure.core.containment import is_within
 from perdure.core.limits import (
     BASH_OUTPUT_BYTES_MAX,
     BASH_TIMEOUT_MILLIS_DEFAULT,
@@ -22,7 +23,6 @@ from perdure.core.tool_output import OutputLimits
 from perdure.ports import ProcessResult
 from perdure.schema.codec import Record
 from perdure.schema.tool import TextContent, ToolContent
-from perdure.tools.authority import is_within
 from perdure.tools.environment import ToolEnvironment, reason
 from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
 

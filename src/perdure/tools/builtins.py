@@ -13,12 +13,18 @@ from perdure.tools.grep import make_grep
 from perdure.tools.question import make_question
 from perdure.tools.read import make_read
 from perdure.tools.registry import ToolRegistry
+from perdure.tools.skill import SkillShelf, make_skill
+from perdure.tools.webfetch import make_webfetch
+from perdure.tools.websearch import make_websearch
 from perdure.tools.write import make_write
 
 
 @contextmanager
 def register_builtins(
-    registry: ToolRegistry, environment: ToolEnvironment, questions: QuestionDesk
+    registry: ToolRegistry,
+    environment: ToolEnvironment,
+    questions: QuestionDesk,
+    skills: SkillShelf,
 ) -> Generator[None]:
     """Offer the built-in tools while the scope is open. A new tool is one line here."""
     with ExitStack() as scopes:
@@ -29,5 +35,10 @@ def register_builtins(
         scopes.enter_context(registry.register(make_grep(environment)))
         scopes.enter_context(registry.register(make_question(environment, questions)))
         scopes.enter_context(registry.register(make_read(environment)))
+        scopes.enter_context(registry.register(make_skill(environment, skills)))
+        if environment.web is not None:
+            web = environment.web
+            scopes.enter_context(registry.register(make_webfetch(environment, web)))
+            scopes.enter_context(registry.register(make_websearch(environment, web.search)))
         scopes.enter_context(registry.register(make_write(environment)))
         yield

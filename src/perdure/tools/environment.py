@@ -5,12 +5,20 @@ from collections.abc import Sequence
 from msgspec import field
 
 from perdure.core.tool_output import OutputLimits
-from perdure.ports import Filesystem, PermissionAsk, PermissionDesk, ProcessRunner
+from perdure.ports import Filesystem, PermissionAsk, PermissionDesk, ProcessRunner, WebPages
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 from perdure.tools.authority import PathAuthority
 from perdure.tools.file_mutation import FileMutations
+from perdure.tools.search_service import ChooseBackend
 from perdure.tools.tool import ToolCallContext
+
+
+class WebAccess(Value, kw_only=True):
+    pages: WebPages
+    search: ChooseBackend
+    allowed_hosts: tuple[str, ...] = ()
+    """Hosts of the user's own network that pages may come from."""
 
 
 class ToolEnvironment(Value, kw_only=True):
@@ -23,6 +31,8 @@ class ToolEnvironment(Value, kw_only=True):
     ripgrep: str | None = None
     """Without it searches run in our own, slower program."""
     output_limits: OutputLimits = field(default_factory=OutputLimits)
+    web: WebAccess | None = None
+    """Without it there are no tools for the web."""
 
     async def require(
         self,

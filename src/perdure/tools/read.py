@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
+from perdure.core.containment import is_within
 from perdure.core.limits import (
     DIRECTORY_ENTRIES_MAX,
     READ_BYTES_MAX,
@@ -24,7 +25,7 @@ from perdure.ports import FileStat
 from perdure.schema.codec import Record
 from perdure.schema.tool import FileContent, TextContent, ToolContent
 from perdure.tools import file_kind
-from perdure.tools.authority import Target, is_within
+from perdure.tools.authority import Target
 from perdure.tools.environment import ToolEnvironment, printable, reason
 from perdure.tools.text_page import LinePager
 from perdure.tools.tool import Tool, ToolCallContext, ToolFailure

@@ -316,6 +316,8 @@ async def test_the_catalog_of_a_location_can_be_read(client: PerdureClient, tmp_
     assert "demo" in {model["providerID"] for model in await client.models.list()}
     assert "demo" in {provider["id"] for provider in await client.providers.list()}
     assert (await client.providers.get("demo"))["id"] == "demo"
+    assert [skill["name"] for skill in await client.skills.list()] == ["configure-perdure"]
+    assert await client.references.list() == ()
     assert (await declared(client.providers.get("none"))).tag == "ProviderNotFoundError"
 
 
@@ -374,3 +376,23 @@ async def test_a_long_conversation_is_compacted_once(client: PerdureClient) -> N
     assert await client.sessions.context(session_id) == (checkpoint,)
     missing = await declared(client.sessions.compact("ses_missing"))
     assert missing.status == 404
+
+
+@requirement("S61", "S141")
+async def test_a_session_is_moved_and_its_provider_context_follows(
+    client: PerdureClient, tmp_path: Path
+) -> None:
+    session_id = await prompted(client, "list the files here")
+    before = await client.sessions.provider_context(session_id)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    await client.sessions.move(session_id, str(elsewhere))
+    moved = await client.sessions.get(session_id)
+    assert moved["location"] == {"directory": str(elsewhere)}
+    after = await client.sessions.provider_context(session_id)
+    assert str(elsewhere) in after["pending"]["text"]
+    assert "baseline" not in after
+    assert after["messages"] == before["messages"]
+    refused = await declared(client.sessions.move(session_id, "nowhere", changes=True))
+    assert (refused.status, refused.tag) == (400, "InvalidRequestError")
+    assert refused.value["field"] == "destination"

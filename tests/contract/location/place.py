@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,12 +11,14 @@ from perdure.core.settings import Settings
 from perdure.host import environment
 from perdure.host.environment import Environment
 from perdure.host.process import LocalProcesses
+from perdure.host.web import WebClient
 from perdure.llm.transport import HttpRequest, HttpResponse
 from perdure.location.config import Configuration
 from perdure.location.context_registry import ContextRegistry
 from perdure.location.project import Projects
 from perdure.location.saved_rules import MemorySavedRules
 from perdure.location.services import LocationHost, ToolSite
+from perdure.location.skill_downloads import SkillDownloads
 from perdure.schema import codec
 from perdure.schema.live_event import LiveEvent
 from perdure.schema.location import LocationRef
@@ -65,6 +67,8 @@ class Place:
         self.tools_opened = 0
         self.tools_closed = 0
         self.transport = RecordingTransport()
+        self.background: list[Coroutine[None, None, None]] = []
+        """What was to be run beside everything else. It is not run."""
 
     @property
     def environment(self) -> Environment:
@@ -115,6 +119,14 @@ class Place:
             saved_rules=MemorySavedRules(ids),
             publish=lambda ref, event: self.published.append((ref, event)),
             open_tools=self._open_tools,
+            skill_downloads=SkillDownloads(
+                f"{self.environment.data_dir}/cache/skills",
+                transport=self.transport,
+                clock=clock,
+                ids=ids,
+                start=self.background.append,
+            ),
+            pages=WebClient(),
             context=ContextRegistry(),
         )
 
@@ -123,3 +135,18 @@ class Place:
         self.tools_opened += 1
         yield ToolRegistry()
         self.tools_closed += 1
+
+
+@contextmanager
+def nobody_may_look(directory: Path) -> Generator[None]:
+    """Take the right to look, from the superuser too: by being somebody else meanwhile."""
+    directory.chmod(0)
+    superuser = os.geteuid() == 0
+    if superuser:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if superuser:
+            os.seteuid(0)
+        directory.chmod(0o755)

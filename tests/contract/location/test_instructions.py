@@ -185,6 +185,13 @@ async def test_a_link_that_leads_out_of_the_project_is_not_followed(
     assert len(caplog.records) == 1
 
 
+async def test_outside_of_any_repository_a_link_may_not_leave_its_directory(place: Place) -> None:
+    secret = write(place.root / "secret.txt", "the secret")
+    (place.project / "AGENTS.md").symlink_to(secret)
+    found = Instructions(str(place.project), root="/", environment=place.environment)
+    assert await found.observe(subject()) == ()
+
+
 async def test_a_link_inside_the_project_counts_once(place: Place, inner: Path) -> None:
     write(place.project / "AGENTS.md", "root")
     (inner / "AGENTS.md").symlink_to(place.project / "AGENTS.md")

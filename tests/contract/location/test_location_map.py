@@ -13,6 +13,7 @@ from perdure.location import builtin_tools, services
 from perdure.location.builtin_tools import BuiltinTools
 from perdure.location.location_map import LocationMap
 from perdure.location.services import LocationServices
+from perdure.location.skill_guidance import AgentSkills
 from perdure.ports import PermissionAsk
 from perdure.schema import codec
 from perdure.schema.errors import InvalidRequestError
@@ -226,6 +227,7 @@ async def test_the_built_in_tools_are_there_when_a_turn_needs_them(place: Place)
         environment=place.environment,
         permissions=opened.permissions,
         questions=opened.questions,
+        skills=AgentSkills(opened.skills, opened.agents.rules),
     )
     with tools(site) as registry:
         assert {"bash", "edit", "question", "read", "write"} <= registry.names()
@@ -255,5 +257,6 @@ def test_commands_run_in_the_users_shell_where_it_takes_the_usual_syntax(
         environment=place.environment,
         permissions=opened.permissions,
         questions=opened.questions,
+        skills=AgentSkills(opened.skills, opened.agents.rules),
     )
     assert builtin_tools.shell_of(site) == shell

@@ -47,8 +47,10 @@ from perdure.schema.query import (
     SessionRows,
 )
 from perdure.schema.question import Answers, QuestionRequest
+from perdure.schema.reference import GitReference, ReferenceInfo
 from perdure.schema.session import RevertState, SessionInfo, SessionTime
 from perdure.schema.session_input import AdmittedPrompt
+from perdure.schema.skill import SkillInfo
 from perdure.server.app import App, make_app
 from perdure.server.asgi import Application
 from perdure.server.http_server import HttpServer
@@ -242,6 +244,9 @@ class StagedSessions:
     async def switch_model(self, session_id: SessionID, model: ModelRef) -> None:
         self.calls.append(("switch_model", session_id, model))
 
+    async def move(self, session_id: SessionID, destination: LocationRef, *, changes: bool) -> None:
+        self.calls.append(("move", session_id, destination, changes))
+
 
 def _window(size: int, at: int | None, direction: str | None, limit: int) -> tuple[int, int]:
     if at is None:
@@ -298,6 +303,13 @@ class StagedLocations:
 
     async def models(self, ref: LocationRef) -> tuple[ModelInfo, ...]:
         return ()
+
+    async def skills(self, ref: LocationRef) -> tuple[SkillInfo, ...]:
+        return (SkillInfo(name="tea", location="/skills/tea.md", content="Boil.", slash=True),)
+
+    async def references(self, ref: LocationRef) -> tuple[ReferenceInfo, ...]:
+        source = GitReference(repository="ada/notes", branch="main")
+        return (ReferenceInfo(name="notes", path="/repos/notes", source=source),)
 
     async def providers(self, ref: LocationRef) -> tuple[ProviderInfo, ...]:
         return (await self.provider(ref, "fake"),)

@@ -50,12 +50,33 @@ async def test_health_and_location_are_bare(port: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/agent", "/api/model", "/api/provider", "/api/provider/fake"]
+    "path",
+    [
+        "/api/agent",
+        "/api/model",
+        "/api/provider",
+        "/api/provider/fake",
+        "/api/skill",
+        "/api/reference",
+    ],
 )
 async def test_location_routes_answer_with_their_location(port: int, path: str) -> None:
     body = (await call(port, "GET", path)).json()
     assert list(body) == ["location", "data"]
     assert body["location"]["directory"] == "/work/here"
+
+
+async def test_skills_and_references_have_the_published_shape(port: int) -> None:
+    assert (await call(port, "GET", "/api/skill")).json()["data"] == [
+        {"name": "tea", "location": "/skills/tea.md", "content": "Boil.", "slash": True}
+    ]
+    assert (await call(port, "GET", "/api/reference")).json()["data"] == [
+        {
+            "name": "notes",
+            "path": "/repos/notes",
+            "source": {"type": "git", "repository": "ada/notes", "branch": "main"},
+        }
+    ]
 
 
 async def test_the_active_sessions_are_not_taken_for_a_session_of_that_name(port: int) -> None:

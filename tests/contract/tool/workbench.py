@@ -6,13 +6,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perdure.core.tool_output import OutputLimits
+from perdure.host.clock import SystemClock
 from perdure.host.filesystem import LocalFilesystem
 from perdure.host.process import LocalProcesses
 from perdure.location.questions import LocationQuestions
+from perdure.location.skill_files import SkillFiles
+from perdure.location.skill_guidance import AgentSkills
+from perdure.location.skills import Skills
 from perdure.ports import PermissionAsk
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.ids import EventID, MessageID, PermissionID, SessionID, ToolCallID
 from perdure.schema.live_event import LiveEvent
+from perdure.schema.permission import Ruleset
 from perdure.schema.tool import TextContent
 from perdure.tools.authority import PathAuthority
 from perdure.tools.builtins import register_builtins
@@ -111,26 +116,31 @@ class Workbench:
         )
         self.announced: list[LiveEvent] = []
         self.questions = LocationQuestions(ids=CountingIds(), publish=self.announced.append)
+        self.skill_files = base / "skills"
+        # The machine's own time: what was just written is told from what was there by its age.
+        shelf = Skills([SkillFiles(str(self.skill_files), clock=SystemClock())])
+        self.skills = AgentSkills(shelf, lambda agent: self.rules)
+        self.rules: Ruleset = ()
         self.registry = ToolRegistry()
 
     def open(self) -> AbstractContextManager[None]:
-        return register_builtins(self.registry, self.environment, self.questions)
+        return register_builtins(self.registry, self.environment, self.questions, self.skills)
 
-    async def call(self, name: str, **input: JsonValue) -> Settled:
+    async def call(self, name: str, /, **input: JsonValue) -> Settled:
         return await self.registry.materialize(()).settle(name, dict(input), CONTEXT)
 
-    async def success(self, name: str, **input: JsonValue) -> ToolSuccess:
+    async def success(self, name: str, /, **input: JsonValue) -> ToolSuccess:
         settled = await self.call(name, **input)
         assert isinstance(settled, ToolSuccess), settled
         return settled
 
-    async def structured(self, name: str, **input: JsonValue) -> JsonObject:
+    async def structured(self, name: str, /, **input: JsonValue) -> JsonObject:
         return (await self.success(name, **input)).structured
 
-    async def text(self, name: str, **input: JsonValue) -> str:
+    async def text(self, name: str, /, **input: JsonValue) -> str:
         return text_of(await self.success(name, **input))
 
-    async def error(self, name: str, **input: JsonValue) -> str:
+    async def error(self, name: str, /, **input: JsonValue) -> str:
         settled = await self.call(name, **input)
         assert isinstance(settled, ToolError), settled
         return settled.message

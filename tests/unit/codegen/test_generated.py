@@ -42,7 +42,7 @@ def test_a_request_body_is_required_in_the_published_document() -> None:
 def test_declared_failures_are_documented_with_their_status() -> None:
     for endpoint in API:
         responses = DOCUMENT["paths"][endpoint.path][endpoint.method.lower()]["responses"]
-        for error in endpoint.errors:
+        for error in endpoint.failures:
             shown = responses[str(STATUS_BY_ERROR[error])]["content"]["application/json"]
             assert error.tag in shown["schema"]["properties"]["_tag"]["enum"]
 

@@ -58,7 +58,14 @@ def test_promoting_input_gives_the_whole_allowance_again() -> None:
 
 @pytest.mark.parametrize(
     ("step", "steps_max", "last"),
-    [(1, None, False), (10_000, None, False), (1, 1, True), (1, 2, False), (2, 2, True)],
+    [
+        (1, None, False),
+        (10_000, None, False),
+        (1, 1, True),
+        (1, 2, False),
+        (2, 2, True),
+        (1_000, 2, True),  # An agent with a smaller allowance took over.
+    ],
 )
 def test_the_last_step_is_where_the_allowance_ends(
     step: int, steps_max: int | None, *, last: bool

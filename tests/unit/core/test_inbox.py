@@ -124,3 +124,10 @@ def test_a_prompt_larger_than_the_limit_is_refused_by_its_bytes() -> None:
 )
 def test_the_media_type_follows_from_the_name(uri: str, name: str | None, mime: str) -> None:
     assert inbox.mime_of(uri, name) == mime
+
+
+def test_an_attachment_without_a_telling_address_is_typed_by_its_name() -> None:
+    files = (FileInput(uri="blob:7f", name="plan.md"), FileInput(uri="blob:7f"))
+    stored = inbox.admit(PromptInput(text="see", files=files)).files
+    assert stored is not UNSET
+    assert [file.mime for file in stored] == ["text/markdown", "application/octet-stream"]

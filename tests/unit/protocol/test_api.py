@@ -15,6 +15,7 @@ GET /api/session/active v2.session.active
 GET /api/session/{sessionID} v2.session.get
 POST /api/session/{sessionID}/agent v2.session.switchAgent
 POST /api/session/{sessionID}/model v2.session.switchModel
+POST /api/session/{sessionID}/move v2.session.move
 POST /api/session/{sessionID}/prompt v2.session.prompt
 POST /api/session/{sessionID}/interrupt v2.session.interrupt
 POST /api/session/{sessionID}/compact v2.session.compact
@@ -44,6 +45,8 @@ GET /api/agent v2.agent.list
 GET /api/model v2.model.list
 GET /api/provider v2.provider.list
 GET /api/provider/{providerID} v2.provider.get
+GET /api/skill v2.skill.list
+GET /api/reference v2.reference.list
 """
 
 

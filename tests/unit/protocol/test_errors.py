@@ -27,9 +27,12 @@ EXAMPLES: tuple[DomainError, ...] = (
     kinds.PromptConflictError(MessageID("msg_1")),
     kinds.PermissionConflictError(PermissionID("per_1")),
     kinds.SessionBusyError(ONE),
+    kinds.MoveConflictError("/work/there", "no"),
+    kinds.DamagedRowError(ONE, table="event", seq=3, reason="no JSON"),
     kinds.PayloadTooLargeError(5),
     kinds.UnsupportedMediaTypeError("no"),
     errors.RequestHeadTooLargeError(5),
+    kinds.StorageError("full"),
     kinds.UnknownError("err_1"),
     kinds.ServiceUnavailableError("no", service="s"),
 )
@@ -55,4 +58,4 @@ def test_a_body_that_is_no_failure_of_ours_stays_unread(body: object) -> None:
 
 def test_every_declared_error_has_a_status() -> None:
     for endpoint in API:
-        assert set(endpoint.errors) <= set(errors.STATUS_BY_ERROR), endpoint.operation_id
+        assert set(endpoint.failures) <= set(errors.STATUS_BY_ERROR), endpoint.operation_id

@@ -12,10 +12,11 @@ from perdure.core.system_context import (
     SnapshotDecodeError,
     Unavailable,
 )
-from perdure.runtime.boundary import Boundary, ContextBlockedError, Crossed
+from perdure.runtime.boundary import Boundary, ContextBlockedError, Crossed, MovedAwayError
 from perdure.schema import session_event as events
 from perdure.schema.errors import SessionNotFoundError
 from perdure.schema.ids import Seq
+from perdure.schema.location import LocationRef
 from perdure.store import epoch_table
 from perdure.store.event_store import EventStore
 from perdure.testing import ManualClock, SeededIds
@@ -218,3 +219,44 @@ async def test_agent_and_model_are_those_of_when_the_turn_began(
     crossed = await boundary.cross(sampled, NONE, day("Monday"))
     assert crossed.session == sampled
     assert (await boundary.sample(SESSION)).session.agent == "plan"
+
+
+@requirement("S61", "S62")
+async def test_a_boundary_is_not_crossed_for_a_session_that_has_moved_meanwhile(
+    store: EventStore, facts: Facts, boundary: Boundary
+) -> None:
+    await append(store, [facts.admitted("msg_1")])
+    session = (await boundary.sample(SESSION)).session
+    await append(store, [facts.stamped(events.Moved, location=LocationRef(directory="/new"))])
+    before = await dump(store)
+    with pytest.raises(MovedAwayError):
+        await boundary.cross(session, STEER, day("Monday"))
+    assert await dump(store) == before
+    assert await stored_epoch(store) is None
+    await cross(boundary, STEER, day("Monday"))
+    assert await kinds(store, 2) == ["PromptPromoted"]
+
+
+@requirement("S61")
+async def test_an_epoch_alone_is_not_stored_for_a_session_that_has_moved_meanwhile(
+    store: EventStore, facts: Facts, boundary: Boundary
+) -> None:
+    session = (await boundary.sample(SESSION)).session
+    await append(store, [facts.stamped(events.Moved, location=LocationRef(directory="/new"))])
+    with pytest.raises(MovedAwayError):
+        await boundary.cross(session, NONE, day("Monday"))
+    assert await stored_epoch(store) is None
+
+
+@requirement("S141")
+async def test_a_plan_says_what_crossing_would_do_and_does_nothing(
+    store: EventStore, facts: Facts, boundary: Boundary
+) -> None:
+    await cross(boundary, NONE, day("Monday"))
+    await append(store, [facts.admitted("msg_1")])
+    session = (await boundary.sample(SESSION)).session
+    before = await dump(store)
+    plan = await boundary.plan(session, STEER, day("Tuesday"))
+    assert await dump(store) == before
+    assert [type(fact).__name__ for fact in plan.facts] == ["PromptPromoted", "ContextUpdated"]
+    assert await boundary.cross(session, STEER, day("Tuesday")) == plan.crossed

@@ -10,6 +10,7 @@ from perdure.protocol.session import (
     CreateSession,
     FollowEvents,
     ListSessions,
+    MoveSession,
     PromptSession,
     ReadHistory,
     SwitchAgent,
@@ -66,6 +67,13 @@ async def switch_agent(call: Call[None, SwitchAgent]) -> None:
 
 async def switch_model(call: Call[None, SwitchModel]) -> None:
     await call.services.sessions.switch_model(call.session_id, call.body.model)
+
+
+async def move(call: Call[None, MoveSession]) -> None:
+    body = call.body
+    await call.services.sessions.move(
+        call.session_id, body.destination, changes=body.move_changes is True
+    )
 
 
 async def prompt(call: Call[None, PromptSession]) -> AdmittedPrompt:
@@ -185,6 +193,7 @@ HANDLERS: Final[Handlers] = {
     session.GET.operation_id: get,
     session.SWITCH_AGENT.operation_id: switch_agent,
     session.SWITCH_MODEL.operation_id: switch_model,
+    session.MOVE.operation_id: move,
     session.PROMPT.operation_id: prompt,
     session.INTERRUPT.operation_id: interrupt,
     session.COMPACT.operation_id: compact,

@@ -1,19 +1,18 @@
 """SQLite behind ports.Database: one writing connection, group commit, one reading connection.
 
-Jobs that wait together share one COMMIT. It waits for the disk: on a quick one on the event loop,
-on a slow one in a thread of its own (`_Pace`). Everything before it is microseconds. When a job of
+Jobs that wait together share one COMMIT, on the event loop or off it (`committer`). When a job of
 a shared transaction fails, all of them run again, each behind a savepoint, so that the failing one
-is rolled back alone. A future resolves only after the commit: resolved means durable.
+is rolled back alone. A future resolves only after the commit: resolved means durable. A COMMIT that
+fails is never tried again: its callers are told. The connection stays, since in WAL mode the next
+commit writes anew, and syncs, all that follows the last good one.
 
 Jobs are coroutines over an async Transaction that never really suspends here; `_drive` runs them
 to their end. The same jobs run against a server database, where they do suspend.
 """
 
 import asyncio
-import queue
-import threading
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Self, TypeVar, cast
 
 import apsw
@@ -22,14 +21,13 @@ from perdure.core import limits
 from perdure.ports import DatabaseError, Row, SqlValue, Transaction
 from perdure.schema.value import State
 from perdure.store.database import sqlite_connection
+from perdure.store.database.committer import Committer, Failure, Pace, failure_of
 from perdure.store.database.sqlite_connection import Connection
 
 T = TypeVar("T")
 Job = Callable[[Transaction], Awaitable[Any]]
 
 _BUSY_TRIES: Final = 12
-_QUICK_SECONDS_MAX: Final = 0.002
-_PACE_WEIGHT: Final = 0.2
 _ROLLED_BACK: Final = "the transaction was rolled back by the database"
 
 
@@ -77,9 +75,9 @@ class SqliteDatabase:
         self._idle = asyncio.Event()
         self._idle.set()
         self._closed = False
-        self._committer = None if inline or path == ":memory:" else _Committer()
-        self._pace = _Pace()
         self._data_version = self._version_now()
+        self._committer = None if inline or path == ":memory:" else Committer()
+        self._pace = Pace()
         self._foreign = False
         self.commits = 0
 
@@ -120,7 +118,9 @@ class SqliteDatabase:
             try:
                 return _drive(job(self._reading))
             finally:
-                self._reader.execute("COMMIT")
+                # SQLite has ended it already when the disk failed.
+                if self._reader.in_transaction:
+                    self._reader.execute("COMMIT")
         except apsw.Error as error:
             raise sqlite_connection.translated(error, self._path) from error
 
@@ -138,7 +138,10 @@ class SqliteDatabase:
 
     def _version_now(self) -> int:
         # The writer's own commits do not move its data_version: only other processes' do.
-        return cast("int", self._writer.pragma("data_version"))
+        try:
+            return cast("int", self._writer.pragma("data_version"))
+        except apsw.Error as error:
+            raise sqlite_connection.translated(error, self._path) from error
 
     # ---- one shared transaction: begin, run the jobs, commit ------------------------------------
 
@@ -167,11 +170,11 @@ class SqliteDatabase:
             else:
                 return
 
-    def _run(self, batch: list[_Waiting], failure: BaseException | None) -> None:
+    def _run(self, batch: list[_Waiting], failure: Failure | None) -> None:
+        failure = failure or failure_of(self._look_for_foreign_commits)
         if failure is not None:
             self._settle(batch, failure)
             return
-        self._look_for_foreign_commits()
         for waiting in batch:
             self._run_one(waiting)
             if waiting.error is not None:
@@ -193,13 +196,17 @@ class SqliteDatabase:
             waiting.result = waiting.error = None
         self._off_loop(self._begin_patiently, lambda error: self._run_fenced(batch, error))
 
-    def _run_fenced(self, batch: list[_Waiting], failure: BaseException | None) -> None:
+    def _run_fenced(self, batch: list[_Waiting], failure: Failure | None) -> None:
+        failure = failure or failure_of(self._look_for_foreign_commits)
         if failure is not None:
             self._settle(batch, failure)
             return
-        self._look_for_foreign_commits()
         for waiting in batch:
-            self._run_one_fenced(waiting)
+            failure = failure_of(partial(self._run_one_fenced, waiting))
+            if failure is not None:
+                # A fence that does not hold: what its job did could not be told from the rest.
+                self._settle(batch, failure)
+                return
         if all(waiting.error is not None for waiting in batch):
             self._rollback()
             self._answer(batch)
@@ -229,9 +236,9 @@ class SqliteDatabase:
             self._writer.execute("RELEASE job")
 
     def _rollback(self) -> None:
-        # SQLite may have done it already (disk full).
+        # SQLite may have done it already (disk full). Callers are told of what led here.
         if self._writer.in_transaction:
-            self._writer.execute("ROLLBACK")
+            failure_of(lambda: self._writer.execute("ROLLBACK"))
 
     def _commit(self) -> None:
         self._writer.set_busy_timeout(sqlite_connection.BUSY_MILLIS)
@@ -240,7 +247,7 @@ class SqliteDatabase:
         with self._pace:
             self._writer.execute("COMMIT")
 
-    def _settle(self, batch: list[_Waiting], failure: BaseException | None) -> None:
+    def _settle(self, batch: list[_Waiting], failure: Failure | None) -> None:
         if failure is None:
             self.commits += 1
         else:
@@ -269,42 +276,14 @@ class SqliteDatabase:
     def _off_loop(
         self,
         work: Callable[[], None],
-        then: Callable[[BaseException | None], None],
+        then: Callable[[Failure | None], None],
         *,
         here: bool = False,
     ) -> None:
         if self._committer is not None and not here:
             self._committer.submit(work, then)
-            return
-        try:
-            work()
-        except (apsw.Error, DatabaseError) as error:
-            then(error)
         else:
-            then(None)
-
-
-class _Pace:
-    """Whether the disk is quick enough to wait for it on the loop.
-
-    Handing a commit to a thread and back costs more than a quick disk takes. Decided by a moving
-    average, wherever the commits ran: a slow disk is noticed after a few, one hiccup is forgiven.
-    """
-
-    def __init__(self) -> None:
-        self._average = 0.0
-        self._started = 0.0
-
-    @property
-    def is_quick(self) -> bool:
-        return self._average <= _QUICK_SECONDS_MAX
-
-    def __enter__(self) -> None:
-        self._started = time.perf_counter()
-
-    def __exit__(self, *exc_info: object) -> None:
-        took = time.perf_counter() - self._started
-        self._average += (took - self._average) * _PACE_WEIGHT
+            then(failure_of(work))
 
 
 class _Outcome:
@@ -318,41 +297,6 @@ class _Outcome:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         self.error = error
         return True
-
-
-class _Committer:
-    """The thread that waits for the disk."""
-
-    def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[
-            tuple[
-                asyncio.AbstractEventLoop,
-                Callable[[], None],
-                Callable[[BaseException | None], None],
-            ]
-            | None
-        ] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="perdure-commit", daemon=True)
-        self._thread.start()
-
-    def submit(
-        self, work: Callable[[], None], then: Callable[[BaseException | None], None]
-    ) -> None:
-        self._queue.put((asyncio.get_running_loop(), work, then))
-
-    def stop(self) -> None:
-        self._queue.put(None)
-        self._thread.join()
-
-    def _work(self) -> None:
-        while (item := self._queue.get()) is not None:
-            loop, work, then = item
-            try:
-                work()
-            except (apsw.Error, DatabaseError) as error:
-                loop.call_soon_threadsafe(then, error)
-            else:
-                loop.call_soon_threadsafe(then, None)
 
 
 def _announce(waiting: _Waiting) -> None:

@@ -10,6 +10,7 @@ from typing import Final, Protocol, cast
 import apsw
 
 from perdure.ports import DatabaseError, SqlValue, UniqueViolationError
+from perdure.schema.errors import StorageError
 
 # Earlier ones can corrupt a database that several connections write and checkpoint at once.
 SQLITE_VERSION_LEAST: Final = (3, 51, 3)
@@ -37,6 +38,13 @@ class Connection(Protocol):
     def changes(self) -> int: ...
     def set_busy_timeout(self, milliseconds: int) -> None: ...
     def close(self) -> None: ...
+
+
+class DiskError(DatabaseError, StorageError):
+    """The disk is full, read-only or broken. Nothing was committed; a later write may succeed.
+
+    Callers can act on it, so that it is part of the contract as it is.
+    """
 
 
 class UnsafeSqliteError(DatabaseError):
@@ -92,9 +100,20 @@ def translated(error: apsw.Error, path: str) -> DatabaseError:
         case apsw.ConstraintError():
             return UniqueViolationError(str(error))
         case apsw.FullError():
-            return DatabaseError(f"the disk that holds {path} is full: free some space and go on")
+            return DiskError(
+                f"The disk that holds {path} is full. Free some space and try again;"
+                " nothing has to be restarted."
+            )
         case apsw.ReadOnlyError() | apsw.CantOpenError():
-            return DatabaseError(f"cannot write {path}: {error}. Check its owner and permissions.")
+            return DiskError(
+                f"Cannot open or write {path}: {error}. Check its owner and permissions,"
+                " and whether its disk is mounted for writing."
+            )
+        case apsw.IOError():
+            return DiskError(
+                f"The disk that holds {path} failed: {error}. Check its free space and the"
+                " system's log, then try again; nothing has to be restarted."
+            )
         case apsw.NotADBError() | apsw.CorruptError():
             return DatabaseError(f"{path} is damaged or no SQLite database: {error}")
         case apsw.BusyError():

@@ -1,0 +1,214 @@
+"""Anthropic Messages: parts of a conversation as content blocks.
+
+Pure. The provider refuses blank text, unsigned thinking, call ids that it has seen and images that
+are not what they say, and a part stays in the conversation for good. So each of these has a form
+here that it takes.
+
+Invariant: every block is valid by itself, and blocks of one run depend on that run alone.
+"""
+
+import base64
+import re
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Final
+
+from perdure.llm import attachment, lowering
+from perdure.llm.attachment import ImageAttachment, OmittedAttachment, TextAttachment
+from perdure.llm.message import (
+    LLMMessage,
+    MediaPart,
+    Part,
+    ReasoningPart,
+    Run,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from perdure.llm.protocols.anthropic_messages_stream import NAMESPACE
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.tool import ProviderMetadata
+
+IMAGE_ENCODED_CHARS_MAX: Final = 5 * 1024 * 1024
+TOOL_NAME_CHARS_MAX: Final = 64
+THINKING: Final = frozenset({"thinking", "redacted_thinking"})
+
+_OWN_ID: Final = re.compile(r"toolu_[A-Za-z0-9_]{16,}")
+_HOSTED_ID: Final = re.compile(r"srvtoolu_[A-Za-z0-9_]+")
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
+_EMPTY_ANSWER: Final = "(empty answer)"
+_NO_RESULT: Final = "The result of this call is not known"
+_SILENT_FAILURE: Final = "The tool failed and did not say why"
+
+
+def text(value: str) -> list[JsonObject]:
+    """A text block, or none for blank text."""
+    return [{"type": "text", "text": value}] if value.strip() else []
+
+
+def user(message: LLMMessage) -> Iterator[JsonObject]:
+    for part in message.content:
+        if isinstance(part, TextPart):
+            yield from text(part.text)
+        elif isinstance(part, MediaPart):
+            yield from _media(part)
+
+
+def answer(run: Run) -> list[JsonObject]:
+    """What the model answered, in its order. It may end neither with thinking nor with a space."""
+    ids = _wire_ids(run)
+    hosted = {result.id: result for result in _results(run) if result.provider_executed}
+    blocks: list[JsonObject] = []
+    for part in _answered(run):
+        if isinstance(part, TextPart):
+            blocks += text(part.text)
+        elif isinstance(part, ReasoningPart):
+            blocks += _thinking(part)
+        elif isinstance(part, ToolCallPart) and part.provider_executed:
+            blocks += _hosted(part, hosted.get(part.id))
+        elif isinstance(part, ToolCallPart):
+            blocks.append(_call(part, ids[part.id]))
+    while blocks and blocks[-1]["type"] in THINKING:
+        blocks.pop()
+    if blocks and blocks[-1]["type"] == "text":
+        blocks[-1] = {"type": "text", "text": blocks[-1]["text"].rstrip()}
+    # Left out, it would join what was said before and after it.
+    return blocks or text(_EMPTY_ANSWER)
+
+
+def results(run: Run) -> list[JsonObject]:
+    """One result for each call of the run that we were to make."""
+    found = {result.id: result for result in _results(run)}
+    return [_result(found.get(own_id), wire_id) for own_id, wire_id in _wire_ids(run).items()]
+
+
+def _answered(run: Run) -> Iterator[Part]:
+    for message in run.messages:
+        if message.role == "assistant":
+            yield from message.content
+
+
+def _results(run: Run) -> Iterator[ToolResultPart]:
+    for message in run.messages:
+        yield from (part for part in message.content if isinstance(part, ToolResultPart))
+
+
+def _wire_ids(run: Run) -> dict[str, str]:
+    """Ids of our calls -> ids that are unique in the whole conversation, as the provider demands.
+
+    Its own ids are. Those of other models are often counted anew in each answer, so theirs are
+    made from all that the run holds.
+    """
+    calls = [
+        part.id
+        for part in _answered(run)
+        if isinstance(part, ToolCallPart) and not part.provider_executed
+    ]
+    foreign = [call for call in calls if not _OWN_ID.fullmatch(call)]
+    seed = blake2b(codec.encode(run)).digest() if foreign else b""
+    made = {call: _made_id(seed, call) for call in foreign}
+    return {call: made.get(call, call) for call in calls}
+
+
+def _made_id(seed: bytes, call: str) -> str:
+    return f"call_{blake2b(seed + codec.encode(call), digest_size=12).hexdigest()}"
+
+
+def _thinking(part: ReasoningPart) -> list[JsonObject]:
+    native = _native(part.metadata)
+    if isinstance(data := native.get("redactedData"), str):
+        return [{"type": "redacted_thinking", "data": data}]
+    if (signature := native.get("signature")) and isinstance(signature, str):
+        return [{"type": "thinking", "thinking": part.text, "signature": signature}]
+    # Of a turn that failed: thinking is refused without its signature.
+    return text(part.text)
+
+
+def _call(part: ToolCallPart, wire_id: str) -> JsonObject:
+    name = _NOT_IN_NAMES.sub("_", part.name)[:TOOL_NAME_CHARS_MAX] or "unnamed"
+    return {"type": "tool_use", "id": wire_id, "name": name, "input": part.input}
+
+
+def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObject]:
+    """A call with its result, if both are this model's own and whole; else nothing."""
+    native = _native(result.metadata) if result else {}
+    kind = native.get("type")
+    known = isinstance(kind, str) and kind.endswith("_tool_result")
+    if result is None or not known or not _HOSTED_ID.fullmatch(call.id):
+        return []
+    content = native.get("content") or _stored(result.result.value)
+    if content is None:
+        return []
+    return [
+        {"type": "server_tool_use", "id": call.id, "name": call.name, "input": call.input},
+        {"type": kind, "tool_use_id": call.id, "content": content},
+    ]
+
+
+def _stored(value: JsonValue) -> JsonValue:
+    """Stored results of hosted calls stand in an envelope that says of what type they are."""
+    if lowering.is_object(value) and value.keys() == {"type", "value"}:
+        return value["value"]
+    return value
+
+
+def _result(part: ToolResultPart | None, wire_id: str) -> JsonObject:
+    block: JsonObject = {"type": "tool_result", "tool_use_id": wire_id}
+    if part is None:
+        return block | {"content": _NO_RESULT, "is_error": True}
+    lowered = lowering.lower_result(part.result)
+    if part.result.type == "error":
+        said = lowered.text if lowered.text.strip() else _SILENT_FAILURE
+        return block | {"content": said, "is_error": True}
+    if lowered.media:
+        shown = [image for media in lowered.media for image in _media(media)]
+        listed = text(lowered.text) + shown
+        return block | {"content": listed} if listed else block
+    return block | {"content": lowered.text} if lowered.text.strip() else block
+
+
+def _media(media: MediaPart) -> list[JsonObject]:
+    match attachment.classify(media):
+        case ImageAttachment(url=url) if url.startswith("https://"):
+            return [{"type": "image", "source": {"type": "url", "url": url}}]
+        case ImageAttachment(url=url) if url.startswith("http://"):
+            return text(_left_out(media, "the provider fetches only from https addresses"))
+        case ImageAttachment(url=url):
+            return _image(media, url.partition(",")[2])
+        case TextAttachment(text=inlined):
+            return text(inlined)
+        case OmittedAttachment(note=note):
+            return text(note)
+
+
+def _image(media: MediaPart, encoded: str) -> list[JsonObject]:
+    if len(encoded) > IMAGE_ENCODED_CHARS_MAX:
+        return text(_left_out(media, "it is too large"))
+    media_type = _image_type(base64.b64decode(encoded[:16]))
+    if media_type is None:
+        return text(_left_out(media, "it is not an image"))
+    source = {"type": "base64", "media_type": media_type, "data": encoded}
+    return [{"type": "image", "source": source}]
+
+
+def _left_out(media: MediaPart, why: str) -> str:
+    name = " ".join((media.filename or "a file").split())[:120]
+    return f"[Attachment left out: {name}: {why}]"
+
+
+def _image_type(head: bytes) -> str | None:
+    """By its first bytes: a wrong name for the type is refused."""
+    if head.startswith(b"\x89PNG"):
+        return "image/png"
+    if head.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if head.startswith(b"GIF8"):
+        return "image/gif"
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "image/webp"
+    return None
+
+
+def _native(metadata: ProviderMetadata | None) -> JsonObject:
+    return (metadata or {}).get(NAMESPACE, {})

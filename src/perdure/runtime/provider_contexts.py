@@ -1,0 +1,133 @@
+"""The provider context of a Session: what would be told and sent if the next boundary were now.
+
+Everything is made by what a run uses too: the boundary plans, provider_request builds. Nothing is
+committed, promoted or kept, no lease is taken and no model is called; sources are looked at as they
+are at any boundary. What was told so far is read by runtime.sessions.
+
+Invariant: with nothing changed in between, the request shown is the request sent.
+"""
+
+from perdure.core import drain, lowering, projection, request_view, system_context
+from perdure.core.drain import Pending, RunTurn
+from perdure.core.history import Cut
+from perdure.core.system_context import ContextEpoch, Observation, Snapshot
+from perdure.llm.kept_conversation import KeptConversation
+from perdure.llm.message import LLMMessage, runs_of
+from perdure.location.services import LocationServices
+from perdure.ports import Transaction
+from perdure.runtime import model_choice, provider_request
+from perdure.runtime.boundary import Boundary, ContextBlockedError, Plan
+from perdure.runtime.history_cache import History
+from perdure.runtime.model_choice import Chosen, NotChosen
+from perdure.runtime.run_services import RunServices
+from perdure.schema.codec import JsonObject
+from perdure.schema.errors import InvalidRequestError
+from perdure.schema.ids import Seq, SessionID
+from perdure.schema.model import ModelRef
+from perdure.schema.provider_context import EpochInfo, PendingContext
+from perdure.schema.session_event import ContextUpdated
+from perdure.schema.value import Value
+from perdure.store import inbox_table, message_table
+from perdure.store.event_store import NO_EVENTS
+
+
+class _Waiting(Value):
+    prompts: int
+    turn: RunTurn
+
+
+class ProviderContexts:
+    def __init__(self, services: RunServices) -> None:
+        self._store = services.store
+        self._locations = services.locations
+        self._boundary = Boundary(services.store, services.clock, services.ids)
+
+    async def outlook(self, session_id: SessionID, epoch: ContextEpoch | None) -> JsonObject:
+        """The fields of schema.provider_context.ProviderContext that look ahead."""
+        snapshot = {} if epoch is None else system_context.decode_snapshot(epoch.snapshot)
+        waiting = await self._store.database.read(lambda tx: _waiting(tx, session_id))
+        shown: JsonObject = {"pendingPrompts": waiting.prompts}
+        if epoch is not None:
+            shown["epoch"] = await self._epoch(session_id, epoch)
+        sample = await self._boundary.sample(session_id)
+        try:
+            async with self._locations.hold(sample.session.location) as location:
+                chosen = model_choice.choose(sample.session, location)
+                subject = provider_request.subject(sample, chosen)
+                observation = await location.observe(subject)
+                try:
+                    plan = await self._boundary.plan(sample.session, waiting.turn, observation)
+                except ContextBlockedError as blocked:
+                    return shown | _blocked(blocked, observation, snapshot)
+                shown |= _planned(plan, observation, snapshot)
+                return shown | await self._request(plan, chosen, location)
+        except InvalidRequestError as unusable:
+            details = request_view.told(snapshot)
+            return shown | {"sourceDetails": details, "refusal": unusable.message}
+
+    async def _epoch(self, session_id: SessionID, epoch: ContextEpoch) -> EpochInfo:
+        before = Seq(epoch.baseline_seq - 1)
+        ((_, _, event),) = await self._store.read(session_id, after=before, limit=1)
+        return EpochInfo(baseline_seq=epoch.baseline_seq, began=event.timestamp)
+
+    async def _request(
+        self, plan: Plan, chosen: Chosen | NotChosen, location: LocationServices
+    ) -> JsonObject:
+        if isinstance(chosen, NotChosen):
+            return {"refusal": chosen.reason}
+        history = await self._history(plan, chosen.model.ref)
+        offered = provider_request.offered(plan.crossed, chosen.agent, location)
+        built = provider_request.build(plan.crossed, chosen, history, offered)
+        return {"request": request_view.request(built, agent=chosen.agent.id)}
+
+    async def _history(self, plan: Plan, model: ModelRef) -> History:
+        """Session History as it would be then. The one that runs keep is left alone."""
+        crossed = plan.crossed
+        cut = Cut(crossed.compaction, crossed.epoch.baseline_seq)
+        rows = await self._store.database.read(
+            lambda tx: message_table.since(tx, crossed.session.id, NO_EVENTS)
+        )
+        messages = [row.message() for row in rows if cut.shows(seq=row.seq, type=row.type)]
+        created = (projection.message_created(fact) for fact in plan.facts)
+        messages.extend(message for message in created if message is not None)
+        lowered: list[LLMMessage] = []
+        for message in messages:
+            lowered.extend(lowering.lower(message, model))
+        return History(runs_of(tuple(lowered)), KeptConversation())
+
+
+async def _waiting(tx: Transaction, session_id: SessionID) -> _Waiting:
+    pending = Pending(
+        steer=await inbox_table.is_pending(tx, session_id, "steer"),
+        queue=await inbox_table.is_pending(tx, session_id, "queue"),
+    )
+    step = drain.begin(pending, force=True)
+    assert isinstance(step, RunTurn)
+    return _Waiting(await inbox_table.count_pending(tx, session_id), step)
+
+
+def _planned(plan: Plan, observation: Observation, snapshot: Snapshot) -> JsonObject:
+    pending = _pending(plan)
+    details = request_view.sources(observation, snapshot, all_told=pending.type == "baseline")
+    return {"pending": pending, "sourceDetails": details}
+
+
+def _pending(plan: Plan) -> PendingContext:
+    texts = [fact.text for fact in plan.facts if isinstance(fact, ContextUpdated)]
+    if texts:
+        return PendingContext(type="message", text=texts[0])
+    if plan.waits_for:
+        return PendingContext(type="blocked", keys=plan.waits_for)
+    if plan.stores_epoch:
+        return PendingContext(type="baseline", text=plan.crossed.epoch.baseline)
+    return PendingContext(type="nothing")
+
+
+def _blocked(
+    blocked: ContextBlockedError, observation: Observation, snapshot: Snapshot
+) -> JsonObject:
+    return {
+        "pending": PendingContext(type="blocked", keys=blocked.keys),
+        "sourceDetails": request_view.sources(observation, snapshot, all_told=False),
+        "refusal": str(blocked),
+    }

@@ -1,0 +1,81 @@
+"""The next request to a model, made of what was sampled at the boundary.
+
+The runner sends what is made here, and runtime.provider_contexts shows it, so that what is shown is
+what would be sent. What the Catalog adds on the way out (address, headers, key, fields of the body)
+belongs to the model's route and is not part of it.
+"""
+
+from typing import Final
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from perdure.core import drain
+from perdure.llm.message import LLMMessage, Run, TextPart
+from perdure.llm.request import LLMRequest
+from perdure.location.context_registry import Subject
+from perdure.location.services import LocationServices
+from perdure.runtime import model_choice
+from perdure.runtime.boundary import Crossed, Sample
+from perdure.runtime.history_cache import History
+from perdure.runtime.model_choice import Chosen, NotChosen
+from perdure.schema.agent import AgentInfo
+from perdure.schema.ids import SessionID
+from perdure.tools.registry import Materialization
+
+STEP_LIMIT: Final = (
+    "The step limit of this agent is reached and tools are switched off. Answer in text now: sum up"
+    " what was done, name what remains, and say what you would do next."
+)
+
+
+def subject(sample: Sample, chosen: Chosen | NotChosen) -> Subject:
+    """Who is told at the boundary before the request."""
+    known = isinstance(chosen, Chosen)
+    return Subject(
+        session_id=sample.session.id,
+        agent=chosen.agent if known else None,
+        model=chosen.model.ref if known else None,
+        discovered=sample.discovered,
+        admitted=sample.admitted,
+    )
+
+
+def offered(
+    crossed: Crossed, agent: AgentInfo, location: LocationServices
+) -> Materialization | None:
+    """The tools of the turn; None at the last step that the agent may take."""
+    if drain.is_last(crossed.step, None if agent.steps is UNSET else agent.steps):
+        return None
+    return location.tools.registry().materialize(agent.permissions)
+
+
+def build(
+    crossed: Crossed, chosen: Chosen, history: History, tools: Materialization | None
+) -> LLMRequest:
+    session_id = crossed.session.id
+    system = ("" if chosen.agent.system is UNSET else chosen.agent.system, crossed.epoch.baseline)
+    request = LLMRequest(
+        model=chosen.model.ref,
+        system=tuple(text for text in system if text),
+        runs=history.runs,
+        kept=history.kept,
+        tools=() if tools is None else tools.definitions,
+        generation=chosen.model.generation,
+        options={"openai": {"promptCacheKey": _cache_key(session_id)}},
+        headers=model_choice.correlation(session_id),
+    )
+    return _final(request) if tools is None else request
+
+
+def _final(request: LLMRequest) -> LLMRequest:
+    """The request of a last step: no tools, and a note that is not part of the history."""
+    note = Run((LLMMessage("system", (TextPart(STEP_LIMIT),)),))
+    # The history goes on without the note, so bytes that follow it must not be kept.
+    return replace(request, runs=(*request.runs, note), kept=None, tool_choice="none")
+
+
+def _cache_key(session_id: SessionID) -> str:
+    """Providers limit the key's length; an id made from an outside key is its 64 hex digits."""
+    body = session_id.removeprefix("ses_")
+    return body if len(body) == 64 else session_id

@@ -1,0 +1,141 @@
+"""Crash points around everything durable or visible that the runtime does.
+
+Each wrapper stands where the composition root takes a port: the database, the model, a tool. It
+changes nothing but the size of the batches in which a model's events arrive: one at a time.
+Points are named by what was done: a write by the events it appends, else by the tables it changes.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from typing import Final, TypeVar
+
+from msgspec.structs import replace
+
+from perdure.llm.event import LLMEvent
+from perdure.llm.model_call import ModelCall
+from perdure.llm.request import LLMRequest
+from perdure.ports import Database, Row, SqlValue, Transaction
+from perdure.testing.crash_points import CrashPoints
+from perdure.tools.tool import InputT, OutputT, Tool, ToolCallContext
+
+T = TypeVar("T")
+
+_CHANGES: Final = re.compile(
+    r"\s*(?:INSERT(?: OR \w+)? INTO|REPLACE INTO|UPDATE|DELETE FROM) (\w+)", re.IGNORECASE
+)
+
+
+class CrashingDatabase:
+    """Implements ports.Database. Points before, within and after each transaction."""
+
+    def __init__(self, database: Database, points: CrashPoints) -> None:
+        self._database = database
+        self._points = points
+
+    async def write(
+        self,
+        job: Callable[[Transaction], Awaitable[T]],
+        *,
+        committed: Callable[[T], None] | None = None,
+    ) -> T:
+        points = self._points
+        label = ""
+
+        async def watched(tx: Transaction) -> T:
+            nonlocal label
+            points.reach("write/begin")
+            writing = _CrashingTransaction(tx, points)
+            result = await job(writing)
+            label = writing.label()
+            points.reach(f"write/in-transaction[{label}]")
+            return result
+
+        def heard(result: T) -> None:
+            points.reach(f"write/committed[{label}]")
+            if committed is not None:
+                committed(result)
+            points.reach(f"write/announced[{label}]")
+
+        result = await self._database.write(watched, committed=heard)
+        points.reach(f"write/answered[{label}]")
+        return result
+
+    async def read(self, job: Callable[[Transaction], Awaitable[T]]) -> T:
+        return await self._database.read(job)
+
+    async def changed_elsewhere(self) -> bool:
+        return await self._database.changed_elsewhere()
+
+
+class _CrashingTransaction:
+    """Implements ports.Transaction. A point after each statement that changes something."""
+
+    def __init__(self, tx: Transaction, points: CrashPoints) -> None:
+        self._tx = tx
+        self._points = points
+        self._events: list[str] = []
+        self._tables: dict[str, None] = {}
+
+    async def execute(self, sql: str, parameters: Mapping[str, SqlValue] | None = None) -> int:
+        changed = await self._tx.execute(sql, parameters)
+        self._changed(sql, parameters or {})
+        return changed
+
+    async def fetch(
+        self, sql: str, parameters: Mapping[str, SqlValue] | None = None
+    ) -> Sequence[Row]:
+        rows = await self._tx.fetch(sql, parameters)
+        self._changed(sql, parameters or {})
+        return rows
+
+    def label(self) -> str:
+        return "+".join(self._events or self._tables)
+
+    def _changed(self, sql: str, parameters: Mapping[str, SqlValue]) -> None:
+        found = _CHANGES.match(sql)
+        if found is None:
+            return
+        what = table = found[1]
+        if table == "event":
+            what = _short(str(parameters["type"]))
+            self._events.append(what)
+        self._tables[table] = None
+        self._points.reach(f"write/statement[{what}]")
+
+
+class CrashingModel:
+    """Implements llm.model_call.ModelCall. Points when asked, after each event, at the end."""
+
+    def __init__(self, call: ModelCall, points: CrashPoints) -> None:
+        self._call = call
+        self._points = points
+
+    async def __call__(self, request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
+        self._points.reach("model/asked")
+        stream = self._call(request)
+        try:
+            async for batch in stream:
+                for event in batch:
+                    yield (event,)
+                    self._points.reach(f"model/delivered[{type(event).__name__}]")
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
+        self._points.reach("model/ended")
+
+
+def crashing_tool(tool: Tool[InputT, OutputT], points: CrashPoints) -> Tool[InputT, OutputT]:
+    """The same tool, with a point before its effect and one after it, before anyone knows."""
+
+    async def execute(input: InputT, context: ToolCallContext) -> OutputT:
+        points.reach(f"tool/called[{tool.name}]")
+        output = await tool.execute(input, context)
+        points.reach(f"tool/done[{tool.name}]")
+        return output
+
+    return replace(tool, execute=execute)
+
+
+def _short(stored: str) -> str:
+    """`prompt.admitted` for `session.next.prompt.admitted.1`."""
+    return stored.removeprefix("session.next.").rpartition(".")[0]

@@ -1,0 +1,163 @@
+"""The conversation that is killed again and again: who says what, and what the model answers.
+
+Everything is named by fixed ids and the model looks at nothing but its request. After a crash the
+same script is run from its start: what was done is recognised, what was not is done.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from perdure.core import limits
+from perdure.llm.event import LLMEvent
+from perdure.llm.message import TextPart
+from perdure.llm.request import LLMRequest
+from perdure.runtime.runtime import Runtime
+from perdure.schema import codec, sse
+from perdure.schema.ids import MessageID, PermissionID, SessionID
+from perdure.schema.model import ModelRef
+from perdure.schema.prompt import Delivery, PromptInput
+from perdure.schema.session_input import AdmittedPrompt
+from perdure.testing import Pause, ScriptedModel, reasoning, text, tool_call
+from perdure.testing.crash_points import CrashPoints
+from perdure.testing.scripted_model import Step
+
+SESSION: Final = SessionID("ses_crash")
+MODEL_FIRST: Final = ModelRef(id="one", provider_id="crash")
+MODEL_SECOND: Final = ModelRef(id="two", provider_id="crash")
+NOTES: Final = ("a", "b", "c")
+GRANTED_FILE: Final = "granted.txt"
+GRANTED_TEXT: Final = "with permission\n"
+WRITE_CALL: Final = "call_write"
+SUMMARY: Final = "what was said"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Something the person says."""
+
+    id: MessageID
+    text: str
+    delivery: Delivery = "steer"
+
+
+HELLO: Final = Line(MessageID("msg_hello"), "hello")
+NOTE: Final = Line(MessageID("msg_note"), "note three things at once")
+WRITE: Final = Line(MessageID("msg_write"), "write a file that needs permission")
+THINK: Final = Line(MessageID("msg_think"), "think until you are steered")
+HURRY: Final = Line(MessageID("msg_hurry"), "hurry up")
+LATER: Final = Line(MessageID("msg_later"), "later look again", delivery="queue")
+# Longer than what a compaction keeps as it is.
+AGAIN: Final = Line(MessageID("msg_again"), "again as another agent " + "lorem ipsum " * 3_500)
+GOODBYE: Final = Line(MessageID("msg_goodbye"), "goodbye")
+LINES: Final = (HELLO, NOTE, WRITE, THINK, HURRY, LATER, AGAIN, GOODBYE)
+
+
+class Model:
+    """Implements llm.model_call.ModelCall. `held` is where the answer to THINK waits."""
+
+    def __init__(self) -> None:
+        self.held = Pause()
+
+    def __call__(self, request: LLMRequest) -> AsyncIterator[tuple[LLMEvent, ...]]:
+        return ScriptedModel().turn(*self._answer(request))(request)
+
+    def _answer(self, request: LLMRequest) -> tuple[Step, ...]:
+        if not request.tools:
+            return (text(SUMMARY),)
+        messages = [m for run in request.runs for m in run.messages if m.role != "system"]
+        last = messages[-1]
+        if last.role == "tool":
+            return (text("done with tools"),)
+        said = "".join(part.text for part in last.content if isinstance(part, TextPart))
+        match said.partition(" ")[0]:
+            case "note":
+                return tuple(tool_call("note", {"line": n}, id=f"call_{n}") for n in NOTES)
+            case "write":
+                asked = {"path": GRANTED_FILE, "content": GRANTED_TEXT}
+                return (reasoning("may I"), tool_call("write", asked, id=WRITE_CALL))
+            case "think":
+                return (text("let me think", hold=self.held),)
+            case word:
+                return (text(f"you said {word}"),)
+
+
+class Person:
+    """Whoever talks to the Session. A receipt counts once it is in `acknowledge`'s hands."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        held: Pause,
+        points: CrashPoints,
+        acknowledge: Callable[[AdmittedPrompt], None],
+    ) -> None:
+        self._runtime = runtime
+        self._sessions = runtime.sessions
+        self._held = held
+        self._points = points
+        self._acknowledge = acknowledge
+
+    async def run(self) -> None:
+        """The whole script, with somebody who interjects and somebody who grants."""
+        async with asyncio.TaskGroup() as group:
+            aside = [group.create_task(self._interject()), group.create_task(self._grant())]
+            await self._talk()
+            for task in aside:
+                task.cancel()
+
+    async def _talk(self) -> None:
+        await self._sessions.create(id=SESSION, model=MODEL_FIRST)
+        self._points.reach("client/created")
+        await self._ask(HELLO)
+        await self._ask(NOTE)
+        await self._ask(WRITE)
+        await self._ask(THINK)
+        # The same words as in the interjection: the same admissions.
+        await self._ask(HURRY)
+        await self._ask(LATER)
+        await self._sessions.switch_model(SESSION, MODEL_SECOND)
+        await self._sessions.switch_agent(SESSION, "plan")
+        self._points.reach("client/switched")
+        await self._ask(AGAIN)
+        await self._compact()
+        await self._ask(GOODBYE)
+
+    async def _ask(self, line: Line) -> None:
+        await self._say(line)
+        await self._sessions.wait(SESSION)
+
+    async def _say(self, line: Line) -> None:
+        receipt = await self._sessions.prompt(
+            SESSION, PromptInput(text=line.text), id=line.id, delivery=line.delivery
+        )
+        self._acknowledge(receipt)
+        self._points.reach(f"client/acknowledged[{line.id}]")
+
+    async def _interject(self) -> None:
+        await self._held.reached.wait()
+        await self._say(HURRY)
+        await self._say(LATER)
+        self._held.release()
+
+    async def _compact(self) -> None:
+        """Once: a compaction has no id by which a second one would be recognised."""
+        shown = await self._sessions.context(SESSION)
+        if not any(codec.decode_any(message)["type"] == "compaction" for message in shown):
+            await self._sessions.compact(SESSION)
+            self._points.reach("client/compacted")
+
+    async def _grant(self) -> None:
+        frames = sse.Reader(bytes_max=limits.LIVE_RING_BYTES_MAX)
+        with self._runtime.hub.subscribe() as reader:
+            while (chunk := await reader.next()) is not None:
+                for frame in frames.feed(chunk):
+                    event = codec.decode_any(frame.data)
+                    if event["type"] == "permission.v2.asked":
+                        await self._reply(PermissionID(event["data"]["id"]))
+
+    async def _reply(self, request: PermissionID) -> None:
+        self._points.reach("permission/asked")
+        await self._runtime.permissions.reply(SESSION, request, "always")
+        self._points.reach("permission/replied")

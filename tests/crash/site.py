@@ -1,0 +1,27 @@
+"""A crash site: the directory that outlives every process, and what lies in it."""
+
+from pathlib import Path
+from typing import Final
+
+_RULES: Final = '{"permissions": [{"action": "edit", "resource": "*", "effect": "ask"}]}'
+
+
+class CrashSite:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.data = root / "data"
+        self.project = root / "project"
+        self.database = self.data / "perdure.db"
+        self.effects = root / "effects"
+        """One line for each effect of a tool: the call that made it."""
+        self.receipts = root / "receipts"
+        """One line for each receipt that a client was given."""
+        self.told = root / "told"
+        """One line for each event that a listener heard of."""
+
+    def prepare(self) -> None:
+        self.data.mkdir(parents=True)
+        self.project.mkdir()
+        (self.project / "opencode.json").write_text(_RULES)
+        for file in (self.effects, self.receipts, self.told):
+            file.touch()

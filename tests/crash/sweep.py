@@ -1,0 +1,136 @@
+"""`python -m tests.crash.sweep --point 17`: die at a crash point, start again, compare.
+
+Without arguments every point is swept. It prints what is wrong and how to repeat it, and exits
+with 1 if anything is. Tests call it as a command, because a process that forks may have no threads.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from random import Random
+from typing import Final
+
+from tests.crash import runs
+from tests.crash.runs import NotAsExpectedError, WholeRun
+
+PAIRS: Final = 300
+SECONDS_PER_FIRST: Final = 3
+"""Second deaths for each first one: they share its run."""
+SEED: Final = 20_260_101
+
+Fault = tuple[str, str]
+"""The arguments that repeat it, and what is wrong."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    # Once here rather than in each child: the runtime would load it late.
+    import_module("perdure.runtime.engine")
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    whole = runs.whole_run()
+    if options.list:
+        _say("\n".join(map(str, whole.points)))
+        return 0
+    if options.point is not None and not 0 < options.point <= len(whole.points):
+        parser.error(f"points are numbered from 1 to {len(whole.points)}")
+    if options.then is not None and options.point is None:
+        parser.error("--then needs --point")
+    made, faults = _sweep(whole, options)
+    if not made:
+        parser.error("there is no such point")
+    for where, what in faults:
+        _say(f"{what}\n  repeat with: python -m tests.crash.sweep {where}")
+    _say(f"{made} deaths at {len(whole.points)} points: {len(faults)} faults")
+    return 1 if faults else 0
+
+
+def _sweep(whole: WholeRun, options: argparse.Namespace) -> tuple[int, list[Fault]]:
+    """How often a sweep was to die, and what is wrong."""
+    shard, shards = options.shard
+    if options.pairs:
+        firsts = drawn(whole)[shard::shards]
+        return len(firsts) * SECONDS_PER_FIRST, [
+            f for first in firsts for f in _pairs(whole, first)
+        ]
+    if options.then is not None:
+        return 1, [*_pair(whole, options.point, options.then)]
+    points = _chosen(whole, options)[shard::shards]
+    return len(points), [fault for k in points for fault in _single(whole, k)]
+
+
+def _chosen(whole: WholeRun, options: argparse.Namespace) -> list[int]:
+    if options.point is not None:
+        return [options.point]
+    return [point.number for point in whole.points if options.like in point.name]
+
+
+def drawn(whole: WholeRun) -> list[tuple[int, tuple[float, ...]]]:
+    """First points, each with the parts of its recovery at which to die again."""
+    chance = Random(SEED)
+    return [
+        (
+            chance.randint(1, len(whole.points)),
+            tuple(chance.random() for _ in range(SECONDS_PER_FIRST)),
+        )
+        for _ in range(PAIRS // SECONDS_PER_FIRST)
+    ]
+
+
+def _single(whole: WholeRun, k: int) -> Iterator[Fault]:
+    try:
+        wrong = runs.crash_once(whole, k)
+    except NotAsExpectedError as error:
+        wrong = [str(error)]
+    yield from _faults(f"--point {k}", f"{whole.points[k - 1]}", wrong)
+
+
+def _pair(whole: WholeRun, k: int, m: int) -> Iterator[Fault]:
+    try:
+        wrong = runs.crash_twice(whole, k, m)
+    except NotAsExpectedError as error:
+        wrong = [str(error)]
+    yield from _faults(f"--point {k} --then {m}", f"{whole.points[k - 1]}, then {m}", wrong)
+
+
+def _pairs(whole: WholeRun, first: tuple[int, tuple[float, ...]]) -> Iterator[Fault]:
+    k, parts = first
+    try:
+        found = runs.crash_twice_at(whole, k, parts)
+    except NotAsExpectedError as error:
+        yield from _faults(f"--point {k}", f"{whole.points[k - 1]}", [str(error)])
+        return
+    for m, wrong in found:
+        yield from _faults(f"--point {k} --then {m}", f"{whole.points[k - 1]}, then {m}", wrong)
+
+
+def _faults(where: str, name: str, wrong: Iterable[str]) -> Iterator[Fault]:
+    for what in wrong:
+        yield where, f"{name}: {what}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.crash.sweep",
+        description="Kill the runtime at its crash points, restart it, and check what it keeps.",
+    )
+    parser.add_argument("--list", action="store_true", help="name every point, and kill nobody")
+    parser.add_argument("--point", type=int, help="only the point of this number")
+    parser.add_argument("--then", type=int, help="with --point: die again at this point after it")
+    parser.add_argument("--like", default="", help="only points with this in their name")
+    parser.add_argument("--pairs", action="store_true", help="die twice, at pairs that are drawn")
+    parser.add_argument("--shard", type=_shard, default=(0, 1), metavar="N/OF")
+    return parser
+
+
+def _shard(text: str) -> tuple[int, int]:
+    number, _, of = text.partition("/")
+    return int(number), int(of)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

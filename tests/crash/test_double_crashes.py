@@ -1,0 +1,21 @@
+"""Killed again while it recovers, the runtime keeps the same promises."""
+
+from typing import Final
+
+import pytest
+
+from tests.crash import command
+from tests.crash.sweep import PAIRS, SECONDS_PER_FIRST
+from tests.requirements import requirement
+
+SHARDS: Final = 10
+
+
+@requirement("S66", "S67", "S70", "S74", "S189")
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_a_second_kill_during_recovery_loses_nothing_and_repeats_nothing(shard: int) -> None:
+    swept = command.sweep("--pairs", "--shard", f"{shard}/{SHARDS}")
+    assert swept.returncode == 0, f"{swept.stdout}\n{swept.stderr}"
+    deaths = SECONDS_PER_FIRST * len(range(PAIRS // SECONDS_PER_FIRST)[shard::SHARDS])
+    assert swept.stdout.startswith(f"{deaths} deaths at ")
+    assert swept.stdout.endswith(" points: 0 faults\n")

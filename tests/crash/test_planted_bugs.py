@@ -1,0 +1,82 @@
+"""The sweep bites: defects in recovery, each planted in a copy of the source, are found."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.crash import command
+from tests.simulation.planted_bugs import PlantedBug
+from tests.simulation.test_planted_bugs import plant
+
+BUGS: Final = (
+    (
+        "tool/done[note]",
+        PlantedBug(
+            name="calls that a dead process left open stay open",
+            file="core/recovery.py",
+            before="isinstance(part.state, PendingState | RunningState)",
+            after="isinstance(part.state, PendingState)",
+            promise="P4: ",
+        ),
+    ),
+    (
+        "model/delivered[TextDelta]#1",
+        PlantedBug(
+            name="an answer that was cut off stays open",
+            file="core/recovery.py",
+            before="if newest is None or newest.time.completed is not UNSET:",
+            after="if newest is None or newest.time.completed is UNSET:",
+            promise="P4: ",
+        ),
+    ),
+    (
+        "model/asked#1",
+        PlantedBug(
+            name="a prompt that was promoted and not asked is forgotten",
+            file="core/recovery.py",
+            before="    return isinstance(next(said, None), UserMessage)",
+            after="    return next(said, None) is None",
+            promise="no beginning of the whole one",
+        ),
+    ),
+    (
+        "write/statement[session_input]",
+        PlantedBug(
+            name="an event is committed apart from what is made of it",
+            file="store/event_store.py",
+            before="            await projector.project(tx, session_id, first, events)\n",
+            after=(
+                "            await tx.execute('COMMIT')\n"
+                "            await tx.execute('BEGIN IMMEDIATE')\n"
+                "            await projector.project(tx, session_id, first, events)\n"
+            ),
+            promise="P1: msg_hello was admitted twice",
+        ),
+    ),
+    (
+        "write/in-transaction[prompt.admitted]",
+        PlantedBug(
+            name="an event is announced before its commit",
+            file="store/event_store.py",
+            before="            return Appended(_with_location(stored, location), lease, number)\n",
+            after=(
+                "            told = _with_location(stored, location)\n"
+                "            self.announce(session_id, told, location)\n"
+                "            return Appended(told, lease, number)\n"
+            ),
+            promise="was announced and is not in the log",
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize(("at", "bug"), BUGS, ids=[bug.name for _, bug in BUGS])
+def test_a_planted_bug_is_found_at_the_points_it_concerns(
+    at: str, bug: PlantedBug, tmp_path: Path
+) -> None:
+    plant(bug, tmp_path)
+    swept = command.sweep("--like", at, package=tmp_path)
+    assert swept.returncode == 1, swept.stderr or "no death brought it to light"
+    assert bug.promise in swept.stdout
+    assert "repeat with: python -m tests.crash.sweep --point " in swept.stdout

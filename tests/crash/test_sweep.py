@@ -1,0 +1,84 @@
+"""Killed at any point, the runtime goes on from what it had acknowledged, and repeats nothing."""
+
+import re
+from typing import Final
+
+import pytest
+
+from tests.crash import command
+from tests.requirements import requirement
+
+SHARDS: Final = 16
+POINTS_MIN: Final = 500
+"""A floor, so that points cannot vanish unnoticed. Raise it when the script or the seams grow."""
+KINDS: Final = (
+    "boot/migrated",
+    "boot/locked",
+    "write/begin",
+    "write/statement[prompt.admitted]",
+    "write/in-transaction[prompt.admitted]",
+    "write/committed[session.created]",
+    "write/committed[prompt.admitted]",
+    "write/committed[prompted]",
+    "write/committed[session_lease]",
+    "write/committed[tool.input.ended+tool.called]",
+    "write/committed[tool.success]",
+    "write/committed[tool.success+step.ended]",
+    "write/committed[text.ended+step.ended]",
+    "write/committed[saved_permission]",
+    "write/committed[model.switched]",
+    "write/committed[agent.switched]",
+    "write/committed[compaction.started]",
+    "write/committed[compaction.ended]",
+    "write/announced[prompt.admitted]",
+    "write/answered[prompt.admitted]",
+    "client/acknowledged[msg_later]",
+    "model/asked",
+    "model/delivered[TextDelta]",
+    "model/delivered[ToolCall]",
+    "model/delivered[Finish]",
+    "model/ended",
+    "tool/called[note]",
+    "tool/done[note]",
+    "permission/asked",
+    "permission/replied",
+    "shutdown/over",
+)
+
+
+def test_every_commit_and_every_effect_has_a_crash_point() -> None:
+    listed = command.sweep("--list")
+    assert listed.returncode == 0, listed.stderr
+    points = [line.split(" ", 1) for line in listed.stdout.splitlines()]
+    assert [int(number) for number, _ in points] == list(range(1, len(points) + 1))
+    names = [name for _, name in points]
+    assert len(set(names)) == len(names)
+    assert {name.rpartition("#")[0] for name in names} >= set(KINDS)
+    assert len(points) >= POINTS_MIN
+
+
+@requirement("S66", "S67", "S69", "S70", "S74", "S76", "S169", "S189")
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_a_kill_at_any_point_loses_nothing_and_repeats_nothing(shard: int) -> None:
+    swept = command.sweep("--shard", f"{shard}/{SHARDS}")
+    assert swept.returncode == 0, f"{swept.stdout}\n{swept.stderr}"
+    counted = re.search(r"^(\d+) deaths at (\d+) points: 0 faults$", swept.stdout, re.MULTILINE)
+    assert counted is not None
+    deaths, points = map(int, counted.groups())
+    assert deaths == len(range(points)[shard::SHARDS])
+
+
+def test_a_run_that_was_to_die_and_did_not_is_a_fault() -> None:
+    swept = command.sweep("--point", "1", "--then", "100000")
+    assert swept.returncode == 1
+    assert "was to be killed at its point 100000; it ended with 0" in swept.stdout
+    assert "repeat with: python -m tests.crash.sweep --point 1 --then 100000" in swept.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--point", "0"), ("--point", "100000"), ("--like", "nowhere"), ("--then", "1")]
+)
+def test_a_sweep_over_no_point_is_refused(arguments: tuple[str, ...]) -> None:
+    refused = command.sweep(*arguments)
+    assert refused.returncode == 2
+    assert "point" in refused.stderr

@@ -1,0 +1,223 @@
+"""What must hold of a site where processes were killed: right after a death, and at the end.
+
+The promises themselves are the simulation's checkers. Added here is what only the outside knows:
+receipts that were given, events that were told, effects that were made, the run without a crash.
+"""
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from perdure.schema import codec
+from perdure.schema import session_event as events
+from perdure.schema.ids import MessageID, Seq, SessionID
+from perdure.schema.session_input import AdmittedPrompt
+from perdure.store.database import sqlite_connection
+from perdure.testing.checker import Checker, Seen
+from perdure.testing.ledger import Ledger, LoggedEvent
+from perdure.testing.row_checkers import (
+    GaplessSequence,
+    MessagesTellTheLog,
+    ProjectionsEqualFold,
+)
+from perdure.testing.run_checkers import (
+    CallsAreSettledOnce,
+    PromptsAreAnswered,
+    PromptsArePromotedOnce,
+)
+from perdure.testing.simulated_clients import Reader, SentPrompt
+from perdure.testing.simulated_machine import Process
+from perdure.testing.told_checkers import SnapshotEqualsTold
+from perdure.testing.witness import CallKey, Effect, Request
+from tests.crash import story
+from tests.crash.script import GRANTED_FILE, GRANTED_TEXT, LINES, SESSION, WRITE_CALL
+from tests.crash.site import CrashSite
+from tests.crash.story import Story
+
+CHECKERS: Final[tuple[type[Checker], ...]] = (
+    GaplessSequence,
+    PromptsArePromotedOnce,
+    CallsAreSettledOnce,
+    PromptsAreAnswered,
+    ProjectionsEqualFold,
+    MessagesTellTheLog,
+    SnapshotEqualsTold,
+)
+"""In this order: a log that breaks the first of them may be one that cannot be folded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """The log as a process left it."""
+
+    log: list[LoggedEvent]
+
+    @property
+    def story(self) -> Story:
+        return story.tell(item.event for item in self.log)
+
+
+@dataclass(slots=True)
+class NoWitness:
+    """Nobody who watched is alive: only records speak."""
+
+    effects: dict[CallKey, Effect] = field(default_factory=dict[CallKey, Effect])
+    requests: list[Request] = field(default_factory=list[Request])
+    excused: dict[SessionID, Seq] = field(default_factory=dict[SessionID, Seq])
+
+
+@dataclass(slots=True)
+class LeftMachine:
+    """Implements checker.SeenMachine."""
+
+    ledger: Ledger
+    witness: NoWitness = field(default_factory=NoWitness)
+    processes: list[Process] = field(default_factory=list[Process])
+
+
+@dataclass(slots=True)
+class LeftClients:
+    """Implements checker.SeenClients: those who were given receipts."""
+
+    machine: LeftMachine
+    prompts: dict[MessageID, SentPrompt]
+    readers: list[Reader] = field(default_factory=list[Reader])
+
+
+def after_death(site: CrashSite, before: Remains | None) -> tuple[Remains, list[str]]:
+    """What a killed process left, and what is wrong with it."""
+    if not site.database.exists():
+        return Remains([]), []
+    with _copied(site) as database, closing(Ledger(database)) as ledger:
+        # A death before the migration leaves a file without tables.
+        tables = ledger.fetch("SELECT 1 FROM sqlite_schema WHERE name = 'event'")
+        remains = Remains(ledger.new_events() if tables else [])
+    return remains, [*_kept(before, remains), *_promised(site, remains)]
+
+
+@contextmanager
+def _copied(site: CrashSite) -> Generator[str]:
+    """A copy of the database: to open the file itself would already recover it."""
+    with tempfile.TemporaryDirectory(dir=site.root.parent) as copy:
+        for file in site.data.glob(f"{site.database.name}*"):
+            shutil.copy(file, copy)
+        yield f"{copy}/{site.database.name}"
+
+
+def at_the_end(
+    site: CrashSite, whole: Story | None, deaths: list[Remains]
+) -> tuple[Remains, list[str]]:
+    """What the last run left, and what is wrong with it. `whole` is the run without a crash."""
+    with closing(Ledger(str(site.database))) as ledger:
+        remains = Remains(ledger.new_events())
+        wrong = [
+            *_kept(deaths[-1] if deaths else None, remains),
+            *_promised(site, remains),
+            *_checked(site, ledger, remains),
+            *_effects(site, remains),
+        ]
+    if whole is not None and not wrong:
+        wrong += _compared(remains.story, whole, deaths)
+    return remains, wrong
+
+
+# ---- what was known outside ---------------------------------------------------------------------
+
+
+def _kept(before: Remains | None, now: Remains) -> Iterator[str]:
+    """The log only grows."""
+    known = [] if before is None else before.log
+    if now.log[: len(known)] != known:
+        yield f"the log changed: it had {len(known)} events before the restart"
+
+
+def _promised(site: CrashSite, remains: Remains) -> Iterator[str]:
+    """Whatever anyone was told is in the log."""
+    logged = {f"{item.seq} {item.id}" for item in remains.log}
+    for line in site.told.read_text().splitlines():
+        if line not in logged:
+            yield f"event {line} was announced and is not in the log"
+    admitted = Counter(
+        (item.event.message_id, item.seq)
+        for item in remains.log
+        if isinstance(item.event, events.PromptAdmitted)
+    )
+    for receipt in _receipts(site):
+        if admitted[receipt.id, receipt.admitted_seq] != 1:
+            yield f"{receipt.id} has a receipt and no admission at {receipt.admitted_seq}"
+
+
+def _receipts(site: CrashSite) -> list[AdmittedPrompt]:
+    lines = site.receipts.read_bytes().splitlines()
+    return [codec.decode(AdmittedPrompt, line) for line in lines]
+
+
+def _effects(site: CrashSite, remains: Remains) -> Iterator[str]:
+    """Each effect once, of a recorded call; each success with its effect."""
+    effects = Counter(site.effects.read_text().splitlines())
+    called: set[str] = set()
+    for item in remains.log:
+        match item.event:
+            case events.ToolCalled(assistant_message_id=step, call_id=call, tool="note"):
+                called.add(f"{step} {call}")
+            case events.ToolSucceeded(call_id=call) if call == WRITE_CALL:
+                if (site.project / GRANTED_FILE).read_text() != GRANTED_TEXT:
+                    yield "the write succeeded, and its file is another"
+            case events.ToolSucceeded(assistant_message_id=step, call_id=call):
+                if not effects[f"{step} {call}"]:
+                    yield f"call {call} succeeded without its effect"
+            case _:
+                pass
+    for effect, times in effects.items():
+        if times != 1:
+            yield f"the effect of {effect} was made {times} times"
+        if effect not in called:
+            yield f"the effect of {effect} was made without a record of its call"
+
+
+# ---- what the log and the rows promise ----------------------------------------------------------
+
+
+def _checked(site: CrashSite, ledger: Ledger, remains: Remains) -> Iterator[str]:
+    with closing(sqlite_connection.opened(str(site.database))) as connection:
+        sound = connection.pragma("integrity_check")
+        if sound != "ok":
+            yield f"the file is damaged: {sound}"
+    seen = Seen(LeftClients(LeftMachine(ledger), _sent(site)), remains.log, at_rest=True)
+    for checker in CHECKERS:
+        if wrong := [f"{checker.promise}: {what}" for what in checker().check(seen)]:
+            yield from wrong
+            return
+
+
+def _sent(site: CrashSite) -> dict[MessageID, SentPrompt]:
+    receipts = {receipt.id: receipt for receipt in _receipts(site)}
+    return {
+        line.id: SentPrompt(
+            SESSION, line.id, line.text, line.delivery, receipt=receipts.get(line.id), woken=True
+        )
+        for line in LINES
+    }
+
+
+# ---- against the run without a crash ------------------------------------------------------------
+
+
+def _compared(found: Story, whole: Story, deaths: list[Remains]) -> Iterator[str]:
+    for name in ("asked", "turned", "told", "summaries"):
+        if getattr(found, name) != getattr(whole, name):
+            yield f"{name}: {getattr(found, name)} instead of {getattr(whole, name)}"
+    if found.summaries_begun > whole.summaries_begun + len(deaths):
+        yield f"{found.summaries_begun} compactions were begun"
+    # A crash can cut the one answer that was under way, and no other.
+    under_way = {death.story.latest for death in deaths}
+    for prompt in found.cut(whole):
+        answer = found.answers[prompt]
+        if prompt not in under_way:
+            yield f"the answer to {prompt} differs, and no crash came between: {answer}"
+        elif not story.is_cut(answer, whole.answers[prompt]):
+            yield f"the answer to {prompt} is no beginning of the whole one: {answer}"

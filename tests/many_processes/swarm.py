@@ -1,0 +1,158 @@
+"""Many servers on one data directory, people who talk to whichever they find, and a killer.
+
+Every choice is drawn from a seed, but what happens is not: processes and disks keep no script.
+Whoever gets no answer asks somebody else, with the same id. Nothing here judges, except that an
+answer that came is one of the contract's.
+"""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from perdure.schema.codec import JsonObject
+from tests.support import server_process
+from tests.support.api import RefusedError
+from tests.support.place import Place
+from tests.support.scripted_provider import Call, Reply, Request, calls, text
+from tests.support.server_process import ServerProcess
+
+KILL_SECONDS: Final = (0.8, 1.8)
+EFFECTS: Final = "effects.txt"
+PEOPLE_PER_PROCESS: Final = 1
+REST_SECONDS_MAX: Final = 60.0
+NO_ANSWER: Final = (OSError, RefusedError, TimeoutError, asyncio.IncompleteReadError)
+"""What a caller sees of a process that is killed meanwhile."""
+
+
+@dataclass(slots=True)
+class Swarm:
+    place: Place
+    chance: Random
+    processes: int
+    sessions: list[str] = field(default_factory=list[str])
+    servers: list[ServerProcess] = field(default_factory=list[ServerProcess])
+    receipts: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    statuses: Counter[int] = field(default_factory=Counter[int])
+    trouble: list[str] = field(default_factory=list[str])
+    logs: list[ServerProcess] = field(default_factory=list[ServerProcess])
+    kills: int = 0
+    unanswered: int = 0
+    """How often somebody had to ask again, because there was no answer."""
+    _sent: int = 0
+
+    async def start(self, *, sessions: int) -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self.processes):
+                group.create_task(self._add())
+        for _ in range(sessions):
+            self.sessions.append(await self._some().api.create())
+
+    async def live(self, seconds: float) -> None:
+        """Talk and kill for so long; return when everybody has a receipt."""
+        over = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self.processes * PEOPLE_PER_PROCESS):
+                group.create_task(self._talk(over))
+            group.create_task(self._kill(over))
+            await asyncio.sleep(seconds)
+            over.set()
+
+    async def rest(self) -> None:
+        """Until everything that was said has been run, and nothing runs anywhere."""
+        async with asyncio.timeout(REST_SECONDS_MAX), asyncio.TaskGroup() as group:
+            for session in self.sessions:
+                group.create_task(self._rested(session))
+
+    async def stop(self) -> None:
+        for server in self.servers:
+            await server.stop()
+
+    # ---- people ---------------------------------------------------------------------------------
+
+    async def _talk(self, over: asyncio.Event) -> None:
+        while not over.is_set():
+            self._sent += 1
+            number = self._sent
+            await self._say(f"msg_said_{number}", self.chance.choice(self.sessions), number)
+
+    async def _say(self, message_id: str, session: str, number: int) -> None:
+        """Until somebody has answered; sometimes once more, to somebody else."""
+        body: JsonObject = {
+            "id": message_id,
+            "prompt": {"text": f"say <{number}>"},
+            "delivery": self.chance.choice(("steer", "queue")),
+        }
+        path = f"/api/session/{session}/prompt"
+        asked = 1 if self.chance.random() < 0.7 else 2
+        while asked:
+            try:
+                answer = await self._some().api.call("POST", path, body)
+            except NO_ANSWER:
+                self.unanswered += 1
+                continue
+            asked -= 1
+            self.statuses[answer.status] += 1
+            if answer.status != 200:
+                self.trouble.append(f"{answer.status}: {answer.body[:300]!r}")
+                return
+            receipt = _essence(answer.json["data"])
+            if self.receipts.setdefault(message_id, receipt) != receipt:
+                self.trouble.append(f"{message_id} has two receipts")
+
+    def _some(self) -> ServerProcess:
+        return self.chance.choice(self.servers)
+
+    # ---- processes ------------------------------------------------------------------------------
+
+    async def _add(self) -> None:
+        server = await server_process.start(self.place, f"server-{len(self.logs)}")
+        self.logs.append(server)
+        self.servers.append(server)
+
+    async def _kill(self, over: asyncio.Event) -> None:
+        while not over.is_set():
+            await asyncio.sleep(self.chance.uniform(*KILL_SECONDS))
+            victim = self._some()
+            self.servers.remove(victim)
+            # It asserts that the process died of the signal: a crash that was none proves nothing.
+            await victim.kill()
+            self.kills += 1
+            await self._add()
+
+    async def _rested(self, session: str) -> None:
+        said = {key for key, receipt in self.receipts.items() if receipt["sessionID"] == session}
+        settled = not said
+        async with self._some().api.events(session) as stream:
+            while said or not settled:
+                event = await stream.event()
+                said.discard(str(event["data"].get("messageID")) if _promotes(event) else "")
+                settled = _settles(event)
+        for server in self.servers:
+            await server.api.wait(session)
+
+
+def answer(request: Request) -> Reply:
+    """One tool call for each prompt, with an effect that can be counted, then a text."""
+    last = request.messages[-1]
+    if last["role"] == "tool":
+        return text("said")
+    marker = request.texts("user")[-1].removeprefix("say ").strip("<>")
+    return calls(Call("bash", {"command": f"echo {marker} >> {EFFECTS}"}))
+
+
+def _promotes(event: JsonObject) -> bool:
+    return event["type"] == "session.next.prompted"
+
+
+def _settles(event: JsonObject) -> bool:
+    """Whether it ends a step after which nothing follows by itself."""
+    if event["type"] == "session.next.step.failed":
+        return True
+    return event["type"] == "session.next.step.ended" and event["data"]["finish"] != "tool-calls"
+
+
+def _essence(receipt: JsonObject) -> JsonObject:
+    """What stays the same in every receipt of one admission: all but the promotion."""
+    return {name: value for name, value in receipt.items() if name != "promotedSeq"}

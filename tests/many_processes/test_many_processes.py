@@ -1,0 +1,129 @@
+"""Eight servers on one data directory, one killed every second: nothing lost, nothing doubled.
+
+`PERDURE_PROCESSES` and `PERDURE_SECONDS` make it larger and longer.
+"""
+
+import os
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import pytest
+
+from perdure.schema import session_event as events
+from perdure.schema.ids import MessageID
+from perdure.schema.session_event import SessionEvent
+from perdure.testing.ledger import Ledger
+from tests.many_processes import swarm
+from tests.many_processes.swarm import Swarm
+from tests.requirements import requirement
+from tests.support import database_check
+from tests.support.place import Place, make_place
+from tests.support.scripted_provider import ScriptedProvider, scripted_provider
+
+PROCESSES: Final = int(os.environ.get("PERDURE_PROCESSES", "8"))
+SECONDS: Final = float(os.environ.get("PERDURE_SECONDS", "20"))
+SESSIONS: Final = 12
+KILLS_LEAST: Final = int(SECONDS / 4)
+
+
+@requirement("S69", "S70", "S74", "S147", "S189")
+@pytest.mark.timeout(SECONDS + 180)
+async def test_nothing_is_lost_or_doubled_while_processes_come_and_are_killed(
+    tmp_path: Path,
+) -> None:
+    async with scripted_provider() as provider:
+        provider.otherwise = swarm.answer
+        place = make_place(tmp_path, provider)
+        crowd = Swarm(place, Random(7), PROCESSES)
+        try:
+            await crowd.start(sessions=SESSIONS)
+            await crowd.live(SECONDS)
+            await crowd.rest()
+        finally:
+            await crowd.stop()
+        check_callers(crowd)
+        check_prompts(crowd, logged(place))
+        check_runs(place)
+        check_effects(place, provider)
+    await database_check.check(place.database)
+
+
+def check_callers(crowd: Swarm) -> None:
+    """Whoever reached a living process got what they asked for."""
+    assert crowd.kills >= KILLS_LEAST
+    assert crowd.trouble == []
+    assert set(crowd.statuses) == {200}
+    assert len(crowd.receipts) > 2 * PROCESSES
+    for server in crowd.logs:
+        assert "Traceback" not in server.log, server.log
+        assert "locked" not in server.log, server.log
+
+
+def check_prompts(crowd: Swarm, log: list[tuple[str, int, SessionEvent]]) -> None:
+    """Everything that was acknowledged is in the log once, where the receipt says, and was run."""
+    admitted: dict[str, tuple[str, int]] = {}
+    promoted: Counter[str] = Counter()
+    for session, seq, event in log:
+        if isinstance(event, events.PromptAdmitted):
+            assert event.message_id not in admitted, f"{event.message_id} was admitted twice"
+            admitted[event.message_id] = session, seq
+        if isinstance(event, events.PromptPromoted):
+            promoted[event.message_id] += 1
+    assert admitted == {
+        key: (receipt["sessionID"], receipt["admittedSeq"])
+        for key, receipt in crowd.receipts.items()
+    }
+    assert promoted == Counter(dict.fromkeys(admitted, 1))
+
+
+def check_runs(place: Place) -> None:
+    """One runner at a time: a step begins when the one before it is settled, and stays settled."""
+    for steps in steps_of(logged(place)).values():
+        for index, (began, settled, last) in enumerate(steps):
+            assert settled is not None, "a step was never settled"
+            assert last == settled, "a step went on after its end"
+            if index:
+                before = steps[index - 1][1]
+                assert before is not None
+                assert began > before, "two steps ran at once"
+
+
+def check_effects(place: Place, provider: ScriptedProvider) -> None:
+    """No effect twice, and no prompt asked twice of the model."""
+    lines = (place.project / swarm.EFFECTS).read_text(encoding="utf-8").split()
+    assert lines
+    assert [line for line, count in Counter(lines).items() if count > 1] == []
+    opened = Counter(
+        request.texts("user")[-1]
+        for request in provider.requests
+        if request.messages[-1]["role"] != "tool"
+    )
+    assert [prompt for prompt, count in opened.items() if count > 1] == []
+
+
+def logged(place: Place) -> list[tuple[str, int, SessionEvent]]:
+    ledger = Ledger(str(place.database))
+    try:
+        return [(item.session_id, item.seq, item.event) for item in ledger.new_events()]
+    finally:
+        ledger.close()
+
+
+Step = tuple[int, int | None, int]
+
+
+def steps_of(log: list[tuple[str, int, SessionEvent]]) -> dict[str, list[Step]]:
+    """Of each Session the steps in order: where they began, were settled, and were last named."""
+    found: dict[tuple[str, MessageID], Step] = {}
+    for session, seq, event in log:
+        if isinstance(event, events.StepFact):
+            key = session, event.assistant_message_id
+            began, settled, _ = found.get(key, (seq, None, seq))
+            over = isinstance(event, events.StepEnded | events.StepFailed)
+            found[key] = began, seq if over else settled, seq
+    by_session: dict[str, list[Step]] = {}
+    for (session, _), step in found.items():
+        by_session.setdefault(session, []).append(step)
+    return by_session

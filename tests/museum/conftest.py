@@ -1,0 +1,20 @@
+"""A provider with a script and a place of its own; what is kept there is for the test to spoil."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from tests.support.place import Place, make_place
+from tests.support.scripted_provider import ScriptedProvider, scripted_provider
+
+
+@pytest.fixture
+async def provider() -> AsyncGenerator[ScriptedProvider]:
+    async with scripted_provider() as opened:
+        yield opened
+
+
+@pytest.fixture
+def place(tmp_path: Path, provider: ScriptedProvider) -> Place:
+    return make_place(tmp_path, provider)

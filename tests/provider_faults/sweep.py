@@ -1,0 +1,229 @@
+"""A whole runtime against a faulty provider: one Session for each fault, and what must hold of it.
+
+Everything is real: sockets, HTTP, the store on a file. A prompt meets the fault; the next prompt of
+the same Session must be answered. What is waited for between attempts is noted and not waited for.
+"""
+
+import asyncio
+import itertools
+import logging
+import os
+import tempfile
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from perdure.core.catalog import supplied_provider
+from perdure.host import environment
+from perdure.host.http import HttptoolsTransport
+from perdure.llm.client import CallLimits, model_call
+from perdure.llm.protocols.openai_chat import OPENAI_CHAT
+from perdure.llm.route import Route
+from perdure.llm.wire_protocol import ModelFacts
+from perdure.runtime.runtime import Runtime, RuntimeSettings, open_runtime
+from perdure.schema import session_event as events
+from perdure.schema.codec import Record
+from perdure.schema.ids import SessionID
+from perdure.schema.message import AssistantMessage
+from perdure.schema.model import ModelRef
+from perdure.schema.prompt import PromptInput
+from perdure.schema.session_event import SessionEvent
+from perdure.store import message_table
+from perdure.testing import FaultyProvider, ManualClock, ProviderAnswer, ProviderRequest
+from perdure.testing.faulty_provider import PLAIN_ANSWER
+from perdure.tools.tool import Tool, ToolCallContext
+from tests.provider_faults.recording import NOTES
+
+TOGETHER: Final = 8
+PATIENCE_SECONDS: Final = 20
+FRAME_BYTES_MAX: Final = 64 * 1024
+FAULT, NEXT = "meet the fault", "go on"
+PARTS: Final = (events.TextStarted, events.ReasoningStarted, events.ToolInputStarted)
+PATIENT, HASTY = "patient", "hasty"
+"""Two models of one provider: the second takes a short silence for a stall."""
+
+
+class Note(Record):
+    note: str
+
+
+class HurriedClock:
+    """What a model call waits for passes at once and is noted."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+        self.waited: list[float] = []
+
+    def now_millis(self) -> int:
+        return self._clock.now_millis()
+
+    async def sleep(self, seconds: float) -> None:
+        self.waited.append(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What came of one fault."""
+
+    log: list[SessionEvent]
+    notes: list[str]
+    """What the tool really recorded."""
+    attempts: int
+    """How often the prompt that met the fault was sent before any tool result."""
+    answered: bool
+    """Whether the next prompt was."""
+
+    def count(self, *kinds: type[SessionEvent]) -> int:
+        return sum(isinstance(event, kinds) for event in self.log)
+
+    @property
+    def first(self) -> list[SessionEvent]:
+        """What was recorded before the next prompt."""
+        admitted = [n for n, e in enumerate(self.log) if isinstance(e, events.PromptAdmitted)]
+        return self.log[: admitted[1]]
+
+    @property
+    def published(self) -> bool:
+        return any(isinstance(event, PARTS) for event in self.first)
+
+    @property
+    def published_before_retry(self) -> bool:
+        retries = [n for n, e in enumerate(self.first) if isinstance(e, events.Retried)]
+        before = self.first[: retries[-1]] if retries else []
+        return any(isinstance(event, PARTS) for event in before)
+
+    @property
+    def error(self) -> str:
+        """Why the first step failed; empty when none did."""
+        failed = [event for event in self.first if isinstance(event, events.StepFailed)]
+        return failed[0].error.message if failed else ""
+
+    def check(self, fault: object) -> None:
+        """What holds whatever the fault is."""
+        steps = self.count(events.StepEnded, events.StepFailed)
+        assert self.count(events.StepStarted) == steps, fault
+        opened = [e.call_id for e in self.log if isinstance(e, events.ToolInputStarted)]
+        settled = self.count(events.ToolSucceeded, events.ToolFailed)
+        assert len(opened) == settled, fault
+        # Damage may cost a call, but none is run twice or with anything but its own input.
+        assert len(set(self.notes)) == len(self.notes), fault
+        assert set(self.notes) <= set(NOTES), fault
+        assert not self.published_before_retry, fault
+        assert self.attempts == 1 or self.count(events.Retried) == self.attempts - 1, fault
+        assert 1 <= self.attempts <= 3, fault
+        assert self.answered, fault
+
+
+@dataclass(slots=True)
+class Sweep:
+    runtime: Runtime
+    provider: FaultyProvider
+    waits: HurriedClock
+    answers: dict[str, ProviderAnswer] = field(default_factory=dict[str, ProviderAnswer])
+    attempts: dict[str, int] = field(default_factory=dict[str, int])
+    notes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+
+    async def meet_all(self, answers: Sequence[ProviderAnswer], *, model: str) -> list[Met]:
+        """A Session for each answer, a few at a time."""
+        met: list[Met] = []
+        for first in range(0, len(answers), TOGETHER):
+            some = answers[first : first + TOGETHER]
+            met += await asyncio.gather(*(self.meet(answer, model=model) for answer in some))
+        return met
+
+    async def meet(self, answer: ProviderAnswer, *, model: str = PATIENT) -> Met:
+        session_id = SessionID(f"ses_fault{next(self._numbers):06}")
+        self.answers[session_id] = answer
+        chosen = ModelRef(id=model, provider_id="faulty")
+        await self.runtime.sessions.create(id=session_id, model=chosen)
+        for text in (FAULT, NEXT):
+            await self.runtime.sessions.prompt(session_id, PromptInput(text=text))
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self.runtime.sessions.wait(session_id)
+        found = await self.runtime.store.read(session_id, limit=1_000)
+        return Met(
+            log=[event for _, _, event in found],
+            notes=sorted(self.notes.get(session_id, [])),
+            attempts=self.attempts[session_id],
+            answered=await self._answered(session_id),
+        )
+
+    def answer(self, request: ProviderRequest) -> ProviderAnswer:
+        last = request.body["messages"][-1]
+        if last["role"] != "user" or last["content"] != FAULT:
+            return PLAIN_ANSWER
+        session = request.headers["x-session-id"]
+        self.attempts[session] = self.attempts.get(session, 0) + 1
+        return self.answers[session]
+
+    async def record(self, input: Note, context: ToolCallContext) -> Note:
+        self.notes.setdefault(context.session_id, []).append(input.note)
+        return input
+
+    async def _answered(self, session_id: SessionID) -> bool:
+        newest = await self.runtime.store.database.read(
+            lambda tx: message_table.latest_said(tx, session_id)
+        )
+        message = None if newest is None else newest.message()
+        return isinstance(message, AssistantMessage) and message.finish == "stop"
+
+
+@asynccontextmanager
+async def sweeping(*, stall_seconds: float = 0.15) -> AsyncGenerator[Sweep]:
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="perdure-", dir=memory) as place:
+        async with FaultyProvider() as provider, _transport() as transport:
+            waits = HurriedClock(ManualClock())
+            route = Route(protocol=OPENAI_CHAT, base_url=provider.url, model=ModelFacts(name="m"))
+            models = {
+                name: model_call(
+                    route,
+                    transport,
+                    waits,
+                    limits=CallLimits(idle_seconds_max=seconds, frame_bytes_max=FRAME_BYTES_MAX),
+                )
+                for name, seconds in ((PATIENT, PATIENCE_SECONDS), (HASTY, stall_seconds))
+            }
+            settings = RuntimeSettings(
+                environment=environment.from_variables({"HOME": place, "TMPDIR": place}),
+                data_dir=f"{place}/data",
+                default_directory=place,
+                providers=(supplied_provider("faulty", models),),
+            )
+            async with open_runtime(settings) as runtime:
+                sweep = Sweep(runtime, provider, waits)
+                provider.otherwise = sweep.answer
+                with runtime.tools.register(_tool(sweep)):
+                    yield sweep
+
+
+@asynccontextmanager
+async def _transport() -> AsyncGenerator[HttptoolsTransport]:
+    transport = HttptoolsTransport()
+    try:
+        yield transport
+    finally:
+        await transport.aclose()
+
+
+def _tool(sweep: Sweep) -> Tool[Note, Note]:
+    return Tool(
+        name="record",
+        description="Writes down a note.",
+        input=Note,
+        output=Note,
+        execute=sweep.record,
+    )
+
+
+class Escaped(logging.Handler):
+    """Every error that the program logged: whatever escaped from where it should have ended."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(self.format(record))

@@ -1,0 +1,40 @@
+"""A thousand random histories, in shards that a test run can spread; the same ones every time.
+
+`PERDURE_EXAMPLES` asks for another number in all, and then for new ones each time.
+"""
+
+import gc
+import os
+from typing import Final
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.requirements import requirement
+from tests.state_machine.machine import Sessions
+
+SHARDS: Final = 8
+EXAMPLES_DEFAULT: Final = 1_000
+STEPS: Final = 22
+ASKED: Final = os.environ.get("PERDURE_EXAMPLES")
+
+
+@requirement("S11", "S12", "S69", "S74")
+@pytest.mark.timeout(0 if ASKED else 120)
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_whatever_is_done_in_whatever_order_every_promise_is_kept(shard: int) -> None:
+    run_state_machine_as_test(
+        # Of its own name: what is drawn is drawn from that.
+        type(f"Shard{shard}", (Sessions,), {}),
+        settings=settings(
+            max_examples=int(ASKED or EXAMPLES_DEFAULT) // SHARDS,
+            stateful_step_count=STEPS,
+            deadline=None,
+            derandomize=ASKED is None,
+            database=None,
+            # An example is a whole runtime with its files; drawing is the smaller part of it.
+            suppress_health_check=[HealthCheck.too_slow],
+        ),
+    )
+    gc.collect()
