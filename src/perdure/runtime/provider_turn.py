@@ -76,7 +76,7 @@ class ProviderTurn:
         self._taken: deque[Output] = deque()
         self._pending: list[SessionEvent] = []
         self._flushing = asyncio.Lock()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Task[None] | None = None
         self._calls = 0
         self._streamed = False
         self._step_settled = False
@@ -148,12 +148,13 @@ class ProviderTurn:
     def _flush_soon(self, group: asyncio.TaskGroup) -> None:
         """Nobody waits for these facts yet: what comes within a moment shares their commit."""
         if self._timer is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(_TOGETHER_SECONDS, self._flush_now, group)
+            self._timer = group.create_task(self._flush_later(group), name="record")
 
-    def _flush_now(self, group: asyncio.TaskGroup) -> None:
+    async def _flush_later(self, group: asyncio.TaskGroup) -> None:
+        # A task of the group from the start: a group that is ending takes no new ones.
+        await asyncio.sleep(_TOGETHER_SECONDS)
         self._timer = None
-        group.create_task(self._flush(group), name="record")
+        await self._flush(group)
 
     async def _flush(self, group: asyncio.TaskGroup) -> None:
         async with self._flushing:

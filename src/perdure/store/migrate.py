@@ -149,11 +149,16 @@ def _apply(connection: Connection, number: int, sql: str) -> None:
 
 
 def _version(connection: Connection, path: str, schema: Schema) -> int:
-    application = connection.pragma("application_id")
-    tables = connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
+    # In one look: another process may be making the tables at this moment.
+    connection.execute("BEGIN")
+    try:
+        application = connection.pragma("application_id")
+        tables = rows(connection, "SELECT 1 FROM sqlite_schema LIMIT 1")
+        version = cast("int", connection.pragma("user_version"))
+    finally:
+        connection.execute("ROLLBACK")
     if tables and application != sqlite_connection.APPLICATION_ID:
         raise ForeignDatabaseError(path)
-    version = cast("int", connection.pragma("user_version"))
     if version > schema.version:
         raise NewerDatabaseError(path, found=version, known=schema.version)
     return version
