@@ -156,7 +156,9 @@ def _version(connection: Connection, path: str, schema: Schema) -> int:
         tables = rows(connection, "SELECT 1 FROM sqlite_schema LIMIT 1")
         version = cast("int", connection.pragma("user_version"))
     finally:
-        connection.execute("ROLLBACK")
+        # SQLite has ended it already when the disk failed.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
     if tables and application != sqlite_connection.APPLICATION_ID:
         raise ForeignDatabaseError(path)
     if version > schema.version:

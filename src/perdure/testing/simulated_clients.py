@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Final
 
 from perdure.core import limits
+from perdure.ports import DatabaseError
 from perdure.runtime.runtime import Runtime
 from perdure.schema import codec, sse
 from perdure.schema.errors import (
@@ -239,7 +240,7 @@ async def _read(runtime: Runtime, reader: Reader) -> None:
         async for chunk in events:
             for frame in frames.feed(chunk):
                 reader.frames.append((Seq(int(frame.id)), frame.data))
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, DatabaseError):
         # The process closes; whoever reads goes on with another one.
         return
 

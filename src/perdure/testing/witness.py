@@ -237,7 +237,8 @@ class Witness:
         key = (context.assistant_message_id, context.call_id)
         if key in self.effects:
             self.accuse("P4", f"the effect of call {key} was started twice")
-        if not self._recorded(context):
+        # Of a process that is taken for dead another one may have settled the call already.
+        if self._alive(process) and not self._recorded(context):
             self.accuse("P4", f"the effect of call {key} was started before its record")
         effect = self.effects[key] = Effect(process, context.session_id)
         return effect
