@@ -29,7 +29,7 @@ from perdure.testing.recording_vfs import Mark, Operation, RecordingVfs
 from tests.fixtures import dump, rows
 from tests.power import workload
 
-IMAGES: Final = 4_000
+IMAGES: Final = 1_200
 """How many are looked at with the tests; there is no last one."""
 ROUNDS: Final = 12
 _MEMORY: Final = "/dev/shm"
