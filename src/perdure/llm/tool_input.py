@@ -14,17 +14,23 @@ from perdure.schema.tool import ProviderMetadata
 
 
 def settled(
-    id: str, name: str, text: str, *, cut: bool, metadata: ProviderMetadata | None = None
+    id: str,
+    name: str,
+    text: str,
+    *,
+    cut: bool,
+    hosted: bool = False,
+    metadata: ProviderMetadata | None = None,
 ) -> ToolCall | ToolInputInvalid:
     """What the call `id` with the raw input `text` comes to."""
     if not text.strip():
         if cut:
             message = "the answer was cut off before the tool's input was complete"
             return ToolInputInvalid(id, name, message)
-        return ToolCall(id, name, {}, metadata=metadata)
+        return ToolCall(id, name, {}, hosted, metadata)
     try:
         value = codec.decode_any(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
         return ToolInputInvalid(id, name, f"the tool's input is not JSON: {error}")
     whole = value if lowering.is_object(value) else {"value": value}
-    return ToolCall(id, name, whole, metadata=metadata)
+    return ToolCall(id, name, whole, hosted, metadata)

@@ -12,10 +12,9 @@ reasoning part is ended before the next part starts.
 from collections.abc import Iterator
 from typing import Final, Literal
 
-import msgspec
 from msgspec import field
 
-from perdure.llm import failure, lowering
+from perdure.llm import failure, lowering, tool_input
 from perdure.llm.error import LLMError
 from perdure.llm.event import (
     Finish,
@@ -269,18 +268,7 @@ def _message_delta(state: _State, event: Event) -> Iterator[LLMEvent]:
 
 def _made(call: _Block, *, cut: bool) -> ToolCall | ToolInputInvalid:
     text = "".join(call.pieces)
-    if not text.strip():
-        # Of an answer that was cut off nobody knows whether an empty input was meant.
-        if cut:
-            message = "the answer was cut off before the tool's input was complete"
-            return ToolInputInvalid(call.id, call.name, message)
-        return ToolCall(call.id, call.name, {}, call.hosted)
-    try:
-        value = codec.decode_any(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
-        return ToolInputInvalid(call.id, call.name, f"the tool's input is not JSON: {error}")
-    parsed = value if lowering.is_object(value) else {"value": value}
-    return ToolCall(call.id, call.name, parsed, call.hosted)
+    return tool_input.settled(call.id, call.name, text, cut=cut, hosted=call.hosted)
 
 
 def _message_stop(state: _State) -> tuple[LLMEvent, ...]:

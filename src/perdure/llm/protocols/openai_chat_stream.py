@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from msgspec import field
 
-from perdure.llm import failure, lowering
+from perdure.llm import failure, tool_input
 from perdure.llm.error import LLMError
 from perdure.llm.event import (
     Finish,
@@ -26,10 +26,8 @@ from perdure.llm.event import (
     TextDelta,
     TextEnd,
     TextStart,
-    ToolCall,
     ToolInputDelta,
     ToolInputEnd,
-    ToolInputInvalid,
     ToolInputStart,
     Usage,
 )
@@ -267,21 +265,7 @@ def _settle_call(call: _Call, events: list[LLMEvent], *, cut: bool) -> None:
         raise LLMError("invalid-provider-output", "The provider made a tool call without a name")
     text = "".join(call.arguments)
     events.append(ToolInputEnd(call.id, text))
-    events.append(_parsed_call(call, text, cut=cut))
-
-
-def _parsed_call(call: _Call, text: str, *, cut: bool) -> ToolCall | ToolInputInvalid:
-    if not text.strip():
-        # Of an answer that was cut off nobody knows whether an empty input was meant.
-        if cut:
-            message = "the answer was cut off before the tool's input was complete"
-            return ToolInputInvalid(call.id, call.name, message)
-        return ToolCall(call.id, call.name, {})
-    try:
-        value = codec.decode_any(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
-        return ToolInputInvalid(call.id, call.name, f"the tool's input is not JSON: {error}")
-    return ToolCall(call.id, call.name, value if lowering.is_object(value) else {"value": value})
+    events.append(tool_input.settled(call.id, call.name, text, cut=cut))
 
 
 def _close_blocks(state: _State) -> tuple[LLMEvent, ...]:
