@@ -1,10 +1,11 @@
-"""python -m bench compare|run|report|list: see README.md."""
+"""python -m bench compare|run|report|inside|list: see README.md."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import contextlib
+import importlib
 import json
 import os
 import platform
@@ -34,6 +35,9 @@ def main() -> int:
             return compare(options)
         case "run":
             run(options)
+        case "inside":
+            # Only here: the other commands need nothing but the standard library.
+            asyncio.run(importlib.import_module("bench.inside").run(options.names))
         case "report":
             print(table(options.results, options.baseline))
         case _:
@@ -158,6 +162,8 @@ def parse_arguments() -> argparse.Namespace:
     reporter = commands.add_parser("report", help="tables of medians and factors")
     reporter.add_argument("results", nargs="+")
     reporter.add_argument("--baseline")
+    insider = commands.add_parser("inside", help="single parts of ours, in this process")
+    insider.add_argument("names", nargs="*", help="default: all of bench/inside.py")
     commands.add_parser("list", help="the scenarios")
     return parser.parse_args()
 
