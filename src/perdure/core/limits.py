@@ -157,6 +157,11 @@ SKILL_DOWNLOAD_FILE_BYTES_MAX: Final = 4 * 1024 * 1024
 SKILL_DOWNLOAD_BYTES_MAX: Final = 16 * 1024 * 1024  # of one skill
 SKILL_LEFTOVER_SECONDS: Final = 60 * 60  # after this what a dead process was fetching is removed
 
+# Repositories that are named as references.
+REPOSITORY_REFRESH_SECONDS: Final = 60 * 60
+REPOSITORY_SECONDS_MAX: Final = 10 * 60  # of one refresh, whatever the server does
+REPOSITORY_REASON_CHARS_MAX: Final = 400
+
 # Moving a Session together with the uncommitted changes of its work tree.
 MOVED_PATCH_BYTES_MAX: Final = 64 * 1024 * 1024
 MOVED_GIT_SECONDS_MAX: Final = 60  # for one command; the first look at a large tree takes a while
@@ -181,3 +186,37 @@ WEB_SEARCH_CONTEXT_CHARS_MAX: Final = 50_000
 
 # How long to wait before a store that failed is asked again.
 STORAGE_RETRY_SECONDS: Final = 5.0
+
+# Stored credentials, and logins that a person finishes in a browser.
+CREDENTIAL_CHARS_MAX: Final = 16 * 1024  # of one key or token; some tokens are signed documents
+CREDENTIAL_LABEL_CHARS_MAX: Final = 200
+CREDENTIAL_FILE_BYTES_MAX: Final = 16 * 1024 * 1024
+LOGIN_INPUT_CHARS_MAX: Final = 1_024
+LOGIN_SECONDS_MAX: Final = 10 * 365 * 24 * 60 * 60  # a token said to live longer has no known end
+LOGIN_RENEWED_AHEAD_SECONDS: Final = 5 * 60
+LOGIN_RETRY_SECONDS: Final = 30  # until a renewal that failed is tried again, if nobody asks before
+LOGIN_LOOK_SECONDS: Final = 60 * 60  # between two looks whether a login is to be renewed
+LOGIN_ANSWER_BYTES_MAX: Final = 256 * 1024
+LOGIN_ANSWER_SECONDS_MAX: Final = 30
+LOGIN_LOCK_SECONDS: Final = 0.05  # between two looks whether another process has finished renewing
+ATTEMPT_SECONDS_MAX: Final = 10 * 60
+ATTEMPT_KEPT_SECONDS: Final = 60  # after its end, for whoever asks how it went
+ATTEMPT_SWEEP_SECONDS: Final = 30
+ATTEMPTS_OPEN_MAX: Final = 64
+CALLBACK_HEAD_BYTES_MAX: Final = 16 * 1024
+CALLBACK_SECONDS_MAX: Final = 10
+CALLBACK_CONNECTIONS_MAX: Final = 16
+
+# A Session's list of what is to be done: it is told to every listener and shown to the model.
+TODOS_MAX: Final = 200
+TODOS_BYTES_MAX: Final = 32 * 1024
+
+# The progress of a running call: each word is a durable event.
+TOOL_PROGRESS_SECONDS: Final = 0.25
+TOOL_PROGRESS_BYTES_MAX: Final = 4 * 1024
+
+# Calls that bring nothing new: after this many with the same result a person is asked, and after
+# this many refusals to make one the run stops.
+CALLS_REPEATED_MAX: Final = 3
+CALLS_REFUSED_MAX: Final = 3
+CALLS_REMEMBERED_MAX: Final = 256  # of one run

@@ -1,8 +1,8 @@
 """References as the configuration names them: a directory, or a repository that may lie on disk.
 
 `"./docs"`, `"/srv/x"` and `"~/x"` are directories; any other text is a repository. An object says
-which by `path` or `repository`, and may add a description for the model. Nothing is fetched; where
-the copy of a repository would lie is a matter of its name.
+which by `path` or `repository`, and may add a description for the model. Where the copy of a
+repository lies is a matter of its name; fetching it is location.repositories.
 """
 
 import re
@@ -73,6 +73,15 @@ def repository_directory(source: GitReference) -> str:
     return f"{below}{branch}"
 
 
+def address(source: GitReference) -> str:
+    """What git is given: the repository as written, or the https address of a short name."""
+    written = source.repository
+    if _URL.fullmatch(written) or _REMOTE.fullmatch(written):
+        return written
+    host, path = _short(written)
+    return f"https://{host}/{path}"
+
+
 def _source(written: _Written) -> ReferenceSource:
     description = written.description or UNSET
     if written.path is not UNSET and written.repository is UNSET:
@@ -92,6 +101,8 @@ def _source(written: _Written) -> ReferenceSource:
 
 def _repository(text: str) -> str:
     """`host/owner/name`, whichever way the repository is written."""
+    if text.startswith("-"):
+        raise ReferenceEntryError("a repository does not begin with a dash")
     url = _URL.fullmatch(text)
     if url is not None and ":" in (url["user"] or ""):
         raise ReferenceEntryError("a repository must not hold a password")

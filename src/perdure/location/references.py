@@ -1,7 +1,7 @@
 """The references of a Location: directories beside the project that go by a name.
 
-A directory is listed as it was configured. A repository is listed once a copy of it lies where it
-is expected; fetching one is not done here. The model is told of those that have a description.
+A directory is listed as it was configured. A repository is listed once a copy of it is there; see
+location.repositories. The model is told of those that have a description.
 """
 
 import os
@@ -9,38 +9,53 @@ from typing import Final
 
 from msgspec import UNSET
 
-from perdure.core import reference, system_context, tagged
+from perdure.core import system_context, tagged
 from perdure.core.reference import ReferenceEntry
 from perdure.core.system_context import ContextSource, Observation
 from perdure.host.environment import Environment
+from perdure.location.repositories import Repositories
 from perdure.schema.codec import Record
 from perdure.schema.reference import LocalReference, ReferenceInfo
 
 KEY: Final = "core/reference-guidance"
-_REPOSITORIES: Final = "repos"
-"""Below the data directory."""
 
 
 class References:
     def __init__(
-        self, entries: tuple[ReferenceEntry, ...], *, directory: str, environment: Environment
+        self,
+        entries: tuple[ReferenceEntry, ...],
+        *,
+        directory: str,
+        environment: Environment,
+        repositories: Repositories,
     ) -> None:
-        placed = ((entry, _path(entry, directory, environment)) for entry in entries)
-        self._placed = tuple(sorted(placed, key=lambda item: item[0].name))
+        self._entries = tuple(sorted(entries, key=lambda entry: entry.name))
+        self._directory = directory
+        self._home = environment.home
+        self._repositories = repositories
 
     def list(self) -> tuple[ReferenceInfo, ...]:
         """Those that are there now, in the order of their names."""
-        return tuple(
-            ReferenceInfo(
-                name=entry.name,
-                path=path,
-                source=entry.source,
-                description=entry.source.description,
-                hidden=entry.source.hidden,
-            )
-            for entry, path in self._placed
-            if isinstance(entry.source, LocalReference) or os.path.isdir(path)
-        )
+        placed = ((entry, self._path(entry)) for entry in self._entries)
+        return tuple(_info(entry, path) for entry, path in placed if path is not None)
+
+    def _path(self, entry: ReferenceEntry) -> str | None:
+        if not isinstance(entry.source, LocalReference):
+            return self._repositories.look(entry.source)
+        path = entry.source.path
+        if path == "~" or path.startswith("~/"):
+            path = self._home + path[1:]
+        return os.path.normpath(os.path.join(entry.directory or self._directory, path))
+
+
+def _info(entry: ReferenceEntry, path: str) -> ReferenceInfo:
+    return ReferenceInfo(
+        name=entry.name,
+        path=path,
+        source=entry.source,
+        description=entry.source.description,
+        hidden=entry.source.hidden,
+    )
 
 
 class ReferenceSummary(Record, frozen=True):
@@ -90,13 +105,3 @@ def observe(references: References) -> Observation:
         if info.description is not UNSET
     )
     return (system_context.make(REFERENCES, summaries),) if summaries else ()
-
-
-def _path(entry: ReferenceEntry, directory: str, environment: Environment) -> str:
-    if not isinstance(entry.source, LocalReference):
-        below = reference.repository_directory(entry.source)
-        return os.path.join(environment.data_dir, _REPOSITORIES, below)
-    path = entry.source.path
-    if path == "~" or path.startswith("~/"):
-        path = environment.home + path[1:]
-    return os.path.normpath(os.path.join(entry.directory or directory, path))

@@ -30,6 +30,7 @@ from perdure.location.permissions import LocationPermissions
 from perdure.location.project import Projects
 from perdure.location.questions import LocationQuestions
 from perdure.location.references import References
+from perdure.location.repositories import Repositories
 from perdure.location.saved_rules import SavedRules
 from perdure.location.skill_downloads import SkillDownloads
 from perdure.location.skill_guidance import AgentSkills
@@ -72,6 +73,7 @@ class LocationHost(Value, kw_only=True):
     publish: Callable[[LocationRef, LiveEvent], None]
     open_tools: OpenTools
     skill_downloads: SkillDownloads
+    repositories: Repositories
     pages: WebPages
     context: ContextRegistry
     """What is contributed to the System Context of every Location."""
@@ -103,7 +105,7 @@ class LocationTools:
 class LocationServices(Value, kw_only=True):
     ref: LocationRef
     root: str
-    """Where the project begins, as it was when the Location opened."""
+    """Where the project begins."""
     settings: Settings
     agents: Agents
     catalog: Catalog
@@ -147,8 +149,7 @@ class LocationServices(Value, kw_only=True):
 
 def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
     """Join the services of an existing directory."""
-    repository = project.find_repository(ref.directory)
-    root = project.GLOBAL.directory if repository is None else repository.worktree
+    root = _root(ref.directory)
     settings = host.configuration.load(ref.directory, root=root)
     permissions = LocationPermissions(
         rules=lambda agent: permission.DENY_ALL,
@@ -166,9 +167,11 @@ def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
 
 def refreshed(location: LocationServices, host: LocationHost) -> LocationServices:
     """The Location under the configuration of now; the very same when nothing changed."""
-    ref, root, before = location.ref, location.root, location.settings
+    ref, root = location.ref, _root(location.ref.directory)
+    # Another root: a repository was made here, or is gone, and other documents count.
+    before = location.settings if root == location.root else None
     settings = host.configuration.load(ref.directory, root=root, before=before)
-    if settings is before:
+    if settings is location.settings:
         return location
     return _joined(
         ref,
@@ -178,6 +181,11 @@ def refreshed(location: LocationServices, host: LocationHost) -> LocationService
         desk=location.permissions,
         questions=location.questions,
     )
+
+
+def _root(directory: str) -> str:
+    repository = project.find_repository(directory)
+    return project.GLOBAL.directory if repository is None else repository.worktree
 
 
 def _joined(
@@ -220,7 +228,10 @@ def _joined(
         instructions=Instructions(ref.directory, root=root, environment=host.environment),
         skills=found,
         references=References(
-            settings.references, directory=ref.directory, environment=host.environment
+            settings.references,
+            directory=ref.directory,
+            environment=host.environment,
+            repositories=host.repositories,
         ),
         projects=host.projects,
     )

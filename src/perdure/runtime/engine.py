@@ -4,24 +4,17 @@ The composition root loads this module when it is first needed (runtime.late). E
 needs that only reads or admits stands outside of it.
 """
 
-from msgspec.structs import replace
-
 from perdure.host import http_proxy
 from perdure.host.filesystem import LocalFilesystem
 from perdure.host.http import HttptoolsTransport
-from perdure.host.process import LocalProcesses, find_ripgrep
-from perdure.host.web import WebClient
-from perdure.location.builtin_tools import OUTPUT_DIRECTORY, BuiltinTools
-from perdure.location.config import Configuration
+from perdure.host.process import LocalProcesses
+from perdure.location.builtin_tools import OUTPUT_DIRECTORY
 from perdure.location.context_registry import ContextRegistry
 from perdure.location.git_changes import GitChanges
 from perdure.location.location_map import LocationMap
-from perdure.location.project import Projects
-from perdure.location.services import LocationHost
-from perdure.location.skill_downloads import SkillDownloads
-from perdure.location.web_access import Web
 from perdure.runtime.compactor import Compactor
 from perdure.runtime.concurrency import Background
+from perdure.runtime.location_host import Shared, location_host
 from perdure.runtime.locations import Locations
 from perdure.runtime.moves import Moves
 from perdure.runtime.parts import Parts
@@ -33,7 +26,6 @@ from perdure.runtime.run_services import RunServices
 from perdure.runtime.runner import SessionRunner
 from perdure.runtime.tenure import Tenures
 from perdure.store.permission_table import SavedPermissions
-from perdure.tools.file_mutation import FileMutations
 from perdure.tools.output_store import ToolOutputStore
 from perdure.tools.registry import ToolRegistry
 
@@ -41,55 +33,28 @@ from perdure.tools.registry import ToolRegistry
 class Engine:
     def __init__(self, parts: Parts) -> None:
         settings, on = parts.settings, parts.on
-        # --data-dir wins over the environment, everywhere.
-        environment = replace(settings.environment, data_dir=settings.data_dir)
-        proxies = http_proxy.from_environment(environment.variables)
-        filesystem, processes = LocalFilesystem(), LocalProcesses()
-        saved_rules = SavedPermissions(on.database, on.ids)
+        variables = settings.environment.variables
         self.tools = ToolRegistry()
         """Tools of the whole application, below those of every Location."""
-        pages = WebClient(proxies=proxies)
         everywhere = ContextRegistry()
         self.plugins = Plugins(everywhere, self.tools)
         self.outputs = ToolOutputStore(
             f"{settings.data_dir}/{OUTPUT_DIRECTORY}",
-            filesystem=filesystem,
+            filesystem=LocalFilesystem(),
             ids=on.ids,
             clock=on.clock,
         )
-        self._transport = HttptoolsTransport(proxies=proxies)
+        self._transport = HttptoolsTransport(proxies=http_proxy.from_environment(variables))
         self._background = Background()
-        self._location_map = LocationMap(
-            LocationHost(
-                environment=environment,
-                configuration=Configuration(environment),
-                projects=Projects(processes, environment.variables),
-                clock=on.clock,
-                ids=on.ids,
-                transport=self._transport,
-                saved_rules=saved_rules,
-                publish=lambda ref, event: parts.hub.publish(event, ref),
-                open_tools=BuiltinTools(
-                    filesystem=filesystem,
-                    processes=processes,
-                    mutations=FileMutations(filesystem),
-                    ripgrep=find_ripgrep(),
-                    application=self.tools,
-                    web=Web(pages=pages, transport=self._transport),
-                ),
-                skill_downloads=SkillDownloads(
-                    f"{settings.data_dir}/cache/skills",
-                    transport=self._transport,
-                    clock=on.clock,
-                    ids=on.ids,
-                    start=lambda work: self._background.start(work, name="skills"),
-                ),
-                pages=pages,
-                context=everywhere,
-                headless=settings.headless,
-                providers=settings.providers,
-            )
+        saved_rules = SavedPermissions(on.database, on.ids)
+        shared = Shared(
+            transport=self._transport,
+            saved_rules=saved_rules,
+            tools=self.tools,
+            context=everywhere,
+            background=self._background,
         )
+        self._location_map = LocationMap(location_host(parts, shared))
         self.locations = Locations(self._location_map)
         self.permissions = Permissions(parts.sessions, self._location_map, saved_rules)
         self.questions = Questions(parts.sessions, self._location_map)
@@ -107,7 +72,7 @@ class Engine:
         self.moves = Moves(
             parts.store,
             self._location_map,
-            GitChanges(processes, environment.variables),
+            GitChanges(LocalProcesses(), variables),
             on.clock,
         )
         self.provider_contexts = ProviderContexts(services)

@@ -1,3 +1,4 @@
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -6,5 +7,8 @@ from tests.contract.location.place import Place
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def place(tmp_path: Path) -> Generator[Place]:
+    made = Place(tmp_path)
+    yield made
+    for work in made.background:
+        work.close()

@@ -16,6 +16,7 @@ from perdure.llm.transport import HttpRequest, HttpResponse
 from perdure.location.config import Configuration
 from perdure.location.context_registry import ContextRegistry
 from perdure.location.project import Projects
+from perdure.location.repositories import Repositories
 from perdure.location.saved_rules import MemorySavedRules
 from perdure.location.services import LocationHost, ToolSite
 from perdure.location.skill_downloads import SkillDownloads
@@ -126,8 +127,19 @@ class Place:
                 ids=ids,
                 start=self.background.append,
             ),
+            repositories=self.repositories(clock, ids),
             pages=WebClient(),
             context=ContextRegistry(),
+        )
+
+    def repositories(self, clock: ManualClock, ids: SeededIds) -> Repositories:
+        return Repositories(
+            f"{self.environment.data_dir}/repos",
+            processes=LocalProcesses(),
+            variables=self.variables,
+            clock=clock,
+            ids=ids,
+            start=self.background.append,
         )
 
     @contextmanager

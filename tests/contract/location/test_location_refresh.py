@@ -203,3 +203,19 @@ def best_of(times: int, look: Callable[[], bool]) -> float:
         assert look()
         taken.append(time.process_time() - start)
     return min(taken)
+
+
+async def test_a_repository_that_is_made_later_is_the_project_from_then_on(
+    place: Place, locations: LocationMap
+) -> None:
+    below = place.project / "below"
+    below.mkdir()
+    place.configure({"model": "p/one"})
+    ref = LocationRef(directory=str(below))
+    before = await locations.get(ref)
+    assert (before.root, before.settings.model) == ("/", None)
+    place.git("init")
+    after = await locations.get(ref)
+    assert after.root == str(place.project)
+    assert after.settings.model == ModelRef(id="one", provider_id="p")
+    assert await locations.get(ref) is after
