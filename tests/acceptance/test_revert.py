@@ -104,6 +104,23 @@ async def test_without_a_staged_revert_there_is_nothing_to_end(api: Api, verb: s
     assert await api.messages(session) == messages
 
 
+@pytest.mark.parametrize(("verb", "heard"), [("clear", ["one", "two"]), ("commit", ["one"])])
+async def test_what_is_pending_waits_until_it_is_decided_what_stays(
+    api: Api, provider: ScriptedProvider, verb: str, heard: list[str]
+) -> None:
+    session, messages = await conversation(api, "one")
+    pending = await api.prompt(session, "two", resume=False)
+    await stage(api, session, messages[1])
+    # The same prompt again is no new one, so it ends nothing; it only asks to be run.
+    assert await api.prompt(session, "two", id=pending["id"]) == pending
+    await api.wait(session)
+    assert len(provider.requests) == 1
+    assert await api.messages(session) == messages
+    assert (await revert(api, session, verb)).status == 204
+    await api.wait(session)
+    assert provider.requests[-1].texts("user") == heard
+
+
 # ---- committing ---------------------------------------------------------------------------------
 
 

@@ -206,6 +206,25 @@ async def test_a_session_that_was_cut_off_and_damaged_holds_up_nobody_at_the_sta
         await expect_refusal(instance.api, pair, "/message", table="session_message", seq=None)
 
 
+async def test_what_cannot_be_read_is_not_taken_over_from_the_dead(
+    place: Place, provider: ScriptedProvider
+) -> None:
+    pair = await workshop.conversations(place, provider)
+    hit(
+        place,
+        "INSERT INTO session_lease VALUES (:id, 'prc_dead', 7)"
+        " ON CONFLICT DO UPDATE SET process = 'prc_dead'",
+        pair,
+    )
+    hit(place, f"UPDATE session_message SET data = {JUNK} WHERE session_id = :id", pair)
+    async with running(place) as instance:
+        await instance.api.prompt(pair.hurt, "go on")
+        await instance.api.wait(pair.hurt)
+    leases = {row[0]: row[1] for row in database_check.dump(place.database)["session_lease"]}
+    # Whoever repairs it still sees that somebody died with it.
+    assert leases[pair.hurt] == "prc_dead"
+
+
 async def expect_refusal(api: Api, pair: Pair, path: str, *, table: str, seq: int | None) -> None:
     answer = await api.call("GET", f"/api/session/{pair.hurt}{path}")
     assert (answer.status, answer.tag) == (409, "DamagedRowError"), path

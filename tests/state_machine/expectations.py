@@ -46,6 +46,8 @@ class Known:
     id: SessionID
     log: list[LoggedEvent] = field(default_factory=list[LoggedEvent])
     messages: dict[MessageID, Seq] = field(default_factory=dict[MessageID, Seq])
+    reverting: bool = False
+    """Somebody is deciding what stays of it."""
 
 
 class Expectations:
@@ -88,6 +90,11 @@ class Expectations:
         for sent in self.of(session_id):
             sent.due = sent.held = False
 
+    def decide(self, session_id: SessionID) -> None:
+        """Somebody ends a revert: whatever waits there may run from now on."""
+        for sent in self.of(session_id):
+            sent.held = False
+
     def of(self, session_id: SessionID) -> list[Sent]:
         """The prompts that the Session has, in admission order."""
         mine = [one for one in self.sent.values() if one.session_id == session_id]
@@ -120,8 +127,15 @@ class Expectations:
                 assert sent.delivery == delivery
                 sent.admitted = item.seq
             case events.PromptPromoted(message_id=id):
+                assert not known.reverting, f"{id} was promoted behind a staged revert"
                 self._promote(id, item.seq)
+            case events.RevertStaged():
+                known.reverting = True
+                self.stop(known.id)
+            case events.RevertCleared():
+                known.reverting = False
             case events.RevertCommitted(message_id=id):
+                known.reverting = False
                 self._revert(known, id)
             case _:
                 pass
@@ -176,6 +190,8 @@ class Expectations:
     def check_rest(self, session_id: SessionID) -> None:
         """P1: once nothing runs, whatever somebody asked to be run has been."""
         pending = [one.id for one in self.of(session_id) if one.due and one.promoted is None]
+        if self.sessions[session_id].reverting:
+            return
         assert not pending, f"{pending} were never run"
 
 

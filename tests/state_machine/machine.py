@@ -293,14 +293,23 @@ class Sessions(RuleBasedStateMachine):
 
     @rule(session_id=sessions, commit=st.booleans())
     def end_revert(self, session_id: SessionID, commit: bool) -> None:
-        async def end(runtime: Runtime) -> None:
+        self.expected.look()
+        staged = self.expected.sessions[session_id].reverting
+        if staged:
+            self.expected.decide(session_id)
+
+        async def end(runtime: Runtime) -> bool:
             revert = runtime.sessions.revert
             try:
                 await (revert.commit(session_id) if commit else revert.clear(session_id))
             except SessionBusyError:
                 assert session_id in runtime.sessions.active()
+                return False
+            return True
 
-        self.house.ask(end)
+        if self.house.ask(end) and staged:
+            self.expected.look()
+            self.expected.wake(session_id)
 
     # ---- reading --------------------------------------------------------------------------------
 
@@ -373,6 +382,9 @@ class Sessions(RuleBasedStateMachine):
         new = sent.admitted is None
         if resume:
             self.expected.wake(sent.session_id)
+        elif self.expected.sessions[sent.session_id].reverting:
+            # It ends the revert, and nobody asks for a run.
+            self.expected.stop(sent.session_id)
         receipt, idle = self.house.ask(send)
         self.expected.receipt(receipt)
         sent.due = sent.due or (resume and sent.admitted is not None)

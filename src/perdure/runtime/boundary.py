@@ -4,10 +4,13 @@ Everything a turn depends on is sampled here and stays fixed until the turn is o
 baseline is made before anything is promoted: while it is blocked, the prompt stays pending. Later
 changes of context follow the promoted input, as one message whose commit advances the snapshot.
 
-Invariant: nothing is committed for a Session that has moved since it was sampled.
+Invariant: nothing is committed for a Session that was moved or reverted since it was looked at,
+nor while a revert of it is staged.
 """
 
 from typing import assert_never
+
+from msgspec import UNSET
 
 from perdure.core import drain, inbox, limits, system_context
 from perdure.core.drain import RunTurn
@@ -15,10 +18,22 @@ from perdure.core.system_context import ContextEpoch, Observation
 from perdure.ports import Clock, IdSource, Transaction
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.session import SessionInfo
-from perdure.schema.session_event import ContextUpdated, PromptPromoted, SessionEvent
+from perdure.schema.session_event import (
+    ContextUpdated,
+    PromptPromoted,
+    RevertCommitted,
+    SessionEvent,
+)
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.value import Value
-from perdure.store import epoch_table, inbox_table, instruction_table, message_table, session_table
+from perdure.store import (
+    epoch_table,
+    event_store,
+    inbox_table,
+    instruction_table,
+    message_table,
+    session_table,
+)
 from perdure.store.event_store import EventStore, latest_seq
 
 
@@ -35,6 +50,20 @@ class MovedAwayError(Exception):
 
     def __init__(self, session_id: SessionID) -> None:
         super().__init__(f"session {session_id} has moved")
+
+
+class RevertStagedError(Exception):
+    """A person is deciding what stays of the Session. Until then nothing is promoted or asked."""
+
+    def __init__(self, session_id: SessionID) -> None:
+        super().__init__(f"a revert of session {session_id} is staged")
+
+
+class OvertakenError(Exception):
+    """A revert took away what the boundary was about to promote. It can be tried again."""
+
+    def __init__(self, session_id: SessionID) -> None:
+        super().__init__(f"session {session_id} was reverted meanwhile")
 
 
 class Crossed(Value, kw_only=True):
@@ -54,6 +83,8 @@ class Plan(Value, kw_only=True):
     stores_epoch: bool
     waits_for: tuple[str, ...]
     """The sources without which a new baseline, which is due, cannot be made."""
+    read_at: Seq
+    """The end of the log when all this was looked at."""
 
 
 class Sample(Value, kw_only=True):
@@ -121,6 +152,7 @@ class Boundary:
             facts=tuple(facts),
             stores_epoch=admission.stored,
             waits_for=admission.waits_for,
+            read_at=sample.cutoff,
         )
 
     def _context_updated(self, session: SessionInfo, text: str) -> ContextUpdated:
@@ -135,9 +167,7 @@ class Boundary:
         session = plan.crossed.session
 
         async def within(tx: Transaction, seq: Seq) -> None:
-            # Another process may have moved it while its old Location was looked at.
-            if (await session_table.require(tx, session.id)).location != session.location:
-                raise MovedAwayError(session.id)
+            await _check_unmoved(tx, plan)
             if plan.stores_epoch:
                 await epoch_table.put(tx, session.id, plan.crossed.epoch)
 
@@ -147,6 +177,18 @@ class Boundary:
             )
         elif plan.stores_epoch:
             await self._store.write_running(session.id, lambda tx: within(tx, Seq(0)))
+
+
+async def _check_unmoved(tx: Transaction, plan: Plan) -> None:
+    """What another process may have done while this one looked at the Session's Location."""
+    before = plan.crossed.session
+    now = await session_table.require(tx, before.id)
+    if now.location != before.location:
+        raise MovedAwayError(before.id)
+    if now.revert is not UNSET:
+        raise RevertStagedError(before.id)
+    if await event_store.happened_since(tx, before.id, plan.read_at, RevertCommitted):
+        raise OvertakenError(before.id)
 
 
 class _Admission(Value, kw_only=True):

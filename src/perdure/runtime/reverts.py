@@ -1,6 +1,7 @@
 """Reverting a Session: a boundary message is staged, then cleared or committed.
 
 Staging marks the boundary and hides nothing; committing takes every later message and input away.
+Nothing is promoted in between: a person is deciding what stays.
 The log keeps it all. No step records what it did to files yet, so files are left as they are and
 a RevertState names its message alone. A prompt commits too: see runtime.admissions.
 
@@ -89,6 +90,8 @@ class Reverts:
             except SequenceConflictError:
                 # What is staged may be another by now, or gone.
                 continue
+            # Whatever was pending has waited for this.
+            self._coordinator.wake(session_id)
             return
 
     async def _look(self, session_id: SessionID) -> tuple[SessionInfo, Seq]:

@@ -16,7 +16,14 @@ from perdure.core.turn_recorder import TurnRecorder
 from perdure.location.services import LocationServices
 from perdure.ports import Transaction
 from perdure.runtime import model_choice, provider_request, refused_step
-from perdure.runtime.boundary import Boundary, Crossed, MovedAwayError, Sample
+from perdure.runtime.boundary import (
+    Boundary,
+    Crossed,
+    MovedAwayError,
+    OvertakenError,
+    RevertStagedError,
+    Sample,
+)
 from perdure.runtime.concurrency import shielded
 from perdure.runtime.history_cache import History
 from perdure.runtime.model_choice import Chosen, NotChosen
@@ -74,7 +81,14 @@ class SessionRunner:
         here = sample.session.location
         if home is not None and here != home:
             raise MovedAwayError(session_id)
-        outcome, end = await self._turn(sample, step)
+        if sample.session.revert is not UNSET:
+            return Stop(), here
+        try:
+            outcome, end = await self._turn(sample, step)
+        except RevertStagedError:
+            return Stop(), here
+        except OvertakenError:
+            return step, here
         if end.declined:
             return Stop(), here
         return drain.after(outcome, await self._pending(session_id)), here

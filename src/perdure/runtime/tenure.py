@@ -20,6 +20,7 @@ from perdure.runtime.history_cache import HistoryCache
 from perdure.runtime.run_services import RunServices
 from perdure.schema.errors import DamagedRowError
 from perdure.schema.ids import Seq, SessionID
+from perdure.schema.message import SessionMessage
 from perdure.schema.session_event import SessionEvent
 from perdure.store import message_table, session_table
 
@@ -86,12 +87,13 @@ class Tenures:
 
     async def _take_over(self, session_id: SessionID) -> None:
         """Take the lease, then settle what whoever ran this before left open."""
-        left_behind = await self._store.take_over(session_id) or session_id in self._cut_off
 
-        async def job(tx: Transaction) -> list[message_table.MessageRow]:
-            return await message_table.since(tx, session_id, await cut_floor(tx, session_id))
+        async def look(tx: Transaction) -> list[SessionMessage]:
+            rows = await message_table.since(tx, session_id, await cut_floor(tx, session_id))
+            return [row.message() for row in rows]
 
-        messages = [row.message() for row in await self._store.database.read(job)]
+        died, messages = await self._store.take_over(session_id, look)
+        left_behind = died or session_id in self._cut_off
         now = self._services.clock.now_millis()
         facts: list[SessionEvent] = [*recovery.settle_dangling(session_id, messages, now=now)]
         if left_behind:

@@ -6,7 +6,7 @@ commit, in commit order. Reading never waits for writing.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from perdure.core import limits
 from perdure.ports import Database, IdSource, Neighbours, Row, Transaction
@@ -21,6 +21,8 @@ from perdure.store.lease_table import Lease
 from perdure.store.location_table import LocationNumbers
 
 NO_EVENTS: Final = Seq(-1)
+
+T = TypeVar("T")
 
 _INSERT: Final = """
     INSERT INTO event (session_id, seq, id, type, location, data)
@@ -143,13 +145,19 @@ class EventStore:
         """Take or confirm the lease by itself, before a run looks at anything."""
         return await self._database.write(lambda tx: self._hold(tx, session_id))
 
-    async def take_over(self, session_id: SessionID) -> bool:
-        """Take or confirm the lease; whether the one who had it before died with it."""
+    async def take_over(
+        self, session_id: SessionID, look: Callable[[Transaction], Awaitable[T]]
+    ) -> tuple[bool, T]:
+        """Take or confirm the lease; whether the one who had it before died with it.
 
-        async def job(tx: Transaction) -> bool:
+        `look` is at what it left, in the same commit: what cannot be looked at is not taken over.
+        """
+
+        async def job(tx: Transaction) -> tuple[bool, T]:
             found = await lease_table.get(tx, session_id)
             await self._hold(tx, session_id)
-            return found is not None and found.process not in self._mine
+            left_behind = found is not None and found.process not in self._mine
+            return left_behind, await look(tx)
 
         return await self._database.write(job)
 
@@ -285,6 +293,17 @@ def envelope(
     if location is None:
         return b'%b"data":%b}' % (head, data)
     return b'%b"location":%b,"data":%b}' % (head, location, data)
+
+
+async def happened_since(
+    tx: Transaction, session_id: SessionID, seq: Seq, shape: type[SessionEvent]
+) -> bool:
+    """Whether an event of this kind, as it is written now, follows `seq`."""
+    rows = await tx.fetch(
+        "SELECT 1 FROM event WHERE session_id = :id AND seq > :seq AND type = :type LIMIT 1",
+        {"id": session_id, "seq": seq, "type": manifest.BY_SHAPE[shape].stored},
+    )
+    return bool(rows)
 
 
 async def latest_seq(tx: Transaction, session_id: SessionID) -> Seq:

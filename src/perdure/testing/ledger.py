@@ -99,6 +99,11 @@ class Ledger:
     def latest(self, session_id: SessionID) -> Seq:
         return never_waiting(event_store.latest_seq(self._tx, session_id))
 
+    def reverting(self) -> list[SessionID]:
+        """Where a revert is staged."""
+        rows = self.fetch("SELECT id FROM session WHERE reverting = 1 ORDER BY id")
+        return [SessionID(str(row[0])) for row in rows]
+
     def reverted_since(self, session_id: SessionID, seq: Seq) -> bool:
         """Whether a revert was committed after that sequence, and may have taken it away."""
         found = self.fetch(

@@ -135,6 +135,8 @@ class Clients:
         self.machine.trace.say(f"{process.name} stage a revert of {session_id} to {message}")
         with suppress(SessionBusyError, MessageNotFoundError):
             await self.machine.ask(process, lambda r: r.sessions.revert.stage(session_id, message))
+            # Nothing runs until it is decided, and then only if somebody asks.
+            self.machine.witness.excuse(session_id)
 
     async def end_revert(self, process: Process, session_id: SessionID, *, commit: bool) -> None:
         self.machine.trace.say(f"{process.name} end the revert of {session_id} commit={commit}")

@@ -159,6 +159,9 @@ class Simulation:
                 await self._machine.boot()
             self._clients.reconnect()
             await self._quiet()
+            # Only now: a Session that runs, if only to see that it may not, refuses.
+            if await self._decide():
+                await self._quiet()
             self._check(at_rest=True)
             waiting = self._waiting()
             if self._broken or not waiting:
@@ -168,6 +171,14 @@ class Simulation:
         else:
             self._machine.witness.accuse("P9", f"prompts stay pending: {self._waiting()}")
         self._machine.weather.calm = False
+
+    async def _decide(self) -> bool:
+        """Nothing is promoted while somebody is deciding what stays: now they have decided."""
+        staged = self._machine.ledger.reverting()
+        for session_id in staged:
+            commit = self._machine.chance.random() < 0.5
+            await self._clients.end_revert(self._machine.some(), session_id, commit=commit)
+        return bool(staged)
 
     def _waiting(self) -> list[MessageID]:
         rows = self._machine.ledger.fetch(
