@@ -65,6 +65,7 @@ class Engine:
             outputs=self.outputs,
             clock=on.clock,
             ids=on.ids,
+            wake=parts.wake,
         )
         self.tenures = Tenures(services)
         self.runner = SessionRunner(services, self.tenures)

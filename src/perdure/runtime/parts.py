@@ -1,10 +1,12 @@
 """What the composition root joins: settings, foundations, and the parts that are always there."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from perdure.host.environment import Environment
 from perdure.ports import Clock, Database, IdSource, Neighbours
 from perdure.runtime.live_hub import LiveHub
+from perdure.schema.ids import SessionID
 from perdure.schema.permission import Headless
 from perdure.schema.value import Value
 from perdure.store.event_store import EventStore
@@ -45,3 +47,5 @@ class Parts(Value, kw_only=True):
     store: EventStore
     hub: LiveHub
     sessions: "Sessions"
+    wake: Callable[[SessionID], None]
+    """There may be work in a Session. Never waits."""

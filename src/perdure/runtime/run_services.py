@@ -1,8 +1,11 @@
 """What it takes to run a Session, by drain or by compaction."""
 
+from collections.abc import Callable
+
 from perdure.location.location_map import LocationMap
 from perdure.ports import Clock, IdSource
 from perdure.runtime.live_hub import LiveHub
+from perdure.schema.ids import SessionID
 from perdure.schema.value import Value
 from perdure.store.event_store import EventStore
 from perdure.tools.output_store import ToolOutputStore
@@ -15,3 +18,5 @@ class RunServices(Value, kw_only=True):
     outputs: ToolOutputStore
     clock: Clock
     ids: IdSource
+    wake: Callable[[SessionID], None]
+    """There may be work in a Session. Never waits."""

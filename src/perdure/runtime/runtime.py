@@ -111,7 +111,14 @@ async def compose(
             default_location=LocationRef(directory=settings.default_directory),
         )
     )
-    engine.parts = Parts(settings=settings, on=on, store=store, hub=hub, sessions=sessions)
+    engine.parts = Parts(
+        settings=settings,
+        on=on,
+        store=store,
+        hub=hub,
+        sessions=sessions,
+        wake=coordinator.wake,
+    )
     async with AsyncExitStack() as stack:
         stack.push_async_callback(engine.aclose)
         background = await stack.enter_async_context(Background())

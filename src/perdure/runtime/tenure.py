@@ -92,8 +92,8 @@ class Tenures:
             rows = await message_table.since(tx, session_id, await cut_floor(tx, session_id))
             return [row.message() for row in rows]
 
-        died, messages = await self._store.take_over(session_id, look)
-        left_behind = died or session_id in self._cut_off
+        before, messages = await self._store.take_over(session_id, look)
+        left_behind = self._store.is_anothers(before) or session_id in self._cut_off
         now = self._services.clock.now_millis()
         facts: list[SessionEvent] = [*recovery.settle_dangling(session_id, messages, now=now)]
         if left_behind:
@@ -107,6 +107,9 @@ class Tenures:
                 self._services, session, agent=agent, reason=recovery.UNANSWERED
             )
         self._held.add(session_id)
+        if before is not None and not self._store.is_mine(before):
+            # Whoever had it takes no more wakes, and who watches for that sees it is taken.
+            self._services.wake(session_id)
         self._cut_off.discard(session_id)
 
 

@@ -147,24 +147,29 @@ class EventStore:
 
     async def take_over(
         self, session_id: SessionID, look: Callable[[Transaction], Awaitable[T]]
-    ) -> tuple[bool, T]:
-        """Take or confirm the lease; whether the one who had it before died with it.
+    ) -> tuple[Lease | None, T]:
+        """Take or confirm the lease; the one that was there before.
 
         `look` is at what it left, in the same commit: what cannot be looked at is not taken over.
         """
 
-        async def job(tx: Transaction) -> tuple[bool, T]:
-            found = await lease_table.get(tx, session_id)
+        async def job(tx: Transaction) -> tuple[Lease | None, T]:
+            before = await lease_table.get(tx, session_id)
             await self._hold(tx, session_id)
-            left_behind = found is not None and found.process not in self._mine
-            return left_behind, await look(tx)
+            return before, await look(tx)
 
         return await self._database.write(job)
 
+    def is_anothers(self, lease: Lease | None) -> bool:
+        """Whether another process had it and did not give it back."""
+        return lease is not None and lease.process not in self._mine
+
+    def is_mine(self, lease: Lease | None) -> bool:
+        return lease is not None and lease.process == self._neighbours.me
+
     async def holds(self, session_id: SessionID) -> bool:
         """Whether this process has the lease now; reads only."""
-        lease = await self._database.read(lambda tx: lease_table.get(tx, session_id))
-        return lease is not None and lease.process == self._neighbours.me
+        return self.is_mine(await self._database.read(lambda tx: lease_table.get(tx, session_id)))
 
     async def write_running(
         self, session_id: SessionID, job: Callable[[Transaction], Awaitable[None]]
