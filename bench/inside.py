@@ -18,16 +18,35 @@ from msgspec import structs
 from perdure.core import system_context
 from perdure.core.system_context import Observation
 from perdure.host.clock import SystemClock
+from perdure.llm import wire_protocol
+from perdure.llm.kept_conversation import KeptConversation
+from perdure.llm.message import LLMMessage, TextPart, runs_of
+from perdure.llm.protocols.anthropic_messages import ANTHROPIC_MESSAGES
+from perdure.llm.protocols.bedrock_converse import BEDROCK_CONVERSE
+from perdure.llm.protocols.gemini import GEMINI
+from perdure.llm.protocols.openai_chat import OPENAI_CHAT
+from perdure.llm.protocols.openai_responses import OPENAI_RESPONSES
+from perdure.llm.request import LLMRequest, ToolDefinition
+from perdure.llm.wire_protocol import ModelFacts, WireProtocol
 from perdure.location.context_registry import Subject
 from perdure.location.location_map import LocationMap
 from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationRef
+from perdure.schema.model import ModelRef
+from tests.contract.llm.anthropic_messages import recordings as anthropic
+from tests.contract.llm.bedrock_converse import recordings as bedrock
+from tests.contract.llm.gemini import recordings as gemini
+from tests.contract.llm.openai_responses import recordings as responses
 from tests.contract.location.place import Place
+from tests.support import scripted_provider
 
 Measure = Callable[[], Awaitable[dict[str, object]]]
 INSIDE: dict[str, Measure] = {}
 INSTRUCTION_FILES = 5
 SKILLS = 50
+DELTAS = 10_000
+PIECE = 16 * 1024
+TURNS = 5_000
 
 
 def measure(function: Measure) -> Measure:
@@ -83,6 +102,74 @@ async def looks(locations: LocationMap, ref: LocationRef) -> list[float]:
         await look()
         costs.append((time.process_time() - began) * 1e3)
     return costs
+
+
+@measure
+async def decode() -> dict[str, object]:
+    """Deltas a second that each wire protocol reads, from the bytes on (budget: 150,000)."""
+    return {name: f"{rate(*stream):,.0f}" for name, stream in streams().items()}
+
+
+def streams() -> dict[str, tuple[WireProtocol, bytes]]:
+    """A protocol and the body of one long text answer in it."""
+    words = [f"w{number} " for number in range(DELTAS)]
+    chat = (piece for piece in scripted_provider.text(*words).pieces if isinstance(piece, bytes))
+    claude = [anthropic.begin(), *anthropic.text(0, *words), anthropic.reason("end_turn")]
+    gpt = [responses.created(), *responses.message(0, *words), responses.completed()]
+    google = [gemini.chunk(gemini.said(word)) for word in words]
+    amazon = [bedrock.begin(), *bedrock.text(0, *words), bedrock.reason("end_turn")]
+    return {
+        "openai_chat": (OPENAI_CHAT, b"".join(chat)),
+        "anthropic_messages": (ANTHROPIC_MESSAGES, anthropic.body_of([*claude, anthropic.STOP])),
+        "openai_responses": (OPENAI_RESPONSES, responses.body_of(gpt)),
+        "gemini": (GEMINI, gemini.body_of([*google, gemini.chunk(why="STOP")])),
+        "bedrock_converse": (BEDROCK_CONVERSE, b"".join([*amazon, bedrock.counts()])),
+    }
+
+
+def rate(protocol: WireProtocol, body: bytes) -> float:
+    """The best of several readings, which arrive in pieces as from a socket."""
+    pieces = [body[at : at + PIECE] for at in range(0, len(body), PIECE)]
+    best = 0.0
+    for _ in range(7):
+        reader, state, count = protocol.frames(1_000_000), protocol.start(), 0
+        began = time.process_time()
+        for piece in pieces:
+            for frame in reader.feed(piece):
+                count += len(protocol.step(state, frame))
+        if count < DELTAS:
+            raise RuntimeError(f"{protocol.name} lost deltas")
+        best = max(best, DELTAS / (time.process_time() - began))
+    return best
+
+
+@measure
+async def assembly() -> dict[str, object]:
+    """Milliseconds to make the next request of 5,000 turns, with what is kept (budget: 2)."""
+    runs = runs_of(tuple(message for number in range(TURNS) for message in turn(number)))
+    found: dict[str, object] = {}
+    for protocol, _ in streams().values():
+        facts = ModelFacts(name="claude-opus-4-8", output_limit=32_000)
+        kept = KeptConversation()
+        costs: list[float] = []
+        for count in range(len(runs) - 41, len(runs), 2):
+            request = LLMRequest(
+                model=ModelRef(id="m", provider_id="p"),
+                system=("Be brief.",),
+                tools=(ToolDefinition("read", "Reads a file.", {"type": "object"}),),
+                runs=runs[:count],
+                kept=kept,
+            )
+            began = time.process_time()
+            wire_protocol.encode(protocol, request, facts)
+            costs.append((time.process_time() - began) * 1e3)
+        found[protocol.name] = round(statistics.median(costs[1:]), 3)
+    return found
+
+
+def turn(number: int) -> tuple[LLMMessage, LLMMessage]:
+    asked = LLMMessage("user", (TextPart(f"What is {number}? " * 4),))
+    return asked, LLMMessage("assistant", (TextPart(f"It is {number}. " * 20),), id=f"msg_{number}")
 
 
 async def run(names: list[str]) -> None:

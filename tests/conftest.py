@@ -20,7 +20,8 @@ def private_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     kept = {name: value for name, value in before.items() if name in KEPT_VARIABLES}
     pytest_own = {name: value for name, value in before.items() if name.startswith("PYTEST_")}
     os.environ.clear()
-    os.environ.update(kept | pytest_own | {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1"})
+    own = {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+    os.environ.update(kept | pytest_own | own)
     try:
         yield home
     finally:

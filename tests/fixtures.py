@@ -24,6 +24,7 @@ from perdure.schema.model import NO_TOKENS, ModelRef, TokenCache, TokenUsage
 from perdure.schema.prompt import Delivery, Prompt
 from perdure.schema.session import SessionTime
 from perdure.schema.session_event import SessionEvent, SessionSeed
+from perdure.schema.todo import Todo
 from perdure.schema.tool import CallProvider, ErrorInfo, ProviderMetadata, error_info
 from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
@@ -165,6 +166,12 @@ class Facts:
             provider=CallProvider(executed=False),
         )
 
+    def todos(self, message: str, *contents: str) -> events.TodosUpdated:
+        items = tuple(Todo(content=item, status="pending", priority="low") for item in contents)
+        return events.TodosUpdated(
+            *self._owned(message), call_id=ToolCallID("call_todos"), todos=items
+        )
+
     def stamped(self, kind: Callable[..., EventT], **fields: object) -> EventT:
         """Any other fact."""
         return kind(timestamp=self.tick(), session_id=self.session_id, **fields)
@@ -222,6 +229,7 @@ PROJECTIONS: Final = (
     ("session", "id"),
     ("session_message", "session_id, seq"),
     ("session_input", "session_id, admitted_seq"),
+    ("todo", "session_id, seq"),
 )
 
 

@@ -5,17 +5,24 @@ line of the layers takes what it needs from here and never reaches past it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
+from perdure.core.permission import Parts
 from perdure.llm.transport import HttpTransport
 from perdure.schema.codec import JsonObject
+from perdure.schema.credential import StoredCredential
 from perdure.schema.ids import EventID, MessageID, PermissionID, SessionID
 from perdure.schema.permission import PermissionSource
+from perdure.schema.pty import PtySize
 from perdure.schema.question import Answers, Question, QuestionSource
 from perdure.schema.value import Value
 
 __all__ = [
+    "Chance",
     "Clock",
+    "CredentialStore",
+    "CredentialStoreError",
     "Database",
     "DatabaseError",
     "FileStat",
@@ -23,6 +30,7 @@ __all__ = [
     "HttpTransport",
     "IdSource",
     "Neighbours",
+    "OutputSink",
     "PermissionAsk",
     "PermissionBlockedError",
     "PermissionCorrectedError",
@@ -35,7 +43,10 @@ __all__ = [
     "QuestionDesk",
     "QuestionRejectedError",
     "Row",
+    "SpoolingRunner",
     "SqlValue",
+    "Terminal",
+    "TerminalHost",
     "Transaction",
     "UniqueViolationError",
     "WebFetchError",
@@ -56,6 +67,14 @@ class Clock(Protocol):
         ...
 
     async def sleep(self, seconds: float) -> None: ...
+
+
+class Chance(Protocol):
+    """Where waits are spread. Nothing that is kept depends on it."""
+
+    def random(self) -> float:
+        """A number of [0, 1)."""
+        ...
 
 
 class IdSource(Protocol):
@@ -151,8 +170,19 @@ class Filesystem(Protocol):
         ...
 
     async def create_exclusive(self, path: str, data: bytes, *, mode: int = 0o600) -> None: ...
+    async def append(self, path: str, data: bytes) -> None:
+        """Add to the end of a file that is there."""
+        ...
+
     async def make_directories(self, path: str) -> None: ...
     async def remove(self, path: str) -> None: ...
+    def beneath(self, root: str) -> "Filesystem":
+        """The part of the disk below the canonical directory `root`, without links.
+
+        A path that has a link in it, whoever put it there and whenever, fails with ELOOP, and one
+        that is not below `root` with EXDEV; nothing is touched then. `real_path` works as before.
+        """
+        ...
 
 
 class ProcessResult(Value, kw_only=True):
@@ -162,6 +192,14 @@ class ProcessResult(Value, kw_only=True):
     """stdout and stderr as they came, cut at the asked bound."""
     truncated: bool
     timed_out: bool
+    left_running: bool = False
+    """Whether something that it started was still there at its end, and had to be ended too."""
+
+
+class OutputSink(Protocol):
+    async def write(self, data: bytes) -> None:
+        """Take what was printed next. The child is slowed down to what this can take."""
+        ...
 
 
 class ProcessRunner(Protocol):
@@ -183,6 +221,63 @@ class ProcessRunner(Protocol):
         ...
 
 
+class SpoolingRunner(ProcessRunner, Protocol):
+    async def run_into(
+        self,
+        sink: OutputSink,
+        arguments: Sequence[str],
+        *,
+        directory: str,
+        environment: Mapping[str, str] | None = None,
+        timeout_seconds: float,
+    ) -> ProcessResult:
+        """As `run`, with stdout and stderr going to `sink` as they come and not into the result.
+
+        When this raises because it was cancelled, the sink has had all that was printed.
+        """
+        ...
+
+
+class Terminal(Protocol):
+    """A program with a controlling terminal, and our end of it."""
+
+    @property
+    def pid(self) -> int: ...
+    async def run(self) -> int:
+        """Wait for its end; its exit code. Awaited once; cancelling it ends the program."""
+        ...
+
+    async def write(self, data: bytes) -> None:
+        """Type; waits while too much of it is unread."""
+        ...
+
+    def resize(self, size: PtySize) -> None: ...
+    async def end(self) -> None:
+        """Hang up, then kill; returns when it is over."""
+        ...
+
+    def kill(self) -> None:
+        """End everything that runs in the terminal, now."""
+        ...
+
+
+class TerminalHost(Protocol):
+    async def open(
+        self,
+        arguments: Sequence[str],
+        *,
+        directory: str,
+        environment: Mapping[str, str],
+        size: PtySize,
+        heard: Callable[[str], None],
+    ) -> Terminal:
+        """Start a program, whose path is absolute; `heard` takes what it prints, and never waits.
+
+        Raises OSError when it cannot start.
+        """
+        ...
+
+
 class PermissionAsk(Value, kw_only=True):
     """What a tool wants to do, for whom."""
 
@@ -193,6 +288,11 @@ class PermissionAsk(Value, kw_only=True):
     save: tuple[str, ...] = ()
     metadata: JsonObject | None = None
     source: PermissionSource | None = None
+    protected: bool = False
+    """Only a person may allow it, each time; see core.permission."""
+    parts: Parts | None = None
+    refine: "Callable[[], PermissionAsk] | None" = None
+    """The same in more detail, made only when rules tell one resource from another."""
 
 
 class PermissionBlockedError(Exception):
@@ -263,4 +363,34 @@ class WebPages(Protocol):
         No address that is not global is ever connected to, whatever the URL, a name or a redirect
         leads to, unless its host is allowed.
         """
+        ...
+
+
+class CredentialStoreError(Exception):
+    """Credentials cannot be read or kept; the message names the file and the remedy."""
+
+
+class CredentialStore(Protocol):
+    """The credentials of this installation, one for each integration. Methods may block shortly."""
+
+    def look(self) -> Mapping[str, StoredCredential]:
+        """What is stored now, by integration; the very same object while nothing changes.
+
+        Also sees what another process stored. Raises CredentialStoreError.
+        """
+        ...
+
+    def put(self, credential: StoredCredential, *, instead_of: StoredCredential | None) -> bool:
+        """Store it as its integration's only one, durably.
+
+        With `instead_of`, only if exactly that is stored; whether it was. Raises as `look`.
+        """
+        ...
+
+    def remove(self, credential_id: str) -> bool:
+        """Forget it; whether there was one. Raises as `look`."""
+        ...
+
+    def renewing(self, integration_id: str) -> AbstractContextManager[bool]:
+        """Try to be the one process that renews a login; whether this is the one."""
         ...

@@ -2,8 +2,10 @@
 
 import asyncio
 
+import pytest
+
 from perdure.schema import codec
-from perdure.schema.codec import JsonObject
+from perdure.schema.codec import JsonObject, JsonValue
 from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.api import Answer, Api
@@ -218,22 +220,112 @@ async def test_whoever_listens_sees_the_summary_arrive(
     assert {delta["messageID"] for delta in deltas} == {seen[-1]["data"]["messageID"]}
 
 
-async def test_a_conversation_too_long_for_its_model_is_refused_with_the_reason(
+async def test_a_conversation_too_long_for_its_model_is_condensed_in_parts(
     place: Place, provider: ScriptedProvider
 ) -> None:
-    small = {"limit": {"context": 9_000, "output": 4_000}}
-    configuration = place.project / "opencode.json"
-    settings = codec.decode_any(configuration.read_bytes())
-    settings["providers"]["fake"]["models"]["small"] = small
-    configuration.write_bytes(codec.encode(settings))
+    configure(place, {"small": {"limit": {"context": 9_000, "output": 4_000}}})
     async with running(place) as instance:
         session = await talked(instance.api)
         model = {"model": {"providerID": "fake", "id": "small"}}
         await instance.api.post(f"/api/session/{session}/model", model)
+        provider.then(text("one"), text("two"))
+        provider.otherwise = lambda request: text("the rest")
+        async with instance.api.stream("/api/event") as stream:
+            await stream.until("server.connected")
+            assert (await compact(instance.api, session)).status == 204
+            seen = await stream.until("compaction.ended")
+        (checkpoint,) = await context(instance.api, session)
+    parts = [request.texts("user")[0] for request in provider.requests[2:]]
+    assert len(parts) > 2
+    assert all(len(part) < 9_000 * 4 for part in parts)
+    assert "previous-summary" not in parts[0]
+    assert "<previous-summary>\none\n</previous-summary>" in parts[1]
+    assert "<previous-summary>\ntwo\n</previous-summary>" in parts[2]
+    assert checkpoint["summary"] == "the rest"
+    # Only the last version is shown as it comes.
+    deltas = [e["data"] for e in seen if e["type"] == "session.next.compaction.delta"]
+    assert "".join(delta["text"] for delta in deltas) == "the rest"
+
+
+async def test_a_person_may_say_what_the_summary_should_heed(
+    api: Api, provider: ScriptedProvider
+) -> None:
+    session = await talked(api)
+    wish = {"instruction": "keep every port number"}
+    assert (await api.call("POST", f"/api/session/{session}/compact", wish)).status == 204
+    asked = provider.requests[-1].texts("user")[0]
+    assert "<instruction>\nkeep every port number\n</instruction>" in asked
+    log = await api.history(session)
+    (started,) = [e for e in log if e["type"] == "session.next.compaction.started"]
+    assert started["data"]["instruction"] == "keep every port number"
+
+
+@pytest.mark.parametrize(
+    "body", [{"instruction": 5}, {"instruction": "x" * 20_000}, ["instruction"]]
+)
+async def test_an_instruction_that_is_none_is_refused_and_nothing_happens(
+    api: Api, provider: ScriptedProvider, body: JsonValue
+) -> None:
+    session = await talked(api)
+    answer = await api.call("POST", f"/api/session/{session}/compact", body)
+    assert (answer.status, answer.tag) == (400, "InvalidRequestError")
+    assert "compaction.started" not in await api.facts(session)
+
+
+async def test_the_agent_for_compaction_may_have_its_own_model_and_words(
+    place: Place, provider: ScriptedProvider
+) -> None:
+    agent = {"model": "fake/cheap", "system": "Name every file."}
+    configure(place, {"cheap": {}}, agents={"compaction": agent})
+    async with running(place) as instance:
+        session = await talked(instance.api)
+        assert (await compact(instance.api, session)).status == 204
+        await instance.api.ask(session, "third")
+    asked, after = provider.requests[2:]
+    assert asked.body["model"] == "cheap"
+    assert "<guidance>\nName every file.\n</guidance>" in asked.texts("user")[0]
+    assert after.body["model"] == "fake-model"
+
+
+async def test_a_model_for_compaction_that_is_not_there_is_said_so(
+    place: Place, provider: ScriptedProvider
+) -> None:
+    configure(place, {}, agents={"compaction": {"model": "fake/gone"}})
+    async with running(place) as instance:
+        session = await talked(instance.api)
         answer = await compact(instance.api, session)
-    assert (answer.status, answer.tag) == (503, "ServiceUnavailableError")
-    assert "too long" in answer.json["message"]
+        assert (answer.status, answer.tag) == (503, "ServiceUnavailableError")
+        assert "gone" in answer.json["message"]
     assert len(provider.requests) == 2
+
+
+async def test_a_revert_elsewhere_is_not_undone_by_a_compaction_that_began_before(
+    place: Place, provider: ScriptedProvider
+) -> None:
+    async with running(place) as here, running(place) as elsewhere:
+        session = await talked(here.api)
+        first = (await here.api.messages(session))[0]["id"]
+        hold = asyncio.Event()
+        provider.then(text("of what was said", hold=hold))
+        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+            compacting = group.create_task(compact(here.api, session))
+            await provider.arrived(3)
+            revert = f"/api/session/{session}/revert"
+            await elsewhere.api.post(f"{revert}/stage", {"messageID": first})
+            await elsewhere.api.post(f"{revert}/commit")
+            hold.set()
+            answer = await compacting
+        assert (answer.status, answer.tag) == (503, "ServiceUnavailableError")
+        assert "reverted" in answer.json["message"]
+        assert "compaction.ended" not in await here.api.facts(session)
+    await database_check.check(place.database)
+
+
+def configure(place: Place, models: JsonObject, **settings: object) -> None:
+    path = place.project / "opencode.json"
+    configuration = codec.decode_any(path.read_bytes())
+    configuration["providers"]["fake"]["models"] |= models
+    path.write_bytes(codec.encode({**configuration, **settings}))
 
 
 @requirement("S192")

@@ -112,7 +112,7 @@ async def test_what_was_said_before_the_connection_broke_is_kept(
     [
         Reply(pieces=(b"data: {nonsense\n\n",)),
         Reply(pieces=(b'data: {"choices": 7}\n\n',)),
-        Reply(pieces=(b'data: {"error": {"message": "overloaded"}}\n\n',)),
+        Reply(pieces=(b'data: {"error": {"message": "broken"}}\n\n',)),
         Reply(pieces=(b"data: \xff\xfe\n\n",)),
         refusal(404, b"<html><title>Not here</title></html>"),
     ],

@@ -397,7 +397,7 @@ async def test_a_run_in_another_process_goes_on_where_the_session_is_now(
         await provider.arrived(1)
         await a.api.prompt(session, "two", delivery="queue")
         await moved(b.api, session, repository.there)
-        assert (await a.api.facts(session))[-1] == "moved"
+        assert "moved" in await a.api.facts(session)
         hold.set()
         await a.api.wait(session)
         assert f"Working directory: {repository.there}\n" in told(provider)

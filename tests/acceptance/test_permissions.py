@@ -95,7 +95,7 @@ async def test_a_call_waits_until_it_is_allowed_once(
     assert assistant["content"][0]["state"]["status"] == "completed"
     source = {"type": "tool", "messageID": assistant["id"], "callID": "call_0"}
     assert (request["action"], request["resources"]) == ("bash", ["touch made"])
-    assert (request["save"], request["source"]) == (["touch made"], source)
+    assert (request["save"], request["source"]) == (["touch *"], source)
     assert await pending(api, session) == []
     provider.then(calls(bash("touch made")), text("done"))
     await waiting(api, session)
@@ -112,7 +112,7 @@ async def test_what_was_always_allowed_is_not_asked_again_after_a_restart(
         await before.api.wait(session)
         (rule,) = (await before.api.get("/api/permission/saved"))["data"]
         project = (await before.api.get("/api/location"))["project"]["id"]
-        assert (rule["action"], rule["resource"]) == ("bash", "echo a")
+        assert (rule["action"], rule["resource"]) == ("bash", "echo *")
         assert (rule["projectID"], rule["id"][:4]) == (project, "psv_")
     async with running(place) as after:
         provider.then(calls(bash("echo a")), text("done"))
@@ -120,7 +120,7 @@ async def test_what_was_always_allowed_is_not_asked_again_after_a_restart(
         states = await tool_states(after.api, session)
         assert [state["status"] for state in states] == ["completed", "completed"]
         # A rule that asks is turned by an approval, and stays what it was for everything else.
-        provider.then(calls(bash("echo b")), text("done"))
+        provider.then(calls(bash("ls")), text("done"))
         await reply(after.api, await waiting(after.api, session), "once")
         await after.api.wait(session)
         assert (await after.api.get("/api/permission/saved?projectID=other"))["data"] == []

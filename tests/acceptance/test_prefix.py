@@ -39,7 +39,10 @@ async def test_each_request_begins_with_the_one_before(
 ) -> None:
     speaks = DIALECTS[name]
     place = make_place(
-        tmp_path, provider, providers={name: speaks.entry(provider)}, model=f"{name}/{name}"
+        tmp_path,
+        provider,
+        providers={name: speaks.entry(provider)},
+        model=f"{name}/{speaks.model_id}",
     )
     (place.project / "AGENTS.md").write_text("Rule 0: leave no trace.\n")
     session = ""
@@ -53,6 +56,7 @@ async def test_each_request_begins_with_the_one_before(
                 )
     requests = provider.requests
     assert len(requests) == 2 * TURNS
+    assert [fault for request in requests for fault in speaks.faults(request)] == []
     for before, after in itertools.pairwise(requests):
         assert speaks.begins(after) == speaks.begins(before)
         told = speaks.items(before)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from perdure.core import limits
+from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent
 from perdure.llm.message import TextPart
 from perdure.llm.request import LLMRequest
@@ -21,7 +22,7 @@ from perdure.schema.prompt import Delivery, PromptInput
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.testing import Pause, ScriptedModel, reasoning, text, tool_call
 from perdure.testing.crash_points import CrashPoints
-from perdure.testing.scripted_model import Step
+from perdure.testing.scripted_model import Failure, Step
 
 SESSION: Final = SessionID("ses_crash")
 MODEL_FIRST: Final = ModelRef(id="one", provider_id="crash")
@@ -50,8 +51,11 @@ HURRY: Final = Line(MessageID("msg_hurry"), "hurry up")
 LATER: Final = Line(MessageID("msg_later"), "later look again", delivery="queue")
 # Longer than what a compaction keeps as it is.
 AGAIN: Final = Line(MessageID("msg_again"), "again as another agent " + "lorem ipsum " * 3_500)
+# The model refuses it until room was made for it.
+FULL: Final = Line(MessageID("msg_full"), "full of words " + "dolor sit amet " * 400)
+ROOM_MADE: Final = "there is room again"
 GOODBYE: Final = Line(MessageID("msg_goodbye"), "goodbye")
-LINES: Final = (HELLO, NOTE, WRITE, THINK, HURRY, LATER, AGAIN, GOODBYE)
+LINES: Final = (HELLO, NOTE, WRITE, THINK, HURRY, LATER, AGAIN, FULL, GOODBYE)
 
 
 class Model:
@@ -71,7 +75,11 @@ class Model:
         if last.role == "tool":
             return (text("done with tools"),)
         said = "".join(part.text for part in last.content if isinstance(part, TextPart))
+        if FULL.text in said and last.role == "user" and not said.startswith(FULL.text):
+            return (text(ROOM_MADE),)
         match said.partition(" ")[0]:
+            case "full":
+                return (Failure(LLMError("overflow", "too many tokens")),)
             case "note":
                 return tuple(tool_call("note", {"line": n}, id=f"call_{n}") for n in NOTES)
             case "write":
@@ -122,6 +130,7 @@ class Person:
         self._points.reach("client/switched")
         await self._ask(AGAIN)
         await self._compact()
+        await self._ask(FULL)
         await self._ask(GOODBYE)
 
     async def _ask(self, line: Line) -> None:

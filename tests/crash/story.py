@@ -61,6 +61,8 @@ class Story:
     told: list[str] = field(default_factory=list[str])
     summaries: list[str] = field(default_factory=list[str])
     summaries_begun: int = 0
+    room_made: int = 0
+    """Compactions that a turn needed. A crash may cut them together with the answer."""
 
     @property
     def latest(self) -> MessageID | None:
@@ -115,6 +117,8 @@ def _take(story: Story, event: SessionEvent) -> None:
             story.told.append(text)
         case events.CompactionStarted():
             story.summaries_begun += 1
+        case events.CompactionEnded(reason="auto"):
+            story.room_made += 1
         case events.CompactionEnded(text=text):
             story.summaries.append(text)
             _both(story, "compacted")

@@ -28,13 +28,14 @@ from perdure.testing.run_checkers import (
     CallsAreSettledOnce,
     PromptsAreAnswered,
     PromptsArePromotedOnce,
+    RequestsBelongToOpenCalls,
 )
 from perdure.testing.simulated_clients import Reader, SentPrompt
 from perdure.testing.simulated_machine import Process
 from perdure.testing.told_checkers import SnapshotEqualsTold
 from perdure.testing.witness import CallKey, Effect, Request
 from tests.crash import story
-from tests.crash.script import GRANTED_FILE, GRANTED_TEXT, LINES, SESSION, WRITE_CALL
+from tests.crash.script import FULL, GRANTED_FILE, GRANTED_TEXT, LINES, SESSION, WRITE_CALL
 from tests.crash.site import CrashSite
 from tests.crash.story import Story
 
@@ -42,6 +43,7 @@ CHECKERS: Final[tuple[type[Checker], ...]] = (
     GaplessSequence,
     PromptsArePromotedOnce,
     CallsAreSettledOnce,
+    RequestsBelongToOpenCalls,
     PromptsAreAnswered,
     ProjectionsEqualFold,
     MessagesTellTheLog,
@@ -211,6 +213,10 @@ def _compared(found: Story, whole: Story, deaths: list[Remains]) -> Iterator[str
     for name in ("asked", "turned", "told", "summaries"):
         if getattr(found, name) != getattr(whole, name):
             yield f"{name}: {getattr(found, name)} instead of {getattr(whole, name)}"
+    if found.room_made > whole.room_made:
+        yield f"room was made {found.room_made} times"
+    if found.room_made < whole.room_made and FULL.id not in found.cut(whole):
+        yield "what did not fit was answered, and no room was made for it"
     if found.summaries_begun > whole.summaries_begun + len(deaths):
         yield f"{found.summaries_begun} compactions were begun"
     # A crash can cut the one answer that was under way, and no other.

@@ -71,8 +71,8 @@ PROJECTIONS: Final = {
     ),
 }
 INBOX: Final = {
-    "prompt that points nowhere": "SET admitted_seq = 999",
-    "prompt that points at another event": "SET admitted_seq = 3",
+    "prompt that points nowhere": "SET admitted_seq = 999, prompt_seq = 999",
+    "prompt that points at another event": "SET admitted_seq = 3, prompt_seq = 3",
     "prompt with an unknown delivery": "SET delivery = 'carrier pigeon'",
 }
 

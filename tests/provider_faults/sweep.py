@@ -14,14 +14,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from perdure.core import limits
 from perdure.core.catalog import supplied_provider
-from perdure.host import environment
+from perdure.host import data_directory, environment
+from perdure.host.clock import SystemClock
 from perdure.host.http import HttptoolsTransport
+from perdure.host.ids import SystemIds
+from perdure.host.neighbours import Alone
 from perdure.llm.client import CallLimits, model_call
 from perdure.llm.protocols.openai_chat import OPENAI_CHAT
 from perdure.llm.route import Route
 from perdure.llm.wire_protocol import ModelFacts
-from perdure.runtime.runtime import Runtime, RuntimeSettings, open_runtime
+from perdure.runtime.runtime import Foundations, Runtime, RuntimeSettings, compose
 from perdure.schema import session_event as events
 from perdure.schema.codec import Record
 from perdure.schema.ids import SessionID
@@ -29,9 +33,11 @@ from perdure.schema.message import AssistantMessage
 from perdure.schema.model import ModelRef
 from perdure.schema.prompt import PromptInput
 from perdure.schema.session_event import SessionEvent
-from perdure.store import message_table
-from perdure.testing import FaultyProvider, ManualClock, ProviderAnswer, ProviderRequest
+from perdure.store import message_table, migrate
+from perdure.store.database.sqlite import SqliteDatabase
+from perdure.testing import FaultyProvider, ProviderAnswer, ProviderRequest
 from perdure.testing.faulty_provider import PLAIN_ANSWER
+from perdure.testing.manual_clock import EPOCH_MILLIS
 from perdure.tools.tool import Tool, ToolCallContext
 from tests.provider_faults.recording import NOTES
 
@@ -48,18 +54,28 @@ class Note(Record):
     note: str
 
 
-class HurriedClock:
-    """What a model call waits for passes at once and is noted."""
+class HurriedClock(SystemClock):
+    """What a drain waits for passes at once and is noted. The time stands still."""
 
-    def __init__(self, clock: ManualClock) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self.waited: list[float] = []
 
     def now_millis(self) -> int:
-        return self._clock.now_millis()
+        return EPOCH_MILLIS
 
     async def sleep(self, seconds: float) -> None:
+        task = asyncio.current_task()
+        if task is None or not task.get_name().startswith("drain "):
+            await super().sleep(seconds)
+            return
         self.waited.append(seconds)
+
+
+class Even:
+    """A chance that spreads nothing."""
+
+    def random(self) -> float:
+        return 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +127,7 @@ class Met:
         assert set(self.notes) <= set(NOTES), fault
         assert not self.published_before_retry, fault
         assert self.attempts == 1 or self.count(events.Retried) == self.attempts - 1, fault
-        assert 1 <= self.attempts <= 3, fault
+        assert 1 <= self.attempts <= limits.RETRY_CROWDED_ATTEMPTS_MAX, fault
         assert self.answered, fault
 
 
@@ -136,12 +152,15 @@ class Sweep:
     async def meet(self, answer: ProviderAnswer, *, model: str = PATIENT) -> Met:
         session_id = SessionID(f"ses_fault{next(self._numbers):06}")
         self.answers[session_id] = answer
-        chosen = ModelRef(id=model, provider_id="faulty")
-        await self.runtime.sessions.create(id=session_id, model=chosen)
-        for text in (FAULT, NEXT):
-            await self.runtime.sessions.prompt(session_id, PromptInput(text=text))
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                await self.runtime.sessions.wait(session_id)
+        await self.runtime.sessions.create(
+            id=session_id, model=ModelRef(id=model, provider_id="faulty")
+        )
+        await self._say(session_id, FAULT)
+        if model != PATIENT:
+            # Going on must not depend on how quick this machine is.
+            patient = ModelRef(id=PATIENT, provider_id="faulty")
+            await self.runtime.sessions.switch_model(session_id, patient)
+        await self._say(session_id, NEXT)
         found = await self.runtime.store.read(session_id, limit=1_000)
         return Met(
             log=[event for _, _, event in found],
@@ -149,6 +168,11 @@ class Sweep:
             attempts=self.attempts[session_id],
             answered=await self._answered(session_id),
         )
+
+    async def _say(self, session_id: SessionID, text: str) -> None:
+        await self.runtime.sessions.prompt(session_id, PromptInput(text=text))
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await self.runtime.sessions.wait(session_id)
 
     def answer(self, request: ProviderRequest) -> ProviderAnswer:
         last = request.body["messages"][-1]
@@ -175,14 +199,18 @@ async def sweeping(*, stall_seconds: float = 0.15) -> AsyncGenerator[Sweep]:
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="perdure-", dir=memory) as place:
         async with FaultyProvider() as provider, _transport() as transport:
-            waits = HurriedClock(ManualClock())
+            waits = HurriedClock()
             route = Route(protocol=OPENAI_CHAT, base_url=provider.url, model=ModelFacts(name="m"))
             models = {
                 name: model_call(
                     route,
                     transport,
                     waits,
-                    limits=CallLimits(idle_seconds_max=seconds, frame_bytes_max=FRAME_BYTES_MAX),
+                    limits=CallLimits(
+                        first_byte_seconds_max=seconds,
+                        idle_seconds_max=seconds,
+                        frame_bytes_max=FRAME_BYTES_MAX,
+                    ),
                 )
                 for name, seconds in ((PATIENT, PATIENCE_SECONDS), (HASTY, stall_seconds))
             }
@@ -192,11 +220,27 @@ async def sweeping(*, stall_seconds: float = 0.15) -> AsyncGenerator[Sweep]:
                 default_directory=place,
                 providers=(supplied_provider("faulty", models),),
             )
-            async with open_runtime(settings) as runtime:
+            async with _runtime(settings, waits) as runtime:
                 sweep = Sweep(runtime, provider, waits)
                 provider.otherwise = sweep.answer
                 with runtime.tools.register(_tool(sweep)):
                     yield sweep
+
+
+@asynccontextmanager
+async def _runtime(settings: RuntimeSettings, clock: HurriedClock) -> AsyncGenerator[Runtime]:
+    path = data_directory.prepare(settings.data_dir)
+    migrate.migrate(path)
+    async with SqliteDatabase(path) as database:
+        foundations = Foundations(
+            database=database,
+            neighbours=Alone(),
+            clock=clock,
+            ids=SystemIds(SystemClock()),
+            chance=Even(),
+        )
+        async with compose(settings, foundations, path) as runtime:
+            yield runtime
 
 
 @asynccontextmanager

@@ -125,6 +125,13 @@ PLANTED_BUGS: Final = (
         promise="P7",
     ),
     PlantedBug(
+        name="a compaction that a turn needs ends without having begun",
+        file="runtime/compactor.py",
+        before="            return False\n        message_id = await self._begin(job)\n",
+        after="            return False\n        message_id = self._services.ids.message()\n",
+        promise="S36",
+    ),
+    PlantedBug(
         name="a revert leaves a message behind",
         file="store/projector.py",
         before="await message_table.delete_after(self._tx, self._session_id, boundary.seq)",
@@ -137,5 +144,33 @@ PLANTED_BUGS: Final = (
         before="            if await session_table.is_reverting(tx, asked.session_id):\n",
         after="            if supplied is None:\n",
         promise="P1",
+    ),
+    PlantedBug(
+        name="what a dead process waited for stays written down",
+        file="store/pending_table.py",
+        before="for row in await every(tx) if not alive(row.process)]",
+        after="for row in await every(tx) if row.word is not None]",
+        promise="P4",
+    ),
+    PlantedBug(
+        name="a settled permission stays written down",
+        file="location/permissions.py",
+        before="        if settled:\n",
+        after="        if len(settled) > 1:\n",
+        promise="P4",
+    ),
+    PlantedBug(
+        name="an answered question stays written down",
+        file="location/questions.py",
+        before="            await self._book.remove([pending.request.id])\n        outcome",
+        after="            pass\n        outcome",
+        promise="P4",
+    ),
+    PlantedBug(
+        name="a revert leaves a later list in force",
+        file="store/todo_table.py",
+        before='"DELETE FROM todo WHERE session_id = :id AND NOT EXISTS"',
+        after='"DELETE FROM todo WHERE session_id = :id AND seq < 0 AND NOT EXISTS"',
+        promise="P5",
     ),
 )

@@ -51,3 +51,7 @@ def test_a_run_touches_what_it_is_meant_to_touch() -> None:
         assert any(line.endswith(fact) for line in lines), fact
     for fact in ("CompactionEnded", "RevertStaged", "RevertCleared", "RevertCommitted"):
         assert any(line.endswith(fact) for line in lines), fact
+    for fact in ("ToolProgressed", "TodosUpdated"):
+        assert any(line.endswith(fact) for line in lines), fact
+    for word in ("give=True", "once for", "crash_while_waited_for", "answer_elsewhere"):
+        assert any(word in line for line in lines), word

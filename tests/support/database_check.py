@@ -11,7 +11,7 @@ from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.store.database.sqlite_connection import Connection
 
-PROJECTIONS: Final = ("session", "session_message", "session_input")
+PROJECTIONS: Final = ("session", "session_message", "session_input", "todo")
 _TABLES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
 _GAPS: Final = """
     SELECT session_id FROM event GROUP BY session_id

@@ -44,6 +44,8 @@ def make_place(root: Path, provider: ScriptedProvider, **settings: object) -> Pl
             # Tools may use the directory for temporary files freely; it must not hold the rest.
             "TMPDIR": str(root / "temporary"),
             "PERDURE_DATA_DIR": str(root / "data"),
+            # No test reaches the internet.
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
         },
     )
     for folder in (place.project, root / "home", root / "temporary"):

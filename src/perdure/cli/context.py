@@ -8,13 +8,14 @@ import json
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import cast
 
 import msgspec
 from msgspec import UNSET
 
 from perdure.cli import options, terminal, visit
 from perdure.cli.problem import Problem
-from perdure.core import compaction
+from perdure.core import token_budget
 from perdure.host.environment import Environment
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
@@ -47,7 +48,7 @@ def main(argv: list[str]) -> int:
 
 async def _look(url: str | None, surroundings: Environment, session_id: str) -> JsonObject:
     async with visit.open_client(url, surroundings) as client:
-        return await client.sessions.provider_context(session_id)
+        return cast("JsonObject", await client.sessions.provider_context(session_id))
 
 
 def _read(found: JsonObject) -> ProviderContext:
@@ -134,4 +135,4 @@ def _sizes(request: ProviderRequest) -> Iterator[str]:
     yield f"request  to {terminal.one_line(model)} as agent {terminal.one_line(request.agent)}"
     yield f"  {'part':20}{'characters':>12}{'tokens':>12}"
     for name, text in (*parts, ("all", "".join(text for _, text in parts))):
-        yield f"  {name:20}{len(text):>12,}{compaction.estimate(text):>12,}"
+        yield f"  {name:20}{len(text):>12,}{token_budget.estimate(text):>12,}"

@@ -39,7 +39,8 @@ async def follow(followed: Followed, text: str) -> int:
         receipt = await client.sessions.prompt(session_id, text=text)
         progress = _Progress(followed, receipt["id"])
         async for event in events:
-            if _session_of(event) == session_id and await progress.take(event):
+            shown = cast("JsonObject", event)
+            if _session_of(shown) == session_id and await progress.take(shown):
                 followed.output.finish()
                 return FAILED_STATUS if progress.failed else 0
     followed.output.finish()

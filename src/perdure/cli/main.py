@@ -17,10 +17,19 @@ _COMMANDS = {
     "sessions": "the Sessions there are",
     "export": "one Session as JSON",
     "context": "what the model of a Session is told, and the next request to it",
+    "compact": "what the model of a Session is shown, into a summary",
     "move": "a Session to another directory of its project",
+    "rename": "a Session, by giving it another title",
+    "archive": "a Session, or take it out of the archive",
+    "fork": "a Session into a new one, up to a message or a sequence",
+    "delete": "Sessions for good, with everything that is kept of them",
+    "auth": "the credentials of providers: list, login, logout",
     "config": "the configuration in force here, and where each key comes from",
     "doctor": "paths, versions, and the health of the database and the configuration",
 }
+
+_MODULES = {"archive": "archive_session"}
+"""Commands whose name another module has: the archive is where Sessions are read from."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -64,7 +73,7 @@ def _guarded(name: str, argv: list[str]) -> int:
 
 def _run(name: str, argv: list[str]) -> int:
     assert name in _COMMANDS
-    return int(import_module(f"perdure.cli.{name}").main(argv))
+    return int(import_module(f"perdure.cli.{_MODULES.get(name, name)}").main(argv))
 
 
 def _usage() -> str:

@@ -35,6 +35,6 @@ async def _move(
 ) -> str:
     """Where the Session is then."""
     async with visit.open_client(url, surroundings) as client:
-        await client.sessions.move(session_id, directory, changes=changes)
+        await client.sessions.move(session_id, directory=directory, move_changes=changes)
         session = await client.sessions.get(session_id)
-        return str(session["location"]["directory"])
+        return session["location"]["directory"]

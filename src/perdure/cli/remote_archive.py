@@ -1,6 +1,7 @@
 """Reading what a server keeps, page by page."""
 
 from collections.abc import AsyncIterator
+from typing import cast
 
 from perdure.client import PerdureClient
 from perdure.schema.codec import JsonObject
@@ -20,16 +21,16 @@ class RemoteArchive:
         while page.next is not None and len(found) < limit:
             page = await self._sessions.list(cursor=page.next)
             found.extend(page.items)
-        return tuple(found[:limit])
+        return cast("tuple[JsonObject, ...]", tuple(found[:limit]))
 
     async def session(self, session_id: str) -> JsonObject:
-        return await self._sessions.get(session_id)
+        return cast("JsonObject", await self._sessions.get(session_id))
 
     async def messages(self, session_id: str) -> AsyncIterator[JsonObject]:
         page = await self._sessions.messages(session_id, order="asc", limit=_PAGE_ITEMS)
         while True:
             for message in page.items:
-                yield message
+                yield cast("JsonObject", message)
             if page.next is None:
                 return
             page = await self._sessions.messages(session_id, cursor=page.next)
@@ -39,7 +40,7 @@ class RemoteArchive:
         while True:
             history = await self._sessions.history(session_id, after=after, limit=_PAGE_ITEMS)
             for event in history.items:
-                yield event
+                yield cast("JsonObject", event)
             if not history.has_more:
                 return
             after = history.items[-1]["durable"]["seq"]

@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from perdure.cli import attach, options, permission_prompt, question_prompt, terminal
 from perdure.cli.follow import Followed, follow
@@ -18,18 +18,20 @@ from perdure.cli.output import JsonOutput, TextOutput
 from perdure.cli.problem import INTERRUPTED_STATUS, Problem
 from perdure.client import PerdureClient
 from perdure.client.wire import is_loopback
-from perdure.embedded import open_embedded
+from perdure.embedded import open_embedded_wire
 from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment
 from perdure.host.secrets_file import SecretFileError
 from perdure.ports import DatabaseError
-from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
+
+if TYPE_CHECKING:
+    from perdure.client.generated import types
 
 
 class _Asked(Value, kw_only=True):
     prompt: str
-    model: JsonObject | None
+    model: "types.ModelRef | None"
     agent: str | None
     session: str | None
     attach: str | None
@@ -74,7 +76,7 @@ def _parse(argv: list[str]) -> _Asked:
     )
 
 
-def _model(name: str) -> JsonObject:
+def _model(name: str) -> "types.ModelRef":
     provider, slash, model = name.partition("/")
     if not (provider and slash and model):
         raise Problem(f"a model is named PROVIDER/MODEL, such as demo/demo; got {name!r}")
@@ -117,7 +119,7 @@ async def _host(
             yield client
         return
     headless = "wait" if attended else "deny"
-    async with open_embedded(
+    async with open_embedded_wire(
         headless=headless, surroundings=surroundings, local_models=asked.local_models
     ) as perdure:
         yield perdure
@@ -128,9 +130,9 @@ async def _session(client: PerdureClient, asked: _Asked) -> str:
     if asked.session is None:
         # A server elsewhere does not know our directories; it has one of its own.
         here = asked.attach is None or is_loopback(asked.attach)
-        location = {"directory": os.getcwd()} if here else None
+        location: types.LocationRef | None = {"directory": os.getcwd()} if here else None
         made = await sessions.create(agent=asked.agent, model=asked.model, location=location)
-        return str(made["id"])
+        return made["id"]
     if asked.agent is not None:
         await sessions.switch_agent(asked.session, asked.agent)
     if asked.model is not None:

@@ -8,10 +8,12 @@ import asyncio
 import logging
 import os
 import sys
+from urllib.parse import urlsplit
 
 from perdure import __version__
 from perdure.cli import options
 from perdure.cli.problem import Problem
+from perdure.core import model_source
 from perdure.host import data_directory, secrets_file
 from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment
@@ -103,6 +105,7 @@ async def _serve(asked: _Asked, surroundings: Environment, settings: ServerSetti
         data_dir=surroundings.data_dir,
         default_directory=settings.default_directory,
         local_models=asked.local_models,
+        models_url=model_source.source_of(surroundings.variables),
     )
     async with open_runtime(runtime_settings) as runtime:
         try:
@@ -125,8 +128,18 @@ def _announce(
         f"perdure {__version__} listening on http://{host}:{port}\n"
         f"data      {surroundings.data_dir}\n"
         f"password  {_password_place(surroundings, settings)}\n"
+        f"models    {_models_place(surroundings)}\n"
     )
     sys.stdout.flush()
+
+
+def _models_place(surroundings: Environment) -> str:
+    url = model_source.source_of(surroundings.variables)
+    if url is None:
+        return "as they came with this version"
+    # Only the host: the rest of an address may hold a key.
+    host = urlsplit(url).hostname
+    return f"looked up at {host} when they are used; {model_source.DISABLE}=1 stops that"
 
 
 def _password_place(surroundings: Environment, settings: ServerSettings) -> str:

@@ -38,4 +38,5 @@ async def _sessions(
 def _line(session: JsonObject) -> str:
     updated = datetime.fromtimestamp(session["time"]["updated"] / 1000, UTC)
     title = terminal.one_line(session["title"])
-    return f"{terminal.one_line(session['id'])}  {updated:%Y-%m-%d %H:%M:%S}Z  {title}"
+    spent = f"  ${session['cost']:.4f}" if session["cost"] else ""
+    return f"{terminal.one_line(session['id'])}  {updated:%Y-%m-%d %H:%M:%S}Z  {title}{spent}"

@@ -12,7 +12,7 @@ from typing import TypeVar
 from perdure.cli import attach
 from perdure.cli.problem import Problem
 from perdure.client import PerdureClient
-from perdure.embedded import open_embedded
+from perdure.embedded import open_embedded_wire
 from perdure.host.data_directory import DATABASE_NAME, DataDirectoryError
 from perdure.host.environment import Environment
 from perdure.host.secrets_file import SecretFileError
@@ -38,7 +38,7 @@ async def open_client(url: str | None, surroundings: Environment) -> AsyncGenera
             yield client
         return
     _check(surroundings.data_dir)
-    async with open_embedded(surroundings=surroundings, resumes=False) as perdure:
+    async with open_embedded_wire(surroundings=surroundings, resumes=False) as perdure:
         yield perdure
 
 

@@ -9,23 +9,11 @@ from typing import Self
 
 import httpx2
 
-from perdure.client.groups import (
-    Agents,
-    Events,
-    Health,
-    Locations,
-    Models,
-    Permissions,
-    Providers,
-    Questions,
-    References,
-    Skills,
-)
-from perdure.client.sessions import Sessions
+from perdure.client.generated.wire_groups import WireGroups
 from perdure.client.wire import Wire
 
 
-class PerdureClient:
+class PerdureClient(WireGroups):
     def __init__(
         self,
         base_url: str,
@@ -34,17 +22,7 @@ class PerdureClient:
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         self._wire = Wire(base_url, headers=headers, transport=transport)
-        self.sessions = Sessions(self._wire)
-        self.permissions = Permissions(self._wire)
-        self.questions = Questions(self._wire)
-        self.events = Events(self._wire)
-        self.agents = Agents(self._wire)
-        self.models = Models(self._wire)
-        self.providers = Providers(self._wire)
-        self.skills = Skills(self._wire)
-        self.references = References(self._wire)
-        self.locations = Locations(self._wire)
-        self.health = Health(self._wire)
+        super().__init__(self._wire)
 
     async def aclose(self) -> None:
         await self._wire.aclose()

@@ -1,10 +1,11 @@
 """The two ways in which a call fails: as the contract declares, or because the way there failed.
 
-A DeclaredError carries the tagged value as it came over the wire; tell kinds apart by `tag`, never
-by class. A ClientError says in one word what went wrong between here and there.
+A DeclaredError carries the tagged value as it came over the wire; tell kinds apart by `tag`, or
+with a guard of `client.generated.failures`, never by class. A ClientError says in one word what
+went wrong between here and there.
 """
 
-from typing import Literal
+from typing import Literal, cast
 
 from perdure.schema.codec import JsonObject
 
@@ -40,3 +41,8 @@ class ClientError(Exception):
         super().__init__(message)
         self.reason: Reason = reason
         self.status = status
+
+
+def has_tag(value: object, tag: str) -> bool:
+    """Whether `value`, from wherever it came, is a failure of this kind."""
+    return isinstance(value, dict) and cast("JsonObject", value).get("_tag") == tag

@@ -1,32 +1,41 @@
 """One call over HTTP: spelled, sent, read, and every failure told as one of two kinds.
 
 Nothing is retried and nothing reconnects. What the operations are called and take stands in the
-groups; here a path, a query and a body are enough.
+generated groups; here a path, a query and a body are enough.
 
 Invariant: no exception of the HTTP library leaves this module.
 """
 
-from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from typing import Final, cast
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Final, TypedDict, Unpack
 from urllib.parse import quote, urlsplit
 
 import httpx2
 import msgspec
 
-from perdure.client.errors import ClientError, DeclaredError
-from perdure.schema import codec, sse
-from perdure.schema.codec import JsonObject, JsonValue
+from perdure.client.answers import (
+    EVENT_STREAM,
+    JSON,
+    decoded_object,
+    failure,
+    frames,
+    json_bytes,
+    require_type,
+    transport_errors,
+    unexpected,
+)
+from perdure.client.pages import History, data_of, history_of, items_of, page_of
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject, JsonValue, Payload
+from perdure.schema.page import Page
 from perdure.schema.value import Confidential
 
 _CONNECT_SECONDS_MAX: Final = 10
 _ANSWER_SECONDS_MAX: Final = 60
 _SILENCE_SECONDS_MAX: Final = 60
 """The server sends something every fifteen seconds; four times that is a dead connection."""
-_FRAME_BYTES_MAX: Final = 128 * 1024 * 1024
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-_JSON: Final = "application/json"
-_EVENT_STREAM: Final = "text/event-stream"
 
 Query = Mapping[str, str | int | None]
 
@@ -35,6 +44,18 @@ class CallOptions(Confidential, kw_only=True):
     """How one call is made, apart from what it asks."""
 
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    opened: Callable[[], None] | None = None
+    """Called when a stream is answered, before its first event."""
+
+
+class Call(TypedDict, total=False):
+    """What a call carries besides its method and its path."""
+
+    query: Query
+    body: JsonObject | Payload
+    patient: bool
+    """The answer may take for ever."""
+    options: CallOptions | None
 
 
 def segment(value: str) -> str:
@@ -47,6 +68,14 @@ def is_loopback(url: str) -> bool:
     return (urlsplit(url).hostname or "") in _LOOPBACK
 
 
+def either(whole: JsonValue, make: Callable[..., JsonValue], **part: str | None) -> JsonValue:
+    """`whole`, or what `make` builds of its one usual part."""
+    ((name, value),) = part.items()
+    if (whole is None) == (value is None):
+        raise TypeError(f"give either `{name}`, or the whole that it is a part of")
+    return make(**part) if whole is None else whole
+
+
 class Wire:
     """Sends calls to one server. Building it touches no network."""
 
@@ -54,110 +83,101 @@ class Wire:
         self,
         base_url: str,
         *,
-        headers: Mapping[str, str] | None,
-        transport: httpx2.AsyncBaseTransport | None,
+        headers: Mapping[str, str] | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         self._base_url = base_url.rstrip("/")
         self._http = httpx2.AsyncClient(
-            headers={"accept": f"{_JSON}, {_EVENT_STREAM}", **(headers or {})},
+            headers={"accept": f"{JSON}, {EVENT_STREAM}", **(headers or {})},
             transport=transport,
             timeout=_timeout(_ANSWER_SECONDS_MAX),
             # A proxy has no business between two processes of one machine.
             trust_env=not is_loopback(base_url),
         )
 
-    async def get(
-        self, path: str, query: Query | None = None, *, options: CallOptions | None = None
-    ) -> JsonObject:
-        return _json_object(await self._answer("GET", path, query=query, options=options))
+    async def bare(self, method: str, path: str, **call: Unpack[Call]) -> JsonValue:
+        return decoded_object(await self.json(method, path, **call))
 
-    async def post(
-        self, path: str, body: JsonObject, *, options: CallOptions | None = None
-    ) -> JsonObject:
-        return _json_object(await self._answer("POST", path, body=body, options=options))
+    async def data(self, method: str, path: str, **call: Unpack[Call]) -> JsonValue:
+        return data_of(await self.bare(method, path, **call))
 
-    async def command(
-        self,
-        path: str,
-        body: JsonObject | None = None,
-        *,
-        patient: bool = False,
-        options: CallOptions | None = None,
-    ) -> None:
-        """A call that is answered with nothing. `patient`: the answer may take for ever."""
-        response = await self._answer("POST", path, body=body, patient=patient, options=options)
+    async def items(self, method: str, path: str, **call: Unpack[Call]) -> tuple[JsonValue, ...]:
+        return items_of(await self.bare(method, path, **call))
+
+    async def page(self, method: str, path: str, **call: Unpack[Call]) -> Page[JsonValue]:
+        return page_of(await self.bare(method, path, **call))
+
+    async def history(self, method: str, path: str, **call: Unpack[Call]) -> History[JsonValue]:
+        return history_of(await self.bare(method, path, **call))
+
+    async def done(self, method: str, path: str, **call: Unpack[Call]) -> None:
+        """A call that is answered with nothing."""
+        response = await self._answer(method, path, call)
         if response.status_code != 204:
-            raise _unexpected(response)
+            raise unexpected(response)
 
-    async def delete(self, path: str, *, options: CallOptions | None = None) -> None:
-        response = await self._answer("DELETE", path, options=options)
-        if response.status_code != 204:
-            raise _unexpected(response)
+    async def content(self, path: str, **call: Unpack[Call]) -> bytes:
+        """An answer that is no JSON, byte by byte."""
+        return (await self._answer("GET", path, call)).content
 
-    async def stream(
-        self, path: str, query: Query | None = None, *, options: CallOptions | None = None
-    ) -> AsyncGenerator[JsonObject]:
+    async def json(self, method: str, path: str, **call: Unpack[Call]) -> bytes:
+        """An answer that is JSON, not decoded yet."""
+        return json_bytes(await self._answer(method, path, call))
+
+    async def stream(self, path: str, **call: Unpack[Call]) -> AsyncGenerator[JsonValue]:
         """Events as they come. The request is made by the first step and closed with the last."""
-        timeout = _timeout(_SILENCE_SECONDS_MAX)
-        request = self._request("GET", path, query=query, timeout=timeout, options=options)
+        async for data in self.frames(path, **call):
+            yield decoded_object(data)
+
+    async def frames(self, path: str, **call: Unpack[Call]) -> AsyncGenerator[bytes]:
+        """The data of each event, not decoded yet."""
+        request = self._request("GET", path, call, seconds=_SILENCE_SECONDS_MAX)
+        options = call.get("options")
         async with self._sent(request) as response:
             if response.status_code != 200:
-                raise await _failure(response)
-            _require_type(response, _EVENT_STREAM)
-            async for frame in _frames(response):
-                yield _event(frame)
+                raise await failure(response)
+            require_type(response, EVENT_STREAM)
+            if options is not None and options.opened is not None:
+                options.opened()
+            async for frame in frames(response):
+                yield frame.data
 
     async def aclose(self) -> None:
         await self._http.aclose()
 
-    async def _answer(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Query | None = None,
-        body: JsonObject | None = None,
-        patient: bool = False,
-        options: CallOptions | None = None,
-    ) -> httpx2.Response:
-        timeout = _timeout(None if patient else _ANSWER_SECONDS_MAX)
-        request = self._request(
-            method, path, query=query, body=body, timeout=timeout, options=options
-        )
-        async with self._sent(request) as response:
+    async def _answer(self, method: str, path: str, call: Call) -> httpx2.Response:
+        seconds = None if call.get("patient") else _ANSWER_SECONDS_MAX
+        async with self._sent(self._request(method, path, call, seconds=seconds)) as response:
             if not response.is_success:
-                raise await _failure(response)
-            with _transport_errors():
+                raise await failure(response)
+            with transport_errors():
                 await response.aread()
             return response
 
     def _request(
-        self,
-        method: str,
-        path: str,
-        *,
-        timeout: httpx2.Timeout,
-        query: Query | None = None,
-        body: JsonObject | None = None,
-        options: CallOptions | None = None,
+        self, method: str, path: str, call: Call, *, seconds: float | None
     ) -> httpx2.Request:
+        options = call.get("options")
         headers = dict(options.headers) if options else {}
+        body = call.get("body")
         if body is not None:
-            headers["content-type"] = _JSON
-        asked = {name: str(value) for name, value in (query or {}).items() if value is not None}
-        with _transport_errors():
+            headers["content-type"] = JSON
+        asked = {
+            name: str(value) for name, value in call.get("query", {}).items() if value is not None
+        }
+        with transport_errors():
             return self._http.build_request(
                 method,
                 self._base_url + path,
                 params=asked or None,
-                content=None if body is None else codec.encode(body),
+                content=None if body is None else codec.encode(_present(body)),
                 headers=headers,
-                timeout=timeout,
+                timeout=_timeout(seconds),
             )
 
     @asynccontextmanager
     async def _sent(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Response]:
-        with _transport_errors():
+        with transport_errors():
             response = await self._http.send(request, stream=True)
         try:
             yield response
@@ -165,24 +185,11 @@ class Wire:
             await response.aclose()
 
 
-def present(fields: JsonObject) -> JsonObject:
-    """The fields that were given."""
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def data_of(envelope: JsonObject) -> JsonValue:
-    """What `{data}` holds."""
-    try:
-        return envelope["data"]
-    except KeyError as error:
-        raise ClientError("malformed-response", "The answer holds no `data`") from error
-
-
-def items_of(envelope: JsonObject) -> tuple[JsonObject, ...]:
-    data = data_of(envelope)
-    if not isinstance(data, list):
-        raise ClientError("malformed-response", "`data` of the answer is not a list")
-    return tuple(cast("list[JsonObject]", data))
+def _present(body: JsonObject | Payload) -> JsonObject | Payload:
+    """The fields that were given. A payload leaves out the others by itself."""
+    if isinstance(body, Payload):
+        return body
+    return {name: value for name, value in body.items() if value is not None}
 
 
 def _timeout(answer_seconds: float | None) -> httpx2.Timeout:
@@ -192,82 +199,3 @@ def _timeout(answer_seconds: float | None) -> httpx2.Timeout:
         write=_ANSWER_SECONDS_MAX,
         pool=_CONNECT_SECONDS_MAX,
     )
-
-
-@contextmanager
-def _transport_errors() -> Generator[None]:
-    try:
-        yield
-    except (httpx2.RequestError, httpx2.InvalidURL, httpx2.StreamError) as error:
-        message = str(error) or type(error).__name__
-        raise ClientError("transport", message) from error
-
-
-async def _frames(response: httpx2.Response) -> AsyncGenerator[sse.Frame]:
-    reader = sse.Reader(bytes_max=_FRAME_BYTES_MAX)
-    chunks = response.aiter_bytes()
-    while True:
-        with _transport_errors():
-            chunk = await anext(chunks, None)
-        if chunk is None:
-            return
-        try:
-            for frame in reader.feed(chunk):
-                yield frame
-        except sse.FrameTooLargeError as error:
-            raise ClientError("malformed-response", str(error)) from error
-
-
-def _event(frame: sse.Frame) -> JsonObject:
-    return _decoded_object(frame.data, status=200)
-
-
-async def _failure(response: httpx2.Response) -> DeclaredError | ClientError:
-    """What an answer other than success means."""
-    with _transport_errors():
-        body = await response.aread()
-    try:
-        value = _decoded_object(body, status=response.status_code)
-    except ClientError:
-        # A proxy's page, most likely. The status says more than that it is no JSON.
-        return _unexpected(response)
-    if not isinstance(value.get("_tag"), str):
-        return _unexpected(response)
-    return DeclaredError(value, status=response.status_code)
-
-
-def _unexpected(response: httpx2.Response) -> ClientError:
-    status = response.status_code
-    return ClientError("unexpected-status", f"Unexpected status {status}", status=status)
-
-
-def _json_object(response: httpx2.Response) -> JsonObject:
-    if response.status_code != 200:
-        raise _unexpected(response)
-    _require_type(response, _JSON)
-    return _decoded_object(response.content, status=200)
-
-
-def _decoded_object(data: bytes, *, status: int) -> JsonObject:
-    try:
-        value = codec.decode_any(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        message = "The answer is not the JSON that it claims to be"
-        raise ClientError("malformed-response", message, status=status) from error
-    if not isinstance(value, dict):
-        raise ClientError("malformed-response", "The answer is not an object", status=status)
-    return cast("JsonObject", value)
-
-
-def _require_type(response: httpx2.Response, wanted: str) -> None:
-    found = _content_type(response)
-    if found != wanted:
-        raise ClientError(
-            "unsupported-content-type",
-            f"Expected {wanted}, got {found or 'no content type'}",
-            status=response.status_code,
-        )
-
-
-def _content_type(response: httpx2.Response) -> str:
-    return response.headers.get("content-type", "").partition(";")[0].strip().lower()

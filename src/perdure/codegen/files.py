@@ -1,14 +1,25 @@
 """The generated files of this repository: their names and what must stand in them."""
 
-import msgspec
+from typing import Final
 
+from perdure.codegen import typed_emitter, types_emitter, wire_emitter
+from perdure.codegen.ir import compile_contract
 from perdure.protocol import openapi
 from perdure.protocol.api import API
 from perdure.schema import codec
+
+_CLIENT: Final = "src/perdure/client/generated"
 
 
 def generated(version: str) -> dict[str, str]:
     """Path below the repository's root -> content."""
     document = openapi.document(API, title="Perdure", version=version)
-    text = msgspec.json.format(codec.encode(document), indent=2).decode()
-    return {"docs/openapi.json": text + "\n"}
+    contract = compile_contract(API)
+    return {
+        "docs/openapi.json": codec.pretty(document) + "\n",
+        f"{_CLIENT}/types.py": types_emitter.types_module(contract),
+        f"{_CLIENT}/failures.py": types_emitter.failures_module(contract),
+        f"{_CLIENT}/wire_groups.py": wire_emitter.wire_module(contract),
+        f"{_CLIENT}/sync_groups.py": wire_emitter.sync_module(contract),
+        f"{_CLIENT}/typed_groups.py": typed_emitter.typed_module(contract),
+    }

@@ -1,105 +1,43 @@
-"""The catalog: providers and models as configured, with what it takes to reach them.
+"""The catalog: providers and models as they are known and configured, and how to reach them.
 
-Values inside hold addresses and secrets. `public_provider` and `public_model` are the only way
-out to a client, and they name every field that may leave. Finding keys is core.credential,
-making calls is location.catalog.
-
-A new wire protocol is one line in `PACKAGES`.
+Facts that everybody shares lie lowest, and the configuration over them. Values inside hold
+addresses and secrets; core.catalog_public is the only way out to a client. Finding keys is
+core.credential, wire protocols are core.reach, making calls is location.catalog.
 """
 
-from collections.abc import Mapping
-from typing import Final, Literal
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, Protocol
 
 from msgspec import UNSET, UnsetType, field
 
-from perdure.core import credential, wildcard
-from perdure.core.config_entry import ApiEntry, CostEntry, ModelEntry, ProviderEntry, RequestEntry
+from perdure.core import config_entry, credential, limits, model_options, wildcard
+from perdure.core.config_entry import (
+    ApiEntry,
+    CostEntry,
+    ModelEntry,
+    ProviderEntry,
+    RequestEntry,
+    Status,
+    TimeoutEntry,
+    VariantEntry,
+)
 from perdure.core.model_request import Overrides
+from perdure.core.reach import NATIVE, Api, BuiltIn, Reach, Supplied, reach_of
 from perdure.core.settings import Settings
 from perdure.llm.model_call import ModelCall
-from perdure.schema.codec import JsonObject
 from perdure.schema.model import (
-    ApiInfo,
     CacheCost,
     CostTier,
     ModelCapabilities,
     ModelCost,
-    ModelInfo,
     ModelLimit,
-    ModelTime,
-    ProviderInfo,
-    RequestInfo,
     TokenUsage,
-    VariantInfo,
 )
 from perdure.schema.value import Confidential, Value
 
-
-class Wire(Value):
-    """Reached over HTTP. `protocol` is `module:name`, imported when a model is first called."""
-
-    protocol: str
-    scheme: Literal["bearer", "x-api-key", "api-key", "x-goog-api-key"] = "bearer"
-    url: str | None = None
-    """The provider's own address, where the configuration names none."""
-    system_role: frozenset[str] = frozenset()
-    """Models that take a system message inside the conversation, by their wire names."""
-
-    def has_system_role(self, model: str) -> bool:
-        return model in self.system_role
-
-
-class BuiltIn(Value):
-    """Part of this program. `call` is `module:name` of a ModelCall."""
-
-    call: str
-
-
-class Supplied(Value):
-    """Brought by the embedding program."""
-
-    call: ModelCall
-
-
-class Unreachable(Value):
-    reason: str
-
-
-Reach = Wire | BuiltIn | Supplied | Unreachable
-
-_OPENAI_CHAT: Final = Wire("perdure.llm.protocols.openai_chat:OPENAI_CHAT")
-_ANTHROPIC: Final = Wire(
-    "perdure.llm.protocols.anthropic_messages:ANTHROPIC_MESSAGES",
-    "x-api-key",
-    "https://api.anthropic.com/v1",
-    frozenset({"claude-opus-4-8"}),
-)
-_OPENAI_RESPONSES: Final = Wire(
-    "perdure.llm.protocols.openai_responses:OPENAI_RESPONSES", url="https://api.openai.com/v1"
-)
-_AZURE: Final = Wire("perdure.llm.protocols.openai_responses:AZURE_RESPONSES", "api-key")
 _DEMO: Final = BuiltIn("perdure.llm.demo:demo_call")
-
-PACKAGES: Final[Mapping[str, Wire]] = {
-    "@ai-sdk/anthropic": _ANTHROPIC,
-    "@ai-sdk/azure": _AZURE,
-    "@ai-sdk/openai": _OPENAI_RESPONSES,
-    "@ai-sdk/openai-compatible": _OPENAI_CHAT,
-}
-"""Package of an `aisdk` provider -> the wire protocol that it stands for."""
-
-NATIVE: Final = _OPENAI_CHAT
-"""What a `native` provider speaks: the servers that people run themselves all answer to it."""
-
 DEMO_ID: Final = "demo"
 _DEMO_TITLE: Final = "Demo (scripted, not an AI)"
-
-
-class Api(Confidential, kw_only=True):
-    type: Literal["aisdk", "native"] = "native"
-    package: str | None = None
-    url: str | None = None
-    settings: JsonObject = field(default_factory=dict[str, object])
 
 
 class CatalogModel(Confidential, kw_only=True):
@@ -118,8 +56,16 @@ class CatalogModel(Confidential, kw_only=True):
     variants: Mapping[str, Overrides] = field(default_factory=dict[str, Overrides])
     released: int = 0
     cost: tuple[ModelCost, ...] = ()
-    status: Literal["alpha", "beta", "deprecated", "active"] = "active"
+    status: Status = "active"
     enabled: bool = True
+
+
+class Timeouts(Value, kw_only=True):
+    """How long a provider may take, in seconds; 0 is for ever."""
+
+    connect: float = limits.PROVIDER_CONNECT_SECONDS_MAX
+    first_byte: float = limits.PROVIDER_FIRST_BYTE_SECONDS_MAX
+    idle: float = limits.PROVIDER_IDLE_SECONDS_MAX
 
 
 class CatalogProvider(Confidential, kw_only=True):
@@ -128,16 +74,99 @@ class CatalogProvider(Confidential, kw_only=True):
     api: Api
     models: Mapping[str, CatalogModel]
     env: tuple[str, ...] = ()
+    """Variables of which one may hold its key."""
+    key_optional: bool = False
+    """Whether it can be called without any key although `env` names some."""
     request: Overrides = field(default_factory=Overrides)
     disabled: bool = False
+    configured: bool = True
+    """Whether this Location, or the host program, says anything about it."""
+    timeouts: Timeouts = field(default_factory=Timeouts)
 
 
-def build(settings: Settings, host: tuple[CatalogProvider, ...] = ()) -> dict[str, CatalogProvider]:
-    """Every provider that the policies leave, by id: configured, brought by the host, the demo."""
-    providers = {name: _provider(name, entry) for name, entry in settings.providers.items()}
-    for provider in (*host, _demo_provider()):
-        providers.setdefault(provider.id, provider)
+class Known(Protocol):
+    """Facts that everybody shares; see core.known_providers."""
+
+    @property
+    def providers(self) -> Mapping[str, CatalogProvider]:
+        """Each as it is where nothing is configured."""
+        ...
+
+    def entry(self, provider_id: str) -> ProviderEntry | None:
+        """What a configuration lies over."""
+        ...
+
+
+def build(
+    settings: Settings, host: tuple[CatalogProvider, ...] = (), known: Known | None = None
+) -> dict[str, CatalogProvider]:
+    """Every provider that the policies leave, by id.
+
+    First the configured ones, then those of the host, the demo, and the known ones.
+    """
+    providers = {
+        name: provider(name, entry, None if known is None else known.entry(name))
+        for name, entry in settings.providers.items()
+    }
+    for each in (*host, _demo_provider(), *(known.providers.values() if known else ())):
+        providers.setdefault(each.id, each)
     return {name: providers[name] for name in providers if may_use(settings, name)}
+
+
+def provider(id: str, entry: ProviderEntry, facts: ProviderEntry | None = None) -> CatalogProvider:
+    """A provider as `entry` says; where it is silent, as the facts are."""
+    whole = entry if facts is None else config_entry.laid_over(facts, entry)
+    elsewhere = facts is not None and credential.own_address(entry) is not None
+    return made(id, whole, key_optional=elsewhere and entry.env is UNSET)
+
+
+def made(
+    id: str, entry: ProviderEntry, *, key_optional: bool = False, configured: bool = True
+) -> CatalogProvider:
+    """The provider of one entry. Its models are made when somebody looks at them."""
+    request = _overrides(entry.request)
+    api = _addressed(_api(entry.api, Api()), entry.request)
+
+    def models() -> dict[str, CatalogModel]:
+        return {
+            model_id: _model(model_id, model, provider=entry, inherited=(id, api), below=request)
+            for model_id, model in (entry.models or {}).items()
+        }
+
+    return CatalogProvider(
+        id=id,
+        name=entry.name or id,
+        api=api,
+        env=entry.env or (),
+        key_optional=key_optional,
+        request=request,
+        disabled=entry.disabled or False,
+        configured=configured,
+        timeouts=_timeouts(entry.timeout),
+        models=LazyModels(models),
+    )
+
+
+class LazyModels(Mapping[str, CatalogModel]):
+    """Models that are made together, when the first of them is asked for."""
+
+    def __init__(self, make: Callable[[], dict[str, CatalogModel]]) -> None:
+        self._make = make
+        self._models: dict[str, CatalogModel] | None = None
+
+    def __getitem__(self, id: str) -> CatalogModel:
+        return self._made()[id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made())
+
+    def __len__(self) -> int:
+        return len(self._made())
+
+    def _made(self) -> dict[str, CatalogModel]:
+        if self._models is None:
+            self._models = self._make()
+        return self._models
 
 
 def supplied_provider(name: str, calls: Mapping[str, ModelCall]) -> CatalogProvider:
@@ -166,20 +195,6 @@ def may_use(settings: Settings, provider_id: str) -> bool:
     return True
 
 
-def reach_of(api: Api) -> Reach:
-    """How a model with this api is called, or why it cannot be."""
-    known = NATIVE if api.type == "native" else PACKAGES.get(api.package or "")
-    if known is None:
-        supported = ", ".join(PACKAGES)
-        return Unreachable(f"the package {api.package!r} is not supported here (only {supported})")
-    url = api.url or known.url
-    if url is None:
-        return Unreachable("its `api.url` is not set")
-    if credential.origin_of(url) is None:
-        return Unreachable("its `api.url` is not an http or https address")
-    return known
-
-
 def cost_of(tiers: tuple[ModelCost, ...], usage: TokenUsage) -> float:
     """US dollars for `usage`, at the highest tier that its context exceeds.
 
@@ -200,66 +215,17 @@ def cost_of(tiers: tuple[ModelCost, ...], usage: TokenUsage) -> float:
     return millionths / 1_000_000
 
 
-def public_provider(provider: CatalogProvider) -> ProviderInfo:
-    return ProviderInfo(
-        id=provider.id,
-        name=provider.name,
-        api=_public_api(provider.api),
-        request=RequestInfo(headers={}, body={}),
-        disabled=True if provider.disabled else UNSET,
-    )
-
-
-def public_model(model: CatalogModel) -> ModelInfo:
-    return ModelInfo(
-        id=model.id,
-        provider_id=model.provider_id,
-        name=model.name,
-        api=_public_api(model.api, id=model.wire_name),
-        capabilities=model.capabilities,
-        request=RequestInfo(headers={}, body={}),
-        variants=tuple(VariantInfo(id=name, headers={}, body={}) for name in model.variants),
-        time=ModelTime(released=model.released),
-        cost=model.cost,
-        status=model.status,
-        enabled=model.enabled,
-        limit=model.limit,
-        family=model.family or UNSET,
-    )
-
-
-def _public_api(api: Api, *, id: str | None = None) -> ApiInfo:
-    return ApiInfo(
-        type=api.type,
-        package=api.package or UNSET,
-        url=credential.public_url(api.url) or UNSET,
-        id=id or UNSET,
-        settings={} if api.type == "native" else UNSET,
-    )
-
-
-def _provider(id: str, entry: ProviderEntry) -> CatalogProvider:
-    request = _overrides(entry.request)
-    api = _addressed(_api(entry.api, Api()), request)
-    return CatalogProvider(
-        id=id,
-        name=entry.name or id,
-        api=api,
-        env=entry.env or (),
-        request=request,
-        disabled=entry.disabled or False,
-        models={
-            model_id: _model(model_id, model, provider_id=id, inherited=api, below=request)
-            for model_id, model in (entry.models or {}).items()
-        },
-    )
-
-
 def _model(
-    id: str, entry: ModelEntry, *, provider_id: str, inherited: Api, below: Overrides
+    id: str,
+    entry: ModelEntry,
+    *,
+    provider: ProviderEntry,
+    inherited: tuple[str, Api],
+    below: Overrides,
 ) -> CatalogModel:
     own = _overrides(entry.request)
-    api = _addressed(_api(entry.api, inherited), own)
+    provider_id, provider_api = inherited
+    api = _addressed(_api(entry.api, provider_api), entry.request)
     capabilities, limit = entry.capabilities, entry.limit
     return CatalogModel(
         id=id,
@@ -282,14 +248,24 @@ def _model(
         request=own.over(below),
         default_variant=(entry.request.variant if entry.request else UNSET) or None,
         variants={
-            variant.id: Overrides(headers=variant.headers or {}, body=variant.body or {})
+            variant.id: _variant(variant)
             for variant in entry.variants or ()
+            if variant.disabled is not True
         },
         released=(entry.time.released if entry.time else UNSET) or 0,
         cost=_prices(entry),
         status=entry.status or "active",
-        enabled=not entry.disabled,
+        enabled=not entry.disabled and _is_listed(id, provider),
     )
+
+
+def _is_listed(model_id: str, provider: ProviderEntry) -> bool:
+    white, black = provider.whitelist, provider.blacklist
+    return (white is UNSET or model_id in white) and (black is UNSET or model_id not in black)
+
+
+def _variant(entry: VariantEntry) -> Overrides:
+    return model_options.read(entry.headers or {}, entry.body or {})
 
 
 def _api(entry: ApiEntry | UnsetType, inherited: Api) -> Api:
@@ -303,15 +279,25 @@ def _api(entry: ApiEntry | UnsetType, inherited: Api) -> Api:
     )
 
 
-def _addressed(api: Api, request: Overrides) -> Api:
-    url = credential.address(body=request.body, url=api.url, api_settings=api.settings)
+def _addressed(api: Api, request: RequestEntry | UnsetType) -> Api:
+    body = (request.body or {}) if request else {}
+    url = credential.address(body=body, url=api.url, api_settings=api.settings)
     return Api(type=api.type, package=api.package, url=url, settings=api.settings)
 
 
 def _overrides(entry: RequestEntry | UnsetType) -> Overrides:
+    return model_options.read(entry.headers or {}, entry.body or {}) if entry else Overrides()
+
+
+def _timeouts(entry: TimeoutEntry | UnsetType) -> Timeouts:
+    usual = Timeouts()
     if entry is UNSET:
-        return Overrides()
-    return Overrides(headers=entry.headers or {}, body=entry.body or {})
+        return usual
+    return Timeouts(
+        connect=usual.connect if entry.connect is UNSET else entry.connect,
+        first_byte=usual.first_byte if entry.first_byte is UNSET else entry.first_byte,
+        idle=usual.idle if entry.idle is UNSET else entry.idle,
+    )
 
 
 def _prices(entry: ModelEntry) -> tuple[ModelCost, ...]:

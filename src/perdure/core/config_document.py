@@ -14,12 +14,16 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType, field
 
-from perdure.core import config_legacy, config_problem, config_substitution, jsonc, reference
+from perdure.core import config_legacy, config_problem, config_substitution, jsonc, oauth, reference
 from perdure.core.config_entry import (
     AgentEntry,
+    BashEntry,
+    BudgetEntry,
+    CommandEntry,
     CompactionEntry,
     Entry,
     ExperimentalEntry,
+    LoginEntry,
     ModelEntry,
     OtherEntry,
     OutputEntry,
@@ -31,6 +35,7 @@ from perdure.core.config_entry import (
 from perdure.core.config_problem import Problem, named
 from perdure.core.config_substitution import Resolve, Substituted, Trust
 from perdure.core.jsonc import Address
+from perdure.core.oauth import LoginMethod
 from perdure.core.reference import ReferenceEntry, ReferenceEntryError
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
@@ -56,17 +61,23 @@ class Document(Confidential, kw_only=True):
     providers: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     """Each valid as a ProviderEntry; kept as JSON because that is how layers merge."""
     policies: tuple[Policy, ...] = ()
+    commands: tuple[tuple[str, CommandEntry], ...] = ()
     instructions: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     references: tuple[ReferenceEntry, ...] = ()
     output: JsonObject = field(default_factory=dict[str, JsonValue])
     """Valid as an OutputEntry."""
     compaction: JsonObject = field(default_factory=dict[str, JsonValue])
+    budget: JsonObject = field(default_factory=dict[str, JsonValue])
     """Valid as a CompactionEntry."""
+    bash: JsonObject = field(default_factory=dict[str, JsonValue])
+    """Valid as a BashEntry."""
     webfetch: JsonObject = field(default_factory=dict[str, JsonValue])
     """Valid as a WebFetchEntry."""
     websearch: JsonObject = field(default_factory=dict[str, JsonValue])
     """Valid as a WebSearchEntry."""
+    logins: tuple[tuple[str, LoginMethod], ...] = ()
+    """Ways to log in, each with the provider it is for."""
     problems: tuple[Problem, ...] = ()
     written: JsonObject = field(default_factory=dict[str, JsonValue])
     """The whole document in the current form, with its placeholders as they were written."""
@@ -114,13 +125,17 @@ def read(
         agents=tuple(reading.agents(raw)),
         providers=dict(reading.providers(raw)),
         policies=reading.items(Policy, experimental, "policies", ("experimental",)),
+        commands=tuple(reading.commands(raw)),
         instructions=reading.items(str, raw, "instructions", ()),
         skills=reading.items(str, raw, "skills", ()),
         references=tuple(reading.references(raw, directory)),
         output=reading.section(OutputEntry, raw, "tool_output"),
         compaction=reading.section(CompactionEntry, raw, "compaction"),
+        budget=reading.section(BudgetEntry, experimental, "budget", ("experimental",)),
+        bash=reading.section(BashEntry, experimental, "bash", ("experimental",)),
         webfetch=reading.section(WebFetchEntry, experimental, "webfetch", ("experimental",)),
         websearch=reading.section(WebSearchEntry, experimental, "websearch", ("experimental",)),
+        logins=tuple(reading.logins(experimental)),
         problems=config_problem.located(reading.problems, text),
         written=written,
         directory=directory,
@@ -206,6 +221,17 @@ class _Reading:
                 entry = msgspec.structs.replace(entry, model=UNSET)
             yield name, entry
 
+    def commands(self, raw: JsonObject) -> Iterator[tuple[str, CommandEntry]]:
+        for name, fields, at in self._objects(raw, "commands", ()):
+            try:
+                entry = codec.convert(CommandEntry, fields)
+            except msgspec.ValidationError as error:
+                self._ignore(at, error)
+                continue
+            if self.model(entry.model, (*at, "model")) is None:
+                entry = msgspec.structs.replace(entry, model=UNSET)
+            yield name, entry
+
     def providers(self, raw: JsonObject) -> Iterator[tuple[str, JsonObject]]:
         for name, fields, at in self._objects(raw, "providers", ()):
             fields["models"] = {
@@ -213,6 +239,18 @@ class _Reading:
                 for model_id, model, model_at in self._objects(fields, "models", at)
             }
             yield name, codec.to_json_value(self.entry(ProviderEntry, fields, at))
+
+    def logins(self, experimental: JsonObject) -> Iterator[tuple[str, LoginMethod]]:
+        at = ("experimental", "logins")
+        providers = self.object(experimental, "logins", at[:1])
+        for provider in providers:
+            for name, fields, place in self._objects(providers, provider, at):
+                try:
+                    method = oauth.method(name, codec.convert(LoginEntry, fields))
+                except (msgspec.ValidationError, oauth.LoginMethodError) as error:
+                    self._ignore(place, error)
+                else:
+                    yield provider, method
 
     def references(self, raw: JsonObject, directory: str) -> Iterator[ReferenceEntry]:
         for name, value in self.object(raw, "references", ()).items():

@@ -5,22 +5,29 @@ about one provider, model or agent. What the parts mean together is decided in c
 core.catalog.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, structs
 
+from perdure.core import jsonc
 from perdure.schema.agent import AgentMode
-from perdure.schema.codec import JsonObject
+from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.integration import LoginPrompt
 from perdure.schema.permission import Ruleset
 
 Positive = Annotated[int, Meta(gt=0)]
 Count = Annotated[int, Meta(ge=0)]
 Price = Annotated[float, Meta(ge=0)]
+Seconds = Annotated[float, Meta(ge=0)]
+Status = Literal["alpha", "beta", "deprecated", "active"]
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """Part of a document, with the names that the file uses."""
+
+
+EntryT = TypeVar("EntryT", bound=Entry)
 
 
 class RequestEntry(Entry, frozen=True):
@@ -41,6 +48,7 @@ class VariantEntry(Entry, frozen=True):
     id: str
     headers: dict[str, str] | UnsetType = UNSET
     body: JsonObject | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
 
 
 class CapabilitiesEntry(Entry, frozen=True):
@@ -86,8 +94,19 @@ class ModelEntry(Entry, frozen=True):
     cost: tuple[CostEntry, ...] | CostEntry | UnsetType = UNSET
     disabled: bool | UnsetType = UNSET
     limit: LimitEntry | UnsetType = UNSET
-    status: Literal["alpha", "beta", "deprecated", "active"] | UnsetType = UNSET
+    status: Status | UnsetType = UNSET
     time: TimeEntry | UnsetType = UNSET
+
+
+class TimeoutEntry(Entry, frozen=True):
+    """How long a provider may take, in seconds; 0 is for ever."""
+
+    connect: Seconds | UnsetType = UNSET
+    """For a connection."""
+    first_byte: Seconds | UnsetType = UNSET
+    """From a request to the beginning of its answer."""
+    idle: Seconds | UnsetType = UNSET
+    """For the longest silence within an answer."""
 
 
 class ProviderEntry(Entry, frozen=True):
@@ -97,6 +116,19 @@ class ProviderEntry(Entry, frozen=True):
     request: RequestEntry | UnsetType = UNSET
     disabled: bool | UnsetType = UNSET
     models: dict[str, ModelEntry] | UnsetType = UNSET
+    whitelist: tuple[str, ...] | UnsetType = UNSET
+    """The only models that may be used."""
+    blacklist: tuple[str, ...] | UnsetType = UNSET
+    """Models that may not be used."""
+    timeout: TimeoutEntry | UnsetType = UNSET
+
+
+class BudgetEntry(Entry, frozen=True):
+    """What a Session may spend; see core.budget."""
+
+    cost: Annotated[float, Meta(gt=0)] | UnsetType = UNSET
+    tokens: Positive | UnsetType = UNSET
+    turns: Positive | UnsetType = UNSET
 
 
 class AgentEntry(Entry, frozen=True):
@@ -111,6 +143,7 @@ class AgentEntry(Entry, frozen=True):
     permissions: Ruleset | UnsetType = UNSET
     disabled: bool | UnsetType = UNSET
     request: RequestEntry | UnsetType = UNSET
+    budget: BudgetEntry | UnsetType = UNSET
 
 
 class Policy(Entry, frozen=True):
@@ -195,7 +228,6 @@ class OtherEntry(Entry, frozen=True):
     """Keys for parts that other programs have. They are checked, so that mistakes are told."""
 
     username: str | UnsetType = UNSET
-    commands: dict[str, CommandEntry] | UnsetType = UNSET
     attachments: AttachmentsEntry | UnsetType = UNSET
     watcher: WatcherEntry | UnsetType = UNSET
     mcp: McpEntry | UnsetType = UNSET
@@ -207,6 +239,23 @@ class ExperimentalEntry(Entry, frozen=True):
     timezone: str | UnsetType = UNSET
 
 
+class LoginEntry(Entry, frozen=True):
+    """How one logs in to a provider; see core.oauth.LoginMethod."""
+
+    authorize_url: str
+    token_url: str
+    client_id: str
+    label: str | UnsetType = UNSET
+    scopes: tuple[str, ...] = ()
+    redirect_url: str | UnsetType = UNSET
+    parameters: dict[str, str] | UnsetType = UNSET
+    prompts: tuple[LoginPrompt, ...] = ()
+
+
+class BashEntry(Entry, frozen=True):
+    allowed_variables: tuple[str, ...] | UnsetType = UNSET
+
+
 class WebFetchEntry(Entry, frozen=True):
     allowed_hosts: tuple[str, ...] | UnsetType = UNSET
 
@@ -214,3 +263,34 @@ class WebFetchEntry(Entry, frozen=True):
 class WebSearchEntry(Entry, frozen=True):
     provider: Literal["exa", "parallel"] | UnsetType = UNSET
     url: str | UnsetType = UNSET
+
+
+def laid_over(lower: EntryT, upper: EntryT) -> EntryT:
+    """Both as one: what `upper` says wins, field by field, and in maps key by key."""
+    said = {name: getattr(upper, name) for name in upper.__struct_fields__}
+    changed = {
+        name: _joined(getattr(lower, name), value)
+        for name, value in said.items()
+        if value is not UNSET
+    }
+    return structs.replace(lower, **changed)
+
+
+def _joined(lower: JsonValue, upper: JsonValue) -> JsonValue:
+    if jsonc.is_object(lower) and jsonc.is_object(upper):
+        return _joined_maps(lower, upper)
+    match lower, upper:
+        case (CostEntry(), _) | (_, CostEntry()):
+            return upper
+        case Entry(), Entry():
+            return laid_over(lower, upper)
+        case (VariantEntry(), *_), (VariantEntry(), *_):
+            by_id = {variant.id: variant for variant in lower}
+            return tuple(_joined_maps(by_id, {variant.id: variant for variant in upper}).values())
+        case _:
+            return upper
+
+
+def _joined_maps(lower: JsonObject, upper: JsonObject) -> JsonObject:
+    both = {key: _joined(lower[key], upper[key]) for key in upper if key in lower}
+    return {**lower, **upper, **both}

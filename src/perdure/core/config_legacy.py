@@ -35,6 +35,7 @@ OLDER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 
 AGENT_KEYS: Final = frozenset(
     {
+        "budget",
         "color",
         "description",
         "disabled",

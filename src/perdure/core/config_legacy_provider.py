@@ -10,7 +10,7 @@ from typing import Final
 from perdure.core import jsonc
 from perdure.schema.codec import JsonObject, JsonValue
 
-_PROVIDER_PLAIN: Final = ("name", "env", "disabled")
+_PROVIDER_PLAIN: Final = ("name", "env", "disabled", "whitelist", "blacklist")
 _MODEL_PLAIN: Final = ("name", "family", "limit", "disabled", "status")
 
 
@@ -72,15 +72,20 @@ def _model(entry: JsonValue) -> JsonValue:
 
 
 def _variants(variants: JsonObject) -> list[JsonObject]:
-    return [{"id": name, "body": body(_object(options))} for name, options in variants.items()]
+    return [_variant(name, _object(options)) for name, options in variants.items()]
+
+
+def _variant(name: str, options: JsonObject) -> JsonObject:
+    added = {key: value for key, value in options.items() if key != "disabled"}
+    switch = {"disabled": options["disabled"]} if "disabled" in options else {}
+    return {"id": name, "body": body(added), **switch}
 
 
 def _cost(cost: JsonObject) -> list[JsonObject]:
-    tiers = [_price(cost)]
     above = _object(cost.get("context_over_200k"))
-    if above:
-        tiers.append({**_price(above), "tier": {"type": "context", "size": 200_000}})
-    return tiers
+    large = [{**above, "tier": {"type": "context", "size": 200_000}}] if above else []
+    tiers = [tier for tier in _list(cost.get("tiers")) if jsonc.is_object(tier)] or large
+    return [_price(cost), *({**_price(tier), "tier": tier.get("tier")} for tier in tiers)]
 
 
 def _price(cost: JsonObject) -> JsonObject:
@@ -97,6 +102,10 @@ def _released(date: JsonValue) -> int | None:
     except ValueError:
         return None
     return (day - datetime.date(1970, 1, 1)).days * 86_400_000
+
+
+def _list(value: JsonValue) -> list[JsonValue]:
+    return value if jsonc.is_list(value) else []
 
 
 def _object(value: JsonValue) -> JsonObject:

@@ -56,7 +56,9 @@ _FIELDS: Final = {
     "commands": frozenset(CommandEntry.__struct_fields__),
     "providers": frozenset(ProviderEntry.__struct_fields__),
 }
-_EXPERIMENTAL: Final = frozenset({"policies", "timezone", "webfetch", "websearch"})
+_EXPERIMENTAL: Final = frozenset(
+    {"bash", "logins", "policies", "timezone", "webfetch", "websearch"}
+)
 _ADDING: Final = frozenset({"instructions", "permissions", "plugins", "policies", "skills"})
 """Lists of which every document adds its own."""
 _SECRET_NAME: Final = re.compile(

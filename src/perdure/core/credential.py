@@ -1,41 +1,40 @@
 """Which secret reaches a provider, and which may not.
 
-A key written beside an address belongs to it. A key of the environment has no address, so it goes
-only to an origin that its name is known for, or one that the user's own configuration pairs it
-with; a project that names somebody's variable beside its own server gets nothing. Redirecting a
-user's provider is prevented in core.settings.
+A stored credential goes to the origins it was saved for. A key written beside an address belongs
+to it. A key of the environment has no address, so it goes only to an origin that its name is known
+for (core.known_providers), or one that the user's own configuration pairs it with; a project that
+names somebody's variable beside its own server gets nothing. Redirecting a user's provider is
+prevented in core.settings.
 
 Invariant: no function here returns a text that contains a secret, except `Key.value`.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from perdure.core.config_entry import ProviderEntry
+from msgspec import UNSET
+
+from perdure.core import limits
+from perdure.core.config_entry import ModelEntry, ProviderEntry
 from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.credential import StoredCredential, StoredKey, StoredLogin
 from perdure.schema.value import Confidential, Value
 
-# Variables that everyone uses for one service, and that service's address.
-_KNOWN_ORIGINS: Final[Mapping[str, str]] = {
-    "ANTHROPIC_API_KEY": "https://api.anthropic.com",
-    "CEREBRAS_API_KEY": "https://api.cerebras.ai",
-    "DEEPSEEK_API_KEY": "https://api.deepseek.com",
-    "FIREWORKS_API_KEY": "https://api.fireworks.ai",
-    "GEMINI_API_KEY": "https://generativelanguage.googleapis.com",
-    "GOOGLE_GENERATIVE_AI_API_KEY": "https://generativelanguage.googleapis.com",
-    "GROQ_API_KEY": "https://api.groq.com",
-    "MISTRAL_API_KEY": "https://api.mistral.ai",
-    "OPENAI_API_KEY": "https://api.openai.com",
-    "OPENROUTER_API_KEY": "https://openrouter.ai",
-    "TOGETHER_API_KEY": "https://api.together.xyz",
-    "XAI_API_KEY": "https://api.x.ai",
-}
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_UNSENDABLE: Final = re.compile(r"[^\x21-\x7e]")
+_SHOWN_ORIGINS_MAX: Final = 3
 
 
 class Key(Confidential):
     value: str
+
+
+class Login(Confidential):
+    """A token that is renewed when it runs out, so it is asked for when a request is made."""
+
+    stored: StoredLogin
 
 
 class NoKeyNeeded(Value):
@@ -46,29 +45,48 @@ class KeyMissing(Value):
     reason: str
 
 
-KeyLookup = Key | NoKeyNeeded | KeyMissing
+class StoreUnreadable(Value):
+    """What is stored cannot be read just now; the reason names the file and the remedy."""
+
+    reason: str
+
+
+KeyLookup = Key | Login | NoKeyNeeded | KeyMissing
+Stored = StoredCredential | StoreUnreadable | None
 
 
 def find_key(
     *,
-    body: JsonObject,
+    api_key: str | None,
     api_settings: JsonObject,
     names: tuple[str, ...],
     url: str | None,
     variables: Mapping[str, str],
-    user_origins: Mapping[str, frozenset[str]],
+    origins: Mapping[str, frozenset[str]],
+    stored: Stored = None,
+    optional: bool = False,
 ) -> KeyLookup:
-    """The key of a request: from its body, its settings, or one of the variables in `names`."""
-    for configured in (body.get("apiKey"), api_settings.get("apiKey")):
+    """The key of a request: stored, configured beside it or in its settings, or in a variable.
+
+    `origins` says where each variable may be sent. With `optional` no key is needed.
+    """
+    origin = origin_of(url)
+    kept = _stored_key(stored, origin)
+    if isinstance(kept, Key | Login):
+        return kept
+    for configured in (api_key, api_settings.get("apiKey")):
         if isinstance(configured, str) and configured:
             return Key(configured)
-    if not names:
-        return NoKeyNeeded()
-    origin = origin_of(url)
     present = [name for name in names if variables.get(name)]
     for name in present:
-        if origin is not None and belongs(name, origin, user_origins):
+        if origin is not None and belongs(name, origin, origins):
             return Key(variables[name])
+    if kept is not None and not isinstance(stored, StoreUnreadable):
+        return kept
+    if optional or not names:
+        return NoKeyNeeded()
+    if kept is not None:
+        return kept
     if present:
         where = origin or "an unknown address"
         return KeyMissing(
@@ -77,17 +95,34 @@ def find_key(
     return KeyMissing(f"no key: set {' or '.join(names)}")
 
 
-def belongs(name: str, origin: str, user_origins: Mapping[str, frozenset[str]]) -> bool:
+def key_fault(text: str) -> str | None:
+    """Why `text` cannot be a key; never quotes it."""
+    if not text:
+        return "it is empty"
+    if len(text) > limits.CREDENTIAL_CHARS_MAX:
+        return f"it is longer than {limits.CREDENTIAL_CHARS_MAX} characters"
+    if _UNSENDABLE.search(text):
+        return "it contains a space, a line break, or another character that no key has"
+    return None
+
+
+def belongs(name: str, origin: str, origins: Mapping[str, frozenset[str]]) -> bool:
     """Whether the variable `name` may be sent to `origin`."""
-    return _KNOWN_ORIGINS.get(name) == origin or origin in user_origins.get(name, ())
+    return origin in origins.get(name, ())
 
 
-def user_origins(providers: Mapping[str, ProviderEntry]) -> dict[str, frozenset[str]]:
-    """Variable name -> the origins that these entries, all the user's own, pair it with."""
+def user_origins(
+    providers: Mapping[str, ProviderEntry],
+    keys: Callable[[str], tuple[str, ...]] = lambda provider_id: (),
+) -> dict[str, frozenset[str]]:
+    """Variable name -> the origins that these entries, all the user's own, pair it with.
+
+    `keys` are the variables that a provider is known to use, where its entry names none.
+    """
     pairs: dict[str, frozenset[str]] = {}
-    for entry in providers.values():
+    for provider_id, entry in providers.items():
         origins = frozenset(_origins(entry))
-        for name in entry.env or ():
+        for name in keys(provider_id) if entry.env is UNSET else entry.env:
             pairs[name] = pairs.get(name, frozenset()) | origins
     return pairs
 
@@ -118,16 +153,38 @@ def address(*, body: JsonObject, url: str | None, api_settings: JsonObject) -> s
     return next((c for c in candidates if isinstance(c, str) and c), None)
 
 
+def own_address(entry: ProviderEntry | ModelEntry) -> str | None:
+    """The address that an entry itself gives."""
+    api, request = entry.api, entry.request
+    return address(
+        body=(request.body or {}) if request else {},
+        url=(api.url or None) if api else None,
+        api_settings=(api.settings or {}) if api else {},
+    )
+
+
 def _origins(entry: ProviderEntry) -> list[str]:
     found: list[str] = []
     for part in (entry, *(entry.models or {}).values()):
-        api, request = part.api, part.request
-        url = address(
-            body=(request.body or {}) if request else {},
-            url=(api.url or None) if api else None,
-            api_settings=(api.settings or {}) if api else {},
-        )
-        origin = origin_of(url)
+        origin = origin_of(own_address(part))
         if origin is not None:
             found.append(origin)
     return found
+
+
+def _stored_key(stored: Stored, origin: str | None) -> Key | Login | KeyMissing | None:
+    """What is stored, if it may be sent to `origin`; why not; None when there is nothing."""
+    if stored is None:
+        return None
+    if isinstance(stored, StoreUnreadable):
+        return KeyMissing(stored.reason)
+    if origin not in stored.origins:
+        homes = ", ".join(stored.origins[:_SHOWN_ORIGINS_MAX]) or "no address"
+        return KeyMissing(
+            f"the stored credential is for {homes} and is not sent to {origin or 'anywhere else'}"
+        )
+    if isinstance(stored, StoredKey):
+        return Key(stored.key)
+    if stored.lost is not UNSET:
+        return KeyMissing(f"the login can no longer be used: {stored.lost}; log in again")
+    return Login(stored)

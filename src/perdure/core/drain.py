@@ -21,6 +21,8 @@ class RunTurn(Value):
 
     promotion: Promotion
     step: int
+    for_input: bool = False
+    """Whether it is there only for what is pending: without that, there is nothing to ask."""
 
 
 class Stop(Value):
@@ -41,18 +43,23 @@ DrainStep = RunTurn | Stop
 def begin(pending: Pending, *, force: bool) -> DrainStep:
     """The first step; a forced drain runs a turn even with an empty inbox."""
     if pending.steer:
-        return RunTurn("steer", 1)
+        return RunTurn("steer", 1, for_input=True)
     if pending.queue:
-        return RunTurn("queue", 1)
+        return RunTurn("queue", 1, for_input=True)
     return RunTurn("none", 1) if force else Stop()
 
 
 def after(outcome: TurnOutcome, pending: Pending) -> DrainStep:
     if outcome.needs_continuation or pending.steer:
-        return RunTurn("steer", outcome.step + 1)
+        return RunTurn("steer", outcome.step + 1, for_input=not outcome.needs_continuation)
     if pending.queue:
-        return RunTurn("queue", 1)
+        return RunTurn("queue", 1, for_input=True)
     return Stop()
+
+
+def again(step: int) -> RunTurn:
+    """The same turn once more. Who had something to say meanwhile is heard."""
+    return RunTurn("steer", step)
 
 
 def step_of(turn: RunTurn, *, promoted: int) -> int:

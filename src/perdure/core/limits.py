@@ -26,15 +26,22 @@ HISTORY_CACHE_BYTES_MAX: Final = 64 * 1024 * 1024
 # Sessions.
 PROMPT_TEXT_BYTES_MAX: Final = 16 * 1024 * 1024
 TITLE_CHARS_MAX: Final = 80
+TITLE_CHOSEN_CHARS_MAX: Final = 500  # by a person
 TOOL_CALLS_PER_TURN_MAX: Final = 128
 TOOLS_PARALLEL_MAX: Final = 16
 BOOT_WAKES_PARALLEL_MAX: Final = 8
 WARM_UP_SECONDS: Final = 1.0
 
+# Changing Sessions.
+DELETION_ROWS_MAX: Final = 500  # removed in one transaction; others write in between
+FORK_EVENTS_MAX: Final = 50_000  # copied in one transaction, in a second or two
+INBOX_ITEMS_MAX: Final = 1_000  # listed and reordered
+
 # Model tool output: what one settlement may put before the model.
 TOOL_OUTPUT_LINES_MAX: Final = 2_000
 TOOL_OUTPUT_BYTES_MAX: Final = 50 * 1024
 TOOL_OUTPUT_RETENTION_SECONDS: Final = 7 * 24 * 60 * 60
+TOOL_OUTPUT_FILE_BYTES_MAX: Final = 64 * 1024 * 1024  # of one file; what follows is not kept
 
 # Built-in tools.
 READ_LINES_MAX: Final = 2_000
@@ -72,7 +79,6 @@ PERMISSIONS_PENDING_MAX: Final = 1_000
 FILE_INLINE_BYTES_MAX: Final = 256 * 1024  # above this a thread does the work
 READ_CHUNK_BYTES: Final = 1024 * 1024
 READ_SNIFF_BYTES: Final = 4 * 1024
-READ_IMAGE_BYTES_MAX: Final = 5 * 1024 * 1024
 SEARCH_OUTPUT_BYTES_MAX: Final = 32 * 1024 * 1024
 SEARCH_RECORD_BYTES_MAX: Final = 64 * 1024
 SEARCH_SUBMATCHES_MAX: Final = 100  # of one line
@@ -81,10 +87,14 @@ BASH_WARNINGS_MAX: Final = 10
 EDIT_DIFF_LINES_MAX: Final = 400  # a longer change is shown as one block
 EDIT_PATCH_CHARS_MAX: Final = 64 * 1024
 PROCESS_DRAIN_SECONDS: Final = 0.5
+PROCESS_WAITING_BYTES_MAX: Final = 1024 * 1024  # not yet taken by who keeps the output
 WILDCARD_CACHE_ITEMS_MAX: Final = 4_096
 
 # HTTP connections, beside the request limits above.
 CONNECTIONS_MAX: Final = 4_096
+PIPELINED_REQUESTS_MAX: Final = 64  # of one connection, waiting behind the one that is answered
+REQUESTS_PER_CLIENT_MAX: Final = 1_024  # being answered at a time; streams are not among them
+STREAMS_MAX: Final = 2_048  # of one server; half of the connections stay free for requests
 REQUEST_BODY_WINDOW_BYTES: Final = 64 * 1024
 """Unread body held for a handler; also the progress that renews the time to read a body."""
 RESPONSE_STALL_SECONDS_MAX: Final = 60
@@ -93,8 +103,12 @@ COMPRESS_BYTES_MIN: Final = 1_024
 COMPRESS_INLINE_BYTES_MAX: Final = 256 * 1024
 """Larger bodies are compressed off the event loop."""
 
-# Titles.
+# Titles, and the model that makes one beside the conversation.
 TITLE_SCAN_CHARS_MAX: Final = 4_096
+TITLE_PROMPT_CHARS_MAX: Final = 4_000
+TITLE_TOKENS_MAX: Final = 1_000  # most of them for models that think before one line
+TITLE_ANSWER_CHARS_MAX: Final = 8_000
+TITLE_SECONDS_MAX: Final = 30
 
 # Permission requests that come from outside: they are kept in memory and told to every listener.
 PERMISSION_RESOURCES_MAX: Final = 1_000
@@ -107,6 +121,19 @@ COMPACTION_BUFFER_TOKENS: Final = 20_000  # of the context, kept free for the an
 SUMMARY_TOKENS_MAX: Final = 4_096
 SUMMARY_CHARS_MAX: Final = 256 * 1024  # a model that never stops is stopped
 TRANSCRIPT_RESULT_CHARS_MAX: Final = 2_000
+PRUNED_RESULT_CHARS_MAX: Final = 200  # of a result, where even the shortened ones are too much
+COMPACTED_PERCENT_MAX: Final = 80
+"""What an automatic compaction may leave, of the window and of the size before."""
+COMPACTION_ROOM_TOKENS_MIN: Final = 600  # less than this is no room for a checkpoint
+CARRIED_TOKENS_MAX: Final = 4_000  # of what the user said, and open items
+DIRECTIVE_CHARS_MAX: Final = 4_000  # a longer message is carried by its beginning
+DIRECTIVES_READ_MAX: Final = 500  # of a Session's prompts, the newest
+SUMMARY_TOKENS_MIN: Final = 256
+SUMMARY_READ_PERCENT: Final = 75  # of a context is read at once: estimates are off by as much
+SUMMARY_PARTS_MAX: Final = 8  # requests for one summary
+SUMMARY_SECONDS_MAX: Final = 180  # for one request; a model that stalls is left
+CUT_REASON_CHARS_MAX: Final = 300
+MEDIA_TOKENS: Final = 1_600  # an image of the size that we send
 
 # Questions: they are kept in memory and told to every listener, and so are their answers.
 QUESTIONS_PENDING_MAX: Final = 1_000
@@ -220,3 +247,86 @@ TOOL_PROGRESS_BYTES_MAX: Final = 4 * 1024
 CALLS_REPEATED_MAX: Final = 3
 CALLS_REFUSED_MAX: Final = 3
 CALLS_REMEMBERED_MAX: Final = 256  # of one run
+
+# File tools.
+PATH_CHARS_MAX: Final = 4_096  # the kernel takes no longer one, and resolving costs its square
+SEEN_FILES_MAX: Final = 20_000  # remembered for all Sessions; about 200 bytes each
+WRITE_FILE_BYTES_MAX: Final = EDIT_FILE_BYTES_MAX  # what is written can be edited later
+PATCH_BYTES_MAX: Final = 32 * 1024 * 1024
+
+# Searches. Up to this many matches are put in order afterwards; more are searched for in order.
+SEARCH_COLLECTED_MAX: Final = 10_000
+SEARCH_ANSWER_BYTES_MAX: Final = 4 * 1024 * 1024  # for one line, with every place that matches
+SEARCH_OWN_SECONDS_MAX: Final = 10  # without ripgrep an expression may never come to an end
+
+# Images for the model. Pixels are counted before anything is decoded: a small file may hold many.
+IMAGE_FILE_BYTES_MAX: Final = 20 * 1024 * 1024
+IMAGE_PIXELS_MAX: Final = 50_000_000  # 200 MB while it is scaled, one image at a time
+IMAGE_SIDE_MAX: Final = 2_000
+IMAGE_BASE64_BYTES_MAX: Final = 5 * 1024 * 1024
+IMAGE_SHRINK: Final = 0.75  # of each side, until the encoded image fits
+
+# Facts about models: those that come with the program, and those that are fetched anew.
+MODELS_TRUSTED_SECONDS: Final = 5 * 60  # a copy this young is not fetched again
+MODELS_REFRESH_SECONDS: Final = 60 * 60
+MODELS_FETCH_SECONDS_MAX: Final = 60
+MODELS_FETCH_BYTES_MAX: Final = 32 * 1024 * 1024
+MODELS_LOCK_SECONDS: Final = 0.05  # between two looks whether another process has finished
+MODEL_INDEX_BYTES_MAX: Final = 4 * 1024 * 1024
+MODEL_PROVIDERS_MAX: Final = 2_000
+MODELS_PER_PROVIDER_MAX: Final = 5_000
+
+# Approval of shell commands. More than this is not looked into: a person is asked.
+COMMAND_CHARS_MAX: Final = 8 * 1024  # hostile text costs the parser its square
+COMMAND_PARTS_MAX: Final = 50
+COMMAND_DEPTH_MAX: Final = 8  # of commands within the text of commands
+
+# What a running command is told to have printed so far: each word is a durable event, so they
+# come at growing intervals.
+BASH_PROGRESS_SECONDS_MIN: Final = 1
+BASH_PROGRESS_SECONDS_MAX: Final = 30
+BASH_PROGRESS_BYTES_MAX: Final = 2 * 1024
+BASH_SAMPLE_BYTES: Final = 8 * 1024  # looked at to tell text from the rest
+
+# Files over HTTP. What is larger is asked for in parts.
+FS_READ_BYTES_MAX: Final = 32 * 1024 * 1024
+FS_ENTRIES_MAX: Final = 20_000  # of one folder
+FS_FOUND_DEFAULT: Final = 50
+FS_FOUND_MAX: Final = 1_000
+
+# Commands in Markdown files.
+COMMAND_FILE_BYTES_MAX: Final = 256 * 1024
+COMMAND_FILES_MAX: Final = 1_000  # in one folder
+COMMAND_FOLDERS_MAX: Final = 200
+COMMAND_ENTRIES_MAX: Final = 10_000  # of one folder that are looked at
+
+# Terminals. What is kept of the output is all that a reader who comes back can see.
+PTYS_RUNNING_MAX: Final = 64  # of one Location
+PTYS_EXITED_MAX: Final = 25  # whose end is remembered, of one Location
+PTY_KEPT_UNITS_MAX: Final = 2 * 1024 * 1024  # UTF-16 units
+PTY_TYPED_BYTES_MAX: Final = 256 * 1024  # that the program has not read yet
+PTY_DRAIN_READS_MAX: Final = 64  # after the end of a program, of what it printed before
+PTY_FRAME_CHARS_MAX: Final = 64 * 1024  # of one frame to a client
+PTY_TITLE_CHARS_MAX: Final = 200
+PTY_TICKET_SECONDS: Final = 60
+PTY_TICKETS_MAX: Final = 1_000  # that are not used yet; the oldest is forgotten
+
+# WebSockets.
+SOCKET_MESSAGE_BYTES_MAX: Final = 1024 * 1024  # from a client, all fragments together
+SOCKET_CLOSE_SECONDS_MAX: Final = 2  # until the client answers that we close
+
+# How long a provider may take, unless its configuration says otherwise. Models may think long
+# before their first word, and less long between two.
+PROVIDER_CONNECT_SECONDS_MAX: Final = 30.0
+PROVIDER_FIRST_BYTE_SECONDS_MAX: Final = 10 * 60.0
+PROVIDER_IDLE_SECONDS_MAX: Final = 5 * 60.0
+
+# Requests that failed before anything of an answer came: how often and after how long they are sent
+# again. A provider that is only crowded is given more time than one that is broken.
+RETRY_ATTEMPTS_MAX: Final = 3
+RETRY_SECONDS_FIRST: Final = 0.5
+RETRY_CROWDED_ATTEMPTS_MAX: Final = 6
+RETRY_CROWDED_SECONDS_FIRST: Final = 1.0
+RETRY_SECONDS_MAX: Final = 30.0
+RETRY_SPREAD: Final = 0.2  # of a wait, to either side
+RETRY_TOLD_SECONDS_MAX: Final = 10 * 60  # a provider that asks for more is not waited for

@@ -170,9 +170,23 @@ def _checkpoint(message: messages.CompactionMessage) -> str:
         "Earlier parts of this conversation were condensed. This is a record of what happened,"
         " not a new instruction.\n\n"
         f"<summary>\n{message.summary}\n</summary>\n\n"
+        f"{_carried(message)}"
         f"<recent>\n{message.recent}\n</recent>\n"
         "</conversation-checkpoint>"
     )
+
+
+def _carried(message: messages.CompactionMessage) -> str:
+    """What must not depend on how well a summary was made."""
+    blocks: list[str] = []
+    if message.directives:
+        said = "\n\n".join(f"[User]: {text}" for text in message.directives)
+        note = "The user said this earlier, in these words. It holds unless it was taken back."
+        blocks.append(f"<user-messages>\n{note}\n\n{said}\n</user-messages>\n\n")
+    if message.todos:
+        items = "\n".join(f"- [{todo.status}] {todo.content}" for todo in message.todos)
+        blocks.append(f"<open-todos>\n{items}\n</open-todos>\n\n")
+    return "".join(blocks)
 
 
 def _given(metadata: ProviderMetadata | UnsetType) -> ProviderMetadata | None:

@@ -77,6 +77,8 @@ def session_after(info: SessionInfo, event: SessionEvent) -> SessionInfo:
             info = replace(info, model=_with_variant(model))
         case events.Moved(location=location, subdirectory=subdirectory):
             info = replace(info, location=location, subpath=subdirectory or UNSET)
+        case events.Renamed() | events.Archived() | events.Unarchived():
+            info = _listed(info, event)
         case events.PromptPromoted(prompt=prompt) if title.is_placeholder(info.title):
             info = replace(info, title=title.from_prompt(prompt.text) or info.title)
         case events.StepEnded(cost=cost, tokens=tokens):
@@ -92,6 +94,20 @@ def session_after(info: SessionInfo, event: SessionEvent) -> SessionInfo:
     # Domain time is not monotonic in the log: a promotion carries its admission's.
     updated = max(info.time.updated, event.timestamp)
     return replace(info, time=replace(info.time, updated=updated))
+
+
+def _listed(
+    info: SessionInfo, event: events.Renamed | events.Archived | events.Unarchived
+) -> SessionInfo:
+    match event:
+        case events.Renamed(title=chosen):
+            return replace(info, title=chosen)
+        case events.Archived(timestamp=now):
+            return replace(info, time=replace(info.time, archived=now))
+        case events.Unarchived():
+            return replace(info, time=replace(info.time, archived=UNSET))
+        case _:
+            assert_never(event)
 
 
 def message_created(event: SessionEvent) -> SessionMessage | None:
@@ -133,11 +149,22 @@ def _rare_message_created(event: SessionEvent) -> SessionMessage | None:
         case events.ShellStarted(message_id=id, call_id=call_id, command=command):
             time = Span(created=event.timestamp)
             return ShellMessage(id=id, time=time, call_id=call_id, command=command, output="")
-        case events.CompactionEnded(message_id=id, reason=reason, text=text, recent=recent):
-            time = Created(created=event.timestamp)
-            return CompactionMessage(id=id, time=time, reason=reason, summary=text, recent=recent)
+        case events.CompactionEnded():
+            return _checkpoint(event)
         case _:
             return None
+
+
+def _checkpoint(event: events.CompactionEnded) -> CompactionMessage:
+    return CompactionMessage(
+        id=event.message_id,
+        time=Created(created=event.timestamp),
+        reason=event.reason,
+        summary=event.text,
+        recent=event.recent,
+        directives=event.directives,
+        todos=event.todos,
+    )
 
 
 def superseded(message: AssistantMessage, event: events.StepStarted) -> AssistantMessage:

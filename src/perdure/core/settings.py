@@ -1,10 +1,11 @@
 """Settings: what the configuration documents of a Location add up to, the nearest on top.
 
 A project's documents may set rules, agents, models, and providers with their addresses. They may
-not choose the shell, which would be a program of theirs; they may not open the user's network to
-webfetch nor say where searches go; they may not send a provider that the user's own documents
-define to another address, since the user's key would follow it there; they cannot lift a policy of
-the user's; and no key names a directory of ours. For placeholders see core.config_substitution.
+not choose the shell, which would be a program of theirs, nor which secrets commands are given; they
+may not open the user's network to webfetch nor say where searches go; they may not send a provider
+that the user's own documents define to another address, since the user's key would follow it there;
+they cannot lift a policy of the user's; and no key names a directory of ours. For placeholders see
+core.config_substitution.
 
 Invariant: merging never fails; what it leaves out stands in `problems`.
 """
@@ -12,12 +13,16 @@ Invariant: merging never fails; what it leaves out stands in `problems`.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from msgspec import UNSET, field
+from msgspec import UNSET, UnsetType, field
 
 from perdure.core import config_problem, jsonc, limits
+from perdure.core.budget import NO_BUDGET, Budget
 from perdure.core.config_document import Document
 from perdure.core.config_entry import (
     AgentEntry,
+    BashEntry,
+    BudgetEntry,
+    CommandEntry,
     CompactionEntry,
     OutputEntry,
     Policy,
@@ -28,6 +33,7 @@ from perdure.core.config_entry import (
 from perdure.core.config_problem import Problem, named
 from perdure.core.config_substitution import Trust
 from perdure.core.jsonc import Address
+from perdure.core.oauth import LoginMethod
 from perdure.core.reference import ReferenceEntry
 from perdure.core.tool_output import OutputLimits
 from perdure.schema import codec
@@ -74,9 +80,13 @@ class Settings(Confidential, kw_only=True):
     model: ModelRef | None = None
     default_agent: str | None = None
     shell: str | None = None
+    shell_variables: tuple[str, ...] = ()
+    """Names of variables that commands are given although they look like secrets."""
     permissions: Ruleset = ()
     agents: tuple[tuple[str, AgentEntry], ...] = ()
     """Changes to agents by name, in the order in which they apply."""
+    commands: tuple[tuple[str, CommandEntry], ...] = ()
+    """In the order in which they apply; the last of a name counts."""
     providers: Mapping[str, ProviderEntry] = field(default_factory=dict[str, ProviderEntry])
     user_providers: Mapping[str, ProviderEntry] = field(default_factory=dict[str, ProviderEntry])
     """What the user's own documents alone say: the authority on where a key may be sent."""
@@ -87,7 +97,13 @@ class Settings(Confidential, kw_only=True):
     skills: tuple[SkillEntry, ...] = ()
     references: tuple[ReferenceEntry, ...] = ()
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
+    budget: Budget = NO_BUDGET
+    """Of each Session. A project can only narrow what the user allows."""
     web: WebSettings = field(default_factory=WebSettings)
+    logins: Mapping[str, tuple[LoginMethod, ...]] = field(
+        default_factory=dict[str, tuple[LoginMethod, ...]]
+    )
+    """How one logs in to a provider, by provider."""
     timezone: str | None = None
     """IANA name; None is the zone of this machine."""
     problems: tuple[Problem, ...] = ()
@@ -98,8 +114,10 @@ class Settings(Confidential, kw_only=True):
 NOTHING_CONFIGURED: Final = Settings()
 _USERS_ALONE: Final[tuple[Address, ...]] = (
     ("shell",),
+    ("experimental", "bash"),
     ("experimental", "webfetch"),
     ("experimental", "websearch"),
+    ("experimental", "logins"),
 )
 
 
@@ -111,8 +129,10 @@ def merge(documents: Sequence[Document]) -> Settings:
         model=_last(document.model for document in documents),
         default_agent=_last(document.default_agent for document in documents),
         shell=_last(document.shell for document in documents if document.trust == "user"),
+        shell_variables=_shell_variables(documents),
         permissions=tuple(rule for document in documents for rule in document.permissions),
         agents=tuple(change for document in documents for change in document.agents),
+        commands=tuple(command for document in documents for command in document.commands),
         providers=_typed(_providers(providers for providers, _ in checked)),
         user_providers=_typed(users),
         # Reversed: a lower layer has the last word, so that no project lifts a user's denial.
@@ -122,7 +142,9 @@ def merge(documents: Sequence[Document]) -> Settings:
         skills=tuple(_skills(documents)),
         references=tuple(_references(documents).values()),
         compaction=_compaction(documents),
+        budget=_budget(documents),
         web=_web([document for document in documents if document.trust == "user"]),
+        logins=_logins([document for document in documents if document.trust == "user"]),
         timezone=_last(document.timezone for document in documents),
         problems=(
             *(problem for document in documents for problem in document.problems),
@@ -180,6 +202,24 @@ def _compaction(documents: Sequence[Document]) -> CompactionSettings:
     )
 
 
+def budget_of(entry: BudgetEntry | UnsetType) -> Budget:
+    if entry is UNSET:
+        return NO_BUDGET
+    return Budget(
+        cost=None if entry.cost is UNSET else entry.cost,
+        tokens=None if entry.tokens is UNSET else entry.tokens,
+        turns=None if entry.turns is UNSET else entry.turns,
+    )
+
+
+def _budget(documents: Sequence[Document]) -> Budget:
+    said: dict[Trust, JsonObject] = {"user": {}, "project": {}}
+    for document in documents:
+        said[document.trust] = {**said[document.trust], **document.budget}
+    users, projects = (budget_of(codec.convert(BudgetEntry, each)) for each in said.values())
+    return users.narrowed(projects)
+
+
 def _instructions(documents: Sequence[Document]) -> Iterator[InstructionEntry]:
     for document in documents:
         for text in document.instructions:
@@ -199,13 +239,21 @@ def _references(documents: Sequence[Document]) -> dict[str, ReferenceEntry]:
 def _misplaced(document: Document) -> tuple[Problem, ...]:
     if document.trust == "user":
         return ()
-    said = (document.shell, document.webfetch, document.websearch)
+    said = (document.shell, document.bash, document.webfetch, document.websearch, document.logins)
     problems = [
         Problem(document.path, f"`{named(at)}` can only be set in your own configuration", at=at)
         for at, value in zip(_USERS_ALONE, said, strict=True)
         if value
     ]
     return config_problem.located(problems, document.text)
+
+
+def _shell_variables(documents: Sequence[Document]) -> tuple[str, ...]:
+    bash: JsonObject = {}
+    for document in documents:
+        bash |= document.bash if document.trust == "user" else {}
+    allowed = codec.convert(BashEntry, bash).allowed_variables
+    return () if allowed is UNSET else allowed
 
 
 def _web(documents: Sequence[Document]) -> WebSettings:
@@ -221,6 +269,14 @@ def _web(documents: Sequence[Document]) -> WebSettings:
         search_provider=chosen.provider or None,
         search_url=chosen.url or None,
     )
+
+
+def _logins(documents: Sequence[Document]) -> dict[str, tuple[LoginMethod, ...]]:
+    found: dict[str, dict[str, LoginMethod]] = {}
+    for document in documents:
+        for provider, method in document.logins:
+            found.setdefault(provider, {})[method.id] = method
+    return {provider: tuple(methods.values()) for provider, methods in found.items()}
 
 
 def _providers(layers: Iterable[Mapping[str, JsonObject]]) -> dict[str, JsonObject]:

@@ -32,6 +32,15 @@ def from_prompt(text: str) -> str:
     return (words if len(words) > limits.TITLE_CHARS_MAX // 2 else cut) + "…"
 
 
+def chosen(text: str) -> str:
+    """A title as a person gave it, on one line."""
+    return _clean(text)
+
+
+def of_fork(title: str) -> str:
+    return title if is_placeholder(title) else f"{title} (fork)"
+
+
 def _clean(line: str) -> str:
     # Control characters in a title would reach every terminal that lists sessions.
     return " ".join("".join(c if c.isprintable() else " " for c in line).split())

@@ -44,7 +44,11 @@ def fits(text: str, limits: OutputLimits) -> bool:
 
 def preview(text: str, limits: OutputLimits, *, path: str | None) -> str:
     """The head and the tail of `text` around a line that says what was cut and where it is."""
-    marker = _marker(text, path)
+    return framed(text, limits, marker=_marker(text, path))
+
+
+def framed(text: str, limits: OutputLimits, *, marker: str) -> str:
+    """The head and the tail of `text`, which does not fit, around `marker`."""
     lines_max = limits.lines_max - _FRAME_LINES
     bytes_max = limits.bytes_max - len(marker.encode()) - _FRAME_BYTES
     if lines_max <= 0 or bytes_max <= 0:

@@ -27,24 +27,26 @@ from perdure.schema.tool import (
 )
 
 
-def text_of(message: SessionMessage) -> str:
-    """The lines of one message."""
-    return "\n".join(line for line in _lines(message) if line)
+def text_of(
+    message: SessionMessage, *, result_chars: int = limits.TRANSCRIPT_RESULT_CHARS_MAX
+) -> str:
+    """The lines of one message, with at most so much of each result in it."""
+    return "\n".join(line for line in _lines(message, result_chars) if line)
 
 
-def _lines(message: SessionMessage) -> list[str]:
+def _lines(message: SessionMessage, chars: int) -> list[str]:
     match message:
         case messages.UserMessage(text=text, files=files):
             attached = () if files is UNSET else files
             return [f"[User]: {text}", *(_attached(file.mime, file.name) for file in attached)]
         case AssistantMessage(content=parts):
-            return [line for part in parts for line in _part(part)]
+            return [line for part in parts for line in _part(part, chars)]
         case messages.SystemMessage(text=text):
             return [f"[System update]: {text}"]
         case messages.SyntheticMessage(text=text):
             return [f"[Synthetic context]: {text}"]
         case messages.ShellMessage(command=command, output=output):
-            return [f"[Shell]: {command}\n{_cut(output)}"]
+            return [f"[Shell]: {command}\n{_cut(output, chars)}"]
         case messages.CompactionMessage():
             # Carried over as a whole, not as something that was said: see core.compaction.
             return []
@@ -54,41 +56,41 @@ def _lines(message: SessionMessage) -> list[str]:
             assert_never(message)
 
 
-def _part(part: AssistantPart) -> list[str]:
+def _part(part: AssistantPart, chars: int) -> list[str]:
     match part:
         case messages.TextPart(text=text):
             return [f"[Assistant]: {text}"] if text else []
         case messages.ReasoningPart(text=text):
             return [f"[Assistant reasoning]: {text}"] if text else []
         case ToolPart():
-            return _call(part)
+            return _call(part, chars)
         case _:
             assert_never(part)
 
 
-def _call(part: ToolPart) -> list[str]:
+def _call(part: ToolPart, chars: int) -> list[str]:
     state = part.state
     raw = state.input if isinstance(state, PendingState) else _json(state.input)
     called = f"[Assistant tool call]: {part.name}({raw})"
     match state:
         case CompletedState(result=result) if result is not UNSET:
-            return [called, f"[Tool result]: {_cut(_json(result))}"]
+            return [called, f"[Tool result]: {_cut(_json(result), chars)}"]
         case CompletedState(content=()):
-            return [called, f"[Tool result]: {_cut(_json(state.structured))}"]
+            return [called, f"[Tool result]: {_cut(_json(state.structured), chars)}"]
         case CompletedState(content=content):
-            return [called, *map(_content, content)]
+            return [called, *(_content(item, chars) for item in content)]
         case ErrorState(error=error):
-            return [called, f"[Tool error]: {_cut(error.message)}"]
+            return [called, f"[Tool error]: {_cut(error.message, chars)}"]
         case PendingState() | RunningState():
             return [called, f"[Tool error]: {INTERRUPTED}"]
         case _:
             assert_never(state)
 
 
-def _content(item: ToolContent) -> str:
+def _content(item: ToolContent, chars: int) -> str:
     match item:
         case TextContent(text=text):
-            return f"[Tool result]: {_cut(text)}"
+            return f"[Tool result]: {_cut(text, chars)}"
         case FileContent(mime=mime, name=name):
             return _attached(mime, name)
         case _:
@@ -103,8 +105,7 @@ def _json(value: JsonValue) -> str:
     return codec.encode(value).decode()
 
 
-def _cut(text: str) -> str:
-    kept = limits.TRANSCRIPT_RESULT_CHARS_MAX
+def _cut(text: str, kept: int) -> str:
     if len(text) <= kept:
         return text
     return f"{text[:kept]}\n[{len(text) - kept} more characters left out]"

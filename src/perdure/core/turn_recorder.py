@@ -74,7 +74,6 @@ class TurnRecorder:
             llm.ToolCall: self._tool_call,
             llm.ToolInputInvalid: self._input_invalid,
             llm.HostedToolResult: self._hosted_result,
-            llm.Retrying: self._retrying,
             llm.Finish: self._finish,
             llm.ProviderError: self._provider_error,
         }
@@ -327,20 +326,6 @@ class TurnRecorder:
                 content=(),
                 result=value,
                 provider=provider,
-            )
-        )
-
-    def _retrying(self, event: llm.Retrying) -> None:
-        self._out.append(
-            events.Retried(
-                timestamp=self._now,
-                session_id=self._session_id,
-                attempt=event.attempt,
-                error=events.RetryError(
-                    message=event.message,
-                    is_retryable=True,
-                    status_code=UNSET if event.status is None else event.status,
-                ),
             )
         )
 

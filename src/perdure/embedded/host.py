@@ -2,19 +2,21 @@
 
 Every shared call takes the same way as over HTTP: encoded, routed, checked, decoded. What only
 makes sense inside one process (tools of the application) stands beside it on the same object.
+The client is the typed one; whoever wants plain values opens the wire client instead.
 
 Invariant: leaving the scope releases everything, and an error of the body leaves it unchanged.
 """
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from typing import Final
+from typing import Final, Generic, TypedDict, TypeVar, Unpack
 
 from msgspec.structs import replace
 
 from perdure.client import PerdureClient
+from perdure.client.typed import TypedPerdureClient
 from perdure.core import catalog
 from perdure.core.catalog import CatalogProvider
 from perdure.embedded.memory_transport import MemoryTransport
@@ -29,74 +31,79 @@ from perdure.server.settings import ServerSettings
 from perdure.tools.registry import ToolRegistry
 
 _BASE_URL: Final = "http://localhost"
+# Compressing for a reader in the same memory is work for nothing.
+_HEADERS: Final = {"accept-encoding": "identity"}
 
 
-class EmbeddedPerdure(PerdureClient):
-    """The client, and what only an embedding program can do."""
+class EmbeddedPerdure(TypedPerdureClient):
+    """The typed client, and what only an embedding program can do."""
 
     def __init__(self, runtime: Runtime, transport: MemoryTransport) -> None:
-        # Compressing for a reader in the same memory is work for nothing.
-        super().__init__(_BASE_URL, headers={"accept-encoding": "identity"}, transport=transport)
+        super().__init__(_BASE_URL, headers=_HEADERS, transport=transport)
         self.tools: ToolRegistry = runtime.tools
         """`with perdure.tools.register(tool):` offers a tool to every Session meanwhile."""
         self.plugins: Plugins = runtime.plugins
         """`perdure.plugins.add(plugin)` adds a plugin (see perdure.plugin), or replaces it."""
 
 
+class EmbeddedWire(PerdureClient):
+    """The same with plain values, for code that also speaks to servers elsewhere."""
+
+    def __init__(self, runtime: Runtime, transport: MemoryTransport) -> None:
+        super().__init__(_BASE_URL, headers=_HEADERS, transport=transport)
+        self.tools: ToolRegistry = runtime.tools
+        self.plugins: Plugins = runtime.plugins
+
+
+C = TypeVar("C", EmbeddedPerdure, EmbeddedWire)
+
+
+class EmbeddedOptions(TypedDict, total=False):
+    """How to run, beside where. `data_dir` is where the server keeps its data unless named."""
+
+    data_dir: str | None
+    headless: Headless
+    """`deny` refuses what a person would have to allow, instead of waiting for a reply."""
+    permission_timeout: float | None
+    """Wait that many seconds for a reply, and then refuse."""
+    models: Mapping[str, ModelCall]
+    """Yours to answer for, named `provider/model`."""
+    local_models: bool
+    """Look for servers of models on this machine."""
+    resumes: bool
+    """False leaves alone what was left waiting, also by other processes."""
+    surroundings: Environment | None
+
+
 def open_embedded(
-    directory: str = ".",
-    *,
-    data_dir: str | None = None,
-    headless: Headless = "wait",
-    models: Mapping[str, ModelCall] | None = None,
-    local_models: bool = False,
-    resumes: bool = True,
-    surroundings: Environment | None = None,
-) -> "EmbeddedScope":
-    """Embedded Perdure working in `directory`; `async with` it.
-
-    `data_dir` is where the server keeps its data unless another is named. `headless="deny"`
-    refuses what a person would have to allow, instead of waiting for a reply. `models` are yours
-    to answer for, named `provider/model`; `local_models` looks for servers on this machine.
-    `resumes=False` leaves alone what was left waiting, also by other processes.
-    """
-    found = surroundings or environment.from_process()
-    kept = found if data_dir is None else replace(found, data_dir=os.path.abspath(data_dir))
-    return EmbeddedScope(
-        RuntimeSettings(
-            environment=kept,
-            data_dir=kept.data_dir,
-            default_directory=os.path.abspath(directory),
-            headless=headless,
-            providers=_providers(models or {}),
-            local_models=local_models,
-            resumes=resumes,
-        )
-    )
+    directory: str = ".", **options: Unpack[EmbeddedOptions]
+) -> "EmbeddedScope[EmbeddedPerdure]":
+    """Embedded Perdure working in `directory`; `async with` it."""
+    return EmbeddedScope(EmbeddedPerdure, _settings(directory, options))
 
 
-def _providers(models: Mapping[str, ModelCall]) -> tuple[CatalogProvider, ...]:
-    by_provider: dict[str, dict[str, ModelCall]] = {}
-    for name, call in models.items():
-        provider, slash, model = name.partition("/")
-        if not (provider and slash and model):
-            raise ValueError(f"a model is named provider/model; got {name!r}")
-        by_provider.setdefault(provider, {})[model] = call
-    return tuple(catalog.supplied_provider(name, calls) for name, calls in by_provider.items())
+def open_embedded_wire(
+    directory: str = ".", **options: Unpack[EmbeddedOptions]
+) -> "EmbeddedScope[EmbeddedWire]":
+    """The same host, spoken to with plain values."""
+    return EmbeddedScope(EmbeddedWire, _settings(directory, options))
 
 
-class EmbeddedScope:
+class EmbeddedScope(Generic[C]):
     """Opens on entry, closes on exit.
 
     The scopes inside end as if the body had succeeded, so that its own error comes out as it was
     raised and not in a group.
     """
 
-    def __init__(self, settings: RuntimeSettings) -> None:
+    def __init__(
+        self, client: Callable[[Runtime, MemoryTransport], C], settings: RuntimeSettings
+    ) -> None:
+        self._client = client
         self._settings = settings
         self._stack = AsyncExitStack()
 
-    async def __aenter__(self) -> EmbeddedPerdure:
+    async def __aenter__(self) -> C:
         settings = self._settings
         async with AsyncExitStack() as stack:
             data_directory.prepare(settings.data_dir)
@@ -108,10 +115,37 @@ class EmbeddedScope:
                 ServerSettings(default_directory=settings.default_directory, cursor_key=key),
             )
             transport = MemoryTransport(application, tasks)
-            perdure = await stack.enter_async_context(EmbeddedPerdure(runtime, transport))
+            perdure = self._client(runtime, transport)
+            stack.push_async_callback(perdure.aclose)
             stack.callback(application.begin_shutdown)
             self._stack = stack.pop_all()
         return perdure
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self._stack.aclose()
+
+
+def _settings(directory: str, options: EmbeddedOptions) -> RuntimeSettings:
+    found = options.get("surroundings") or environment.from_process()
+    data_dir = options.get("data_dir")
+    kept = found if data_dir is None else replace(found, data_dir=os.path.abspath(data_dir))
+    return RuntimeSettings(
+        environment=kept,
+        data_dir=kept.data_dir,
+        default_directory=os.path.abspath(directory),
+        headless=options.get("headless", "wait"),
+        permission_timeout=options.get("permission_timeout"),
+        providers=_providers(options.get("models", {})),
+        local_models=options.get("local_models", False),
+        resumes=options.get("resumes", True),
+    )
+
+
+def _providers(models: Mapping[str, ModelCall]) -> tuple[CatalogProvider, ...]:
+    by_provider: dict[str, dict[str, ModelCall]] = {}
+    for name, call in models.items():
+        provider, slash, model = name.partition("/")
+        if not (provider and slash and model):
+            raise ValueError(f"a model is named provider/model; got {name!r}")
+        by_provider.setdefault(provider, {})[model] = call
+    return tuple(catalog.supplied_provider(name, calls) for name, calls in by_provider.items())

@@ -1,8 +1,8 @@
-"""The local disk behind the Filesystem port.
+"""The local disk behind the Filesystem port, all of it or the part below one directory.
 
 Small reads run inline: a thread would cost more than the read. Anything larger, and anything that
-waits for the disk, runs in a thread. Paths are taken as given; who may touch what is decided in
-tools.authority.
+waits for the disk, runs in a thread. Who may touch what is decided in tools.authority; how a place
+below a pinned directory is reached, in host.beneath.
 
 Invariant: a write that has begun is finished before its caller learns of a cancellation, and a
 reader sees the old file or the new one, never a part.
@@ -13,35 +13,51 @@ import errno
 import itertools
 import os
 import stat
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Final, TypeVar
 
 from perdure.core.limits import FILE_INLINE_BYTES_MAX
+from perdure.host import beneath
+from perdure.host.beneath import Place, Walk
 from perdure.ports import FileStat
 
 T = TypeVar("T")
 
 # Not blocking, so that a named pipe is refused instead of waited for.
-_READ_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-_CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_READ_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK
+_LIST_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY
+_CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _ABSENT: Final = FileStat(is_directory=False, is_file=False, size=0, mode=0, modified_ns=0)
 
 
 class LocalFilesystem:
-    """Adapter of ports.Filesystem."""
+    """Adapter of ports.Filesystem. With a root it is what `beneath` gives."""
 
-    def __init__(self) -> None:
-        self._names = itertools.count(1)
+    def __init__(
+        self,
+        *,
+        root: str | None = None,
+        walk: Walk | None = None,
+        numbers: Iterator[int] | None = None,
+    ) -> None:
+        self._root = root
+        self._walk = walk or beneath.best_walk()
+        self._numbers = numbers or itertools.count(1)
+
+    def beneath(self, root: str) -> "LocalFilesystem":
+        return LocalFilesystem(root=root, walk=self._walk, numbers=self._numbers)
 
     async def stat(self, path: str) -> FileStat:
-        return _described(os.stat(path))
+        with self._at(path) as at:
+            return _described(at.stat())
 
     async def real_path(self, path: str) -> str:
         return _resolved(path)
 
     async def read(self, path: str, *, offset: int = 0, bytes_max: int | None = None) -> bytes:
-        descriptor = os.open(path, _READ_FLAGS)
+        with self._at(path) as at:
+            descriptor = at.open(_READ_FLAGS)
         try:
             left = _size_of(descriptor, path) - offset
             wanted = left if bytes_max is None else min(left, bytes_max)
@@ -55,34 +71,76 @@ class LocalFilesystem:
             os.close(descriptor)
 
     async def list(self, path: str) -> Sequence[tuple[str, FileStat]]:
-        return await asyncio.to_thread(_children, path)
+        return await asyncio.to_thread(self._children, path)
 
     async def write_atomic(self, path: str, data: bytes) -> None:
         await _finish_in_thread(lambda: self._replace(path, data))
 
     async def create_exclusive(self, path: str, data: bytes, *, mode: int = 0o600) -> None:
         if len(data) <= FILE_INLINE_BYTES_MAX:
-            _create(path, data, mode=mode)
+            self._create(path, data, mode=mode)
         else:
-            await _finish_in_thread(lambda: _create(path, data, mode=mode))
+            await _finish_in_thread(lambda: self._create(path, data, mode=mode))
+
+    async def append(self, path: str, data: bytes) -> None:
+        await _finish_in_thread(lambda: self._append(path, data))
 
     async def make_directories(self, path: str) -> None:
-        os.makedirs(path, exist_ok=True)
+        if self._root is None:
+            os.makedirs(path, exist_ok=True)
+        else:
+            beneath.make_directories(self._root, path, self._walk)
 
     async def remove(self, path: str) -> None:
-        os.unlink(path)
+        with self._at(path) as at:
+            at.remove()
+
+    def _at(self, path: str) -> AbstractContextManager[Place]:
+        if self._root is None:
+            return nullcontext(Place(None, path))
+        return beneath.place(self._root, path, self._walk)
+
+    def _children(self, path: str) -> Sequence[tuple[str, FileStat]]:
+        with self._at(path) as at:
+            descriptor = at.open(_LIST_FLAGS)
+        try:
+            with os.scandir(descriptor) as entries:
+                found = [(entry.name, _entry_stat(entry)) for entry in entries]
+        finally:
+            os.close(descriptor)
+        found.sort(key=lambda item: item[0])
+        return found
+
+    def _create(self, path: str, data: bytes, *, mode: int) -> None:
+        with self._at(path) as at:
+            _fill(at, at.open(_CREATE_FLAGS, mode), data)
+
+    def _append(self, path: str, data: bytes) -> None:
+        with self._at(path) as at:
+            descriptor = at.open(os.O_WRONLY | os.O_APPEND)
+        try:
+            _write(descriptor, data)
+        finally:
+            os.close(descriptor)
 
     def _replace(self, path: str, data: bytes) -> None:
-        target = _resolved(path)
-        directory = os.path.dirname(target)
-        name = f".perdure-{os.getpid()}-{next(self._names)}.tmp"
-        temporary = os.path.join(directory, name)
-        _create(temporary, data, mode=0o666, like=_existing(target), durable=True)
-        try:
-            os.replace(temporary, target)
-        except OSError:
-            os.unlink(temporary)
-            raise
+        with self._at(_resolved(path) if self._root is None else path) as at:
+            like = _existing(at)
+            temporary, descriptor = self._temporary(at)
+            _fill(temporary, descriptor, data, like=like, durable=True)
+            try:
+                at.replace_with(temporary)
+            except OSError:
+                temporary.remove()
+                raise
+
+    def _temporary(self, at: Place) -> tuple[Place, int]:
+        """A new file beside `at`, open for writing."""
+        while True:
+            beside = at.beside(f".perdure-{os.getpid()}-{next(self._numbers)}.tmp")
+            # A dead process that had our number may have left one behind.
+            with suppress(FileExistsError):
+                return beside, beside.open(_CREATE_FLAGS, 0o666)
 
 
 async def _finish_in_thread(work: Callable[[], T]) -> T:
@@ -132,13 +190,6 @@ def _step(left: int | None) -> int:
     return step if left is None else min(left, step)
 
 
-def _children(path: str) -> Sequence[tuple[str, FileStat]]:
-    with os.scandir(path) as entries:
-        found = [(entry.name, _entry_stat(entry)) for entry in entries]
-    found.sort(key=lambda item: item[0])
-    return found
-
-
 def _entry_stat(entry: os.DirEntry[str]) -> FileStat:
     try:
         return _described(entry.stat())
@@ -157,36 +208,39 @@ def _described(status: os.stat_result) -> FileStat:
     )
 
 
-def _existing(path: str) -> os.stat_result | None:
+def _existing(at: Place) -> os.stat_result | None:
     try:
-        return os.stat(path)
+        return at.stat()
     except FileNotFoundError:
         return None
 
 
-def _create(
-    path: str,
+def _fill(
+    at: Place,
+    descriptor: int,
     data: bytes,
     *,
-    mode: int,
     like: os.stat_result | None = None,
     durable: bool = False,
 ) -> None:
-    """Create `path` with all of `data`, or leave nothing behind."""
-    descriptor = os.open(path, _CREATE_FLAGS, mode)
+    """Put all of `data` into the new file, or leave nothing behind. Closes the descriptor."""
     try:
         if like is not None:
             _take_after(descriptor, like)
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
+        _write(descriptor, data)
         if durable:
             os.fsync(descriptor)
     except OSError:
-        os.unlink(path)
+        at.remove()
         raise
     finally:
         os.close(descriptor)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
 
 
 def _take_after(descriptor: int, like: os.stat_result) -> None:

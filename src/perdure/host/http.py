@@ -12,7 +12,7 @@ import asyncio
 import functools
 import re
 import ssl
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -95,7 +95,15 @@ class HttptoolsTransport:
         proxy = self._proxies.proxy_for(target.origin.scheme, target.origin.host)
         pieces = (_head(request, target, None if self._pinned else proxy), *request.body)
         pool = self._pool(target.origin)
-        connection, (status, headers) = await self._answered(pool, target.origin, proxy, pieces)
+        seconds = request.connect_seconds_max
+        dialing = functools.partial(
+            self._connect,
+            pool,
+            target.origin,
+            proxy,
+            seconds=self._connect_seconds_max if seconds is None else seconds,
+        )
+        connection, (status, headers) = await _answered(pool, dialing, pieces)
         left = False
         try:
             encoding = headers.get("content-encoding", "")
@@ -113,27 +121,14 @@ class HttptoolsTransport:
             pool = self._pools[origin] = _Pool(self._idle_seconds_max)
         return pool
 
-    async def _answered(
-        self, pool: "_Pool", origin: Origin, proxy: Proxy | None, pieces: tuple[bytes, ...]
-    ) -> tuple[Connection, Head]:
-        kept = pool.take()
-        if kept is not None:
-            try:
-                return kept, await _ask(kept, pieces)
-            except TransportError:
-                # The provider may have closed it just as the request left; nothing was processed.
-                if kept.answered:
-                    raise
-        fresh = await self._connect(pool, origin, proxy)
-        return fresh, await _ask(fresh, pieces)
-
-    async def _connect(self, pool: "_Pool", origin: Origin, proxy: Proxy | None) -> Connection:
+    async def _connect(
+        self, pool: "_Pool", origin: Origin, proxy: Proxy | None, *, seconds: float
+    ) -> Connection:
         try:
-            async with asyncio.timeout(self._connect_seconds_max):
+            async with asyncio.timeout(seconds or None):
                 connection = await self._dial(pool, origin, proxy)
         except TimeoutError as error:
-            seconds = self._connect_seconds_max
-            message = f"no connection to {origin.authority} within {seconds:g} s"
+            message = f"no connection to {origin.authority} within {seconds:g} s (`connect`)"
             raise TransportError(message) from error
         except (OSError, UnicodeError) as error:
             raise TransportError(f"cannot connect to {origin.authority}: {error}") from error
@@ -252,6 +247,22 @@ def parse_target(url: str) -> Target:
     path = quote(split.path or "/", safe=_PATH_CHARS)
     query = f"?{quote(split.query, safe=_PATH_CHARS)}" if split.query else ""
     return Target(Origin(split.scheme, split.hostname, port or _PORTS[split.scheme]), path + query)
+
+
+async def _answered(
+    pool: _Pool, connect: Callable[[], Awaitable[Connection]], pieces: tuple[bytes, ...]
+) -> tuple[Connection, Head]:
+    """The answer, over a kept connection if there is one that still works."""
+    kept = pool.take()
+    if kept is not None:
+        try:
+            return kept, await _ask(kept, pieces)
+        except TransportError:
+            # The provider may have closed it just as the request left; nothing was processed.
+            if kept.answered:
+                raise
+    fresh = await connect()
+    return fresh, await _ask(fresh, pieces)
 
 
 async def _ask(connection: Connection, pieces: tuple[bytes, ...]) -> Head:

@@ -1,10 +1,10 @@
 """A model call over HTTP: encode, post, read frames, step the wire protocol.
 
 One batch of events for each piece of the body that arrived. Failures become LLMError, bounded and
-free of the route's secrets. Durable records of retries, and turning events into a transcript, are
+free of the route's secrets. Trying again (core.retry), and turning events into a transcript, are
 done elsewhere.
 
-Invariant: after the first piece of the body nothing is ever tried again.
+Invariant: one call is one request.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from perdure.llm import failure, lowering, wire_protocol
 from perdure.llm.error import LLMError
-from perdure.llm.event import Finish, LLMEvent, ProviderError, Retrying
+from perdure.llm.event import Finish, LLMEvent, ProviderError
 from perdure.llm.model_call import ModelCall
-from perdure.llm.request import GenerationControls, LLMRequest
+from perdure.llm.request import LLMRequest
 from perdure.llm.route import Route
 from perdure.llm.transport import HttpRequest, HttpResponse, HttpTransport, TransportError
 from perdure.llm.wire_protocol import FrameReader, ModelFacts, WireProtocol
@@ -69,20 +69,20 @@ class CallClock(Protocol):
     """What a call needs of the program's clock."""
 
     def now_millis(self) -> int: ...
-    async def sleep(self, seconds: float) -> None: ...
 
 
 class CallLimits(Value, kw_only=True):
     """How patient a call is, and how much it takes in."""
 
-    attempts_max: int = 3
-    retry_seconds_first: float = 0.5
-    retry_seconds_max: float = 10.0
     frame_bytes_max: int = 16 * 1024 * 1024
     refusal_seconds_max: float = 5.0
     """For the body of an answer without success: what has come by then must do."""
-    idle_seconds_max: float | None = None
-    """Longest silence of the provider; None waits for ever, as models may think long."""
+    connect_seconds_max: float | None = None
+    """For a connection; None leaves it to the transport, 0 waits for ever."""
+    first_byte_seconds_max: float = 0
+    """From the request to the beginning of its answer; 0 waits for ever."""
+    idle_seconds_max: float = 0
+    """Longest silence within an answer; 0 waits for ever."""
 
 
 DEFAULT_LIMITS: Final = CallLimits()
@@ -118,30 +118,23 @@ class _HttpModelCall:
     async def __call__(self, request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
         http_request = self._http_request(request)
         async with AsyncExitStack() as stack:
-            attempt = 1
-            while True:
-                try:
-                    response, first = await self._attempt(stack, http_request)
-                    break
-                except LLMError as error:
-                    if not error.retryable or attempt >= self._limits.attempts_max:
-                        raise
-                    retrying = self._retrying(error, attempt)
-                yield (retrying,)
-                await self._clock.sleep(retrying.delay_seconds)
-                attempt += 1
+            response, first = await self._answer(stack, http_request)
             async with aclosing(self._events(response.chunks, first)) as batches:
                 async for batch in batches:
                     yield batch
 
     def _http_request(self, request: LLMRequest) -> HttpRequest:
         route = self._route
-        generation = _merged(route.generation, request.generation)
-        asked = replace(request, generation=generation)
+        asked = replace(
+            request,
+            generation=request.generation.over(route.generation),
+            options=_deeply_merged(dict(route.options), dict(request.options)),
+        )
         unsigned = HttpRequest(
             url=route.base_url.rstrip("/") + self._protocol.path(route.model.name),
             headers=self._headers(request),
             body=wire_protocol.encode(self._protocol, asked, route.model),
+            connect_seconds_max=self._limits.connect_seconds_max,
         )
         return unsigned if route.sign is None else route.sign(unsigned)
 
@@ -155,15 +148,17 @@ class _HttpModelCall:
         headers["accept"] = self._protocol.accept
         return headers
 
-    async def _attempt(
+    async def _answer(
         self, stack: AsyncExitStack, request: HttpRequest
     ) -> tuple[HttpResponse, bytes]:
         async with AsyncExitStack() as attempt:
             try:
-                opening = attempt.enter_async_context(self._transport.open(request))
-                response = await self._patiently(opening)
+                response, first = await _within(
+                    self._limits.first_byte_seconds_max,
+                    "first_byte",
+                    self._begun(attempt, request),
+                )
                 if _is_stream(response):
-                    first = await self._next(response.chunks)
                     if not first:
                         raise LLMError("transport", "The provider answered with an empty stream")
                     await stack.enter_async_context(attempt.pop_all())
@@ -216,19 +211,16 @@ class _HttpModelCall:
             return (*events[:-1], replace(events[-1], message=message))
         return events
 
+    async def _begun(
+        self, stack: AsyncExitStack, request: HttpRequest
+    ) -> tuple[HttpResponse, bytes]:
+        """The response, and the first piece of its body if that is a stream."""
+        response = await stack.enter_async_context(self._transport.open(request))
+        return response, await anext(response.chunks, b"") if _is_stream(response) else b""
+
     async def _next(self, chunks: AsyncIterator[bytes]) -> bytes:
         """The next piece of the body; empty at its end."""
-        return await self._patiently(anext(chunks, b""))
-
-    async def _patiently(self, answer: Awaitable[T]) -> T:
-        seconds = self._limits.idle_seconds_max
-        if seconds is None:
-            return await answer
-        try:
-            async with asyncio.timeout(seconds):
-                return await answer
-        except TimeoutError as error:
-            raise LLMError("transport", f"The provider was silent for {seconds:g} s") from error
+        return await _within(self._limits.idle_seconds_max, "idle", anext(chunks, b""))
 
     async def _refusal_body(self, chunks: AsyncIterator[bytes]) -> bytes:
         body = bytearray()
@@ -239,18 +231,6 @@ class _HttpModelCall:
                     if len(body) >= failure.BODY_BYTES_MAX:
                         break
         return bytes(body[: failure.BODY_BYTES_MAX])
-
-    def _retrying(self, error: LLMError, attempt: int) -> Retrying:
-        if error.retry_after_ms is not None:
-            seconds = error.retry_after_ms / 1000
-        else:
-            seconds = self._limits.retry_seconds_first * 2 ** (attempt - 1)
-        return Retrying(
-            attempt=attempt,
-            message=error.message,
-            status=error.status,
-            delay_seconds=min(seconds, self._limits.retry_seconds_max),
-        )
 
     def _refusal(self, response: HttpResponse, body: bytes) -> LLMError:
         if 200 <= response.status < 300:
@@ -271,6 +251,17 @@ class _HttpModelCall:
     def _transport_failure(self, error: TransportError) -> LLMError:
         said = failure.clean(str(error), self._secrets)
         return LLMError("transport", f"The connection to the provider failed: {said}")
+
+
+async def _within(seconds: float, limit: str, answer: Awaitable[T]) -> T:
+    if not seconds:
+        return await answer
+    try:
+        async with asyncio.timeout(seconds):
+            return await answer
+    except TimeoutError as error:
+        message = f"The provider was silent for {seconds:g} s, the limit `{limit}` of its timeouts"
+        raise LLMError("timeout", message) from error
 
 
 def _with_overlay(protocol: WireProtocol, overlay: JsonObject) -> WireProtocol:
@@ -297,16 +288,6 @@ def _deeply_merged(base: JsonObject, overlay: JsonObject) -> JsonObject:
         else:
             merged[name] = value
     return merged
-
-
-def _merged(defaults: GenerationControls, asked: GenerationControls) -> GenerationControls:
-    """Field by field, what the request asks for wins over the route's default."""
-    unset = GenerationControls()
-    chosen: JsonObject = {}
-    for name in GenerationControls.__struct_fields__:
-        value = getattr(asked, name)
-        chosen[name] = getattr(defaults, name) if value == getattr(unset, name) else value
-    return GenerationControls(**chosen)
 
 
 def _secrets_of(route: Route) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ may stop and go on anywhere. It never claims to understand.
 from collections.abc import AsyncGenerator
 from typing import Final
 
-from perdure.llm import demo_script, lowering
+from perdure.llm import demo_script, demo_title, lowering
 from perdure.llm.demo_script import Call, Script
 from perdure.llm.event import (
     Finish,
@@ -31,6 +31,11 @@ RESULT_CHARS_MAX: Final = 4_000
 async def demo_call(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
     """Implements llm.model_call.ModelCall."""
     progress = _progress(request)
+    if demo_title.is_asked(progress.prompt):
+        for events in _spoken(demo_title.title_of(progress.prompt)):
+            yield events
+        yield (Finish("stop"),)
+        return
     script = demo_script.script_for(progress.prompt)
     call = _next_call(script, progress)
     if call is None:

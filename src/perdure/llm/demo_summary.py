@@ -2,7 +2,7 @@
 
 It understands nothing, so it sums up nothing: it counts what there was and repeats the latest
 prompts word for word, in the sections that were asked for. How such a request begins is written in
-core.compaction; a test keeps the two together.
+core.summary_request; a test keeps the two together.
 """
 
 import re

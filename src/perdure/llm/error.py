@@ -1,19 +1,27 @@
 """Why a model call failed, in one vocabulary for every provider."""
 
-from typing import Literal
+from typing import Final, Literal
 
 Reason = Literal[
+    "overflow",
+    "rate-limit",
+    "overload",
+    "quota-exceeded",
+    "authentication",
+    "content-policy",
     "invalid-request",
     "no-route",
-    "authentication",
-    "rate-limit",
-    "quota-exceeded",
-    "content-policy",
     "provider-internal",
     "transport",
+    "timeout",
     "invalid-provider-output",
     "unknown",
 ]
+
+RETRYABLE: Final[frozenset[Reason]] = frozenset(
+    {"rate-limit", "overload", "provider-internal", "transport"}
+)
+"""What may pass by itself. A limit of time that was reached is not among them."""
 
 
 class LLMError(Exception):
@@ -25,16 +33,18 @@ class LLMError(Exception):
         message: str,
         *,
         status: int | None = None,
-        overflow: bool = False,
         retry_after_ms: int | None = None,
     ) -> None:
         super().__init__(message)
         self.reason: Reason = reason
         self.message = message
         self.status = status
-        self.overflow = overflow
         self.retry_after_ms = retry_after_ms
 
     @property
+    def overflow(self) -> bool:
+        return self.reason == "overflow"
+
+    @property
     def retryable(self) -> bool:
-        return self.reason in ("rate-limit", "provider-internal", "transport")
+        return self.reason in RETRYABLE

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from perdure.llm.error import Reason
 from perdure.llm.message import ToolResult
 from perdure.schema.codec import JsonObject
 from perdure.schema.tool import ProviderMetadata
@@ -91,16 +92,6 @@ class Usage(Value, kw_only=True):
     cache_write: int = 0
 
 
-class Retrying(Value, kw_only=True):
-    """The request failed before any answer came, and will be sent again."""
-
-    attempt: int
-    """The one that failed, counted from 1."""
-    message: str
-    status: int | None
-    delay_seconds: float
-
-
 class Finish(Value):
     """The response is complete. Nothing follows."""
 
@@ -112,8 +103,11 @@ class ProviderError(Value, kw_only=True):
     """The provider said, inside its stream, that it failed. Nothing follows."""
 
     message: str
-    overflow: bool = False
-    retryable: bool = False
+    reason: Reason = "unknown"
+
+    @property
+    def overflow(self) -> bool:
+        return self.reason == "overflow"
 
 
 LLMEvent = (
@@ -129,7 +123,6 @@ LLMEvent = (
     | ToolCall
     | ToolInputInvalid
     | HostedToolResult
-    | Retrying
     | Finish
     | ProviderError
 )

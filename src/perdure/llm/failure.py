@@ -1,7 +1,8 @@
 """A provider's refusal, from status, headers and body to one LLMError.
 
 Pure. What comes out may be stored for good and shown to everyone who reads the Session, so it is
-bounded and secrets are taken out before anything is cut. Deciding to try again is done elsewhere.
+bounded and secrets are taken out before anything is cut. The kind of a failure is decided in
+llm.classification.
 
 Invariant: no credential of the route and nothing that looks like one is in a message.
 """
@@ -13,10 +14,10 @@ from typing import Final
 
 import msgspec
 
-from perdure.llm.error import LLMError, Reason
+from perdure.llm.classification import ErrorDetail
+from perdure.llm.error import LLMError
 from perdure.schema import codec
 from perdure.schema.codec import JsonValue
-from perdure.schema.value import Value
 
 BODY_BYTES_MAX: Final = 16 * 1024
 MESSAGE_CHARS_MAX: Final = 500
@@ -25,43 +26,15 @@ _SECRET_CHARS_MIN: Final = 4
 _REDACTED: Final = "[redacted]"
 
 
-def _any_of(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.IGNORECASE)
-
-
-_OVERFLOW: Final = _any_of(
-    r"prompt[ _]is[ _]too[ _]long",
-    r"prompt_too_long",
-    r"input is too long",
-    r"context[ _](length|window|size|limit)",
-    r"maximum (context|prompt) length",
-    r"(exceeds?|exceeded|over|beyond)( the)?( maximum)?( number of| allowed)?( input)? tokens?",
-    r"too many (input |prompt )?tokens",
-    r"token (count|limit)[^.]{0,60}exceed",
-    r"exceed[^.]{0,60}token limit",
-    r"reduce the length of the (messages|prompt|input)",
-    r"request_too_large",
-    r"request (entity |payload )?(is )?too large",
-)
-_RATE_LIMIT: Final = _any_of(
-    r"rate[ _-]?limit", r"too many requests", r"per (minute|second|day)", r"\btpm\b", r"throttl"
-)
-_QUOTA: Final = _any_of(
-    r"insufficient[ _](quota|balance|funds|credits?)",
-    r"(exceeded|over) your (current )?quota",
-    r"quota[ _]exceeded",
-    r"credit balance",
-    r"out of credits?",
-    r"billing",
-    r"payment required",
-)
-_POLICY: Final = _any_of(
-    r"content[ _-]?(policy|filter|management)", r"safety", r"moderation", r"responsible[ _]?ai"
-)
-_TRANSIENT: Final = _any_of(
-    r"server_error", r"internal", r"overloaded", r"unavailable", r"timed? ?out", r"\b(429|5\d\d)\b"
-)
 _HTML_TITLE: Final = re.compile(r"<title[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
+
+_TOLD: Final = re.compile(
+    r"(?:retryDelay\W{1,6}|(?:retry|try again) (?:in|after) )"
+    r"([0-9]{1,6}(?:\.[0-9]{1,9})?) ?(ms|s|m)\b",
+    re.IGNORECASE | re.ASCII,
+)
+_UNITS: Final = {"ms": 0.001, "s": 1, "m": 60}
+_DAILY: Final = re.compile(rb"per[ -]?day", re.IGNORECASE)
 
 _SECRET_FIELD: Final = (
     r"(?:proxy-)?authorization|(?:x-)?api[-_]?key|x-goog-api-key|access[-_]?token|refresh[-_]?token"
@@ -80,25 +53,6 @@ _SECRET_SHAPES: Final = (
 )
 
 
-class ErrorDetail(Value):
-    """What an error object says: text for a person, and the provider's own code and type."""
-
-    text: str
-    code: str = ""
-
-    @property
-    def overflow(self) -> bool:
-        said = f"{self.code} {self.text}"
-        return _OVERFLOW.search(said) is not None and _RATE_LIMIT.search(said) is None
-
-    @property
-    def retryable(self) -> bool:
-        said = f"{self.code} {self.text}"
-        if self.overflow or _QUOTA.search(said):
-            return False
-        return _RATE_LIMIT.search(said) is not None or _TRANSIENT.search(said) is not None
-
-
 def from_response(
     *,
     status: int,
@@ -109,17 +63,17 @@ def from_response(
 ) -> LLMError:
     """The error that a response without success stands for. Header names are in lower case."""
     detail = detail_of_body(body)
-    said = f"{detail.code} {detail.text}"
-    reason = _reason(status, said)
     text = clean(detail.text, secrets)
+    wait = _retry_after_millis(headers, now_millis)
+    if wait is None:
+        wait = _told_millis(body)
     return LLMError(
-        reason,
+        detail.reason(status, soon=wait is not None),
         f"The provider answered HTTP {status}: {text}"
         if text
         else f"The provider answered HTTP {status}",
         status=status,
-        overflow=reason == "invalid-request" and _is_overflow(status, detail),
-        retry_after_ms=_retry_after_millis(headers, now_millis),
+        retry_after_ms=wait,
     )
 
 
@@ -172,27 +126,6 @@ def carries_secret(header: str) -> bool:
     return _SECRET_NAME.fullmatch(header) is not None
 
 
-def _reason(status: int, said: str) -> Reason:
-    if status == 401:
-        return "authentication"
-    if status == 402:
-        return "quota-exceeded"
-    if status == 429:
-        return "quota-exceeded" if _QUOTA.search(said) else "rate-limit"
-    if status == 408 or status >= 500:
-        return "provider-internal"
-    if status >= 400 and _POLICY.search(said):
-        return "content-policy"
-    if status == 403:
-        return "authentication"
-    return "invalid-request" if status >= 400 else "unknown"
-
-
-def _is_overflow(status: int, detail: ErrorDetail) -> bool:
-    # A proxy's own size limit answers 413 with a page of text; a model's says nothing or says why.
-    return detail.overflow or (status == 413 and not detail.text)
-
-
 def _code(value: Mapping[str, JsonValue]) -> str:
     named = (value.get("code"), value.get("type"), value.get("status"))
     return " ".join(str(item) for item in named if isinstance(item, str | int))
@@ -205,6 +138,16 @@ def _retry_after_millis(headers: Mapping[str, str], now_millis: int) -> int | No
         seconds = _number(value)
         millis = _until(value, now_millis) if seconds is None else seconds * 1000
     return None if millis is None else int(max(0, min(millis, RETRY_AFTER_MILLIS_MAX)))
+
+
+def _told_millis(body: bytes) -> int | None:
+    """When to come back, where only the body says so."""
+    told = _TOLD.search(body.decode(errors="replace"))
+    # What is said to pass within a day is no wait, whatever else the body names.
+    if told is None or _DAILY.search(body):
+        return None
+    seconds = float(told.group(1)) * _UNITS[told.group(2).lower()]
+    return int(min(seconds * 1000, RETRY_AFTER_MILLIS_MAX))
 
 
 def _number(text: str) -> float | None:

@@ -5,9 +5,9 @@ last one may still grow, so it is encoded anew each time.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
-from perdure.llm.message import Run
+R = TypeVar("R")
 
 _BLOCK_BYTES: Final = 64 * 1024
 
@@ -19,8 +19,8 @@ class KeptConversation:
     def pieces(
         self,
         key: Hashable,
-        runs: Sequence[Run],
-        encode: Callable[[Run], bytes],
+        runs: Sequence[R],
+        encode: Callable[[R], bytes],
         *,
         open_last: bool = True,
     ) -> tuple[bytes, ...]:

@@ -39,6 +39,13 @@ def lower_result(result: ToolResult) -> LoweredResult:
             return LoweredResult(plain)
 
 
+def unwrapped(value: JsonValue) -> JsonValue:
+    """A provider's own result: it is stored in an envelope that names its type."""
+    if is_object(value) and value.keys() == {"type", "value"}:
+        return value["value"]
+    return value
+
+
 def json_text(value: JsonValue) -> str:
     """Compact JSON, as the arguments of a call are written."""
     return codec.encode(value).decode()

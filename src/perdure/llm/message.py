@@ -67,7 +67,7 @@ class LLMMessage(Value):
 class Run(Value):
     """Either consecutive user and system messages, or one assistant message with its tool results.
 
-    No wire protocol merges across runs, which is what makes their bytes independent.
+    What a wire protocol writes for a run never depends on what follows it, so it can be kept.
     """
 
     messages: tuple[LLMMessage, ...]

@@ -35,6 +35,15 @@ class GenerationControls(Value, kw_only=True):
     seed: int | None = None
     stop: tuple[str, ...] = ()
 
+    def over(self, lower: "GenerationControls") -> "GenerationControls":
+        """Field by field, what is set here wins over `lower`."""
+        chosen: JsonObject = {}
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            unset = value is None or value == ()
+            chosen[name] = getattr(lower, name) if unset else value
+        return GenerationControls(**chosen)
+
 
 class LLMRequest(Value, kw_only=True):
     model: ModelRef

@@ -36,5 +36,7 @@ class Route(Value, kw_only=True):
     body: JsonObject = field(default_factory=dict[str, object])
     """Compatibility fields laid over the encoded body; never the protocol's own."""
     generation: GenerationControls = field(default_factory=GenerationControls)
+    options: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    """Namespace -> Model Request Options, below those of the request itself."""
     sign: Callable[[HttpRequest], HttpRequest] | None = None
     """Adds what proves the request's origin, where a header with the credential is not enough."""

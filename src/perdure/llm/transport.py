@@ -13,6 +13,8 @@ class HttpRequest(Value, kw_only=True):
     body: tuple[bytes, ...]
     """Written one after the other: a long conversation is never joined into one string."""
     method: str = "POST"
+    connect_seconds_max: float | None = None
+    """For a connection; None leaves it to the transport, 0 waits for ever."""
 
 
 class HttpResponse(Value, kw_only=True):

@@ -4,6 +4,8 @@
 conversation is encoded run by run. A KeptConversation remembers the bytes of runs that are over,
 so that a long history costs nothing to send anew. A protocol with cache hints marks the latest
 user message: that run and those after it are encoded anew each time.
+
+Invariant: the bytes of a run depend on it and on what stands before it, never on what follows.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -35,6 +37,13 @@ class ModelFacts(Value, kw_only=True):
     """Whether a system message may stand inside the conversation."""
 
 
+class Place(Value):
+    """Where a run stands. It stays there while the conversation grows."""
+
+    index: int
+    before: Run | None
+
+
 class FrameReader(Protocol):
     """Raises sse.FrameTooLargeError when a frame is larger than it may be."""
 
@@ -60,6 +69,10 @@ def _nothing(request: LLMRequest) -> list[JsonObject]:
     return []
 
 
+def _always(facts: ModelFacts) -> bool:
+    return True
+
+
 class WireProtocol(Value, kw_only=True):
     name: str
     path: Callable[[str], str]
@@ -79,8 +92,12 @@ class WireProtocol(Value, kw_only=True):
     """The stream has ended: what is still open. Ends with Finish or ProviderError, or raises."""
     closing: Callable[[LLMRequest], list[JsonObject]] = _nothing
     """Conversation items that come after the runs, where the runs may not be the end."""
+    placed: Callable[[list[JsonObject], Place], list[JsonObject]] | None = None
+    """The items of a run as they may stand there, where a provider is strict about neighbours."""
     marked: Callable[[list[JsonObject]], list[JsonObject]] | None = None
     """The items of the run with the latest user message, with a cache hint on that message."""
+    takes_hints: Callable[[ModelFacts], bool] = _always
+    """Whether a model takes cache hints, where there are any."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     accept: str = "text/event-stream"
     frames: Callable[[int], FrameReader] = SseFrames
@@ -103,19 +120,23 @@ def _conversation(
     protocol: WireProtocol, request: LLMRequest, facts: ModelFacts
 ) -> tuple[bytes, ...]:
     kept = request.kept or KeptConversation()
-    key = (protocol.name, facts)
+    key, runs = (protocol.name, facts), request.runs
 
-    def encoded(run: Run) -> bytes:
-        return _joined(protocol.items(run, facts))
+    def items(index: int) -> list[JsonObject]:
+        listed = protocol.items(runs[index], facts)
+        if protocol.placed is None:
+            return listed
+        return protocol.placed(listed, Place(index, runs[index - 1] if index else None))
 
-    if protocol.marked is None:
-        return kept.pieces(key, request.runs, encoded)
-    at = _latest_user(request.runs)
-    if at is None:
-        return kept.pieces(key, request.runs, encoded)
-    marked = _joined(protocol.marked(protocol.items(request.runs[at], facts)))
-    after = tuple(encoded(run) for run in request.runs[at + 1 :])
-    return (*kept.pieces(key, request.runs[:at], encoded, open_last=False), marked, *after)
+    def encoded(index: int) -> bytes:
+        return _joined(items(index))
+
+    at = _latest_user(runs)
+    if protocol.marked is None or at is None or not protocol.takes_hints(facts):
+        return kept.pieces(key, range(len(runs)), encoded)
+    marked = _joined(protocol.marked(items(at)))
+    after = tuple(encoded(index) for index in range(at + 1, len(runs)))
+    return (*kept.pieces(key, range(at), encoded, open_last=False), marked, *after)
 
 
 def _latest_user(runs: tuple[Run, ...]) -> int | None:

@@ -12,10 +12,11 @@ from typing import Final
 
 from msgspec import UNSET, UnsetType, field, structs
 
-from perdure.core import config_document, permission
+from perdure.core import call_discipline, config_document, model_options, permission
+from perdure.core.budget import NO_BUDGET, Budget
 from perdure.core.config_entry import AgentEntry, RequestEntry
 from perdure.core.model_request import Overrides
-from perdure.core.settings import Settings
+from perdure.core.settings import Settings, budget_of
 from perdure.host.environment import Environment
 from perdure.schema.agent import AgentInfo, AgentMode
 from perdure.schema.model import ModelRef, RequestInfo
@@ -23,6 +24,8 @@ from perdure.schema.permission import Effect, Rule, Ruleset
 from perdure.schema.value import Confidential, Value
 
 BUILD: Final = "build"
+COMPACTION: Final = "compaction"
+TITLE: Final = "title"
 
 _BUILD_SYSTEM: Final = """\
 You are a coding agent. You work on the files of one project, for the person you talk with.
@@ -68,6 +71,8 @@ class AgentOptions(Confidential):
     """Lies over the model's own."""
     variant: str | None = None
     """Of whichever model it runs on, when it names none."""
+    budget: Budget = NO_BUDGET
+    """Beside that of every Session."""
 
 
 class Selected(Value):
@@ -190,8 +195,8 @@ def built_in(environment: Environment) -> tuple[AgentInfo, ...]:
             system=_EXPLORE_SYSTEM,
             description="Searches and reads to answer a question about the code.",
         ),
-        _agent("compaction", nothing, mode="primary", hidden=True, system=_COMPACTION_SYSTEM),
-        _agent("title", nothing, mode="primary", hidden=True, system=_TITLE_SYSTEM),
+        _agent(COMPACTION, nothing, mode="primary", hidden=True, system=_COMPACTION_SYSTEM),
+        _agent(TITLE, nothing, mode="primary", hidden=True, system=_TITLE_SYSTEM),
         _agent("summary", nothing, mode="primary", hidden=True, system=_SUMMARY_SYSTEM),
     )
 
@@ -240,9 +245,10 @@ def _model(named: ModelRef | UnsetType, variant: str | None) -> ModelRef | Unset
 
 def _changed_options(before: AgentOptions, entry: AgentEntry) -> AgentOptions:
     request = entry.request or RequestEntry()
-    added = Overrides(headers=request.headers or {}, body=request.body or {})
+    added = model_options.read(request.headers or {}, request.body or {})
     variant = entry.variant or request.variant or before.variant
-    return AgentOptions(added.over(before.request), variant)
+    budget = budget_of(entry.budget).narrowed(before.budget)
+    return AgentOptions(added.over(before.request), variant, budget)
 
 
 def _selectable(agent: AgentInfo) -> bool:
@@ -265,6 +271,7 @@ def _outside(environment: Environment) -> Ruleset:
 def _default_rules(outside: Ruleset) -> Ruleset:
     return (
         Rule("*", "*", "allow"),
+        Rule(call_discipline.ACTION, "*", "ask"),
         *outside,
         *_rules("deny", ("question", "plan_enter", "plan_exit")),
         Rule("read", "*", "allow"),

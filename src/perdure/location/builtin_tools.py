@@ -4,14 +4,17 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
+from perdure.core import shell_environment
+from perdure.location.files import LocationFiles
 from perdure.location.services import ToolSite
 from perdure.location.web_access import Web
-from perdure.ports import Filesystem, ProcessRunner
+from perdure.ports import Filesystem, SpoolingRunner
 from perdure.schema.value import Value
-from perdure.tools.authority import PathAuthority
+from perdure.tools.authority import OwnDirectories, PathAuthority
 from perdure.tools.builtins import register_builtins
 from perdure.tools.environment import ToolEnvironment
 from perdure.tools.file_mutation import FileMutations
+from perdure.tools.output_store import ToolOutputStore
 from perdure.tools.registry import ToolRegistry
 
 OUTPUT_DIRECTORY: Final = "tool-output"
@@ -25,9 +28,10 @@ class BuiltinTools(Value, kw_only=True):
     """A services.OpenTools. `application` holds the tools of the whole program, below these."""
 
     filesystem: Filesystem
-    processes: ProcessRunner
+    processes: SpoolingRunner
     mutations: FileMutations
     """One for the process: two Locations may reach the same file."""
+    outputs: ToolOutputStore | None = None
     ripgrep: str | None = None
     application: ToolRegistry | None = None
     web: Web | None = None
@@ -35,25 +39,46 @@ class BuiltinTools(Value, kw_only=True):
     @contextmanager
     def __call__(self, site: ToolSite) -> Generator[ToolRegistry]:
         registry = ToolRegistry(application=self.application)
+        with register_builtins(registry, self.environment(site), site.questions, site.skills):
+            yield registry
+
+    def files(self, site: ToolSite) -> LocationFiles:
+        """The files of a Location, within the same boundary."""
+        return LocationFiles(lambda: self.environment(site))
+
+    def environment(self, site: ToolSite) -> ToolEnvironment:
+        """What tools at `site` work in."""
         authority = PathAuthority(
             site.directory,
             filesystem=self.filesystem,
             permissions=site.permissions,
-            output_directory=f"{site.environment.data_dir}/{OUTPUT_DIRECTORY}",
+            own=OwnDirectories(
+                outputs=f"{site.environment.data_dir}/{OUTPUT_DIRECTORY}",
+                data=site.environment.data_dir,
+                configuration=site.environment.config_dir,
+            ),
+            references=lambda: _references(site),
         )
-        environment = ToolEnvironment(
+        return ToolEnvironment(
             filesystem=self.filesystem,
             processes=self.processes,
             permissions=site.permissions,
             authority=authority,
             mutations=self.mutations,
             shell=shell_of(site),
+            variables=shell_environment.scrubbed(
+                site.environment.variables, allowed=site.settings.shell_variables
+            ),
+            outputs=self.outputs,
             ripgrep=self.ripgrep,
             output_limits=site.settings.tool_output,
             web=None if self.web is None else self.web.access(site),
         )
-        with register_builtins(registry, environment, site.questions, site.skills):
-            yield registry
+
+
+def _references(site: ToolSite) -> dict[str, str]:
+    found = () if site.references is None else site.references.list()
+    return {info.name: info.path for info in found}
 
 
 def shell_of(site: ToolSite) -> str:

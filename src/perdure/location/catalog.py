@@ -1,35 +1,39 @@
 """The Catalog of a Location: which models can be used here, and how each is called.
 
-What the configuration says is core.catalog; this adds the environment's keys and makes the calls.
-Protocols are imported when a model is first resolved, so that opening a Location costs nothing.
+What the configuration says is core.catalog; this adds the stored credentials and the environment's
+keys, as they are whenever a model is asked for, and makes the calls. Protocols are imported when a
+model is first resolved, so that opening a Location costs nothing.
 
 Invariant: what cannot be used is a typed failure with a message for the person; a configured model
 that fails is never quietly replaced by another.
 """
 
 import importlib
-from collections.abc import Callable, Mapping
-from typing import cast
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from perdure.core import catalog, credential, model_request
-from perdure.core.catalog import (
-    BuiltIn,
-    CatalogModel,
-    CatalogProvider,
-    Supplied,
-    Unreachable,
-    Wire,
-)
-from perdure.core.credential import Key, KeyLookup, KeyMissing
+from msgspec.structs import replace
+
+from perdure.core import aws_access, catalog, catalog_public, credential, model_options, model_rank
+from perdure.core.catalog import CatalogModel, CatalogProvider
+from perdure.core.credential import Key, KeyLookup, KeyMissing, Login, Stored, StoreUnreadable
+from perdure.core.known_providers import KnownProviders
 from perdure.core.model_request import NO_OVERRIDES, Overrides
+from perdure.core.reach import BuiltIn, Supplied, Unreachable, Wire
 from perdure.core.settings import Settings
+from perdure.llm.aws_keys import AwsKeys
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import GenerationControls
 from perdure.llm.route import Credential, Route
-from perdure.llm.transport import HttpTransport
+from perdure.llm.transport import HttpRequest, HttpTransport
 from perdure.llm.wire_protocol import ModelFacts, WireProtocol
+from perdure.location import renewed_call
+from perdure.location.credentials import Credentials
+from perdure.location.model_snapshot import ModelSnapshot
 from perdure.ports import Clock
 from perdure.schema import codec
+from perdure.schema.credential import StoredCredential
 from perdure.schema.errors import ProviderNotFoundError
 from perdure.schema.model import (
     DEFAULT_VARIANT,
@@ -40,6 +44,13 @@ from perdure.schema.model import (
     ProviderInfo,
 )
 from perdure.schema.value import Confidential, Value
+
+if TYPE_CHECKING:
+    from perdure.llm.client import CallLimits
+
+_MEANT_FOR_MODELS: Final = ("KEY", "_BEDROCK")
+"""How variables end that nobody sets for anything else. A token for another use of a service, such
+as GITHUB_TOKEN, makes its models usable, but does not choose them."""
 
 
 class ResolvedModel(Confidential, kw_only=True):
@@ -101,47 +112,77 @@ class Catalog:
         transport: HttpTransport,
         clock: Clock,
         host_providers: tuple[CatalogProvider, ...] = (),
+        credentials: Credentials | None = None,
+        snapshot: ModelSnapshot | None = None,
     ) -> None:
-        self._default = settings.model
-        self._providers = catalog.build(settings, host_providers)
-        self._user_origins = credential.user_origins(settings.user_providers)
+        self._settings = settings
+        self._host_providers = host_providers
+        self._snapshot = snapshot
+        self._known: KnownProviders | None = None
+        self._providers: Mapping[str, CatalogProvider] = {}
+        self._origins: Mapping[str, frozenset[str]] = {}
+        self._built = False
         self._variables = variables
         self._transport = transport
         self._clock = clock
+        self._credentials = credentials
+        self._stored: Mapping[str, StoredCredential] | StoreUnreadable = {}
         self._resolved: dict[tuple[ModelRef, bytes], Resolution] = {}
+
+    @property
+    def everyone(self) -> Mapping[str, CatalogProvider]:
+        """Every provider, usable or not, with its secrets."""
+        self._look()
+        return self._providers
+
+    def without_project(self, provider_id: str) -> CatalogProvider | None:
+        """A provider as it would be if no project had a say."""
+        self._look()
+        users_own = replace(self._settings, providers=self._settings.user_providers)
+        return catalog.build(users_own, self._host_providers, self._known).get(provider_id)
 
     def providers(self) -> tuple[ProviderInfo, ...]:
         """The providers that can be used, as the public sees them."""
+        self._look()
         available = (provider for provider in self._providers.values() if self._usable(provider))
-        return tuple(catalog.public_provider(provider) for provider in available)
+        return tuple(catalog_public.public_provider(provider) for provider in available)
 
     def provider(self, provider_id: str) -> ProviderInfo:
         """One provider, usable or not; raises ProviderNotFoundError."""
-        provider = self._providers.get(provider_id)
+        provider = self.everyone.get(provider_id)
         if provider is None:
             raise ProviderNotFoundError(provider_id)
-        return catalog.public_provider(provider)
+        return catalog_public.public_provider(provider)
 
     def models(self) -> tuple[ModelInfo, ...]:
         """The models that can be used, newest first, as the public sees them."""
-        return tuple(catalog.public_model(model) for model in self._available())
+        return tuple(catalog_public.public_model(model) for model in self._available())
 
     def default(self) -> ModelRef | None:
         """The model to use when none was chosen: the configured one, else the newest that works.
 
         The demo is last: it is chosen when there is nothing else.
         """
-        if self._default is not None:
-            return self._default
-        working = [model for model in self._available() if not isinstance(model.reach, Unreachable)]
-        working.sort(key=lambda model: isinstance(model.reach, BuiltIn))
-        return ModelRef(id=working[0].id, provider_id=working[0].provider_id) if working else None
+        if self._settings.model is not None:
+            return self._settings.model
+        offered = [
+            model
+            for model in self._available()
+            if self._may_have_key(self._providers[model.provider_id], names=_MEANT_FOR_MODELS)
+        ]
+        return _ref(model_rank.newest(offered))
+
+    def small(self, provider_id: str) -> ModelRef | None:
+        """A quick and cheap model of a provider, for work beside the conversation."""
+        offered = [model for model in self._available() if model.provider_id == provider_id]
+        return _ref(model_rank.small(offered, now_millis=self._clock.now_millis()))
 
     def resolve(self, ref: ModelRef | None, over: Overrides = NO_OVERRIDES) -> Resolution:
         """How to call the chosen model, or the default one; or why that is not possible.
 
         `over` lies over what the configuration adds to the model's requests.
         """
+        self._look()
         chosen = ref or self.default()
         if chosen is None:
             return ModelNotSelected()
@@ -174,10 +215,10 @@ class Catalog:
             return ModelUnavailable(ref, key.reason)
         return ResolvedModel(
             ref=ref,
-            info=catalog.public_model(model),
+            info=catalog_public.public_model(model),
             cost=model.cost,
             limit=model.limit,
-            generation=model_request.split(request.body)[0],
+            generation=request.generation,
             call=self._call(model, model.reach, request, key),
         )
 
@@ -186,16 +227,20 @@ class Catalog:
         model: CatalogModel,
         reach: Wire | BuiltIn | Supplied,
         request: Overrides,
-        key: KeyLookup,
+        key: KeyLookup | AwsKeys,
     ) -> ModelCall:
         if isinstance(reach, Supplied):
             return reach.call
         if isinstance(reach, BuiltIn):
             return cast("ModelCall", _load(reach.call))
-        generation, body = model_request.split(request.body)
+        if isinstance(key, Login) and self._credentials is not None:
+            return renewed_call.renewed(
+                partial(self._credentials.access, key.stored.integration_id),
+                lambda token: self._call(model, reach, request, Key(token)),
+            )
         route = Route(
             protocol=cast("WireProtocol", _load(reach.protocol)),
-            base_url=model.api.url or reach.url or "",
+            base_url=self._url(model) or "",
             model=ModelFacts(
                 name=model.wire_name,
                 output_limit=model.limit.output,
@@ -203,41 +248,123 @@ class Catalog:
             ),
             credential=Credential(key.value, reach.scheme) if isinstance(key, Key) else None,
             headers=request.headers,
-            body=body,
-            generation=generation,
+            body=request.body,
+            generation=request.generation,
+            options=model_options.for_dialect(request.options, reach.dialect),
+            sign=self._signer(model, key) if isinstance(key, AwsKeys) else None,
         )
         model_call = cast("_ModelCallOf", _load("perdure.llm.client:model_call"))
-        return model_call(route, self._transport, self._clock)
+        return model_call(route, self._transport, self._clock, limits=self._limits(model))
+
+    def _limits(self, model: CatalogModel) -> "CallLimits":
+        timeouts = self._providers[model.provider_id].timeouts
+        call_limits = cast("type[CallLimits]", _load("perdure.llm.client:CallLimits"))
+        return call_limits(
+            connect_seconds_max=timeouts.connect,
+            first_byte_seconds_max=timeouts.first_byte,
+            idle_seconds_max=timeouts.idle,
+        )
+
+    def _look(self) -> None:
+        """See what is known and stored now; what was resolved with anything else is so anew."""
+        known = None if self._snapshot is None else self._snapshot.known()
+        if not self._built or known is not self._known:
+            self._build(known)
+        if self._credentials is None:
+            return
+        stored = self._credentials.stored()
+        if stored is not self._stored:
+            self._stored = stored
+            self._resolved.clear()
+
+    def _build(self, known: KnownProviders | None) -> None:
+        settings = self._settings
+        users = credential.user_origins(
+            settings.user_providers, known.keys if known else lambda provider_id: ()
+        )
+        origins = dict(known.origins) if known else {}
+        for name, theirs in users.items():
+            origins[name] = origins.get(name, frozenset()) | theirs
+        self._built, self._known, self._origins = True, known, origins
+        self._providers = catalog.build(settings, self._host_providers, known)
+        self._resolved.clear()
+
+    def _stored_for(self, provider: CatalogProvider) -> Stored:
+        if isinstance(self._stored, StoreUnreadable):
+            return self._stored
+        return self._stored.get(provider.id)
 
     def _available(self) -> list[CatalogModel]:
+        self._look()
         found = [
             model
             for provider in self._providers.values()
+            if self._may_have_key(provider)
             for model in provider.models.values()
             if self._available_model(provider, model)
         ]
         return sorted(found, key=lambda model: -model.released)
 
     def _usable(self, provider: CatalogProvider) -> bool:
-        return any(self._available_model(provider, model) for model in provider.models.values())
+        models = provider.models.values() if self._may_have_key(provider) else ()
+        return any(self._available_model(provider, model) for model in models)
+
+    def _may_have_key(self, provider: CatalogProvider, names: tuple[str, ...] = ("",)) -> bool:
+        """Told without a look at the models, which for most known providers nobody needs.
+
+        Of the variables only those count whose names end with one of `names`.
+        """
+        counted = (name for name in provider.env if name.endswith(names))
+        set_here = any(self._variables.get(name) for name in counted)
+        return provider.configured or set_here or provider.id in _stored_ids(self._stored)
 
     def _available_model(self, provider: CatalogProvider, model: CatalogModel) -> bool:
         enabled = model.enabled and not provider.disabled
         return enabled and not isinstance(self._key(provider, model, model.request), KeyMissing)
 
-    def _key(self, provider: CatalogProvider, model: CatalogModel, request: Overrides) -> KeyLookup:
-        return credential.find_key(
-            body=request.body,
+    def _key(
+        self, provider: CatalogProvider, model: CatalogModel, request: Overrides
+    ) -> KeyLookup | AwsKeys:
+        aws = isinstance(model.reach, Wire) and model.reach.aws
+        url = self._url(model)
+        origins = aws_access.homes(url, self._origins) if aws else self._origins
+        found = credential.find_key(
+            api_key=request.api_key,
             api_settings=model.api.settings,
-            names=provider.env,
-            url=model.api.url or (model.reach.url if isinstance(model.reach, Wire) else None),
+            names=aws_access.bearer_names(provider.env, url) if aws else provider.env,
+            url=url,
             variables=self._variables,
-            user_origins=self._user_origins,
+            origins=origins,
+            optional=provider.key_optional,
+            stored=self._stored_for(provider),
         )
+        if not aws:
+            return found
+        return aws_access.keys_or(found, api=model.api, variables=self._variables, origins=origins)
+
+    def _url(self, model: CatalogModel) -> str | None:
+        if not isinstance(model.reach, Wire):
+            return model.api.url
+        if model.reach.aws:
+            return aws_access.url_of(model.api, self._variables)
+        return model.api.url or model.reach.url
+
+    def _signer(self, model: CatalogModel, keys: AwsKeys) -> Callable[[HttpRequest], HttpRequest]:
+        bedrock_signer = cast("_SignerOf", _load("perdure.llm.aws_signature:bedrock_signer"))
+        region = aws_access.region_of(model.api, self._variables)
+        return bedrock_signer(keys, region, self._clock.now_millis)
 
 
-_ModelCallOf = Callable[[Route, HttpTransport, Clock], ModelCall]
-"""The shape of llm.client.model_call, which is imported late."""
+class _ModelCallOf(Protocol):
+    """The shape of llm.client.model_call, which is imported late."""
+
+    def __call__(
+        self, route: Route, transport: HttpTransport, clock: Clock, *, limits: "CallLimits"
+    ) -> ModelCall: ...
+
+
+_SignerOf = Callable[[AwsKeys, str, Callable[[], int]], Callable[[HttpRequest], HttpRequest]]
+"""The shape of llm.aws_signature.bedrock_signer, likewise."""
 
 
 def _variant(model: CatalogModel, ref: ModelRef) -> Overrides | None:
@@ -248,6 +375,14 @@ def _variant(model: CatalogModel, ref: ModelRef) -> Overrides | None:
         return model.variants.get(name, Overrides()).over(model.request)
     variant = model.variants.get(name)
     return None if variant is None else variant.over(model.request)
+
+
+def _stored_ids(stored: Mapping[str, StoredCredential] | StoreUnreadable) -> Collection[str]:
+    return () if isinstance(stored, StoreUnreadable) else stored.keys()
+
+
+def _ref(model: CatalogModel | None) -> ModelRef | None:
+    return None if model is None else ModelRef(id=model.id, provider_id=model.provider_id)
 
 
 def _load(name: str) -> object:

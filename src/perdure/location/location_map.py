@@ -40,8 +40,9 @@ class _Open:
 
     @property
     def idle(self) -> bool:
-        waiting = self.services.permissions.waiting or self.services.questions.waiting
-        return self.holders == 0 and not waiting
+        here = self.services
+        waiting = here.permissions.waiting or here.questions.waiting
+        return self.holders == 0 and not waiting and not here.terminals.running
 
     def refresh(self, host: LocationHost) -> None:
         """Look whether the configuration changed."""

@@ -2,7 +2,7 @@
 
 Rules are evaluated in core.permission. What they leave open becomes a pending request, announced
 to whoever listens and answered by `reply`. Pending requests live in memory, with the tool call
-that waits for them; what a person approves for good goes to SavedRules.
+that waits for them, and in the book; what a person approves for good goes to SavedRules.
 
 Invariant: a request is settled once, its settlement is announced before the waiter goes on, and a
 waiter that goes away takes its request with it. Rules are those of when the request was made.
@@ -16,6 +16,7 @@ from msgspec import UNSET, field
 
 from perdure.core import limits, permission
 from perdure.core.permission import Decision
+from perdure.location.pending_book import NoBook, PendingBook
 from perdure.location.saved_rules import SavedRules
 from perdure.ports import (
     IdSource,
@@ -23,6 +24,7 @@ from perdure.ports import (
     PermissionBlockedError,
     PermissionCorrectedError,
     PermissionDeclinedError,
+    UniqueViolationError,
 )
 from perdure.schema.errors import PermissionConflictError, PermissionNotFoundError
 from perdure.schema.ids import PermissionID, ProjectID, SessionID
@@ -49,7 +51,11 @@ class Corrected(Value):
     feedback: str
 
 
-Outcome = Allowed | Declined | Corrected
+class Unanswered(Value):
+    """Nobody said anything for as long as we were to wait."""
+
+
+Outcome = Allowed | Declined | Corrected | Unanswered
 
 
 class _Pending(Value):
@@ -65,6 +71,9 @@ class Desk(State):
     pending: dict[PermissionID, _Pending] = field(default_factory=dict[PermissionID, _Pending])
     saves: int = 0
     """Counts approvals, so that a decision made on an older list is made again."""
+    book: PendingBook = field(default_factory=NoBook)
+    settled: list[PermissionID] = field(default_factory=list[PermissionID])
+    """No longer pending, and still in the book."""
 
 
 class LocationPermissions:
@@ -77,6 +86,7 @@ class LocationPermissions:
         ids: IdSource,
         publish: Callable[[LiveEvent], None],
         headless: Headless = "wait",
+        patience_seconds: float | None = None,
         desk: Desk | None = None,
     ) -> None:
         self._rules = rules
@@ -85,6 +95,7 @@ class LocationPermissions:
         self._ids = ids
         self._publish = publish
         self._headless: Headless = headless
+        self._patience_seconds = patience_seconds
         self._desk = desk or Desk()
         self._pending = self._desk.pending
 
@@ -97,11 +108,13 @@ class LocationPermissions:
             ids=self._ids,
             publish=self._publish,
             headless=self._headless,
+            patience_seconds=self._patience_seconds,
             desk=self._desk,
         )
 
     async def require(self, ask: PermissionAsk) -> None:
         """ports.PermissionDesk: return when allowed, else raise one of the Permission errors."""
+        ask = self._refined(ask)
         decision = await self._decide(ask)
         if decision.effect == "allow":
             return
@@ -109,29 +122,37 @@ class LocationPermissions:
             raise PermissionBlockedError(_denied(ask, decision))
         if self._headless == "deny":
             raise PermissionBlockedError(_unattended(ask, decision))
-        pending = self._open(self._ids.permission(), ask)
+        pending = await self._open(self._ids.permission(), ask)
         try:
-            outcome = await pending.outcome
+            await asyncio.wait((pending.outcome,), timeout=self._patience_seconds)
         finally:
-            self._pending.pop(pending.request.id, None)
-        _raise_unless_allowed(outcome)
+            if not pending.outcome.done():
+                self._settle(pending, "reject", Unanswered())
+            await self._tidy()
+        _raise_unless_allowed(pending)
 
     async def ask(
         self, ask: PermissionAsk, *, request_id: PermissionID | None = None
     ) -> PermissionDecision:
         """Evaluate without waiting; a request is left pending only when a person must decide."""
+        ask = self._refined(ask)
         decision = await self._decide(ask)
         chosen = request_id or self._ids.permission()
         if chosen in self._pending:
             raise PermissionConflictError(chosen)
         if decision.effect == "ask":
-            self._open(chosen, ask)
+            await self._open(chosen, ask)
         return PermissionDecision(chosen, decision.effect)
 
     def list(self, session_id: SessionID | None = None) -> tuple[PermissionRequest, ...]:
         """What is pending, oldest first, of one Session or of all."""
         requests = (pending.request for pending in self._pending.values())
         return tuple(r for r in requests if session_id is None or r.session_id == session_id)
+
+    def has(self, request_id: PermissionID, session_id: SessionID) -> bool:
+        """Whether this Session has this request pending."""
+        pending = self._pending.get(request_id)
+        return pending is not None and pending.request.session_id == session_id
 
     def get(self, request_id: PermissionID) -> PermissionRequest:
         """A pending request; raises PermissionNotFoundError."""
@@ -152,6 +173,7 @@ class LocationPermissions:
                 self._decline(pending.request.session_id)
             case _:
                 assert_never(reply)
+        await self._tidy()
 
     def close(self) -> None:
         """The Location goes away: nobody will answer any more."""
@@ -161,9 +183,17 @@ class LocationPermissions:
     def waiting(self) -> bool:
         return bool(self._pending)
 
+    def _refined(self, ask: PermissionAsk) -> PermissionAsk:
+        sweeping = permission.sweeping(self._rules(ask.agent), ask.action)
+        return ask if ask.refine is None or sweeping in {"allow", "deny"} else ask.refine()
+
     async def _decide(self, ask: PermissionAsk) -> Decision:
         rules = self._rules(ask.agent)
-        decision = permission.decide(rules, (), action=ask.action, resources=ask.resources)
+        if ask.protected:
+            return permission.decide_protected(rules, action=ask.action, resources=ask.resources)
+        decision = permission.decide(
+            rules, (), action=ask.action, resources=ask.resources, parts=ask.parts
+        )
         if decision.effect != "ask":
             return decision
         while True:
@@ -171,33 +201,43 @@ class LocationPermissions:
             approvals = await self._approvals()
             if saves == self._desk.saves:
                 return permission.decide(
-                    rules, approvals, action=ask.action, resources=ask.resources
+                    rules,
+                    approvals,
+                    action=ask.action,
+                    resources=ask.resources,
+                    parts=ask.parts,
                 )
 
     async def _approvals(self) -> Ruleset:
         saved = await self._saved.list(await self._project())
         return permission.approvals((rule.action, rule.resource) for rule in saved)
 
-    def _open(self, request_id: PermissionID, ask: PermissionAsk) -> _Pending:
-        if len(self._pending) >= limits.PERMISSIONS_PENDING_MAX:
-            raise PermissionBlockedError(
-                f"Too many permission requests are waiting ({limits.PERMISSIONS_PENDING_MAX})."
-            )
-        request = PermissionRequest(
-            id=request_id,
-            session_id=ask.session_id,
-            action=ask.action,
-            resources=ask.resources,
-            save=ask.save or UNSET,
-            metadata=UNSET if ask.metadata is None else ask.metadata,
-            source=ask.source or UNSET,
-        )
+    async def _open(self, request_id: PermissionID, ask: PermissionAsk) -> _Pending:
         rules = self._rules(ask.agent)
+        request = _request(request_id, ask)
         pending = _Pending(request, ask, rules, asyncio.get_running_loop().create_future())
-        # Announced first: a request that nobody can hear of must not be waited for.
-        self._publish(request)
+        try:
+            await self._desk.book.add(request)
+            if len(self._pending) >= limits.PERMISSIONS_PENDING_MAX:
+                raise PermissionBlockedError(
+                    f"Too many permission requests are waiting ({limits.PERMISSIONS_PENDING_MAX})."
+                )
+            # Announced first: a request that nobody can hear of must not be waited for.
+            self._publish(request)
+        except UniqueViolationError as error:
+            raise PermissionConflictError(request_id) from error
+        except BaseException:
+            self._desk.settled.append(request_id)
+            await self._tidy()
+            raise
         self._pending[request_id] = pending
         return pending
+
+    async def _tidy(self) -> None:
+        """Take from the book what is settled."""
+        settled, self._desk.settled = self._desk.settled, []
+        if settled:
+            await self._desk.book.remove(settled)
 
     def _find(self, request_id: PermissionID) -> _Pending:
         pending = self._pending.get(request_id)
@@ -207,6 +247,7 @@ class LocationPermissions:
 
     def _settle(self, pending: _Pending, reply: Reply, outcome: Outcome) -> None:
         del self._pending[pending.request.id]
+        self._desk.settled.append(pending.request.id)
         self._publish(
             PermissionReplied(
                 session_id=pending.request.session_id, request_id=pending.request.id, reply=reply
@@ -239,13 +280,28 @@ class LocationPermissions:
 
 def _allows(pending: _Pending, approvals: Ruleset) -> bool:
     ask = pending.ask
+    if ask.protected:
+        return False
     decision = permission.decide(
-        pending.rules, approvals, action=ask.action, resources=ask.resources
+        pending.rules, approvals, action=ask.action, resources=ask.resources, parts=ask.parts
     )
     return decision.effect == "allow"
 
 
-def _raise_unless_allowed(outcome: Outcome) -> None:
+def _request(request_id: PermissionID, ask: PermissionAsk) -> PermissionRequest:
+    return PermissionRequest(
+        id=request_id,
+        session_id=ask.session_id,
+        action=ask.action,
+        resources=ask.resources,
+        save=ask.save or UNSET,
+        metadata=UNSET if ask.metadata is None else ask.metadata,
+        source=ask.source or UNSET,
+    )
+
+
+def _raise_unless_allowed(pending: _Pending) -> None:
+    outcome = pending.outcome.result()
     match outcome:
         case Allowed():
             return
@@ -253,6 +309,8 @@ def _raise_unless_allowed(outcome: Outcome) -> None:
             raise PermissionDeclinedError("The person declined.")
         case Corrected(feedback=feedback):
             raise PermissionCorrectedError(feedback)
+        case Unanswered():
+            raise PermissionBlockedError(_unanswered(pending.ask))
         case _:
             assert_never(outcome)
 
@@ -267,7 +325,12 @@ def _denied(ask: PermissionAsk, decision: Decision) -> str:
 
 
 def _unattended(ask: PermissionAsk, decision: Decision) -> str:
-    return (
-        f"{ask.action} {decision.resource} needs a person's approval, and nobody is there to give "
-        "it. A permission rule that allows it would let it pass."
-    )
+    said = f"{ask.action} {decision.resource} needs a person's approval, and nobody is there to "
+    if ask.protected:
+        return f"{said}give it. It is protected: no permission rule can allow it."
+    return f"{said}give it. A permission rule that allows it would let it pass."
+
+
+def _unanswered(ask: PermissionAsk) -> str:
+    shown = ", ".join(ask.resources)
+    return f"{ask.action} {shown} needs a person's approval, and nobody answered in time."

@@ -21,6 +21,7 @@ from typing import Final
 from msgspec import UNSET
 
 from perdure.core import limits, reference
+from perdure.host import whole_directory
 from perdure.location import project
 from perdure.ports import Clock, IdSource, ProcessRunner
 from perdure.schema.reference import GitReference
@@ -184,8 +185,7 @@ def _put_in_place(copy: str, directory: str, aside: str) -> None:
     with suppress(FileNotFoundError):
         os.rename(directory, aside)
     # Where another process was quicker, its copy is as good.
-    with suppress(FileExistsError):
-        os.rename(copy, directory)
+    whole_directory.put_in_place(copy, directory)
 
 
 def _report(source: GitReference, reason: str) -> None:

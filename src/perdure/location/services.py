@@ -22,11 +22,17 @@ from perdure.llm.transport import HttpTransport
 from perdure.location import agents, context_builtins, project, references, skill_guidance, skills
 from perdure.location.agents import Agents
 from perdure.location.catalog import Catalog
+from perdure.location.commands import Commands
 from perdure.location.config import Configuration
 from perdure.location.configured_instructions import ConfiguredInstructions
 from perdure.location.context_registry import ContextRegistry, Subject
+from perdure.location.credentials import Credentials
+from perdure.location.files import LocationFiles
 from perdure.location.instructions import Instructions
-from perdure.location.permissions import LocationPermissions
+from perdure.location.integrations import Integrations
+from perdure.location.model_snapshot import ModelSnapshot
+from perdure.location.pending_book import NoBook, PendingBook
+from perdure.location.permissions import Desk, LocationPermissions
 from perdure.location.project import Projects
 from perdure.location.questions import LocationQuestions
 from perdure.location.references import References
@@ -35,7 +41,8 @@ from perdure.location.saved_rules import SavedRules
 from perdure.location.skill_downloads import SkillDownloads
 from perdure.location.skill_guidance import AgentSkills
 from perdure.location.skills import SkillPlace, Skills
-from perdure.ports import Clock, IdSource, PermissionDesk, QuestionDesk, WebPages
+from perdure.location.terminals import LocationTerminals, StartTask
+from perdure.ports import Clock, IdSource, PermissionDesk, QuestionDesk, TerminalHost, WebPages
 from perdure.schema.ids import ProjectID
 from perdure.schema.live_event import LiveEvent
 from perdure.schema.location import LocationInfo, LocationRef
@@ -54,6 +61,7 @@ class ToolSite(Value, kw_only=True):
     permissions: PermissionDesk
     questions: QuestionDesk
     skills: SkillShelf
+    references: References | None = None
 
 
 OpenTools = Callable[[ToolSite], AbstractContextManager[ToolRegistry]]
@@ -72,15 +80,27 @@ class LocationHost(Value, kw_only=True):
     saved_rules: SavedRules
     publish: Callable[[LocationRef, LiveEvent], None]
     open_tools: OpenTools
+    open_files: Callable[[ToolSite], LocationFiles]
+    terminals: TerminalHost
+    start: StartTask
+    """Runs something beside everything else, until it ends or the process does."""
     skill_downloads: SkillDownloads
     repositories: Repositories
     pages: WebPages
     context: ContextRegistry
     """What is contributed to the System Context of every Location."""
     headless: Headless = "wait"
+    patience_seconds: float | None = None
+    """How long a person is waited for; for ever, if it is not said."""
+    book: Callable[[LocationRef], PendingBook] = lambda ref: NoBook()
+    """Where it is written down who waits for a person."""
     platform: str = sys.platform
     providers: tuple[CatalogProvider, ...] = ()
     """What the host program brings beside the configured ones."""
+    models: ModelSnapshot | None = None
+    """What everybody knows about models; nothing, if there is none."""
+    credentials: Credentials | None = None
+    """What the user stored; None where nothing is."""
 
 
 class LocationTools:
@@ -109,6 +129,7 @@ class LocationServices(Value, kw_only=True):
     settings: Settings
     agents: Agents
     catalog: Catalog
+    integrations: Integrations
     permissions: LocationPermissions
     questions: LocationQuestions
     tools: LocationTools
@@ -116,6 +137,9 @@ class LocationServices(Value, kw_only=True):
     instructions: Instructions
     skills: Skills
     references: References
+    commands: Commands
+    files: LocationFiles
+    terminals: LocationTerminals
     projects: Projects
 
     @property
@@ -145,12 +169,14 @@ class LocationServices(Value, kw_only=True):
         self.permissions.close()
         self.questions.close()
         self.tools.close()
+        self.terminals.close()
 
 
 def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
     """Join the services of an existing directory."""
     root = _root(ref.directory)
     settings = host.configuration.load(ref.directory, root=root)
+    book = host.book(ref)
     permissions = LocationPermissions(
         rules=lambda agent: permission.DENY_ALL,
         saved=host.saved_rules,
@@ -158,11 +184,18 @@ def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
         ids=host.ids,
         publish=partial(host.publish, ref),
         headless=host.headless,
+        patience_seconds=host.patience_seconds,
+        desk=Desk(book=book),
     )
     questions = LocationQuestions(
-        ids=host.ids, publish=partial(host.publish, ref), headless=host.headless
+        ids=host.ids,
+        publish=partial(host.publish, ref),
+        headless=host.headless,
+        patience_seconds=host.patience_seconds,
+        book=book,
     )
-    return _joined(ref, host, root=root, settings=settings, desk=permissions, questions=questions)
+    kept = _Kept(permissions, questions, _terminals(ref, host))
+    return _joined(ref, host, root=root, settings=settings, kept=kept)
 
 
 def refreshed(location: LocationServices, host: LocationHost) -> LocationServices:
@@ -173,14 +206,16 @@ def refreshed(location: LocationServices, host: LocationHost) -> LocationService
     settings = host.configuration.load(ref.directory, root=root, before=before)
     if settings is location.settings:
         return location
-    return _joined(
-        ref,
-        host,
-        root=root,
-        settings=settings,
-        desk=location.permissions,
-        questions=location.questions,
-    )
+    kept = _Kept(location.permissions, location.questions, location.terminals)
+    return _joined(ref, host, root=root, settings=settings, kept=kept)
+
+
+class _Kept(Value):
+    """What stays when the configuration changes: people who wait, programs that run."""
+
+    permissions: LocationPermissions
+    questions: LocationQuestions
+    terminals: LocationTerminals
 
 
 def _root(directory: str) -> str:
@@ -194,12 +229,17 @@ def _joined(
     *,
     root: str,
     settings: Settings,
-    desk: LocationPermissions,
-    questions: LocationQuestions,
+    kept: _Kept,
 ) -> LocationServices:
     known_agents = agents.load(settings, host.environment)
-    permissions = desk.under(known_agents.rules)
+    permissions, questions = kept.permissions.under(known_agents.rules), kept.questions
     found = _skills(ref, host, root, settings)
+    named = References(
+        settings.references,
+        directory=ref.directory,
+        environment=host.environment,
+        repositories=host.repositories,
+    )
     site = ToolSite(
         directory=ref.directory,
         settings=settings,
@@ -207,56 +247,88 @@ def _joined(
         permissions=permissions,
         questions=questions,
         skills=AgentSkills(found, known_agents.rules),
+        references=named,
     )
-    context = ContextRegistry(application=host.context)
+    catalog = _catalog(host, settings)
     location = LocationServices(
         ref=ref,
         root=root,
         settings=settings,
         agents=known_agents,
-        catalog=Catalog(
-            settings,
-            variables=host.environment.variables,
-            transport=host.transport,
-            clock=host.clock,
-            host_providers=host.providers,
-        ),
+        catalog=catalog,
+        integrations=_integrations(host, settings, catalog),
         permissions=permissions,
         questions=questions,
         tools=LocationTools(host.open_tools, site),
-        context=context,
+        context=ContextRegistry(application=host.context),
         instructions=Instructions(ref.directory, root=root, environment=host.environment),
         skills=found,
-        references=References(
-            settings.references,
-            directory=ref.directory,
-            environment=host.environment,
-            repositories=host.repositories,
+        references=named,
+        commands=Commands(
+            settings, directory=ref.directory, root=root, environment=host.environment
         ),
+        files=host.open_files(site),
+        terminals=kept.terminals,
         projects=host.projects,
     )
-    context.contribute(
-        "core/builtins",
-        partial(
-            context_builtins.observe,
-            location.info,
-            platform=host.platform,
-            clock=host.clock,
-            timezone=settings.timezone,
-        ),
+    _contribute(location, host)
+    return location
+
+
+def _contribute(location: LocationServices, host: LocationHost) -> None:
+    """What this program itself tells of a Location."""
+    settings, context = location.settings, location.context
+    builtins = partial(
+        context_builtins.observe,
+        location.info,
+        platform=host.platform,
+        clock=host.clock,
+        timezone=settings.timezone,
     )
+    context.contribute("core/builtins", builtins)
     context.contribute("core/instructions", location.instructions.observe)
     if settings.instructions:
         configured = ConfiguredInstructions(
             settings.instructions,
-            root=root,
+            root=location.root,
             environment=host.environment,
             pages=host.pages,
             allowed_hosts=settings.web.allowed_hosts,
             clock=host.clock,
         )
         context.contribute("core/configured-instructions", configured.observe)
-    return location
+
+
+def _catalog(host: LocationHost, settings: Settings) -> Catalog:
+    return Catalog(
+        settings,
+        variables=host.environment.variables,
+        transport=host.transport,
+        clock=host.clock,
+        host_providers=host.providers,
+        credentials=host.credentials,
+        snapshot=host.models,
+    )
+
+
+def _integrations(host: LocationHost, settings: Settings, catalog: Catalog) -> Integrations:
+    return Integrations(
+        catalog,
+        logins=settings.logins,
+        variables=host.environment.variables,
+        stored=dict if host.credentials is None else host.credentials.stored,
+    )
+
+
+def _terminals(ref: LocationRef, host: LocationHost) -> LocationTerminals:
+    return LocationTerminals(
+        ref.directory,
+        host=host.terminals,
+        ids=host.ids,
+        variables=host.environment.variables,
+        publish=partial(host.publish, ref),
+        start=host.start,
+    )
 
 
 def _skills(ref: LocationRef, host: LocationHost, root: str, settings: Settings) -> Skills:

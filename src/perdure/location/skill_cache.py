@@ -15,6 +15,7 @@ from contextlib import suppress
 
 from perdure.core import limits
 from perdure.core.skill_index import IndexedSkill
+from perdure.host import whole_directory
 from perdure.ports import Clock, IdSource
 from perdure.schema import codec
 
@@ -62,11 +63,9 @@ class SkillCache:
         place = os.path.join(self._versions, version)
         os.makedirs(self._versions, exist_ok=True)
         os.makedirs(self.directory, exist_ok=True)
-        if os.path.isdir(place):
+        if not whole_directory.put_in_place(stage, place):
             # Another process brought the same version, or it was here before.
             self.discard(stage)
-        else:
-            os.rename(stage, place)
         fresh = os.path.join(self._staging, self._ids.named("skl"))
         os.symlink(os.path.relpath(place, self.directory), fresh)
         os.replace(fresh, link)

@@ -12,6 +12,8 @@ class Weather:
 
 from perdure.location.context_registry import ContextText, Subject
 from perdure.runtime.plugins import Plugin, PluginError, PluginHost
+from perdure.tools.authored import tool
+from perdure.tools.registry import ToolRegistrationError
 from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
 
 __all__ = [
@@ -23,4 +25,6 @@ __all__ = [
     "Tool",
     "ToolCallContext",
     "ToolFailure",
+    "ToolRegistrationError",
+    "tool",
 ]

@@ -32,6 +32,7 @@ class SessionCursor(Record, frozen=True, tag_field="of", tag="sessions"):
     workspace: str | None = None
     search: str | None = None
     subpath: str | None = None
+    archived: bool | None = None
 
 
 class MessageCursor(Record, frozen=True, tag_field="of", tag="messages"):

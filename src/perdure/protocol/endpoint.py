@@ -7,8 +7,17 @@ of the promise. It does not say how the answer is found: handlers are joined to 
 
 from typing import Final, Literal
 
+from perdure.protocol.errors import TooManyRequestsError
 from perdure.schema.codec import JsonValue, Payload
-from perdure.schema.errors import DomainError, InvalidRequestError, StorageError, UnauthorizedError
+from perdure.schema.errors import (
+    DomainError,
+    ForbiddenError,
+    InvalidRequestError,
+    PayloadTooLargeError,
+    StorageError,
+    UnauthorizedError,
+    UnsupportedMediaTypeError,
+)
 from perdure.schema.value import Value
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -23,6 +32,8 @@ SuccessKind = Literal[
     "page",  # {"data": [X], "cursor": {"previous"?, "next"?}}
     "history",  # {"data": [X], "hasMore": bool}
     "no_content",  # 204
+    "content",  # the bytes of a file, or a part of them
+    "websocket",  # a conversation, once the connection was upgraded
     "durable_stream",  # server-sent events, resumable by `seq`
     "live_stream",  # server-sent events, seen if you listen
 ]
@@ -55,8 +66,21 @@ class Endpoint(Value, kw_only=True):
 
     @property
     def failures(self) -> tuple[type[DomainError], ...]:
-        """Every failure that is part of the promise: whatever writes may find the disk full."""
-        return self.errors if self.method == "GET" else (*self.errors, StorageError)
+        """Every failure that is part of the promise, with those that follow from the spelling.
+
+        Anybody may be turned away or be one too many, a body may be too large or of another type,
+        and whatever writes may find the disk full.
+        """
+        found = [*self.errors, ForbiddenError, TooManyRequestsError]
+        if self.body is not None:
+            found += [PayloadTooLargeError, UnsupportedMediaTypeError]
+        if self.method != "GET":
+            found.append(StorageError)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def upgrades(self) -> bool:
+        return self.success.kind == "websocket"
 
     @property
     def streams(self) -> bool:

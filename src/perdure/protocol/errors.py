@@ -11,7 +11,7 @@ from typing import Final, cast
 from perdure.schema import errors
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.errors import DomainError
-from perdure.schema.ids import MessageID, PermissionID, QuestionID, SessionID
+from perdure.schema.ids import MessageID, PermissionID, PtyID, QuestionID, SessionID
 
 
 class RequestHeadTooLargeError(DomainError):
@@ -32,6 +32,12 @@ class RequestTimeoutError(DomainError):
         super().__init__("The request took too long to arrive")
 
 
+class TooManyRequestsError(DomainError):
+    """One too many at a time. The same request is welcome a moment later."""
+
+    tag = "TooManyRequestsError"
+
+
 STATUS_BY_ERROR: Final[Mapping[type[DomainError], int]] = {
     errors.InvalidRequestError: 400,
     errors.InvalidCursorError: 400,
@@ -41,11 +47,16 @@ STATUS_BY_ERROR: Final[Mapping[type[DomainError], int]] = {
     errors.SessionNotFoundError: 404,
     errors.MessageNotFoundError: 404,
     errors.ProviderNotFoundError: 404,
+    errors.IntegrationNotFoundError: 404,
+    errors.AttemptNotFoundError: 404,
+    errors.CredentialNotFoundError: 404,
     errors.PermissionNotFoundError: 404,
     errors.QuestionNotFoundError: 404,
+    errors.PtyNotFoundError: 404,
     errors.MethodNotAllowedError: 405,
     RequestTimeoutError: 408,
     errors.PromptConflictError: 409,
+    errors.PromptSettledError: 409,
     errors.PermissionConflictError: 409,
     errors.SessionBusyError: 409,
     errors.MoveConflictError: 409,
@@ -53,6 +64,7 @@ STATUS_BY_ERROR: Final[Mapping[type[DomainError], int]] = {
     errors.DamagedRowError: 409,
     errors.PayloadTooLargeError: 413,
     errors.UnsupportedMediaTypeError: 415,
+    TooManyRequestsError: 429,
     RequestHeadTooLargeError: 431,
     errors.UnknownError: 500,
     errors.ServiceUnavailableError: 503,
@@ -85,8 +97,10 @@ def _method_not_allowed(body: JsonObject) -> DomainError:
 
 
 def _conflict(body: JsonObject) -> DomainError:
-    # One tag for four kinds: what is in conflict tells them apart.
+    # One tag for five kinds: what is in conflict tells them apart.
     resource = str(body["resource"])
+    if "state" in body:
+        return errors.PromptSettledError(MessageID(resource), body["state"])
     if resource.startswith("per_"):
         return errors.PermissionConflictError(PermissionID(resource))
     if resource.startswith("ses_"):
@@ -109,17 +123,22 @@ _REBUILD: Final[Mapping[str, Callable[[JsonObject], DomainError]]] = {
         SessionID(body["sessionID"]), MessageID(body["messageID"])
     ),
     "ProviderNotFoundError": lambda body: errors.ProviderNotFoundError(body["providerID"]),
+    "IntegrationNotFoundError": lambda body: errors.IntegrationNotFoundError(body["integrationID"]),
+    "AttemptNotFoundError": lambda body: errors.AttemptNotFoundError(body["attemptID"]),
+    "CredentialNotFoundError": lambda body: errors.CredentialNotFoundError(body["credentialID"]),
     "PermissionNotFoundError": lambda body: errors.PermissionNotFoundError(
         PermissionID(body["requestID"])
     ),
     "QuestionNotFoundError": lambda body: errors.QuestionNotFoundError(
         QuestionID(body["requestID"])
     ),
+    "PtyNotFoundError": lambda body: errors.PtyNotFoundError(PtyID(body["ptyID"])),
     "MethodNotAllowedError": _method_not_allowed,
     "RequestTimeoutError": lambda _: RequestTimeoutError(),
     "ConflictError": _conflict,
     "PayloadTooLargeError": lambda body: errors.PayloadTooLargeError(body["limit"]),
     "UnsupportedMediaTypeError": lambda body: errors.UnsupportedMediaTypeError(body["message"]),
+    "TooManyRequestsError": lambda body: TooManyRequestsError(body["message"]),
     "RequestHeadTooLargeError": lambda body: RequestHeadTooLargeError(body["limit"]),
     "DamagedRowError": lambda body: errors.DamagedRowError(
         SessionID(body["sessionID"]),

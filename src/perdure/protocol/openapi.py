@@ -10,13 +10,28 @@ from perdure.protocol.errors import STATUS_BY_ERROR
 from perdure.schema import manifest
 from perdure.schema.codec import JsonObject, Payload
 from perdure.schema.errors import DomainError
+from perdure.schema.ids import SuppliedSessionID
 from perdure.schema.live_event import LIVE_TYPES
 from perdure.schema.location import LocationInfo, LocationRef
 
 _REF: Final = "#/components/schemas/{name}"
 _JSON: Final = "application/json"
 _OF_EVENTS: Final = frozenset({"history", "durable_stream", "live_stream"})
-_LOCATION_PARAMETERS: Final = ("directory", "workspace")
+_STRING: Final[JsonObject] = {"type": "string"}
+_SESSION_ID: Final[JsonObject] = msgspec.json.schema(SuppliedSessionID)
+_LOCATION: Final[JsonObject] = {
+    "name": "location",
+    "in": "query",
+    "required": False,
+    # Spelled `location[directory]=...&location[workspace]=...`.
+    "style": "deepObject",
+    "explode": True,
+    "schema": {
+        "type": "object",
+        "properties": {"directory": _STRING, "workspace": _STRING},
+        "additionalProperties": False,
+    },
+}
 
 
 def document(endpoints: Iterable[Endpoint], *, title: str, version: str) -> JsonObject:
@@ -108,8 +123,12 @@ def _operation(endpoint: Endpoint, schemas: _Schemas) -> JsonObject:
 
 def _parameters(endpoint: Endpoint, schemas: _Schemas) -> list[JsonObject]:
     names = [part[1:-1] for part in endpoint.path.split("/") if part.startswith("{")]
-    string = {"type": "string"}
-    found = [{"name": n, "in": "path", "required": True, "schema": string} for n in names]
+    shapes = {"sessionID": _SESSION_ID}
+    if endpoint.params is not None:
+        shapes |= schemas.fields(endpoint.params)[0]
+    found = [
+        {"name": n, "in": "path", "required": True, "schema": shapes.get(n, _STRING)} for n in names
+    ]
     if endpoint.query is not None:
         properties, required = schemas.fields(endpoint.query)
         found += [
@@ -117,8 +136,7 @@ def _parameters(endpoint: Endpoint, schemas: _Schemas) -> list[JsonObject]:
             for name, schema in properties.items()
         ]
     if endpoint.scope == "location":
-        names = [f"location[{part}]" for part in _LOCATION_PARAMETERS]
-        found += [{"name": n, "in": "query", "required": False, "schema": string} for n in names]
+        found.append(_LOCATION)
     return found
 
 
@@ -143,6 +161,11 @@ def _failure(kinds: list[type[DomainError]]) -> JsonObject:
 def _success(success: Success, schemas: _Schemas) -> JsonObject:
     if success.kind == "no_content":
         return {"204": {"description": "Done"}}
+    if success.kind == "websocket":
+        return {"101": {"description": "Upgraded to a WebSocket"}}
+    if success.kind == "content":
+        content = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+        return {"200": {"description": "Success", "content": content}}
     item = _item(success, schemas)
     if success.kind in STREAMS:
         content = {"text/event-stream": {"schema": item}}

@@ -1,6 +1,6 @@
 """The Session operations: create, find, prompt, steer, observe."""
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
@@ -35,6 +35,7 @@ from perdure.schema.session_input import AdmittedPrompt
 SESSIONS_PER_PAGE_MAX: Final = 200
 """A larger `limit` is served this many: older clients ask for thousands."""
 HISTORY_LIMIT_MAX: Final = 100
+INSTRUCTION_CHARS_MAX: Final = 16 * 1024
 
 
 class CreateSession(Payload, frozen=True):
@@ -52,7 +53,14 @@ class ListSessions(Payload, frozen=True):
     workspace: SuppliedWorkspaceID | None = None
     project: str | None = None
     subpath: str | None = None
+    archived: Literal["true", "false"] | None = None
+    """Only those that are, or those that are not; both when left out."""
     cursor: str | None = None
+
+
+class CompactSession(Payload, frozen=True):
+    instruction: Annotated[str, Meta(max_length=INSTRUCTION_CHARS_MAX)] | None = None
+    """What the summary should heed in particular."""
 
 
 class SwitchAgent(Payload, frozen=True):
@@ -178,6 +186,8 @@ COMPACT: Final = Endpoint(
     path="/api/session/{sessionID}/compact",
     group=_GROUP,
     scope="session",
+    body=CompactSession,
+    body_optional=True,
     success=Success("no_content"),
     errors=(*_ON_SESSION, ServiceUnavailableError),
 )

@@ -105,8 +105,8 @@ class Admissions:
 
     async def _tell_runner(self, tx: Transaction, asked: AdmittedPrompt) -> None:
         # With the admission: this process may die before its own wake finds who runs this.
-        if await self._store.runs_elsewhere(tx, asked.session_id):
+        if await self._store.leases.runs_elsewhere(tx, asked.session_id):
             await wake_table.request(tx, asked.session_id)
 
     async def _admitted(self, message_id: MessageID) -> AdmittedPrompt | None:
-        return await self._store.database.read(lambda tx: inbox_table.get(tx, message_id))
+        return await self._store.database.read(lambda tx: inbox_table.admission(tx, message_id))

@@ -4,11 +4,11 @@ Everything a turn depends on is sampled here and stays fixed until the turn is o
 baseline is made before anything is promoted: while it is blocked, the prompt stays pending. Later
 changes of context follow the promoted input, as one message whose commit advances the snapshot.
 
-Invariant: nothing is committed for a Session that was moved or reverted since it was looked at,
-nor while a revert of it is staged.
+Invariant: nothing is committed for a Session that was moved or reverted, or whose inbox was
+changed, since it was looked at, nor while a revert of it is staged.
 """
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from msgspec import UNSET
 
@@ -16,11 +16,15 @@ from perdure.core import drain, inbox, limits, system_context
 from perdure.core.drain import RunTurn
 from perdure.core.system_context import ContextEpoch, Observation
 from perdure.ports import Clock, IdSource, Transaction
+from perdure.schema.errors import PromptConflictError
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import (
     ContextUpdated,
+    InboxReordered,
+    PromptCancelled,
     PromptPromoted,
+    PromptRevised,
     RevertCommitted,
     SessionEvent,
 )
@@ -35,6 +39,8 @@ from perdure.store import (
     session_table,
 )
 from perdure.store.event_store import EventStore, latest_seq
+
+_INBOX_CHANGES: Final = (PromptRevised, PromptCancelled, InboxReordered)
 
 
 class ContextBlockedError(Exception):
@@ -60,10 +66,17 @@ class RevertStagedError(Exception):
 
 
 class OvertakenError(Exception):
-    """A revert took away what the boundary was about to promote. It can be tried again."""
+    """What the boundary was about to promote is gone, or another by now. It can be tried again."""
 
     def __init__(self, session_id: SessionID) -> None:
-        super().__init__(f"session {session_id} was reverted meanwhile")
+        super().__init__(f"session {session_id} was changed meanwhile")
+
+
+class NothingPendingError(Exception):
+    """The turn was for what is pending, and that was taken back. There is nothing to ask."""
+
+    def __init__(self, session_id: SessionID) -> None:
+        super().__init__(f"nothing is pending in session {session_id} any more")
 
 
 class Crossed(Value, kw_only=True):
@@ -137,6 +150,8 @@ class Boundary:
             queued=sample.queued,
             cutoff=sample.cutoff,
         )
+        if turn.for_input and not promoted:
+            raise NothingPendingError(session.id)
         facts: list[SessionEvent] = [_promotion(prompt) for prompt in promoted]
         admission = _admit_context(sample, observation)
         if admission.told is not None:
@@ -172,11 +187,23 @@ class Boundary:
                 await epoch_table.put(tx, session.id, plan.crossed.epoch)
 
         if plan.facts:
-            await self._store.append(
-                session.id, plan.facts, location=session.location, running=True, within=within
-            )
+            try:
+                await self._store.append(
+                    session.id, plan.facts, location=session.location, running=True, within=within
+                )
+            except PromptConflictError as error:
+                if await self._is_cancelled(plan):
+                    raise OvertakenError(session.id) from error
+                raise
         elif plan.stores_epoch:
-            await self._store.write_running(session.id, lambda tx: within(tx, Seq(0)))
+            await self._store.leases.write_running(session.id, lambda tx: within(tx, Seq(0)))
+
+    async def _is_cancelled(self, plan: Plan) -> bool:
+        """Whether a prompt was cancelled that was going to be promoted."""
+        session_id = plan.crossed.session.id
+        return await self._store.database.read(
+            lambda tx: event_store.happened_since(tx, session_id, plan.read_at, PromptCancelled)
+        )
 
 
 async def _check_unmoved(tx: Transaction, plan: Plan) -> None:
@@ -187,7 +214,9 @@ async def _check_unmoved(tx: Transaction, plan: Plan) -> None:
         raise MovedAwayError(before.id)
     if now.revert is not UNSET:
         raise RevertStagedError(before.id)
-    if await event_store.happened_since(tx, before.id, plan.read_at, RevertCommitted):
+    if await event_store.happened_since(
+        tx, before.id, plan.read_at, RevertCommitted, *_INBOX_CHANGES
+    ):
         raise OvertakenError(before.id)
 
 

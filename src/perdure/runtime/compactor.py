@@ -1,40 +1,67 @@
-"""Carries out core.compaction: ask the model for a summary and record it as the new checkpoint.
+"""Carries out core.compaction: condense Session History and record it as the new checkpoint.
 
-The caller makes sure that nothing else runs for the Session. Only the end of a compaction changes
-what the model is shown; one that fails or is interrupted leaves its beginning in the log and
-everything else as it was. Usage of the summary request is not counted in the Session's totals.
+Asked for by a person, a compaction that fails says why and leaves everything as it was. One that a
+turn needs tries the model once and then cuts without it, so that the Session always goes on.
+Nothing else runs for the Session meanwhile; see runtime.tenure.
+
+Invariant: only the end of a compaction changes what the model is shown, and none ends that was made
+of messages which a revert has taken away.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from msgspec import UNSET
 
-from perdure.core import compaction, limits
+from perdure.core import compaction, limits, lowering, token_budget
 from perdure.core.compaction import (
     Compacted,
     CompactionFailed,
     CompactionOutcome,
+    Material,
     NothingToCompact,
-    Selection,
+    Plan,
 )
 from perdure.core.history import Cut
-from perdure.llm.error import LLMError
-from perdure.llm.event import Finish, LLMEvent, ProviderError, TextDelta
-from perdure.llm.message import LLMMessage, Run, TextPart
-from perdure.llm.request import GenerationControls, LLMRequest
-from perdure.location.catalog import ResolvedModel
+from perdure.core.token_budget import ConversationSize, Demand
+from perdure.location.services import LocationServices
 from perdure.ports import Transaction
-from perdure.runtime import model_choice, tenure
+from perdure.runtime import model_choice, summarizer, tenure
+from perdure.runtime.boundary import OvertakenError
 from perdure.runtime.concurrency import shielded
-from perdure.runtime.model_choice import NotChosen
+from perdure.runtime.model_choice import Chosen, NotChosen
 from perdure.runtime.run_services import RunServices
+from perdure.runtime.summarizer import Summarizer
 from perdure.runtime.tenure import Tenures
 from perdure.schema.errors import InvalidRequestError
-from perdure.schema.ids import MessageID, SessionID
-from perdure.schema.live_event import CompactionDelta
-from perdure.schema.message import SessionMessage
+from perdure.schema.ids import MessageID, Seq, SessionID
+from perdure.schema.message import UserMessage
 from perdure.schema.session import SessionInfo
-from perdure.schema.session_event import CompactionEnded, CompactionReason, CompactionStarted
-from perdure.store import epoch_table, message_table, session_table
+from perdure.schema.session_event import (
+    CompactionEnded,
+    CompactionReason,
+    CompactionStarted,
+    RevertCommitted,
+)
+from perdure.schema.value import Confidential, Value
+from perdure.store import epoch_table, event_store, message_table, session_table, todo_table
 from perdure.store.lease_table import LeaseHeldError
+
+
+class _Found(Value, kw_only=True):
+    material: Material
+    baseline: str
+    read_at: Seq
+    """The end of the log when all this was looked at."""
+
+
+class _Job(Confidential, kw_only=True):
+    session: SessionInfo
+    location: LocationServices
+    chosen: Chosen
+    found: _Found
+    reason: CompactionReason
+    instruction: str = ""
+    room: int | None = None
+    """For the conversation afterwards; None: nobody knows."""
+    believed: int = 0
 
 
 class Compactor:
@@ -43,140 +70,185 @@ class Compactor:
         self._store = services.store
         self._clock = services.clock
         self._tenures = tenures
+        self._summarizer = Summarizer(services)
 
-    async def compact(
-        self, session_id: SessionID, reason: CompactionReason = "manual"
-    ) -> CompactionOutcome:
-        """Raises CancelledError when interrupted; the old checkpoint then still holds."""
+    async def compact(self, session_id: SessionID, *, instruction: str = "") -> CompactionOutcome:
+        """By hand. Raises CancelledError when interrupted; the old checkpoint then still holds."""
         try:
             async with self._tenures.enter(session_id):
                 session = await self._store.database.read(
                     lambda tx: session_table.require(tx, session_id)
                 )
-                return await self._compact(session, reason)
+                return await self._by_hand(session, instruction)
         except LeaseHeldError:
             return CompactionFailed("Another process is running this Session")
         except InvalidRequestError as unusable:
             return CompactionFailed(unusable.message)
+        except OvertakenError:
+            return CompactionFailed("The Session was reverted meanwhile")
 
-    async def _compact(self, session: SessionInfo, reason: CompactionReason) -> CompactionOutcome:
-        history = await self._store.database.read(lambda tx: _history(tx, session.id))
+    async def make_room(
+        self,
+        session: SessionInfo,
+        location: LocationServices,
+        chosen: Chosen,
+        *,
+        room: int,
+        believed: int = 0,
+    ) -> bool:
+        """For a turn that is about to be sent; False when a compaction would gain nothing.
+
+        `believed`: a request as large as this has just been too large.
+        """
+        job = _Job(
+            session=session,
+            location=location,
+            chosen=chosen,
+            found=await self._found(session),
+            reason="auto",
+            room=max(room, limits.COMPACTION_ROOM_TOKENS_MIN),
+            believed=believed,
+        )
+        plan = _plan(job)
+        if plan is None or not _is_enough(job, plan, plan.mechanical_summary("")):
+            return False
+        message_id = await self._begin(job)
+        summary = await self._summary(job, plan, message_id)
+        if not isinstance(summary, CompactionFailed) and not _is_enough(job, plan, summary):
+            summary = CompactionFailed("the summary was hardly shorter")
+        if isinstance(summary, CompactionFailed):
+            summary = plan.mechanical_summary(summary.reason)
+        await shielded(self._end(job, plan, message_id, summary=summary))
+        return True
+
+    async def _by_hand(self, session: SessionInfo, instruction: str) -> CompactionOutcome:
+        found = await self._found(session)
         async with self._services.locations.hold(session.location) as location:
-            keep_tokens = location.settings.compaction.keep_tokens
-            selection = compaction.select(history, keep_tokens=keep_tokens)
-            if selection is None:
-                return NothingToCompact()
             chosen = model_choice.choose(session, location)
             if isinstance(chosen, NotChosen):
                 return CompactionFailed(chosen.reason)
-            asked = compaction.request_text(selection)
-            if not compaction.fits(asked, chosen.model.limit):
-                return CompactionFailed("The conversation is too long for this model to condense")
-            message_id = await self._begin(session, reason)
-            request = _request(session, chosen.model, asked)
-            answer = await self._ask(session, message_id, chosen.model, request)
-        if isinstance(answer, CompactionFailed):
-            return answer
-        await shielded(self._end(session, reason, message_id, selection, summary=answer))
+            job = _Job(
+                session=session,
+                location=location,
+                chosen=chosen,
+                found=found,
+                reason="manual",
+                instruction=instruction,
+                room=_room(found, location, chosen),
+            )
+            plan = _plan(job)
+            if plan is None:
+                return NothingToCompact()
+            message_id = await self._begin(job)
+            summary = await self._summary(job, plan, message_id)
+        if isinstance(summary, CompactionFailed):
+            return summary
+        await shielded(self._end(job, plan, message_id, summary=summary))
         return Compacted()
 
-    async def _begin(self, session: SessionInfo, reason: CompactionReason) -> MessageID:
+    async def _summary(
+        self, job: _Job, plan: Plan, message_id: MessageID
+    ) -> str | CompactionFailed:
+        by = summarizer.condenser(
+            job.chosen, job.location, instruction=job.instruction, believed=job.believed
+        )
+        if isinstance(by, CompactionFailed):
+            return by
+        return await self._summarizer.summarize(job.session, message_id, plan, by)
+
+    async def _found(self, session: SessionInfo) -> _Found:
+        return await self._store.database.read(lambda tx: _look(tx, session.id))
+
+    # ---- what is recorded -----------------------------------------------------------------------
+
+    async def _begin(self, job: _Job) -> MessageID:
         started = CompactionStarted(
             timestamp=self._clock.now_millis(),
-            session_id=session.id,
+            session_id=job.session.id,
             message_id=self._services.ids.message(),
-            reason=reason,
+            reason=job.reason,
+            instruction=job.instruction or UNSET,
         )
-        await self._store.append(session.id, [started], location=session.location, running=True)
+        await self._store.append(
+            job.session.id, [started], location=job.session.location, running=True
+        )
         return started.message_id
 
-    async def _end(
-        self,
-        session: SessionInfo,
-        reason: CompactionReason,
-        message_id: MessageID,
-        selection: Selection,
-        *,
-        summary: str,
-    ) -> None:
+    async def _end(self, job: _Job, plan: Plan, message_id: MessageID, *, summary: str) -> None:
+        session = job.session
         ended = CompactionEnded(
             timestamp=self._clock.now_millis(),
             session_id=session.id,
             message_id=message_id,
-            reason=reason,
+            reason=job.reason,
             text=summary,
-            recent=selection.recent,
+            recent=plan.recent,
+            directives=plan.carried.directives or UNSET,
+            todos=plan.carried.todos or UNSET,
         )
-        await self._store.append(session.id, [ended], location=session.location, running=True)
 
-    # ---- the summary as it arrives --------------------------------------------------------------
+        async def within(tx: Transaction, seq: Seq) -> None:
+            read_at = job.found.read_at
+            if await event_store.happened_since(tx, session.id, read_at, RevertCommitted):
+                raise OvertakenError(session.id)
 
-    async def _ask(
-        self, session: SessionInfo, message_id: MessageID, model: ResolvedModel, request: LLMRequest
-    ) -> str | CompactionFailed:
-        pieces: list[str] = []
-        size = 0
-        end: Finish | ProviderError | None = None
-        stream = model.call(request)
-        try:
-            async for batch in stream:
-                piece, end = _read(batch)
-                size += len(piece)
-                if size > limits.SUMMARY_CHARS_MAX:
-                    return CompactionFailed("The summary is too long")
-                if piece:
-                    pieces.append(piece)
-                    self._show(session, message_id, piece)
-        except LLMError as error:
-            return CompactionFailed(error.message)
-        finally:
-            if isinstance(stream, AsyncGenerator):
-                await stream.aclose()
-        return _judged("".join(pieces), end)
-
-    def _show(self, session: SessionInfo, message_id: MessageID, piece: str) -> None:
-        delta = CompactionDelta(
-            timestamp=self._clock.now_millis(),
-            session_id=session.id,
-            message_id=message_id,
-            text=piece,
+        await self._store.append(
+            session.id, [ended], location=session.location, running=True, within=within
         )
-        self._services.hub.publish(delta, session.location)
 
 
-async def _history(tx: Transaction, session_id: SessionID) -> list[SessionMessage]:
-    """Session History from the latest checkpoint on."""
+def _plan(job: _Job) -> Plan | None:
+    keep_tokens = job.location.settings.compaction.keep_tokens
+    return compaction.plan(job.found.material, compaction.shares(job.room, keep_tokens=keep_tokens))
+
+
+def _is_enough(job: _Job, plan: Plan, summary: str) -> bool:
+    """Whether a checkpoint with this summary has room, and is worth having."""
+    after = plan.tokens_with(summary)
+    before = _tokens(job.found.material, job.chosen)
+    return (job.room is None or after <= job.room) and compaction.frees_enough(before, after)
+
+
+def _tokens(material: Material, chosen: Chosen) -> int:
+    model = chosen.model.ref
+    return sum(
+        token_budget.of_messages(lowering.lower(message, model)) for message in material.history
+    )
+
+
+def _room(found: _Found, location: LocationServices, chosen: Chosen) -> int | None:
+    model, agent = chosen.model, chosen.agent
+    window = token_budget.window(
+        model.limit,
+        buffer_tokens=location.settings.compaction.buffer_tokens,
+        output_tokens=model.generation.max_tokens,
+    )
+    if not window:
+        return None
+    system = ("" if agent.system is UNSET else agent.system, found.baseline)
+    tools = location.tools.registry().materialize(agent.permissions).definitions
+    demand = Demand(
+        fixed=token_budget.of_fixed(system, tools),
+        conversation=ConversationSize(estimated=_tokens(found.material, chosen)),
+    )
+    return token_budget.room(demand, window)
+
+
+async def _look(tx: Transaction, session_id: SessionID) -> _Found:
     epoch = await epoch_table.get(tx, session_id)
     cut = Cut(
         await message_table.latest_compaction(tx, session_id),
         None if epoch is None else epoch.baseline_seq,
     )
     rows = await message_table.since(tx, session_id, await tenure.cut_floor(tx, session_id))
-    return [row.message() for row in rows if cut.shows(seq=row.seq, type=row.type)]
-
-
-def _request(session: SessionInfo, model: ResolvedModel, asked: str) -> LLMRequest:
-    return LLMRequest(
-        model=model.ref,
-        system=(),
-        runs=(Run((LLMMessage("user", (TextPart(asked),)),)),),
-        generation=GenerationControls(max_tokens=compaction.summary_tokens(model.limit)),
-        headers=model_choice.correlation(session.id),
+    said = await message_table.newest_prompts(tx, session_id, limit=limits.DIRECTIVES_READ_MAX)
+    prompts = (row.message() for row in said)
+    return _Found(
+        material=Material(
+            history=tuple(row.message() for row in rows if cut.shows(seq=row.seq, type=row.type)),
+            prompts=tuple(prompt for prompt in prompts if isinstance(prompt, UserMessage)),
+            todos=await todo_table.of(tx, session_id),
+        ),
+        baseline="" if epoch is None else epoch.baseline,
+        read_at=await event_store.latest_seq(tx, session_id),
     )
-
-
-def _read(batch: Sequence[LLMEvent]) -> tuple[str, Finish | ProviderError | None]:
-    """The text of a batch, and how the answer ended if it did."""
-    text = "".join(event.text for event in batch if isinstance(event, TextDelta))
-    ends = (event for event in batch if isinstance(event, Finish | ProviderError))
-    return text, next(ends, None)
-
-
-def _judged(summary: str, end: Finish | ProviderError | None) -> str | CompactionFailed:
-    if end is None:
-        return CompactionFailed("The answer ended before it was complete")
-    if isinstance(end, ProviderError):
-        return CompactionFailed(end.message)
-    if not summary.strip():
-        return CompactionFailed("The model answered without a summary")
-    return summary

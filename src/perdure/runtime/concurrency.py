@@ -50,9 +50,14 @@ class Background:
         await self.stop()
 
     def start(self, work: Coroutine[Any, Any, None], *, name: str) -> None:
+        self.launch(work, name=name)
+
+    def launch(self, work: Coroutine[Any, Any, None], *, name: str) -> asyncio.Task[None]:
+        """As `start`; the task, for whoever may want to cancel it earlier."""
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
+        return task
 
     async def stop(self) -> None:
         for task in self._tasks:

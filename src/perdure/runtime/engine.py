@@ -4,20 +4,28 @@ The composition root loads this module when it is first needed (runtime.late). E
 needs that only reads or admits stands outside of it.
 """
 
-from perdure.host import http_proxy
+import secrets
+from functools import partial
+
+from perdure.host import http_proxy, keyring_credentials
 from perdure.host.filesystem import LocalFilesystem
 from perdure.host.http import HttptoolsTransport
 from perdure.host.process import LocalProcesses
 from perdure.location.builtin_tools import OUTPUT_DIRECTORY
 from perdure.location.context_registry import ContextRegistry
+from perdure.location.credentials import Credentials
 from perdure.location.git_changes import GitChanges
 from perdure.location.location_map import LocationMap
+from perdure.runtime import pending_requests
 from perdure.runtime.compactor import Compactor
 from perdure.runtime.concurrency import Background
+from perdure.runtime.files import Files
+from perdure.runtime.integrations import Integrations, LoginServices
+from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.location_host import Shared, location_host
 from perdure.runtime.locations import Locations
 from perdure.runtime.moves import Moves
-from perdure.runtime.parts import Parts
+from perdure.runtime.parts import Foundations, Parts
 from perdure.runtime.permissions import Permissions
 from perdure.runtime.plugins import Plugins
 from perdure.runtime.provider_contexts import ProviderContexts
@@ -25,6 +33,9 @@ from perdure.runtime.questions import Questions
 from perdure.runtime.run_services import RunServices
 from perdure.runtime.runner import SessionRunner
 from perdure.runtime.tenure import Tenures
+from perdure.runtime.terminals import Terminals
+from perdure.runtime.titles import Titles
+from perdure.schema.live_event import CatalogChanged, ConnectionChanged, IntegrationsChanged
 from perdure.store.permission_table import SavedPermissions
 from perdure.tools.output_store import ToolOutputStore
 from perdure.tools.registry import ToolRegistry
@@ -47,17 +58,27 @@ class Engine:
         self._transport = HttptoolsTransport(proxies=http_proxy.from_environment(variables))
         self._background = Background()
         saved_rules = SavedPermissions(on.database, on.ids)
+        logins = self._logins(on)
+        credentials = self._credentials(parts, logins)
         shared = Shared(
             transport=self._transport,
             saved_rules=saved_rules,
             tools=self.tools,
             context=everywhere,
             background=self._background,
+            outputs=self.outputs,
+            credentials=credentials,
         )
         self._location_map = LocationMap(location_host(parts, shared))
         self.locations = Locations(self._location_map)
-        self.permissions = Permissions(parts.sessions, self._location_map, saved_rules)
-        self.questions = Questions(parts.sessions, self._location_map)
+        self.files = Files(self._location_map)
+        self.terminals = Terminals(self._location_map, secrets.token_bytes)
+        self._pending = parts.pending
+        self.permissions = Permissions(
+            parts.sessions, self._location_map, saved_rules, parts.pending
+        )
+        self.questions = Questions(parts.sessions, self._location_map, parts.pending)
+        self.integrations = Integrations(self._location_map, credentials, logins)
         services = RunServices(
             store=parts.store,
             locations=self._location_map,
@@ -65,11 +86,14 @@ class Engine:
             outputs=self.outputs,
             clock=on.clock,
             ids=on.ids,
+            chance=on.chance,
             wake=parts.wake,
+            closing=parts.closing,
         )
         self.tenures = Tenures(services)
-        self.runner = SessionRunner(services, self.tenures)
         self.compactor = Compactor(services, self.tenures)
+        titles = Titles(services, lambda work: self._background.start(work, name="title"))
+        self.runner = SessionRunner(services, self.tenures, self.compactor, titles)
         self.moves = Moves(
             parts.store,
             self._location_map,
@@ -78,7 +102,37 @@ class Engine:
         )
         self.provider_contexts = ProviderContexts(services)
 
+    def _logins(self, on: Foundations) -> LoginServices:
+        return LoginServices(
+            transport=self._transport,
+            clock=on.clock,
+            ids=on.ids,
+            entropy=secrets.token_bytes,
+            start=lambda work: self._background.start(work, name="logins"),
+        )
+
+    def _credentials(self, parts: Parts, logins: LoginServices) -> Credentials:
+        settings = parts.settings
+        return Credentials(
+            keyring_credentials.open_store(settings.data_dir, settings.environment.variables),
+            transport=self._transport,
+            clock=parts.on.clock,
+            start=logins.start,
+            changed=partial(_tell_connection, parts.hub),
+        )
+
+    async def deliver(self) -> None:
+        """What people told other processes, to those who wait for it here."""
+        await pending_requests.deliver(self._pending, self._location_map)
+
     async def aclose(self) -> None:
+        self.integrations.close()
         self._location_map.close()
         await self._background.stop()
         await self._transport.aclose()
+
+
+def _tell_connection(hub: LiveHub, integration_id: str) -> None:
+    """A credential counts everywhere, so everybody hears of it."""
+    for event in (ConnectionChanged(integration_id), IntegrationsChanged(), CatalogChanged()):
+        hub.publish(event, None)

@@ -8,14 +8,16 @@ a revert took the end of it away.
 
 from collections import OrderedDict
 
-from msgspec import field
+from msgspec import UNSET, field
 
-from perdure.core import limits, lowering
+from perdure.core import limits, lowering, token_budget
 from perdure.core.history import Cut
+from perdure.core.token_budget import ConversationSize
 from perdure.llm.kept_conversation import KeptConversation
 from perdure.llm.message import LLMMessage, Run, runs_of
 from perdure.ports import Transaction
 from perdure.schema.ids import Seq, SessionID
+from perdure.schema.message import AssistantMessage, SessionMessage
 from perdure.schema.model import ModelRef
 from perdure.schema.value import State, Value
 from perdure.store import message_table
@@ -28,14 +30,16 @@ class _Kept(State):
     last: Seq = NO_EVENTS
     runs: list[Run] = field(default_factory=list[Run])
     conversation: KeptConversation = field(default_factory=KeptConversation)
+    tokens: ConversationSize = field(default_factory=ConversationSize)
     size: int = 0
 
 
 class History(Value):
-    """What a turn sends: the runs, and the bytes they had in earlier turns."""
+    """What a turn sends: the runs, the bytes they had in earlier turns, and their size."""
 
     runs: tuple[Run, ...]
     kept: KeptConversation
+    tokens: ConversationSize = field(default_factory=ConversationSize)
 
 
 class HistoryCache:
@@ -62,7 +66,7 @@ class HistoryCache:
         self._kept[session_id] = kept
         self._size += kept.size
         self._evict()
-        return History(tuple(kept.runs), kept.conversation)
+        return History(tuple(kept.runs), kept.conversation, kept.tokens)
 
     def drop(self, session_id: SessionID) -> None:
         kept = self._kept.pop(session_id, None)
@@ -87,7 +91,10 @@ async def _extend(tx: Transaction, session_id: SessionID, kept: _Kept) -> None:
     for row in await message_table.since(tx, session_id, kept.last):
         kept.last = row.seq
         if kept.cut.shows(seq=row.seq, type=row.type):
-            fresh.extend(lowering.lower(row.message(), kept.model))
+            message = row.message()
+            lowered = lowering.lower(message, kept.model)
+            fresh.extend(lowered)
+            kept.tokens = _measured(kept, message, lowered)
             # Rows, lowered values and wire bytes are each about the size of the row.
             kept.size += 3 * len(row.data)
     if not fresh:
@@ -95,3 +102,17 @@ async def _extend(tx: Transaction, session_id: SessionID, kept: _Kept) -> None:
     # The last run may go on: a second prompt before any answer joins the first.
     open_run = kept.runs.pop().messages if kept.runs else ()
     kept.runs.extend(runs_of((*open_run, *fresh)))
+
+
+def _measured(
+    kept: _Kept, message: SessionMessage, lowered: tuple[LLMMessage, ...]
+) -> ConversationSize:
+    grown = kept.tokens.plus(token_budget.of_messages(lowered))
+    if (
+        not isinstance(message, AssistantMessage)
+        or message.tokens is UNSET
+        or not message.model.same_model(kept.model)
+        or token_budget.total(message.tokens) == 0
+    ):
+        return grown
+    return grown.counted(message.tokens, since=token_budget.of_results(lowered))

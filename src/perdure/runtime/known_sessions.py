@@ -8,7 +8,7 @@ from typing import Final
 
 from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationRef
-from perdure.schema.session_event import Moved
+from perdure.schema.session_event import Deleted, Moved
 from perdure.store.event_store import EventStore, StoredEvent
 
 _SESSIONS_MAX: Final = 10_000
@@ -39,3 +39,5 @@ class KnownSessions:
         for stored in events:
             if isinstance(stored.event, Moved):
                 self.add(session_id, stored.event.location)
+            elif isinstance(stored.event, Deleted):
+                self._locations.pop(session_id, None)

@@ -6,11 +6,14 @@ from perdure.host import http_proxy
 from perdure.host.environment import Environment
 from perdure.host.filesystem import LocalFilesystem
 from perdure.host.process import LocalProcesses, find_ripgrep
+from perdure.host.pty import LocalPtys
 from perdure.host.web import WebClient
 from perdure.llm.transport import HttpTransport
 from perdure.location.builtin_tools import BuiltinTools
 from perdure.location.config import Configuration
 from perdure.location.context_registry import ContextRegistry
+from perdure.location.credentials import Credentials
+from perdure.location.model_snapshot import ModelSnapshot, ModelSource
 from perdure.location.project import Projects
 from perdure.location.repositories import Repositories
 from perdure.location.saved_rules import SavedRules
@@ -19,8 +22,10 @@ from perdure.location.skill_downloads import SkillDownloads
 from perdure.location.web_access import Web
 from perdure.runtime.concurrency import Background
 from perdure.runtime.parts import Parts
+from perdure.schema.live_event import CatalogChanged, IntegrationsChanged, ModelsRefreshed
 from perdure.schema.value import Value
 from perdure.tools.file_mutation import FileMutations
+from perdure.tools.output_store import ToolOutputStore
 from perdure.tools.registry import ToolRegistry
 
 
@@ -33,6 +38,8 @@ class Shared(Value, kw_only=True):
     """Tools of the whole application, below those of every Location."""
     context: ContextRegistry
     background: Background
+    outputs: ToolOutputStore
+    credentials: Credentials
 
 
 def environment_of(parts: Parts) -> Environment:
@@ -43,6 +50,7 @@ def environment_of(parts: Parts) -> Environment:
 def location_host(parts: Parts, shared: Shared) -> LocationHost:
     settings, on, environment = parts.settings, parts.on, environment_of(parts)
     pages = WebClient(proxies=http_proxy.from_environment(environment.variables))
+    tools = _tools(shared, pages)
     return LocationHost(
         environment=environment,
         configuration=Configuration(environment),
@@ -52,7 +60,10 @@ def location_host(parts: Parts, shared: Shared) -> LocationHost:
         transport=shared.transport,
         saved_rules=shared.saved_rules,
         publish=lambda ref, event: parts.hub.publish(event, ref),
-        open_tools=_tools(shared, pages),
+        open_tools=tools,
+        open_files=tools.files,
+        terminals=LocalPtys(),
+        start=lambda work: shared.background.start(work, name="terminal"),
         skill_downloads=SkillDownloads(
             f"{settings.data_dir}/cache/skills",
             transport=shared.transport,
@@ -71,7 +82,30 @@ def location_host(parts: Parts, shared: Shared) -> LocationHost:
         pages=pages,
         context=shared.context,
         headless=settings.headless,
+        patience_seconds=settings.permission_timeout,
+        book=parts.pending.at,
         providers=settings.providers,
+        credentials=shared.credentials,
+        models=_models(parts, shared),
+    )
+
+
+def _models(parts: Parts, shared: Shared) -> ModelSnapshot:
+    settings, clock = parts.settings, parts.on.clock
+    path = f"{settings.data_dir}/cache/models.json.gz"
+    url = settings.models_url
+
+    def refreshed() -> None:
+        for event in (ModelsRefreshed(), IntegrationsChanged(), CatalogChanged()):
+            parts.hub.publish(event, None)
+
+    return ModelSnapshot(
+        path,
+        variables=settings.environment.variables,
+        clock=clock,
+        source=ModelSource(url, path, transport=shared.transport, clock=clock) if url else None,
+        start=lambda work: shared.background.start(work, name="models"),
+        refreshed=refreshed,
     )
 
 
@@ -81,6 +115,7 @@ def _tools(shared: Shared, pages: WebClient) -> BuiltinTools:
         filesystem=filesystem,
         processes=LocalProcesses(),
         mutations=FileMutations(filesystem),
+        outputs=shared.outputs,
         ripgrep=find_ripgrep(),
         application=shared.tools,
         web=Web(pages=pages, transport=shared.transport),

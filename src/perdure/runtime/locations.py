@@ -1,7 +1,10 @@
 """Locations as clients see them."""
 
+import asyncio
+
 from perdure.location.location_map import LocationMap
 from perdure.schema.agent import AgentInfo
+from perdure.schema.command import CommandInfo
 from perdure.schema.location import LocationInfo, LocationRef
 from perdure.schema.model import ModelInfo, ProviderInfo
 from perdure.schema.reference import ReferenceInfo
@@ -31,6 +34,9 @@ class Locations:
 
     async def skills(self, ref: LocationRef) -> tuple[SkillInfo, ...]:
         return (await self._locations.get(ref)).skills.list()
+
+    async def commands(self, ref: LocationRef) -> tuple[CommandInfo, ...]:
+        return await asyncio.to_thread((await self._locations.get(ref)).commands.list)
 
     async def references(self, ref: LocationRef) -> tuple[ReferenceInfo, ...]:
         return (await self._locations.get(ref)).references.list()

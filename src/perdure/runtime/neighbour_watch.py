@@ -1,4 +1,4 @@
-"""What other processes on the same store did: wake the tails, and answer runs asked of us.
+"""What other processes on the same store did: wake the tails, answer what was asked of us.
 
 Looks often while another process is alive and rarely otherwise: an idle machine stays idle. A
 Session whose process died is picked up here when somebody had asked for it or has input pending.
@@ -7,7 +7,7 @@ Session whose process died is picked up here when somebody had asked for it or h
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from perdure.ports import Clock, DatabaseError, Neighbours, Transaction
 from perdure.runtime.known_sessions import KnownSessions
@@ -23,6 +23,13 @@ _SECONDS_TOGETHER: Final = 0.05
 _SECONDS_ALONE: Final = 1.0
 
 
+class PeopleElsewhere(Protocol):
+    """What people said to other processes, and what dead ones waited for."""
+
+    async def deliver(self) -> None: ...
+    async def reject_orphans(self) -> None: ...
+
+
 class NeighbourWatch:
     def __init__(
         self,
@@ -31,12 +38,14 @@ class NeighbourWatch:
         coordinator: RunCoordinator,
         *,
         unfinished: Callable[[], Awaitable[list[SessionID]]],
+        requests: PeopleElsewhere,
         known: KnownSessions,
         neighbours: Neighbours,
         clock: Clock,
     ) -> None:
         self._database = store.database
         self._unfinished = unfinished
+        self._requests = requests
         self._tails = tails
         self._coordinator = coordinator
         self._known = known
@@ -64,6 +73,7 @@ class NeighbourWatch:
             self._known.clear()
             self._tails.wake_all()
             await self._answer_wakes()
+            await self._requests.deliver()
         # Changed by nobody who is here: a process came, wrote and died between two looks.
         if before - others or (changed and not others):
             await self._adopt_orphans()
@@ -89,6 +99,7 @@ class NeighbourWatch:
                     orphans.append(session_id)
             return orphans
 
+        await self._requests.reject_orphans()
         waiting = await self._database.read(job)
         for session_id in dict.fromkeys((*waiting, *await self._unfinished())):
             self._coordinator.wake(session_id)

@@ -1,15 +1,20 @@
 """What the composition root joins: settings, foundations, and the parts that are always there."""
 
 from collections.abc import Callable
+from functools import partial
+from random import Random
 from typing import TYPE_CHECKING
 
+from msgspec import field
+
 from perdure.host.environment import Environment
-from perdure.ports import Clock, Database, IdSource, Neighbours
+from perdure.ports import Chance, Clock, Database, IdSource, Neighbours
 from perdure.runtime.live_hub import LiveHub
 from perdure.schema.ids import SessionID
 from perdure.schema.permission import Headless
 from perdure.schema.value import Value
 from perdure.store.event_store import EventStore
+from perdure.store.pending_table import PendingRequests
 
 if TYPE_CHECKING:
     from perdure.core.catalog import CatalogProvider
@@ -22,10 +27,14 @@ class RuntimeSettings(Value, kw_only=True):
     default_directory: str
     headless: Headless = "wait"
     """What happens to a permission that must be asked: wait for a reply, or deny."""
+    permission_timeout: float | None = None
+    """Seconds to wait for a person's reply; then it is denied. None waits for ever."""
     providers: "tuple[CatalogProvider, ...]" = ()
     """Models that the embedding program answers for."""
     local_models: bool = False
     """Whether to look for model servers running on this machine."""
+    models_url: str | None = None
+    """Where facts about models are fetched from, once models are used; None fetches nothing."""
     resumes: bool = True
     """Whether to run what was left waiting. If not, only what is asked for runs."""
 
@@ -37,6 +46,7 @@ class Foundations(Value, kw_only=True):
     neighbours: Neighbours
     clock: Clock
     ids: IdSource
+    chance: Chance = field(default_factory=partial(Random, 0))
 
 
 class Parts(Value, kw_only=True):
@@ -49,3 +59,6 @@ class Parts(Value, kw_only=True):
     sessions: "Sessions"
     wake: Callable[[SessionID], None]
     """There may be work in a Session. Never waits."""
+    closing: Callable[[], bool]
+    """Whether runs end because this process does."""
+    pending: PendingRequests

@@ -1,10 +1,13 @@
 """Permissions as clients see them: requests found by their Session, approvals by their project.
 
-A request waits in memory at the desk of the Location where its Session works. Only asking opens a
-Location: one that is not open has nobody waiting, so to look there or to answer needs no directory.
+A request waits at the desk of the Location where its Session works, here or in another process
+(store.pending_table): both are seen, and a word to the other is left where its process finds it.
+Only asking opens a Location: one that is not open has nobody waiting here.
 
 Invariant: a request is seen and settled only under the Session it belongs to.
 """
+
+from collections.abc import Iterable, Iterator
 
 from msgspec import UNSET
 
@@ -14,6 +17,7 @@ from perdure.location.location_map import LocationMap
 from perdure.location.permissions import LocationPermissions
 from perdure.location.saved_rules import SavedRules
 from perdure.ports import PermissionAsk, PermissionBlockedError
+from perdure.runtime import pending_requests
 from perdure.runtime.concurrency import shielded
 from perdure.runtime.sessions import Sessions
 from perdure.schema import codec
@@ -24,6 +28,7 @@ from perdure.schema.errors import (
 )
 from perdure.schema.ids import PermissionID, ProjectID, SessionID
 from perdure.schema.location import LocationRef
+from perdure.schema.pending import PermissionWord
 from perdure.schema.permission import (
     PermissionDecision,
     PermissionInput,
@@ -32,13 +37,21 @@ from perdure.schema.permission import (
     SavedRule,
 )
 from perdure.schema.session import SessionInfo
+from perdure.store.pending_table import PendingRequests, PendingRow
 
 
 class Permissions:
-    def __init__(self, sessions: Sessions, locations: LocationMap, saved: SavedRules) -> None:
+    def __init__(
+        self,
+        sessions: Sessions,
+        locations: LocationMap,
+        saved: SavedRules,
+        requests: PendingRequests,
+    ) -> None:
         self._sessions = sessions
         self._locations = locations
         self._saved = saved
+        self._requests = requests
 
     async def create(
         self,
@@ -64,11 +77,16 @@ class Permissions:
     async def list(self, session_id: SessionID) -> tuple[PermissionRequest, ...]:
         """What is pending for a Session, oldest first."""
         desk = self._desk((await self._session(session_id)).location)
-        return () if desk is None else desk.list(session_id)
+        here = () if desk is None else desk.list(session_id)
+        elsewhere = await self._requests.elsewhere("permission", session_id=session_id)
+        return (*_requests(elsewhere), *here)
 
     async def get(self, session_id: SessionID, request_id: PermissionID) -> PermissionRequest:
         """A pending request; raises PermissionNotFoundError."""
-        return (await self._holding(session_id, request_id)).get(request_id)
+        for request in await self.list(session_id):
+            if request.id == request_id:
+                return request
+        raise PermissionNotFoundError(request_id)
 
     async def reply(
         self,
@@ -81,14 +99,21 @@ class Permissions:
         """Settle a request, and with it those that the same word settles."""
         if len((message or "").encode()) > limits.PERMISSION_FEEDBACK_BYTES_MAX:
             raise _too_large("message", limits.PERMISSION_FEEDBACK_BYTES_MAX)
-        desk = await self._holding(session_id, request_id)
-        # A caller that hangs up must not leave a word half said: saved, but nobody let through.
-        await shielded(desk.reply(request_id, reply, message=message))
+        desk = self._desk((await self._session(session_id)).location)
+        if desk is not None and desk.has(request_id, session_id):
+            # A caller that hangs up must not leave a word half said: saved, but nobody let through.
+            await shielded(desk.reply(request_id, reply, message=message))
+            return
+        word = PermissionWord(reply=reply, message=message or UNSET)
+        if not await self._requests.answer(request_id, session_id, word):
+            raise PermissionNotFoundError(request_id)
 
     async def pending(self, ref: LocationRef) -> tuple[PermissionRequest, ...]:
         """What is pending in a Location, for all its Sessions."""
         desk = self._desk(ref)
-        return () if desk is None else desk.list()
+        rows = await self._requests.elsewhere("permission")
+        elsewhere = [row for row in rows if pending_requests.is_at(row, ref)]
+        return (*_requests(elsewhere), *(() if desk is None else desk.list()))
 
     async def saved(self, project_id: ProjectID) -> tuple[SavedRule, ...]:
         """What was approved for good in a project, in that order."""
@@ -105,14 +130,9 @@ class Permissions:
         location = self._locations.if_open(ref)
         return None if location is None else location.permissions
 
-    async def _holding(
-        self, session_id: SessionID, request_id: PermissionID
-    ) -> LocationPermissions:
-        """The desk where this Session has this request."""
-        desk = self._desk((await self._session(session_id)).location)
-        if desk is None or desk.get(request_id).session_id != session_id:
-            raise PermissionNotFoundError(request_id)
-        return desk
+
+def _requests(rows: Iterable[PendingRow]) -> Iterator[PermissionRequest]:
+    return (row.request for row in rows if isinstance(row.request, PermissionRequest))
 
 
 def _ask(given: PermissionInput, session: SessionInfo, agent: str) -> PermissionAsk:

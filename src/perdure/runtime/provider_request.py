@@ -11,7 +11,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from perdure.core import drain
-from perdure.llm.message import LLMMessage, Run, TextPart
+from perdure.llm.message import LLMMessage, TextPart, runs_of
 from perdure.llm.request import LLMRequest
 from perdure.location.context_registry import Subject
 from perdure.location.services import LocationServices
@@ -70,9 +70,11 @@ def build(
 
 def _final(request: LLMRequest) -> LLMRequest:
     """The request of a last step: no tools, and a note that is not part of the history."""
-    note = Run((LLMMessage("system", (TextPart(STEP_LIMIT),)),))
+    note = LLMMessage("system", (TextPart(STEP_LIMIT),))
+    closed, last = request.runs[:-1], request.runs[-1:]
+    ending = runs_of((*(said for run in last for said in run.messages), note))
     # The history goes on without the note, so bytes that follow it must not be kept.
-    return replace(request, runs=(*request.runs, note), kept=None, tool_choice="none")
+    return replace(request, runs=(*closed, *ending), kept=None, tool_choice="none")
 
 
 def _cache_key(session_id: SessionID) -> str:

@@ -8,28 +8,39 @@ Facts that nobody waits for yet share a commit. However the turn ends, its step 
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from perdure.core import limits, turn_recorder
 from perdure.core.recovery import INTERRUPTED
+from perdure.core.retry import Retry
 from perdure.core.turn_recorder import Fragment, Output, TurnRecorder
 from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent, Usage
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
 from perdure.ports import Clock, DatabaseError, Transaction
-from perdure.runtime.concurrency import shielded
+from perdure.runtime.call_progress import CallProgress
+from perdure.runtime.concurrency import Background, shielded
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.settlement import Settlement, Succeeded, Toolbox
 from perdure.schema.ids import Seq
+from perdure.schema.live_event import TodosChanged
 from perdure.schema.location import LocationRef
 from perdure.schema.session import SessionInfo
-from perdure.schema.session_event import SessionEvent, ToolCalled
+from perdure.schema.session_event import (
+    SessionEvent,
+    TodosUpdated,
+    ToolCalled,
+    ToolProgressed,
+)
 from perdure.schema.value import Value
 from perdure.store import instruction_table
 from perdure.store.event_store import EventStore
 from perdure.store.lease_table import LeaseHeldError
 from perdure.tools.registry import ToolError
+from perdure.tools.tool import Progress
 
 TURN_INTERRUPTED = "Provider turn interrupted"
 TURN_BROKEN = "Stopped: an internal error"
@@ -52,7 +63,15 @@ class TurnServices(Value, kw_only=True):
 
 class TurnEnd(Value, kw_only=True):
     needs_continuation: bool
+    answered: bool = False
+    """Whether the answer came to its end."""
     declined: bool = False
+    overflow: str | None = None
+    """The request was too large, says the provider. Nothing was recorded: it may be sent again."""
+    failed: LLMError | None = None
+    """The request failed before anything was recorded, in a way that may pass."""
+    retry: Retry | None = None
+    """When it is sent again."""
 
 
 class ProviderTurn:
@@ -72,7 +91,10 @@ class ProviderTurn:
         self._session = session
         self._recorder = recorder
         self._cost = cost
-        self._settlement = None if toolbox is None else Settlement(toolbox, agent, self._record)
+        self._settlement = (
+            None if toolbox is None else Settlement(toolbox, agent, self._record, self._progress_of)
+        )
+        self._beside = Background()
         self._taken: deque[Output] = deque()
         self._pending: list[SessionEvent] = []
         self._flushing = asyncio.Lock()
@@ -84,6 +106,10 @@ class ProviderTurn:
 
     async def run(self, call: ModelCall, request: LLMRequest) -> TurnEnd:
         """Raises CancelledError when interrupted, after the step has been settled."""
+        async with self._beside:
+            return await self._run(call, request)
+
+    async def _run(self, call: ModelCall, request: LLMRequest) -> TurnEnd:
         try:
             async with asyncio.TaskGroup() as group:
                 failure = await self._stream(group, call, request)
@@ -100,10 +126,18 @@ class ProviderTurn:
                 raise failure from raised
             await shielded(self._settle_step(INTERRUPTED, TURN_DECLINED))
             return TurnEnd(needs_continuation=False, declined=True)
+        overflow = self._overflow(failure)
+        if overflow is not None:
+            if events := self._drained():
+                await shielded(self._append(events))
+            return TurnEnd(needs_continuation=False, overflow=overflow)
+        failed = self._failed_at_once(failure)
+        if failed is not None:
+            return TurnEnd(needs_continuation=False, failed=failed)
         await shielded(self._conclude(failure))
         done = failure is None and self._recorder.provider_error is None
         waiting = self._recorder.local_calls > 0 and self._settlement is not None
-        return TurnEnd(needs_continuation=done and waiting)
+        return TurnEnd(needs_continuation=done and waiting, answered=done)
 
     # ---- the answer as it arrives ---------------------------------------------------------------
 
@@ -195,6 +229,7 @@ class ProviderTurn:
             events.append(self._recorder.failed(call.call_id, now=now, message=message))
         else:
             discovered = outcome.discovered
+            events += _written(call, outcome, now)
             events.append(
                 self._recorder.succeeded(
                     call.call_id,
@@ -208,8 +243,49 @@ class ProviderTurn:
         if self._streamed and not self._recorder.unsettled and not self._pending:
             events += self._ended(now)
         await self._append(events, discovered=discovered)
+        for event in events:
+            if isinstance(event, TodosUpdated):
+                changed = TodosChanged(session_id=event.session_id, todos=event.todos)
+                self._hub.publish(changed, self._location)
+
+    def _progress_of(self, call: ToolCalled) -> CallProgress:
+        record = partial(self._progressed, call)
+        return CallProgress(record, background=self._beside, clock=self._clock)
+
+    async def _progressed(self, call: ToolCalled, progress: Progress) -> None:
+        if self._step_settled or call.call_id not in self._recorder.unsettled:
+            return
+        event = ToolProgressed(
+            timestamp=self._clock.now_millis(),
+            session_id=call.session_id,
+            assistant_message_id=call.assistant_message_id,
+            call_id=call.call_id,
+            structured=progress.structured,
+            content=progress.content,
+        )
+        # Not worth a failure: whatever is wrong with the store, the settlement will meet it.
+        with suppress(DatabaseError, LeaseHeldError):
+            await self._store.append(
+                call.session_id, [event], location=self._location, running=True
+            )
 
     # ---- how it ends ----------------------------------------------------------------------------
+
+    def _overflow(self, failure: LLMError | None) -> str | None:
+        """What the provider says of a request that was too large, before any answer began."""
+        said = self._recorder.provider_error if failure is None else failure
+        if said is None or not said.overflow or self._recorder.started:
+            return None
+        return said.message
+
+    def _failed_at_once(self, failure: LLMError | None) -> LLMError | None:
+        """A failure that may pass, before any answer began."""
+        said = self._recorder.provider_error
+        if failure is None and said is not None:
+            failure = LLMError(said.reason, said.message)
+        if failure is None or self._recorder.started or self._step_settled:
+            return None
+        return failure if failure.retryable else None
 
     async def _conclude(self, failure: LLMError | None) -> None:
         now = self._clock.now_millis()
@@ -275,3 +351,18 @@ class ProviderTurn:
     @property
     def _location(self) -> LocationRef:
         return self._session.location
+
+
+def _written(call: ToolCalled, outcome: Succeeded, now: int) -> list[SessionEvent]:
+    """The list that a call wrote, if it did."""
+    if outcome.todos is None:
+        return []
+    return [
+        TodosUpdated(
+            timestamp=now,
+            session_id=call.session_id,
+            assistant_message_id=call.assistant_message_id,
+            call_id=call.call_id,
+            todos=outcome.todos,
+        )
+    ]

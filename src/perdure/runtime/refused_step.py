@@ -1,6 +1,6 @@
 """A turn that cannot be sent is a step that failed, for all to see."""
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from perdure.core.turn_recorder import TurnRecorder
 from perdure.runtime.run_services import RunServices
@@ -8,8 +8,16 @@ from perdure.schema.model import ModelRef
 from perdure.schema.session import SessionInfo
 
 
-async def record(services: RunServices, session: SessionInfo, *, agent: str, reason: str) -> None:
-    model = session.model
+async def record(
+    services: RunServices,
+    session: SessionInfo,
+    *,
+    agent: str,
+    reason: str,
+    model: ModelRef | UnsetType = UNSET,
+) -> None:
+    """`model` is the one that was chosen, where that got so far."""
+    model = session.model if model is UNSET else model
     recorder = TurnRecorder(
         session_id=session.id,
         message_id=services.ids.message(),

@@ -50,6 +50,11 @@ class RunCoordinator:
     def active(self) -> tuple[SessionID, ...]:
         return tuple(self._entries)
 
+    @property
+    def closing(self) -> bool:
+        """Whether everything is being interrupted, because this process ends."""
+        return self._closing
+
     async def run(self, session_id: SessionID) -> None:
         """Join the drain in progress, or start a forced one; raises what it raises."""
         while True:

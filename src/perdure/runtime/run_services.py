@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from perdure.location.location_map import LocationMap
-from perdure.ports import Clock, IdSource
+from perdure.ports import Chance, Clock, IdSource
 from perdure.runtime.live_hub import LiveHub
 from perdure.schema.ids import SessionID
 from perdure.schema.value import Value
@@ -18,5 +18,8 @@ class RunServices(Value, kw_only=True):
     outputs: ToolOutputStore
     clock: Clock
     ids: IdSource
+    chance: Chance
     wake: Callable[[SessionID], None]
     """There may be work in a Session. Never waits."""
+    closing: Callable[[], bool]
+    """Whether runs end because this process does."""

@@ -7,45 +7,73 @@ agent) still becomes a step, one that failed for all to see.
 
 import asyncio
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType, field
 
-from perdure.core import catalog, drain, usage
+from perdure.core import catalog, drain, retry, title, usage
+from perdure.core.call_discipline import CallDiscipline
 from perdure.core.drain import DrainStep, Pending, RunTurn, Stop, TurnOutcome
 from perdure.core.history import Cut
+from perdure.core.retry import Retry
 from perdure.core.turn_recorder import TurnRecorder
+from perdure.llm.error import LLMError
 from perdure.location.services import LocationServices
 from perdure.ports import Transaction
-from perdure.runtime import model_choice, provider_request, refused_step
+from perdure.runtime import model_choice, provider_request, refused_step, spending, turn_room
 from perdure.runtime.boundary import (
     Boundary,
     Crossed,
     MovedAwayError,
+    NothingPendingError,
     OvertakenError,
     RevertStagedError,
     Sample,
 )
+from perdure.runtime.compactor import Compactor
 from perdure.runtime.concurrency import shielded
 from perdure.runtime.history_cache import History
 from perdure.runtime.model_choice import Chosen, NotChosen
 from perdure.runtime.provider_turn import TURN_INTERRUPTED, ProviderTurn, TurnEnd, TurnServices
+from perdure.runtime.retries import Retries
 from perdure.runtime.run_services import RunServices
 from perdure.runtime.settlement import Toolbox
 from perdure.runtime.tenure import Tenures
+from perdure.runtime.titles import Titles
+from perdure.runtime.turn_room import STILL_TOO_LARGE, Prepared, TurnRoom
+from perdure.schema.errors import SessionNotFoundError
 from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.model import ModelRef
 from perdure.schema.session import SessionInfo
+from perdure.schema.value import State
 from perdure.store import inbox_table, message_table, wake_table
 from perdure.store.lease_table import LeaseHeldError
 from perdure.tools.registry import Materialization
 
 
+class _Run(State):
+    """What the turns of one drain have in common."""
+
+    home: LocationRef | None = None
+    failed: int = 0
+    """How often the coming turn has been sent in vain."""
+    untitled: bool = False
+    """Whether the first prompt of the Session was promoted by this run."""
+    waited: bool = False
+    """Whether it has been waited for, with an entry in the store that is still there."""
+    discipline: CallDiscipline = field(default_factory=CallDiscipline)
+
+
 class SessionRunner:
-    def __init__(self, services: RunServices, tenures: Tenures) -> None:
+    def __init__(
+        self, services: RunServices, tenures: Tenures, compactor: Compactor, titles: Titles
+    ) -> None:
         self._services = services
+        self._room = TurnRoom(compactor)
         self._store = services.store
         self._clock = services.clock
         self._tenures = tenures
+        self._retries = Retries(services)
+        self._titles = titles
         self._boundary = Boundary(services.store, services.clock, services.ids)
 
     async def drain(self, session_id: SessionID, force: bool) -> None:
@@ -57,41 +85,72 @@ class SessionRunner:
     async def _drained(self, session_id: SessionID, *, force: bool) -> bool:
         """Run until idle; False when another process has moved the Session away meanwhile."""
         step = drain.begin(await self._pending(session_id), force=force)
-        if isinstance(step, Stop) and not await self._tenures.is_unfinished(session_id):
+        left = await self._retries.left(session_id)
+        if (
+            isinstance(step, Stop)
+            and left is None
+            and not await self._tenures.is_unfinished(session_id)
+        ):
             return True
         try:
             async with self._tenures.enter(session_id):
-                await self._run(session_id, step)
+                # Only now it cannot change any more.
+                left = left and await self._retries.left(session_id)
+                await self._run(session_id, step, left)
         except LeaseHeldError:
             await self._store.database.write(lambda tx: wake_table.request(tx, session_id))
         except MovedAwayError:
             return False
+        except SessionNotFoundError:
+            # Another process has deleted it.
+            return True
         return True
 
-    async def _run(self, session_id: SessionID, step: DrainStep) -> None:
-        home: LocationRef | None = None
-        while isinstance(step, RunTurn):
-            step, home = await self._next(session_id, step, home)
+    async def _run(self, session_id: SessionID, step: DrainStep, left: Retry | None) -> None:
+        run = _Run()
+        if left is not None:
+            step = await self._wait(session_id, left, run)
+        try:
+            while isinstance(step, RunTurn):
+                step = await self._next(session_id, step, run)
+        except asyncio.CancelledError:
+            if run.waited:
+                await shielded(self._retries.interrupted(session_id))
+            raise
 
-    async def _next(
-        self, session_id: SessionID, step: RunTurn, home: LocationRef | None
-    ) -> tuple[DrainStep, LocationRef]:
-        """One turn, at `home` or not at all: what comes after it, and where it ran."""
+    async def _next(self, session_id: SessionID, step: RunTurn, run: "_Run") -> DrainStep:
+        """One turn, where the run began or not at all: what comes after it."""
         sample = await self._boundary.sample(session_id)
         here = sample.session.location
-        if home is not None and here != home:
+        if run.home is not None and here != run.home:
             raise MovedAwayError(session_id)
+        run.home = here
         if sample.session.revert is not UNSET:
-            return Stop(), here
+            return Stop()
+        if run.waited:
+            run.waited = False
+            await self._retries.begin(session_id)
         try:
-            outcome, end = await self._turn(sample, step)
+            outcome, end = await self._turn(sample, step, run)
         except RevertStagedError:
-            return Stop(), here
+            return Stop()
         except OvertakenError:
-            return step, here
+            return step
+        except NothingPendingError:
+            return drain.begin(await self._pending(session_id), force=False)
         if end.declined:
-            return Stop(), here
-        return drain.after(outcome, await self._pending(session_id)), here
+            return Stop()
+        if end.retry is not None:
+            return await self._wait(session_id, end.retry, run, because=end.failed)
+        run.failed = 0
+        return drain.after(outcome, await self._pending(session_id))
+
+    async def _wait(
+        self, session_id: SessionID, waits: Retry, run: "_Run", *, because: LLMError | None = None
+    ) -> DrainStep:
+        await self._retries.wait(session_id, waits, because=because)
+        run.failed, run.waited = waits.failed, True
+        return drain.again(waits.step)
 
     async def _pending(self, session_id: SessionID) -> Pending:
         async def job(tx: Transaction) -> Pending:
@@ -104,18 +163,86 @@ class SessionRunner:
 
     # ---- one turn -------------------------------------------------------------------------------
 
-    async def _turn(self, sample: Sample, turn: RunTurn) -> tuple[TurnOutcome, TurnEnd]:
+    async def _turn(
+        self, sample: Sample, turn: RunTurn, run: "_Run"
+    ) -> tuple[TurnOutcome, TurnEnd]:
         session = sample.session
         async with self._services.locations.hold(session.location) as location:
             chosen = model_choice.choose(session, location)
-            observation = await location.observe(provider_request.subject(sample, chosen))
             try:
-                crossed = await shielded(self._boundary.cross(session, turn, observation))
+                crossed = await self._cross(sample, turn, chosen, location)
+                run.untitled = run.untitled or title.is_placeholder(session.title)
+                if crossed.step == 1:
+                    # Somebody said something: whatever is tried now is tried for a new reason.
+                    run.discipline = CallDiscipline()
+                if isinstance(chosen, NotChosen):
+                    end = await self._refuse(session, chosen.agent, chosen.reason)
+                elif reached := await self._spent(session.id, chosen, location):
+                    end = await self._refuse(session, chosen.agent.id, reached, chosen.model.ref)
+                else:
+                    end = await self._answered(
+                        sample, crossed, chosen, location=location, discipline=run.discipline
+                    )
+                    if run.untitled and end.answered:
+                        run.untitled = False
+                        self._titles.begin(session.id, chosen.model.ref)
+                    if end.failed is not None:
+                        end = await self._failed(crossed, chosen, end.failed, run.failed + 1)
             except asyncio.CancelledError:
                 await shielded(self._fail_unanswered(session))
                 raise
-            end = await self._ask(crossed, chosen, location)
         return TurnOutcome(crossed.step, end.needs_continuation), end
+
+    async def _spent(
+        self, session_id: SessionID, chosen: Chosen, location: LocationServices
+    ) -> str | None:
+        """Which budget is used up, in words."""
+        own = location.agents.options(chosen.agent.id).budget
+        bounds = location.settings.budget.narrowed(own)
+        return await spending.reached(self._store.database, session_id, bounds)
+
+    async def _cross(
+        self, sample: Sample, turn: RunTurn, chosen: Chosen | NotChosen, location: LocationServices
+    ) -> Crossed:
+        observation = await location.observe(provider_request.subject(sample, chosen))
+        return await shielded(self._boundary.cross(sample.session, turn, observation))
+
+    async def _answered(
+        self,
+        sample: Sample,
+        crossed: Crossed,
+        chosen: Chosen,
+        *,
+        location: LocationServices,
+        discipline: CallDiscipline,
+    ) -> TurnEnd:
+        """One logical turn: with room made before it, and sent again once if it overflowed."""
+        again = RunTurn("none", crossed.step)
+        turn, offered = await self._prepare(crossed, chosen, location)
+        if await self._room.make_before(turn):
+            crossed = await self._cross(sample, again, chosen, location)
+            turn, offered = await self._prepare(crossed, chosen, location)
+        end = await self._ask(turn, offered, discipline)
+        if end.overflow is None:
+            return end
+        if await self._room.make_after_overflow(turn):
+            crossed = await self._cross(sample, again, chosen, location)
+            turn, offered = await self._prepare(crossed, chosen, location)
+            end = await self._ask(turn, offered, discipline)
+            if end.overflow is None:
+                return end
+        reason = f"{STILL_TOO_LARGE} {end.overflow}"
+        return await self._refuse(turn.session, chosen.agent.id, reason, chosen.model.ref)
+
+    async def _failed(
+        self, crossed: Crossed, chosen: Chosen, error: LLMError, failed: int
+    ) -> TurnEnd:
+        """Sent again later, or given up for all to see."""
+        waits = self._retries.plan(error, failed=failed, step=crossed.step)
+        if waits is not None:
+            return TurnEnd(needs_continuation=False, failed=error, retry=waits)
+        reason = retry.last_words(error)
+        return await self._refuse(crossed.session, chosen.agent.id, reason, chosen.model.ref)
 
     async def _fail_unanswered(self, session: SessionInfo) -> None:
         """Interrupted right after its promotion, a prompt has a failed answer, not none."""
@@ -126,30 +253,47 @@ class SessionRunner:
             agent = "" if session.agent is UNSET else session.agent
             await self._refuse(session, agent, TURN_INTERRUPTED)
 
-    async def _ask(
-        self, crossed: Crossed, chosen: Chosen | NotChosen, location: LocationServices
-    ) -> TurnEnd:
-        session = crossed.session
-        if isinstance(chosen, NotChosen):
-            return await self._refuse(session, chosen.agent, chosen.reason)
-        agent, model = chosen.agent, chosen.model
-        offered = provider_request.offered(crossed, agent, location)
-        history = await self._history(crossed, model.ref)
+    async def _prepare(
+        self, crossed: Crossed, chosen: Chosen, location: LocationServices
+    ) -> tuple[Prepared, Materialization | None]:
+        """The request of the turn, and the tools that it offers."""
+        offered = provider_request.offered(crossed, chosen.agent, location)
+        history = await self._history(crossed, chosen.model.ref)
         request = provider_request.build(crossed, chosen, history, offered)
-        recorder = self._recorder(session, agent.id, model.ref)
+        turn = Prepared(
+            session=crossed.session,
+            location=location,
+            chosen=chosen,
+            request=request,
+            demand=turn_room.demand(request, history),
+        )
+        return turn, offered
+
+    async def _ask(
+        self, turn: Prepared, offered: Materialization | None, discipline: CallDiscipline
+    ) -> TurnEnd:
+        agent, model = turn.chosen.agent, turn.chosen.model
+        recorder = self._recorder(turn.session, agent.id, model.ref)
         services = TurnServices(store=self._store, hub=self._services.hub, clock=self._clock)
-        turn = ProviderTurn(
+        toolbox = None if offered is None else self._toolbox(turn.location, offered, discipline)
+        asked = ProviderTurn(
             services,
-            session,
+            turn.session,
             recorder,
             agent=agent.id,
-            toolbox=None if offered is None else self._toolbox(location, offered),
+            toolbox=toolbox,
             cost=lambda spent: catalog.cost_of(model.cost, usage.tokens_of(spent)),
         )
-        return await turn.run(model.call, request)
+        return await asked.run(model.call, turn.request)
 
-    async def _refuse(self, session: SessionInfo, agent: str, reason: str) -> TurnEnd:
-        await refused_step.record(self._services, session, agent=agent, reason=reason)
+    async def _refuse(
+        self,
+        session: SessionInfo,
+        agent: str,
+        reason: str,
+        model: ModelRef | UnsetType = UNSET,
+    ) -> TurnEnd:
+        await refused_step.record(self._services, session, agent=agent, reason=reason, model=model)
         return TurnEnd(needs_continuation=False)
 
     def _recorder(self, session: SessionInfo, agent: str, model: ModelRef) -> TurnRecorder:
@@ -160,9 +304,16 @@ class SessionRunner:
             model=model,
         )
 
-    def _toolbox(self, location: LocationServices, offered: Materialization) -> Toolbox:
+    def _toolbox(
+        self, location: LocationServices, offered: Materialization, discipline: CallDiscipline
+    ) -> Toolbox:
         return Toolbox(
-            offered, self._services.outputs, location.output_limits, location.instructions.beside
+            offered,
+            self._services.outputs,
+            location.output_limits,
+            location.instructions.beside,
+            location.permissions,
+            discipline,
         )
 
     async def _history(self, crossed: Crossed, model: ModelRef) -> History:

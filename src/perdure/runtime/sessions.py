@@ -201,11 +201,12 @@ class Sessions:
         await self._location(session_id)
         await self._coordinator.interrupt(session_id)
 
-    async def compact(self, session_id: SessionID) -> None:
+    async def compact(self, session_id: SessionID, *, instruction: str = "") -> None:
         """Condense what the model is shown, once nothing else runs; what fails changes nothing."""
         await self._location(session_id)
+        compact = partial(self._compactor.compact, instruction=instruction)
         try:
-            outcome = await self._coordinator.exclusive(session_id, self._compactor.compact)
+            outcome = await self._coordinator.exclusive(session_id, compact)
         except DrainInterruptedError:
             outcome = CompactionFailed("Compaction was interrupted")
         if isinstance(outcome, CompactionFailed):
@@ -347,8 +348,6 @@ class Sessions:
         async for frames in self._tails.follow(session_id, after=Seq(after)):
             yield frames
 
-    # ---- small steps ----------------------------------------------------------------------------
-
     async def _location(self, session_id: SessionID) -> LocationRef:
         """Where a Session works; raises when there is no such Session."""
         if not await self.exists(session_id):
@@ -397,4 +396,5 @@ def _filter(query: SessionQuery) -> SessionFilter:
         workspace=query.workspace,
         subpath=query.subpath,
         search=query.search,
+        archived=query.archived,
     )

@@ -1,7 +1,8 @@
 """Running local tool calls: eager, bounded in number, each settled exactly once.
 
 A call is recorded before it runs. Once a tool has succeeded, bounding its output and recording the
-one settlement cannot be interrupted. Boundary 2 of those that may catch everything: whatever a
+one settlement cannot be interrupted. A call that brings nothing new any more is not run before a
+person was asked (core.call_discipline). Boundary 2 of those that may catch everything: whatever a
 tool raises becomes a failed call that the model sees, and the turn goes on.
 """
 
@@ -10,15 +11,29 @@ import logging
 from collections.abc import Callable, Coroutine
 from itertools import chain
 
-from perdure.core import limits
+from msgspec.structs import replace
+
+from perdure.core import call_discipline, limits, tool_output
+from perdure.core.call_discipline import CallDiscipline
 from perdure.core.tool_output import OutputLimits
-from perdure.ports import PermissionDeclinedError, QuestionRejectedError
+from perdure.ports import (
+    PermissionAsk,
+    PermissionBlockedError,
+    PermissionCorrectedError,
+    PermissionDeclinedError,
+    PermissionDesk,
+    QuestionRejectedError,
+)
+from perdure.runtime.call_progress import CallProgress
 from perdure.runtime.concurrency import shielded
+from perdure.schema.permission import PermissionSource
 from perdure.schema.session_event import ToolCalled
+from perdure.schema.todo import Todos
+from perdure.schema.tool import TextContent
 from perdure.schema.value import Value
 from perdure.tools import output_store
 from perdure.tools.output_store import BoundedOutput, ToolOutputStore
-from perdure.tools.registry import Materialization, ToolError
+from perdure.tools.registry import Materialization, Settled, ToolError, ToolSuccess
 from perdure.tools.tool import ToolCallContext
 
 logger = logging.getLogger(__name__)
@@ -32,13 +47,17 @@ class Toolbox(Value):
     limits: OutputLimits
     beside: Callable[[str], tuple[str, ...]]
     """The instruction files that lie beside a file."""
+    permissions: PermissionDesk
+    discipline: CallDiscipline
+    """Shared by the turns of a run, until a person says something."""
 
 
 class Succeeded(Value):
-    """What a call brought: its output, and the instruction files beside what it read."""
+    """What a call brought: its output, the instruction files beside what it read, and the list."""
 
     output: BoundedOutput
     discovered: tuple[str, ...] = ()
+    todos: Todos | None = None
 
 
 Record = Callable[[ToolCalled, Succeeded | ToolError], Coroutine[None, None, None]]
@@ -47,10 +66,17 @@ Record = Callable[[ToolCalled, Succeeded | ToolError], Coroutine[None, None, Non
 class Settlement:
     """The calls of one turn. `declined` is set when a person said no: the run must stop."""
 
-    def __init__(self, toolbox: Toolbox, agent: str, record: Record) -> None:
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        agent: str,
+        record: Record,
+        progress: Callable[[ToolCalled], CallProgress],
+    ) -> None:
         self._toolbox = toolbox
         self._agent = agent
         self._record = record
+        self._progress = progress
         self._slots = asyncio.Semaphore(limits.TOOLS_PARALLEL_MAX)
         self.declined = False
 
@@ -58,27 +84,86 @@ class Settlement:
         async with self._slots:
             if self.declined:
                 return
-            context = ToolCallContext(
-                session_id=call.session_id,
-                agent=self._agent,
-                assistant_message_id=call.assistant_message_id,
-                call_id=call.call_id,
-            )
             try:
-                settled = await self._toolbox.offered.settle(call.tool, call.input, context)
+                settled = await self._not_again(call) or await self._run(call)
             except (PermissionDeclinedError, QuestionRejectedError):
                 self.declined = True
                 return
-            except Exception as error:
-                logger.exception("tool %s failed", call.tool)
-                settled = ToolError(f"Tool execution failed: {error}")
         if isinstance(settled, ToolError):
             await shielded(self._record(call, settled))
         else:
             await shielded(self._bound_and_record(call, settled))
 
-    async def _bound_and_record(self, call: ToolCalled, success: output_store.ToolSuccess) -> None:
+    async def _not_again(self, call: ToolCalled) -> ToolError | None:
+        """Why a call that brings nothing new is not made once more; None when it is."""
+        discipline = self._toolbox.discipline
+        verdict = discipline.verdict(call.tool, call.input)
+        if verdict == "run":
+            return None
+        if verdict == "stop":
+            raise PermissionDeclinedError("The call was refused too often.")
+        try:
+            await self._toolbox.permissions.require(self._ask_to_repeat(call))
+        except (PermissionBlockedError, PermissionCorrectedError) as error:
+            discipline.refused(call.tool, call.input)
+            return ToolError(call_discipline.refusal(str(error)))
+        return None
+
+    async def _run(self, call: ToolCalled) -> Settled:
+        progress = self._progress(call)
+        context = self._context(call, progress)
+        try:
+            settled = await self._toolbox.offered.settle(call.tool, call.input, context)
+        except (PermissionDeclinedError, QuestionRejectedError):
+            raise
+        except asyncio.CancelledError:
+            await shielded(progress.last())
+            raise
+        except Exception as error:
+            logger.exception("tool %s failed", call.tool)
+            settled = ToolError(f"Tool execution failed: {error}")
+        finally:
+            progress.close()
+        nudge = self._toolbox.discipline.settled(call.tool, call.input, settled)
+        return settled if nudge is None else _nudged(settled, nudge)
+
+    async def _bound_and_record(self, call: ToolCalled, success: ToolSuccess) -> None:
         toolbox = self._toolbox
         bounded = await output_store.bound(success, toolbox.outputs, toolbox.limits)
         found = (toolbox.beside(path) for path in success.reads)
-        await self._record(call, Succeeded(bounded, tuple(chain.from_iterable(found))))
+        discovered = tuple(chain.from_iterable(found))
+        await self._record(call, Succeeded(bounded, discovered, success.todos))
+
+    def _context(self, call: ToolCalled, progress: CallProgress) -> ToolCallContext:
+        return ToolCallContext(
+            session_id=call.session_id,
+            agent=self._agent,
+            assistant_message_id=call.assistant_message_id,
+            call_id=call.call_id,
+            report=progress.report,
+        )
+
+    def _ask_to_repeat(self, call: ToolCalled) -> PermissionAsk:
+        return PermissionAsk(
+            session_id=call.session_id,
+            agent=self._agent,
+            action=call_discipline.ACTION,
+            resources=(call.tool,),
+            save=(call.tool,),
+            metadata={"tool": call.tool, "input": call.input},
+            source=PermissionSource(
+                type="tool", message_id=call.assistant_message_id, call_id=call.call_id
+            ),
+        )
+
+
+def _nudged(settled: Settled, nudge: str) -> Settled:
+    """The same outcome, and after it a word to the model."""
+    if isinstance(settled, ToolError):
+        return ToolError(f"{settled.message}\n\n{nudge}")
+    shown = settled.content
+    if not shown:
+        # Without parts the model is shown the structured result: it must not be hidden by ours.
+        text = tool_output.measured_text(settled.structured, ())
+        shown = (TextContent(text=text),)
+    return replace(settled, content=(*shown, TextContent(text=f"\n{nudge}")))

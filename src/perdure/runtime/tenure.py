@@ -20,9 +20,11 @@ from perdure.runtime.history_cache import HistoryCache
 from perdure.runtime.run_services import RunServices
 from perdure.schema.errors import DamagedRowError
 from perdure.schema.ids import Seq, SessionID
+from perdure.schema.location import LocationRef
 from perdure.schema.message import SessionMessage
-from perdure.schema.session_event import SessionEvent
-from perdure.store import message_table, session_table
+from perdure.schema.session_event import Deleted, SessionEvent
+from perdure.store import message_table, retry_table, session_table
+from perdure.store.event_store import StoredEvent
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +37,7 @@ class Tenures:
         self._cut_off: set[SessionID] = set()
         """Runs of our own that ended because the store failed."""
         self.histories = HistoryCache()
+        self._store.listen(self._heard)
 
     @asynccontextmanager
     async def enter(self, session_id: SessionID) -> AsyncGenerator[None]:
@@ -60,9 +63,16 @@ class Tenures:
         self._held.discard(session_id)
         self.histories.drop(session_id)
 
+    def _heard(
+        self, session_id: SessionID, events: tuple[StoredEvent, ...], _: LocationRef | None
+    ) -> None:
+        # Its id may be used again, by a Session that has nothing in common with it.
+        if isinstance(events[-1].event, Deleted):
+            self._forget(session_id)
+
     async def unfinished(self) -> list[SessionID]:
         """Sessions that a dead process left in the middle of something."""
-        left_behind = await self._store.left_behind()
+        left_behind = await self._store.leases.left_behind()
         return [found for found in left_behind if await self._is_unfinished_for_sure(found)]
 
     async def is_unfinished(self, session_id: SessionID) -> bool:
@@ -71,7 +81,10 @@ class Tenures:
         newest = await self._store.database.read(
             lambda tx: message_table.latest_said(tx, session_id)
         )
-        return newest is not None and recovery.is_unfinished(newest.message())
+        if newest is not None and recovery.is_unfinished(newest.message()):
+            return True
+        waits = await self._store.database.read(lambda tx: retry_table.get(tx, session_id))
+        return waits is not None
 
     async def _is_unfinished_for_sure(self, session_id: SessionID) -> bool:
         try:
@@ -83,17 +96,20 @@ class Tenures:
 
     async def _is_left_behind(self, session_id: SessionID) -> bool:
         """Whether whoever ran this Session last died with it."""
-        return session_id not in self._held and await self._store.is_left_behind(session_id)
+        return session_id not in self._held and await self._store.leases.is_left_behind(session_id)
 
     async def _take_over(self, session_id: SessionID) -> None:
         """Take the lease, then settle what whoever ran this before left open."""
 
         async def look(tx: Transaction) -> list[SessionMessage]:
             rows = await message_table.since(tx, session_id, await cut_floor(tx, session_id))
-            return [row.message() for row in rows]
+            said = await message_table.latest_said(tx, session_id)
+            # A turn that made itself room left its own prompt before the cut.
+            earlier = () if said is None or said in rows else (said,)
+            return [row.message() for row in (*earlier, *rows)]
 
-        before, messages = await self._store.take_over(session_id, look)
-        left_behind = self._store.is_anothers(before) or session_id in self._cut_off
+        before, messages = await self._store.leases.take_over(session_id, look)
+        left_behind = self._store.leases.is_anothers(before) or session_id in self._cut_off
         now = self._services.clock.now_millis()
         facts: list[SessionEvent] = [*recovery.settle_dangling(session_id, messages, now=now)]
         if left_behind:
@@ -101,13 +117,17 @@ class Tenures:
         session = await self._store.database.read(lambda tx: session_table.require(tx, session_id))
         if facts:
             await self._store.append(session_id, facts, location=session.location, running=True)
-        if left_behind and recovery.is_unanswered(messages):
+        waits = await self._store.database.read(lambda tx: retry_table.get(tx, session_id))
+        if left_behind and waits is not None and session_id in self._cut_off:
+            # The run that waited is over, and nobody else would go on with it.
+            self._services.wake(session_id)
+        elif left_behind and waits is None and recovery.is_unanswered(messages):
             agent = "" if session.agent is UNSET else session.agent
             await refused_step.record(
                 self._services, session, agent=agent, reason=recovery.UNANSWERED
             )
         self._held.add(session_id)
-        if before is not None and not self._store.is_mine(before):
+        if before is not None and not self._store.leases.is_mine(before):
             # Whoever had it takes no more wakes, and who watches for that sees it is taken.
             self._services.wake(session_id)
         self._cut_off.discard(session_id)

@@ -1,8 +1,9 @@
 """The only place where our values become JSON and JSON becomes our values.
 
 Wire names differ from field names in one way: snake_case becomes camelCase, and a word `id` in
-any place but the first is written `ID` (`session_id` is `sessionID`). Optional fields are left
-out, never written as null. Records are frozen; decoding validates, construction does not.
+any place but the first is written `ID` (`session_id` is `sessionID`), several of them `IDs`.
+Optional fields are left out, never written as null. Records are frozen; decoding validates,
+construction does not.
 """
 
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ T = TypeVar("T")
 JsonValue = Any
 JsonObject = dict[str, Any]
 
+_IDS = {"id": "ID", "ids": "IDs"}
 _ENCODER = msgspec.json.Encoder()
 _DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
 
@@ -24,7 +26,7 @@ _DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
 def wire_name(field: str) -> str:
     """`assistant_message_id` -> `assistantMessageID`; a lone leading word stays as it is."""
     first, *rest = field.split("_")
-    return first + "".join("ID" if word == "id" else word.capitalize() for word in rest)
+    return first + "".join(_IDS.get(word) or word.capitalize() for word in rest)
 
 
 class Record(Value, omit_defaults=True, rename=wire_name):
@@ -38,6 +40,11 @@ class Payload(Value, omit_defaults=True, rename=wire_name):
 def encode(value: object) -> bytes:
     """Compact UTF-8 JSON."""
     return _ENCODER.encode(value)
+
+
+def pretty(value: object) -> str:
+    """The same JSON, indented for a person."""
+    return msgspec.json.format(_ENCODER.encode(value), indent=2).decode()
 
 
 def decode(kind: type[T], data: bytes | str) -> T:

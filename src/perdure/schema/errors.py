@@ -4,10 +4,10 @@ The wire form is flat: `_tag` names the kind, `message` is for a person, the res
 Which HTTP status a kind has stands in `protocol.errors`.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from perdure.schema.codec import JsonObject
-from perdure.schema.ids import MessageID, PermissionID, QuestionID, SessionID
+from perdure.schema.ids import MessageID, PermissionID, PtyID, QuestionID, SessionID
 
 
 class DomainError(Exception):
@@ -123,6 +123,41 @@ class ProviderNotFoundError(DomainError):
         return {"providerID": self.provider_id}
 
 
+class IntegrationNotFoundError(DomainError):
+    tag = "IntegrationNotFoundError"
+
+    def __init__(self, integration_id: str) -> None:
+        super().__init__(f"Integration not found: {integration_id}")
+        self.integration_id = integration_id
+
+    def fields(self) -> JsonObject:
+        return {"integrationID": self.integration_id}
+
+
+class AttemptNotFoundError(DomainError):
+    """Never there, cancelled, or over for so long that it was forgotten."""
+
+    tag = "AttemptNotFoundError"
+
+    def __init__(self, attempt_id: str) -> None:
+        super().__init__(f"Login attempt not found: {attempt_id}")
+        self.attempt_id = attempt_id
+
+    def fields(self) -> JsonObject:
+        return {"attemptID": self.attempt_id}
+
+
+class CredentialNotFoundError(DomainError):
+    tag = "CredentialNotFoundError"
+
+    def __init__(self, credential_id: str) -> None:
+        super().__init__(f"Credential not found: {credential_id}")
+        self.credential_id = credential_id
+
+    def fields(self) -> JsonObject:
+        return {"credentialID": self.credential_id}
+
+
 class PermissionNotFoundError(DomainError):
     """Never there, settled already, or another Session's: the answer is the same."""
 
@@ -162,6 +197,19 @@ class QuestionNotFoundError(DomainError):
         return {"requestID": self.request_id}
 
 
+class PtyNotFoundError(DomainError):
+    """Never there, removed, or another Location's: the answer is the same."""
+
+    tag = "PtyNotFoundError"
+
+    def __init__(self, pty_id: PtyID) -> None:
+        super().__init__(f"PTY session not found: {pty_id}")
+        self.pty_id = pty_id
+
+    def fields(self) -> JsonObject:
+        return {"ptyID": self.pty_id}
+
+
 class PromptConflictError(DomainError):
     tag = "ConflictError"
 
@@ -173,6 +221,20 @@ class PromptConflictError(DomainError):
 
     def fields(self) -> JsonObject:
         return {"resource": self.message_id}
+
+
+class PromptSettledError(DomainError):
+    """The prompt is not pending any more: it is part of history, or was cancelled."""
+
+    tag = "ConflictError"
+
+    def __init__(self, message_id: MessageID, state: Literal["promoted", "cancelled"]) -> None:
+        super().__init__(f"Prompt is not pending any more, it is {state}: {message_id}")
+        self.message_id = message_id
+        self.state = state
+
+    def fields(self) -> JsonObject:
+        return {"resource": self.message_id, "state": self.state}
 
 
 class SessionBusyError(DomainError):

@@ -18,6 +18,7 @@ EventID = NewType("EventID", str)
 ToolCallID = NewType("ToolCallID", str)
 PermissionID = NewType("PermissionID", str)
 QuestionID = NewType("QuestionID", str)
+PtyID = NewType("PtyID", str)
 WorkspaceID = NewType("WorkspaceID", str)
 ProjectID = NewType("ProjectID", str)
 Seq = NewType("Seq", int)
@@ -31,6 +32,7 @@ SuppliedSessionID = Annotated[SessionID, Meta(pattern=f"^ses_{_BODY}{_END}")]
 SuppliedMessageID = Annotated[MessageID, Meta(pattern=f"^msg_{_BODY}{_END}")]
 SuppliedPermissionID = Annotated[PermissionID, Meta(pattern=f"^per_{_BODY}{_END}")]
 SuppliedQuestionID = Annotated[QuestionID, Meta(pattern=f"^que_{_BODY}{_END}")]
+SuppliedPtyID = Annotated[PtyID, Meta(pattern=f"^pty_{_BODY}{_END}")]
 SuppliedWorkspaceID = Annotated[WorkspaceID, Meta(pattern=f"^wrk_{_BODY}{_END}")]
 
 _ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -40,6 +42,8 @@ _LOWER_SPAN: Final = _BASE**3
 ENTROPY_SPAN: Final = _BASE**7
 TICKS_PER_MILLI: Final = 16
 _TICK_MASK: Final = (1 << 48) - 1
+_TIME_DIGITS: Final = 12
+_COPY_DIGITS: Final = 32
 _WELL_FORMED: Final = {
     prefix: re.compile(f"{prefix}_{_BODY}") for prefix in ("ses", "msg", "evt", "per", "que", "wrk")
 }
@@ -69,6 +73,13 @@ def event_from_external(key: str) -> EventID:
 def message_from_external(key: str) -> MessageID:
     """The same message for the same outside input, so that a redelivered prompt is a retry."""
     return MessageID(_from_external("msg", key))
+
+
+def copied_message(message_id: MessageID, *, into: SessionID) -> MessageID:
+    """The name of a message's copy in another Session: the same each time, with the same time."""
+    digest = hashlib.sha256(f"{into}\x00{message_id}".encode()).hexdigest()
+    body = message_id.partition("_")[2]
+    return MessageID(f"msg_{body[:_TIME_DIGITS]}{digest[:_COPY_DIGITS]}")
 
 
 def _from_external(prefix: str, key: str) -> str:

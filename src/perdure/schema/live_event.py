@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from perdure.schema.codec import JsonObject, Record
-from perdure.schema.ids import MessageID, PermissionID, QuestionID, SessionID, ToolCallID
+from perdure.schema.ids import MessageID, PermissionID, PtyID, QuestionID, SessionID, ToolCallID
 from perdure.schema.permission import PermissionRequest, Reply
+from perdure.schema.pty import PtyInfo
 from perdure.schema.question import Answers, QuestionRequest
+from perdure.schema.todo import Todos
 
 
 class LiveFact(Record):
@@ -84,6 +86,48 @@ class QuestionRejected(LiveFact):
     request_id: QuestionID
 
 
+class TodosChanged(LiveFact):
+    """The list of a Session is another one now; the log has it as well."""
+
+    session_id: SessionID
+    todos: Todos
+
+
+class IntegrationsChanged(LiveFact):
+    """What can be connected, or is, changed: list the integrations again."""
+
+
+class ConnectionChanged(LiveFact):
+    """A credential of this integration was stored, renamed, removed or lost."""
+
+    integration_id: str
+
+
+class ModelsRefreshed(LiveFact):
+    """Newer facts about models were fetched."""
+
+
+class CatalogChanged(LiveFact):
+    """Other models can be used now: list them again."""
+
+
+class PtyCreated(LiveFact):
+    info: PtyInfo
+
+
+class PtyUpdated(LiveFact):
+    info: PtyInfo
+
+
+class PtyExited(LiveFact):
+    id: PtyID
+    exit_code: int
+
+
+class PtyDeleted(LiveFact):
+    id: PtyID
+
+
 LiveEvent = (
     ServerConnected
     | ServerLagged
@@ -98,6 +142,15 @@ LiveEvent = (
     | QuestionRequest
     | QuestionReplied
     | QuestionRejected
+    | IntegrationsChanged
+    | ConnectionChanged
+    | CatalogChanged
+    | ModelsRefreshed
+    | TodosChanged
+    | PtyCreated
+    | PtyUpdated
+    | PtyExited
+    | PtyDeleted
 )
 
 LIVE_TYPES: Final[Mapping[type[LiveEvent], str]] = {
@@ -114,4 +167,13 @@ LIVE_TYPES: Final[Mapping[type[LiveEvent], str]] = {
     QuestionRequest: "question.v2.asked",
     QuestionReplied: "question.v2.replied",
     QuestionRejected: "question.v2.rejected",
+    IntegrationsChanged: "integration.updated",
+    ConnectionChanged: "integration.connection.updated",
+    CatalogChanged: "catalog.updated",
+    ModelsRefreshed: "models-dev.refreshed",
+    TodosChanged: "todo.updated",
+    PtyCreated: "pty.created",
+    PtyUpdated: "pty.updated",
+    PtyExited: "pty.exited",
+    PtyDeleted: "pty.deleted",
 }

@@ -10,6 +10,7 @@ from perdure.schema.codec import JsonObject, Record
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.model import ModelRef, TokenUsage
 from perdure.schema.prompt import AgentMention, FileAttachment
+from perdure.schema.todo import Todos
 from perdure.schema.tool import ErrorInfo, PartProvider, ProviderMetadata, ToolState
 
 
@@ -118,6 +119,8 @@ class CompactionMessage(Record, tag_field="type", tag="compaction"):
     summary: str
     recent: str
     metadata: JsonObject | UnsetType = UNSET
+    directives: tuple[str, ...] | UnsetType = UNSET
+    todos: Todos | UnsetType = UNSET
 
 
 class AgentSwitchedMessage(Record, tag_field="type", tag="agent-switched"):

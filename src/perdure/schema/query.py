@@ -22,6 +22,7 @@ class SessionQuery(Value, kw_only=True):
     workspace: str | None = None
     search: str | None = None
     subpath: str | None = None
+    archived: bool | None = None
     order: Order = "desc"
 
 

@@ -9,11 +9,12 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 
 from perdure.schema.codec import JsonObject, JsonValue, Record
-from perdure.schema.ids import MessageID, ProjectID, SessionID, ToolCallID, WorkspaceID
+from perdure.schema.ids import MessageID, ProjectID, Seq, SessionID, ToolCallID, WorkspaceID
 from perdure.schema.location import LocationRef
 from perdure.schema.model import ModelRef, TokenUsage
 from perdure.schema.prompt import Delivery, Prompt
 from perdure.schema.session import RevertState, SessionTime
+from perdure.schema.todo import Todos
 from perdure.schema.tool import CallProvider, ErrorInfo, ProviderMetadata, ToolContent
 
 CompactionReason = Literal["auto", "manual"]
@@ -69,6 +70,29 @@ class Moved(Fact):
     subdirectory: str | UnsetType = UNSET
 
 
+class Renamed(Fact):
+    title: str
+
+
+class Archived(Fact):
+    pass
+
+
+class Unarchived(Fact):
+    pass
+
+
+class Deleted(Fact):
+    """The last event of a log. Nothing follows it; everything before it is being removed."""
+
+
+class Forked(Fact):
+    """Ends the copy that a fork's log begins with: of which Session, and up to which sequence."""
+
+    source: SessionID
+    seq: Seq
+
+
 class PromptAdmitted(Fact):
     message_id: MessageID
     prompt: Prompt
@@ -81,6 +105,26 @@ class PromptPromoted(Fact):
     message_id: MessageID
     prompt: Prompt
     delivery: Delivery
+
+
+class PromptRevised(Fact):
+    """A pending prompt says this from now on, whole, and is delivered like this."""
+
+    message_id: MessageID
+    prompt: Prompt
+    delivery: Delivery
+
+
+class PromptCancelled(Fact):
+    """A pending prompt will never be promoted."""
+
+    message_id: MessageID
+
+
+class InboxReordered(Fact):
+    """These pending prompts have exchanged their places, so that they stand in this order."""
+
+    message_ids: tuple[MessageID, ...]
 
 
 class ContextUpdated(Fact):
@@ -191,6 +235,12 @@ class ToolFailed(ToolFact):
     result: JsonValue | UnsetType = UNSET
 
 
+class TodosUpdated(ToolFact):
+    """The Session's list as this call wrote it, whole. Commits with the call's success."""
+
+    todos: Todos
+
+
 class RetryError(Record):
     message: str
     is_retryable: bool
@@ -201,13 +251,21 @@ class RetryError(Record):
 
 
 class Retried(Fact):
+    """A request failed before anything of its answer came, and will be sent again."""
+
     attempt: int
+    """The one that failed, counted from 1."""
     error: RetryError
+    """Its `metadata` has the kind of the failure as `reason`."""
+    next: int | UnsetType = UNSET
+    """When it will be, in milliseconds since the epoch."""
 
 
 class CompactionStarted(Fact):
     message_id: MessageID
     reason: CompactionReason
+    instruction: str | UnsetType = UNSET
+    """What the person who asked wants of the summary."""
 
 
 class CompactionEnded(Fact):
@@ -215,6 +273,10 @@ class CompactionEnded(Fact):
     reason: CompactionReason
     text: str
     recent: str
+    directives: tuple[str, ...] | UnsetType = UNSET
+    """What the user said before the recent text, word for word."""
+    todos: Todos | UnsetType = UNSET
+    """What was still to be done."""
 
 
 class RevertStaged(Fact):
@@ -240,14 +302,23 @@ SessionEvent = (
     | AgentSwitched
     | ModelSwitched
     | Moved
+    | Renamed
+    | Archived
+    | Unarchived
+    | Deleted
+    | Forked
     | PromptAdmitted
     | PromptPromoted
+    | PromptRevised
+    | PromptCancelled
+    | InboxReordered
     | ContextUpdated
     | SyntheticAdded
     | ShellStarted
     | ShellEnded
     | StepStarted
     | AssistantEvent
+    | TodosUpdated
     | Retried
     | CompactionStarted
     | CompactionEnded

@@ -11,6 +11,8 @@ from typing import Final
 from perdure.schema.value import Value
 
 HEARTBEAT: Final = b": heartbeat\n\n"
+REPLAYED: Final = b": replayed\n\n"
+"""A comment, so that readers which do not ask where the past ends see nothing of it."""
 
 
 class FrameTooLargeError(Exception):

@@ -6,48 +6,67 @@ the other is refused when the app is made, not when somebody calls.
 """
 
 import asyncio
+from contextlib import ExitStack
 from typing import Final
 
 from perdure.protocol.api import API
 from perdure.schema.errors import InvalidRequestError, MethodNotAllowedError, NotFoundError
-from perdure.server import auth, bind, response
+from perdure.server import auth, bind, description, response, websocket
 from perdure.server.asgi import Header, Receive, Scope, Send
 from perdure.server.bind import Binding
 from perdure.server.call import Handlers
+from perdure.server.crowd import Crowd
 from perdure.server.handlers import (
     agent,
     catalog,
+    command,
+    credential,
     event,
+    fs,
     health,
+    inbox,
+    integration,
     location,
     message,
     permission,
+    pty,
     question,
     reference,
     revert,
     session,
+    session_change,
     skill,
+    todo,
 )
 from perdure.server.request import Request
-from perdure.server.response import Reply, Response
+from perdure.server.response import Reply, Response, Stream
 from perdure.server.routing import Match, Routes
 from perdure.server.services import Services
 from perdure.server.settings import ServerSettings
 from perdure.server.streams import Closing
+from perdure.server.websocket import Upgrade
 
 HANDLERS: Final[Handlers] = {
     **health.HANDLERS,
     **location.HANDLERS,
     **session.HANDLERS,
+    **session_change.HANDLERS,
     **revert.HANDLERS,
+    **inbox.HANDLERS,
     **message.HANDLERS,
+    **todo.HANDLERS,
     **permission.HANDLERS,
     **question.HANDLERS,
     **event.HANDLERS,
     **agent.HANDLERS,
     **catalog.HANDLERS,
+    **integration.HANDLERS,
+    **credential.HANDLERS,
     **skill.HANDLERS,
     **reference.HANDLERS,
+    **command.HANDLERS,
+    **fs.HANDLERS,
+    **pty.HANDLERS,
 }
 
 
@@ -74,6 +93,10 @@ class App:
         self.closing: Closing = asyncio.Event()
         self._routes = routes
         self._policy = auth.policy(settings)
+        self._crowd = Crowd(
+            requests_per_client_max=settings.requests_per_client_max,
+            streams_max=settings.streams_max,
+        )
 
     def begin_shutdown(self) -> None:
         self.closing.set()
@@ -81,7 +104,18 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         upgrade = scope["type"] == "websocket"
-        reply = await bind.contained(self._reply(request, upgrade=upgrade))
+        with ExitStack() as held:
+            reply = await bind.contained(self._reply(request, held, upgrade=upgrade))
+            if isinstance(reply, Upgrade) and not upgrade:
+                reply = response.failure(InvalidRequestError("This is for WebSockets alone"))
+            if isinstance(reply, Upgrade):
+                await reply.serve(receive, send)
+            else:
+                await self._send(reply, request, send, upgrade=upgrade)
+
+    async def _send(
+        self, reply: Response | Stream, request: Request, send: Send, *, upgrade: bool
+    ) -> None:
         common = auth.response_headers(request.headers, self._policy)
         if isinstance(reply, Response):
             prefix = "websocket.http.response" if upgrade else "http.response"
@@ -96,7 +130,8 @@ class App:
         else:
             await reply.run(send)
 
-    async def _reply(self, request: Request, *, upgrade: bool) -> Reply:
+    async def _reply(self, request: Request, held: ExitStack, *, upgrade: bool) -> Reply:
+        """`held`: what the request keeps until its answer is sent."""
         auth.check_unambiguous(request.raw_headers)
         auth.check_host(request.headers, self._policy)
         auth.check_origin(request.headers, self._policy)
@@ -105,14 +140,18 @@ class App:
         method = "GET" if request.method == "HEAD" else request.method
         match = self._routes.match(request.path)
         self._check_credentials(request, match, method)
-        if upgrade:
-            raise InvalidRequestError("Nothing here can be upgraded to a WebSocket")
+        _check_upgrade(request, match, upgrade=upgrade)
         if match is None:
-            raise NotFoundError(f"No such path: {request.path[:200].decode('latin-1')}")
+            return _beside_the_contract(request, method)
         binding = match.by_method.get(method)
         if binding is None:
             raise MethodNotAllowedError(request.method, _allowed(match))
-        return await bind.answer(binding, request, match.params, self)
+        client = request.client
+        place = None if client is None else held.enter_context(self._crowd.place(client))
+        reply = await bind.answer(binding, request, match.params, self)
+        if place is not None and isinstance(reply, Stream | Upgrade):
+            place.become_stream()
+        return reply
 
     def _check_credentials(
         self, request: Request, match: Match[Binding] | None, method: str
@@ -120,15 +159,36 @@ class App:
         if self._policy.credential is None:
             return
         binding = None if match is None else match.by_method.get(method)
-        streams = binding is not None and binding.endpoint.streams
+        endpoint = None if binding is None else binding.endpoint
+        if endpoint is not None and endpoint.upgrades and "ticket" in request.fields:
+            return  # the handler takes it instead, and refuses one that is not good
+        streams = endpoint is not None and (endpoint.streams or endpoint.upgrades)
         auth.check_credentials(
             request.headers, request.fields, self._policy, token_in_query=streams
         )
 
 
+def _check_upgrade(request: Request, match: Match[Binding] | None, *, upgrade: bool) -> None:
+    binding = None if match is None else match.by_method.get("GET")
+    upgrades = binding is not None and binding.endpoint.upgrades
+    if upgrade and not upgrades:
+        raise InvalidRequestError("Nothing here can be upgraded to a WebSocket")
+    if upgrade:
+        websocket.check_handshake(request.headers, request.method)
+
+
 def _allowed(match: Match[Binding]) -> tuple[str, ...]:
     methods = set(match.by_method)
     return tuple(sorted(methods | {"HEAD"} if "GET" in methods else methods))
+
+
+def _beside_the_contract(request: Request, method: str) -> Response:
+    """The contract's own description is the one thing that is no operation."""
+    if request.path not in description.PATHS:
+        raise NotFoundError(f"No such path: {request.path[:200].decode('latin-1')}")
+    if method != "GET":
+        raise MethodNotAllowedError(request.method, description.METHODS)
+    return description.at(request.path)
 
 
 async def _send_whole(

@@ -8,7 +8,7 @@ server where any exception is caught: it is logged under a reference, and the cl
 import logging
 import os
 from collections.abc import Awaitable, Mapping
-from typing import Final, Protocol, TypeVar, cast
+from typing import Final, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -27,7 +27,7 @@ from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationInfo
 from perdure.schema.page import Page
 from perdure.schema.value import Value
-from perdure.server import response, streams
+from perdure.server import response, streams, terminal_socket
 from perdure.server.call import Call, Handler
 from perdure.server.request import Request
 from perdure.server.response import Reply
@@ -106,18 +106,30 @@ def _reply(
         case "history":
             items, has_more = result
             return response.history(items, has_more=has_more)
-        case "durable_stream":
-            return streams.durable(result, _pace(around))
-        case "live_stream":
-            return streams.live(result, around.services.ids, _pace(around))
+        case "durable_stream" | "live_stream" | "websocket" as kind:
+            return _opened(kind, result, around)
         case "location_data":
             return response.located(location, result)
+        case "content":
+            return response.content(result)
         case "no_content":
             return response.NO_CONTENT
 
 
-def _pace(around: Surroundings) -> streams.Pace:
-    return streams.Pace(around.settings.heartbeat_seconds, around.closing)
+def _opened(
+    kind: Literal["durable_stream", "live_stream", "websocket"],
+    result: JsonValue,
+    around: Surroundings,
+) -> Reply:
+    """What goes on for longer than an answer does."""
+    pace = streams.Pace(around.settings.heartbeat_seconds, around.closing)
+    match kind:
+        case "durable_stream":
+            return streams.durable(result, pace)
+        case "live_stream":
+            return streams.live(result, around.services.ids, pace)
+        case "websocket":
+            return terminal_socket.connected(result, pace)
 
 
 async def _check_session(text: str, services: Services) -> None:

@@ -14,7 +14,11 @@ from typing import Final
 import httptools
 import msgspec
 
-from perdure.protocol.errors import RequestHeadTooLargeError, RequestTimeoutError
+from perdure.protocol.errors import (
+    RequestHeadTooLargeError,
+    RequestTimeoutError,
+    TooManyRequestsError,
+)
 from perdure.protocol.query import unquote
 from perdure.schema.errors import DomainError, InvalidRequestError, ServiceUnavailableError
 from perdure.schema.value import State
@@ -22,6 +26,7 @@ from perdure.server import http_message
 from perdure.server.asgi import Application, Header, Scope
 from perdure.server.http_exchange import Exchange
 from perdure.server.settings import HttpLimits
+from perdure.server.websocket import WebSocketExchange
 
 _ASGI: Final = {"version": "3.0", "spec_version": "2.4"}
 _NEVER: Final = math.inf
@@ -64,6 +69,8 @@ class Connection(asyncio.Protocol):
         self._refusal: DomainError | None = None
         self._half_closed = False
         self._deaf = False
+        self._upgraded = False
+        self._socket: WebSocketExchange | None = None
         self._closing = False
 
     # asyncio.Protocol
@@ -80,12 +87,16 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._deaf:
             return
+        if self._upgraded:
+            self._feed_socket(data)
+            return
         in_head = self._head_open
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            # What follows is another protocol; nobody here speaks it.
-            self._last_request = self._deaf = True
+        except httptools.HttpParserUpgrade as upgrade:
+            # What follows is another protocol.
+            self._last_request = self._upgraded = True
+            self._feed_socket(data[upgrade.args[0] :])
         except httptools.HttpParserCallbackError:
             raise
         except httptools.HttpParserError as error:
@@ -155,14 +166,22 @@ class Connection(asyncio.Protocol):
         expects = any(
             name == b"expect" and value.lower() == b"100-continue" for name, value in self._headers
         )
-        exchange = Exchange(self, self._scope(), expects_continue=expects)
+        scope = self._scope()
+        if scope["type"] == "websocket":
+            exchange = self._socket = WebSocketExchange(self, scope)
+        else:
+            exchange = Exchange(self, scope, expects_continue=expects)
         self._arriving, self._body_bytes = exchange, 0
         if not self._parser.should_keep_alive() or self._parser.get_http_version() == "1.0":
             self._last_request = True
         if self._answering is None:
             self._answer(exchange)
-        else:
+        elif len(self._waiting) < self._limits.pipelined_max:
             self._waiting.append(exchange)
+        else:
+            self._arriving = None
+            self._refuse(TooManyRequestsError("Too many requests in line on one connection"))
+            return
         self._set_deadline()
         self._set_reading()
 
@@ -317,7 +336,7 @@ class Connection(asyncio.Protocol):
 
     def _set_reading(self) -> None:
         """Read on unless there is a request in line or a body that nobody takes."""
-        arriving = self._arriving
+        arriving = self._socket if self._upgraded else self._arriving
         held = arriving is not None and arriving.buffered >= self._limits.body_window_bytes
         if self._waiting or held:
             if not self._reading_paused:
@@ -326,6 +345,14 @@ class Connection(asyncio.Protocol):
                 self._set_deadline()
         else:
             self._resume_reading()
+
+    def _feed_socket(self, data: bytes) -> None:
+        """Bytes after an upgrade was asked for; of another protocol than ours they are dropped."""
+        if self._socket is None:
+            self._deaf = True
+        else:
+            self._socket.feed(data)
+            self._set_reading()
 
     def _resume_reading(self) -> None:
         if self._reading_paused:

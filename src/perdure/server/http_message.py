@@ -17,8 +17,10 @@ CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK: Final = b"0\r\n\r\n"
 
 _REASONS: Final = {
+    101: b"Switching Protocols",
     200: b"OK",
     204: b"No Content",
+    206: b"Partial Content",
     400: b"Bad Request",
     401: b"Unauthorized",
     403: b"Forbidden",
@@ -28,6 +30,7 @@ _REASONS: Final = {
     409: b"Conflict",
     413: b"Content Too Large",
     415: b"Unsupported Media Type",
+    429: b"Too Many Requests",
     431: b"Request Header Fields Too Large",
     500: b"Internal Server Error",
     503: b"Service Unavailable",

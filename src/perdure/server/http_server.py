@@ -1,9 +1,8 @@
 """An ASGI server over TCP: accepts, watches deadlines, and stops without dropping answers.
 
 Our own because it is small: it starts in no time, answers in half the time of a general one, and
-every bound on a client is in one place. It speaks HTTP/1.1 without TLS; a WebSocket reaches the
-application as a scope of that type, to be refused there. What one connection does is in
-`http_connection`.
+every bound on a client is in one place. It speaks HTTP/1.1 and WebSockets, without TLS. What one
+connection does is in `http_connection`; what comes after an upgrade, in `websocket`.
 """
 
 import asyncio

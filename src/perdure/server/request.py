@@ -12,13 +12,25 @@ from perdure.server.asgi import Header, Receive, Scope
 class Request:
     """Header names are lower case; of a repeated header `headers` holds the last."""
 
-    __slots__ = ("_fields", "_query_string", "_receive", "headers", "method", "path", "raw_headers")
+    __slots__ = (
+        "_fields",
+        "_query_string",
+        "_receive",
+        "client",
+        "headers",
+        "method",
+        "path",
+        "raw_headers",
+    )
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.method: str = scope.get("method", "GET")
         self.path: bytes = scope.get("raw_path") or scope["path"].encode()
         self.raw_headers: list[Header] = scope["headers"]
         self.headers: dict[bytes, bytes] = dict(self.raw_headers)
+        peer = scope.get("client")
+        self.client: str | None = None if peer is None else str(peer[0])
+        """The address it came from; None inside this process."""
         self._query_string: bytes = scope["query_string"]
         self._fields: query.Fields | None = None
         self._receive = receive

@@ -14,12 +14,15 @@ from perdure.core import limits
 from perdure.protocol import errors
 from perdure.schema import codec
 from perdure.schema.errors import DomainError, MethodNotAllowedError, UnauthorizedError
+from perdure.schema.fs import FileContent
 from perdure.schema.page import Page
 from perdure.schema.value import Value
 from perdure.server.asgi import Header, Send
+from perdure.server.websocket import Upgrade
 
 JSON: Final[Header] = (b"content-type", b"application/json")
 CHALLENGE: Final[Header] = (b"www-authenticate", b'Basic realm="Secure Area"')
+RETRY_SOON: Final[Header] = (b"retry-after", b"1")
 _GZIP: Final[Header] = (b"content-encoding", b"gzip")
 _GZIP_WINDOW: Final = 31
 _REFUSES_GZIP: Final = re.compile(rb"gzip\s*;\s*q=0(\.0*)?\s*(,|$)")
@@ -38,9 +41,16 @@ class Stream(Value):
     run: Callable[[Send], Awaitable[None]]
 
 
-Reply = Response | Stream
+Reply = Response | Stream | Upgrade
 
 NO_CONTENT: Final = Response(204, b"", ())
+_AS_IT_IS: Final[tuple[Header, ...]] = (
+    (b"accept-ranges", b"bytes"),
+    # Whatever a file holds, it is data: no page of its own, no scripts, no guessing.
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"sandbox; default-src 'none'"),
+    (b"cache-control", b"no-store"),
+)
 
 
 def bare(value: object) -> Response:
@@ -70,12 +80,23 @@ def history(items: tuple[bytes, ...], *, has_more: bool) -> Response:
     return Response(200, b"".join((b'{"data":[', b",".join(items), b'],"hasMore":', flag, b"}")))
 
 
+def content(file: FileContent) -> Response:
+    headers = ((b"content-type", file.content_type.encode()), *_AS_IT_IS)
+    if len(file.data) == file.size:
+        return Response(200, file.data, headers)
+    last = file.offset + len(file.data) - 1
+    place = b"bytes %d-%d/%d" % (file.offset, last, file.size)
+    return Response(206, file.data, (*headers, (b"content-range", place)))
+
+
 def failure(error: DomainError) -> Response:
     headers: list[Header] = [JSON]
     if isinstance(error, UnauthorizedError):
         headers.append(CHALLENGE)
     if isinstance(error, MethodNotAllowedError):
         headers.append((b"allow", ", ".join(error.allowed).encode()))
+    if isinstance(error, errors.TooManyRequestsError):
+        headers.append(RETRY_SOON)
     return Response(errors.status_of(error), codec.encode(error.wire()), tuple(headers))
 
 
@@ -97,7 +118,10 @@ class JsonArray(Value):
 async def compressed(response: Response, accept_encoding: bytes) -> Response:
     """`response`, smaller, when that is worth it and the client can read it."""
     size = len(response.body)
-    if size < limits.COMPRESS_BYTES_MIN or not _accepts_gzip(accept_encoding):
+    # A part is counted in bytes of the file, and stays as it is.
+    if response.status == 206 or size < limits.COMPRESS_BYTES_MIN:
+        return response
+    if not _accepts_gzip(accept_encoding):
         return response
     if size <= limits.COMPRESS_INLINE_BYTES_MAX:
         body = _gzip(response.body)

@@ -1,7 +1,7 @@
 """Path -> what answers there. A tree of path segments; a literal segment beats a parameter.
 
-Parameters are percent-decoded after splitting, so an encoded slash is part of a value. One slash
-at the end is tolerated.
+Parameters are percent-decoded after splitting, so an encoded slash is part of a value. A `*` at
+the end takes whatever is left. One slash at the end is tolerated.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,11 @@ class Routes(Generic[T]):
         node = self._root
         names: list[str] = []
         for segment in path.strip("/").split("/"):
-            if segment.startswith("{"):
+            if segment == "*":
+                names.append(segment)
+                node.rest = node.rest or _Node()
+                node = node.rest
+            elif segment.startswith("{"):
                 names.append(segment[1:-1])
                 node.parameter = node.parameter or _Node()
                 node = node.parameter
@@ -44,13 +48,18 @@ class Routes(Generic[T]):
     def match(self, path: bytes) -> Match[T] | None:
         values: list[bytes] = []
         node = self._root
-        for segment in path.removesuffix(b"/")[1:].split(b"/"):
+        segments = path.removesuffix(b"/")[1:].split(b"/")
+        for index, segment in enumerate(segments):
             following = node.literals.get(segment)
-            if following is None:
+            if following is None and segment and node.parameter is not None:
                 following = node.parameter
-                if following is None or not segment:
-                    return None
                 values.append(segment)
+            if following is None and node.rest is not None:
+                node = node.rest
+                values.append(b"/".join(segments[index:]))
+                break
+            if following is None:
+                return None
             node = following
         if not node.by_method:
             return None
@@ -60,5 +69,6 @@ class Routes(Generic[T]):
 class _Node(State, Generic[T]):
     literals: "dict[bytes, _Node[T]]" = msgspec.field(default_factory=dict[bytes, "_Node[T]"])
     parameter: "_Node[T] | None" = None
+    rest: "_Node[T] | None" = None
     by_method: dict[str, T] = msgspec.field(default_factory=dict[str, T])
     names: tuple[str, ...] = ()

@@ -4,13 +4,16 @@ JSON that is stored travels as bytes, never decoded on the way. Failures are the
 the contract; anything else is a defect and becomes a 500.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from perdure.ports import Clock, IdSource
 from perdure.schema.agent import AgentInfo
-from perdure.schema.ids import MessageID, PermissionID, ProjectID, QuestionID, SessionID
+from perdure.schema.command import CommandInfo
+from perdure.schema.fs import EntryType, FileContent, FileEntry, Span
+from perdure.schema.ids import MessageID, PermissionID, ProjectID, PtyID, QuestionID, SessionID
+from perdure.schema.integration import Attempt, AttemptStatus, IntegrationInfo
 from perdure.schema.location import LocationInfo, LocationRef
 from perdure.schema.model import ModelInfo, ModelRef, ProviderInfo
 from perdure.schema.permission import (
@@ -21,8 +24,10 @@ from perdure.schema.permission import (
     SavedRule,
 )
 from perdure.schema.prompt import Delivery, PromptInput
+from perdure.schema.pty import PtyInfo, PtySize, PtyStart, PtyTicket
 from perdure.schema.query import (
     MessageAnchor,
+    MessageRow,
     MessageRows,
     Order,
     SessionAnchor,
@@ -34,6 +39,7 @@ from perdure.schema.reference import ReferenceInfo
 from perdure.schema.session import RevertState, SessionInfo
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.skill import SkillInfo
+from perdure.schema.todo import Todos
 from perdure.schema.value import Value
 
 
@@ -101,7 +107,7 @@ class Sessions(Protocol):
 
     def active(self) -> tuple[SessionID, ...]: ...
     async def interrupt(self, session_id: SessionID) -> None: ...
-    async def compact(self, session_id: SessionID) -> None:
+    async def compact(self, session_id: SessionID, *, instruction: str) -> None:
         """Return when there is a checkpoint, or nothing to condense.
 
         Whatever prevents it is a ServiceUnavailableError, and leaves everything as it was.
@@ -116,6 +122,62 @@ class Sessions(Protocol):
     ) -> None:
         """Raises SessionBusyError while the Session runs, MoveConflictError when it cannot be."""
         ...
+
+
+class SessionChanges(Protocol):
+    async def rename(self, session_id: SessionID, title: str, /) -> SessionInfo: ...
+    async def archive(self, session_id: SessionID) -> None: ...
+    async def unarchive(self, session_id: SessionID) -> None: ...
+    async def resume(self, session_id: SessionID) -> None: ...
+
+
+class Forks(Protocol):
+    async def fork(
+        self,
+        session_id: SessionID,
+        *,
+        id: SessionID | None,
+        message_id: MessageID | None,
+        seq: int | None,
+    ) -> SessionInfo: ...
+
+
+class Deletions(Protocol):
+    async def delete(self, session_id: SessionID) -> None: ...
+
+
+class Snapshot(Protocol):
+    @property
+    def session(self) -> bytes: ...
+    @property
+    def messages(self) -> tuple[MessageRow, ...]: ...
+    @property
+    def has_previous(self) -> bool: ...
+    @property
+    def inbox(self) -> tuple[AdmittedPrompt, ...]: ...
+    @property
+    def seq(self) -> int: ...
+
+
+class Snapshots(Protocol):
+    async def take(self, session_id: SessionID, *, limit: int) -> Snapshot: ...
+
+
+class Inbox(Protocol):
+    """What is not pending any more is a PromptSettledError."""
+
+    async def list(self, session_id: SessionID) -> tuple[AdmittedPrompt, ...]: ...
+    async def revise(
+        self,
+        session_id: SessionID,
+        message_id: MessageID,
+        /,
+        *,
+        prompt: PromptInput | None,
+        delivery: Delivery | None,
+    ) -> AdmittedPrompt: ...
+    async def cancel(self, session_id: SessionID, message_id: MessageID, /) -> None: ...
+    async def reorder(self, session_id: SessionID, message_ids: Sequence[MessageID], /) -> None: ...
 
 
 class LiveSubscription(Protocol):
@@ -145,6 +207,66 @@ class Locations(Protocol):
     async def provider(self, ref: LocationRef, id: str, /) -> ProviderInfo: ...
     async def skills(self, ref: LocationRef) -> tuple[SkillInfo, ...]: ...
     async def references(self, ref: LocationRef) -> tuple[ReferenceInfo, ...]: ...
+    async def commands(self, ref: LocationRef) -> tuple[CommandInfo, ...]: ...
+
+
+class Files(Protocol):
+    """A path that leads nowhere is a NotFoundError, one that leads out an InvalidRequestError."""
+
+    async def read(self, ref: LocationRef, path: str, span: Span | None, /) -> FileContent: ...
+    async def list(self, ref: LocationRef, path: str, /) -> tuple[FileEntry, ...]: ...
+    async def find(
+        self, ref: LocationRef, query: str, /, *, type: EntryType | None, limit: int | None
+    ) -> tuple[FileEntry, ...]: ...
+
+
+class TerminalReader(Protocol):
+    @property
+    def cursor(self) -> int: ...
+    @property
+    def lagged(self) -> bool:
+        """Whether it ended because this reader could not keep up."""
+        ...
+
+    def kept(self) -> str:
+        """What was printed and is kept, from the cursor on."""
+        ...
+
+    async def next(self) -> str | None:
+        """What was printed since; None when there will be no more."""
+        ...
+
+    async def write(self, data: bytes) -> None: ...
+
+
+class Terminals(Protocol):
+    """A terminal that is not there, or another Location's, is a PtyNotFoundError."""
+
+    async def list(self, ref: LocationRef) -> tuple[PtyInfo, ...]: ...
+    async def directory(self, ref: LocationRef, cwd: str | None, /) -> str: ...
+    async def create(self, ref: LocationRef, start: PtyStart, /) -> PtyInfo: ...
+    async def get(self, ref: LocationRef, id: PtyID, /) -> PtyInfo: ...
+    async def update(
+        self, ref: LocationRef, id: PtyID, /, *, title: str | None, size: PtySize | None
+    ) -> PtyInfo: ...
+    async def remove(self, ref: LocationRef, id: PtyID, /) -> None: ...
+    async def ticket(self, ref: LocationRef, id: PtyID, /) -> PtyTicket: ...
+    async def redeem(self, ref: LocationRef, id: PtyID, ticket: str, /) -> bool: ...
+    async def reader(
+        self, ref: LocationRef, id: PtyID, cursor: int | None, /
+    ) -> Callable[[], AbstractContextManager[TerminalReader]]:
+        """Attaching raises PtyNotFoundError and PtyExitedError."""
+        ...
+
+
+TerminalEnvironment = Callable[[LocationRef, str], Awaitable[Mapping[str, str]]]
+"""Variables that the host lays over those of a new terminal in that directory."""
+
+
+async def no_overlay(ref: LocationRef, directory: str) -> Mapping[str, str]:
+    """A server by itself has nothing to add."""
+    del ref, directory
+    return {}
 
 
 class Permissions(Protocol):
@@ -188,24 +310,72 @@ class Questions(Protocol):
     async def pending(self, ref: LocationRef) -> tuple[QuestionRequest, ...]: ...
 
 
+class Integrations(Protocol):
+    """Credentials that cannot be read or kept are a ServiceUnavailableError."""
+
+    async def list(self, ref: LocationRef) -> tuple[IntegrationInfo, ...]: ...
+    async def get(self, ref: LocationRef, integration_id: str, /) -> IntegrationInfo: ...
+    async def connect_key(
+        self, ref: LocationRef, integration_id: str, key: str, /, *, label: str | None
+    ) -> None: ...
+    async def connect_oauth(
+        self,
+        ref: LocationRef,
+        integration_id: str,
+        /,
+        *,
+        method_id: str,
+        inputs: Mapping[str, str],
+        label: str | None,
+    ) -> Attempt: ...
+    async def status(self, attempt_id: str) -> AttemptStatus: ...
+    async def cancel(self, attempt_id: str) -> None: ...
+    async def complete(self, attempt_id: str, code: str | None, /) -> None: ...
+    async def relabel(self, credential_id: str, label: str, /) -> None: ...
+    async def remove(self, credential_id: str) -> None: ...
+
+
+class SessionTodos(Protocol):
+    async def of(self, session_id: SessionID) -> Todos: ...
+
+
 class Services(Value, kw_only=True):
     sessions: Sessions
+    changes: SessionChanges
+    forks: Forks
+    deletions: Deletions
+    snapshots: Snapshots
+    inbox: Inbox
+    todos: SessionTodos
     live: LiveHub
     locations: Locations
+    files: Files
+    terminals: Terminals
     permissions: Permissions
     questions: Questions
+    integrations: Integrations
     ids: IdSource
     clock: Clock
+    terminal_environment: TerminalEnvironment = no_overlay
 
 
 def of(runtime: "Runtime") -> Services:
     """What a running instance offers to the HTTP edge."""
     return Services(
         sessions=runtime.sessions,
+        changes=runtime.changes,
+        forks=runtime.forks,
+        deletions=runtime.deletions,
+        snapshots=runtime.snapshots,
+        inbox=runtime.inbox,
+        todos=runtime.todos,
         live=runtime.hub,
         locations=runtime.locations,
+        files=runtime.files,
+        terminals=runtime.terminals,
         permissions=runtime.permissions,
         questions=runtime.questions,
+        integrations=runtime.integrations,
         ids=runtime.ids,
         clock=runtime.clock,
     )

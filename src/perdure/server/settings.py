@@ -8,6 +8,7 @@ class HttpLimits(Value, kw_only=True):
     """What one connection may cost."""
 
     connections_max: int = limits.CONNECTIONS_MAX
+    pipelined_max: int = limits.PIPELINED_REQUESTS_MAX
     head_bytes_max: int = limits.REQUEST_HEAD_BYTES_MAX
     body_window_bytes: int = limits.REQUEST_BODY_WINDOW_BYTES
     read_seconds_max: float = limits.REQUEST_READ_SECONDS_MAX
@@ -32,4 +33,6 @@ class ServerSettings(Confidential, kw_only=True):
     """Web origins that may call, exactly as a browser writes them."""
     body_bytes_max: int = limits.REQUEST_BODY_BYTES_MAX
     heartbeat_seconds: float = limits.HEARTBEAT_SECONDS
+    requests_per_client_max: int = limits.REQUESTS_PER_CLIENT_MAX
+    streams_max: int = limits.STREAMS_MAX
     http: HttpLimits = HttpLimits()

@@ -46,6 +46,11 @@ class Pace(Value):
     closing: Closing
 
 
+def _headers(pace: Pace) -> tuple[Header, ...]:
+    """A reader that hears nothing for longer than is announced may take the stream for lost."""
+    return (*HEADERS, (b"x-heartbeat-seconds", b"%g" % pace.heartbeat_seconds))
+
+
 def durable(frames: AsyncIterator[bytes], pace: Pace) -> Stream:
     async def run(send: Send) -> None:
         outlet = _Outlet(send)
@@ -58,7 +63,7 @@ def durable(frames: AsyncIterator[bytes], pace: Pace) -> Stream:
                 await frames.aclose()
         await outlet.end()
 
-    return Stream(HEADERS, run)
+    return Stream(_headers(pace), run)
 
 
 def live(
@@ -76,7 +81,7 @@ def live(
         await outlet.write(_frame(farewell, ids))
         await outlet.end()
 
-    return Stream(HEADERS, run)
+    return Stream(_headers(pace), run)
 
 
 class _Outlet:

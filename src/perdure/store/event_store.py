@@ -6,24 +6,24 @@ commit, in commit order. Reading never waits for writing.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 from perdure.core import limits
 from perdure.ports import Database, IdSource, Neighbours, Row, Transaction
 from perdure.schema import codec, manifest
-from perdure.schema.errors import DamagedRowError
+from perdure.schema.errors import DamagedRowError, SessionNotFoundError
 from perdure.schema.ids import EventID, Seq, SessionID
 from perdure.schema.location import LocationRef
-from perdure.schema.session_event import SessionEvent
+from perdure.schema.session_event import Deleted, SessionCreated, SessionEvent
 from perdure.schema.value import Value
-from perdure.store import damage, lease_table, projector
+from perdure.store import damage, projector
 from perdure.store.lease_table import Lease
+from perdure.store.leases import Leases
 from perdure.store.location_table import LocationNumbers
 
 NO_EVENTS: Final = Seq(-1)
 
-T = TypeVar("T")
-
+_ENDED: Final = manifest.BY_SHAPE[Deleted].stored
 _INSERT: Final = """
     INSERT INTO event (session_id, seq, id, type, location, data)
     VALUES (:session_id, :seq, :id, :type, :location, :data)
@@ -71,7 +71,7 @@ class EventStore:
     def __init__(self, database: Database, ids: IdSource, neighbours: Neighbours) -> None:
         self._database = database
         self._ids = ids
-        self._neighbours = neighbours
+        self.leases = Leases(database, neighbours)
         self._locations = LocationNumbers()
         self._listeners: list[Listener] = []
         self._live_listeners: list[Listener] = []
@@ -95,19 +95,21 @@ class EventStore:
         location: LocationRef | None,
         expected: Seq | None = None,
         running: bool = False,
+        copied: bool = False,
         within: Within | None = None,
     ) -> Appended:
         """Durable, projected and announced when this returns.
 
         `expected` fences by sequence. `running` fences by lease: only the process that runs the
-        Session may append on the run's behalf; the first such append takes the lease.
+        Session may append on the run's behalf; the first such append takes the lease. `copied`:
+        they happened before and may be many, so live readers hear of the last one only.
         """
-        assert 0 < len(events) <= limits.APPEND_EVENTS_MAX
+        assert 0 < len(events) <= (limits.FORK_EVENTS_MAX if copied else limits.APPEND_EVENTS_MAX)
         ids = [self._ids.event() for _ in events]
 
         async def job(tx: Transaction) -> Appended:
-            lease = await self._hold(tx, session_id) if running else None
-            found = await latest_seq(tx, session_id)
+            lease = await self.leases.hold_within(tx, session_id) if running else None
+            found = await _open_end(tx, session_id, events[0])
             if expected is not None and found != expected:
                 raise SequenceConflictError(session_id, expected=expected, found=found)
             number = None if location is None else await self._locations.number(tx, location)
@@ -122,7 +124,8 @@ class EventStore:
         def committed(appended: Appended) -> None:
             if location is not None and appended.location_number is not None:
                 self._locations.remember(location, appended.location_number)
-            self.announce(session_id, appended.events, location)
+            told = appended.events[-1:] if copied else appended.events
+            self.announce(session_id, told, location)
 
         return await self._database.write(job, committed=committed)
 
@@ -140,80 +143,6 @@ class EventStore:
         if live:
             for listener in self._live_listeners:
                 listener(session_id, events, location)
-
-    async def hold(self, session_id: SessionID) -> Lease:
-        """Take or confirm the lease by itself, before a run looks at anything."""
-        return await self._database.write(lambda tx: self._hold(tx, session_id))
-
-    async def take_over(
-        self, session_id: SessionID, look: Callable[[Transaction], Awaitable[T]]
-    ) -> tuple[Lease | None, T]:
-        """Take or confirm the lease; the one that was there before.
-
-        `look` is at what it left, in the same commit: what cannot be looked at is not taken over.
-        """
-
-        async def job(tx: Transaction) -> tuple[Lease | None, T]:
-            before = await lease_table.get(tx, session_id)
-            await self._hold(tx, session_id)
-            return before, await look(tx)
-
-        return await self._database.write(job)
-
-    def is_anothers(self, lease: Lease | None) -> bool:
-        """Whether another process had it and did not give it back."""
-        return lease is not None and lease.process not in self._mine
-
-    def is_mine(self, lease: Lease | None) -> bool:
-        return lease is not None and lease.process == self._neighbours.me
-
-    async def holds(self, session_id: SessionID) -> bool:
-        """Whether this process has the lease now; reads only."""
-        return self.is_mine(await self._database.read(lambda tx: lease_table.get(tx, session_id)))
-
-    async def write_running(
-        self, session_id: SessionID, job: Callable[[Transaction], Awaitable[None]]
-    ) -> None:
-        """Operational state on a run's behalf, without an event; fenced by lease as `append` is."""
-
-        async def fenced(tx: Transaction) -> None:
-            await self._hold(tx, session_id)
-            await job(tx)
-
-        await self._database.write(fenced)
-
-    async def is_left_behind(self, session_id: SessionID) -> bool:
-        """Whether the lease belongs to a process that died with it."""
-        lease = await self._database.read(lambda tx: lease_table.get(tx, session_id))
-        return lease is not None and self._is_dead(lease.process)
-
-    async def left_behind(self) -> list[SessionID]:
-        """Every Session whose lease belongs to a process that died with it."""
-
-        async def job(tx: Transaction) -> list[SessionID]:
-            held = await lease_table.processes(tx)
-            dead = [process for process in held if self._is_dead(process)]
-            return [found for process in dead for found in await lease_table.of(tx, process)]
-
-        return await self._database.read(job)
-
-    def _is_dead(self, process: str) -> bool:
-        return bool(process) and not self._neighbours.alive(process)
-
-    async def runs_elsewhere(self, tx: Transaction, session_id: SessionID) -> bool:
-        """Whether another living process has the lease, as seen by `tx`."""
-        lease = await lease_table.get(tx, session_id)
-        if lease is None or lease.process in self._mine:
-            return False
-        return self._neighbours.alive(lease.process)
-
-    @property
-    def _mine(self) -> tuple[str, str]:
-        """In the place of a process: what this one may take without asking who is alive."""
-        return lease_table.RELEASED, self._neighbours.me
-
-    async def release_all(self) -> None:
-        await self._database.write(lambda tx: lease_table.release_all(tx, self._neighbours.me))
 
     async def latest(self, session_id: SessionID) -> Seq:
         return await self._database.read(lambda tx: latest_seq(tx, session_id))
@@ -257,10 +186,6 @@ class EventStore:
 
         return await self._database.read(job)
 
-    async def _hold(self, tx: Transaction, session_id: SessionID) -> Lease:
-        neighbours = self._neighbours
-        return await lease_table.hold(tx, session_id, process=neighbours.me, alive=neighbours.alive)
-
     async def _framed(self, tx: Transaction, session_id: SessionID, row: Row) -> tuple[Seq, bytes]:
         seq, event_id, stored, number, data = row
         assert isinstance(seq, int)
@@ -301,14 +226,15 @@ def envelope(
 
 
 async def happened_since(
-    tx: Transaction, session_id: SessionID, seq: Seq, shape: type[SessionEvent]
+    tx: Transaction, session_id: SessionID, seq: Seq, *shapes: type[SessionEvent]
 ) -> bool:
-    """Whether an event of this kind, as it is written now, follows `seq`."""
+    """Whether an event of one of these kinds, as it is written now, follows `seq`."""
+    names = {manifest.BY_SHAPE[shape].stored for shape in shapes}
     rows = await tx.fetch(
-        "SELECT 1 FROM event WHERE session_id = :id AND seq > :seq AND type = :type LIMIT 1",
-        {"id": session_id, "seq": seq, "type": manifest.BY_SHAPE[shape].stored},
+        "SELECT type FROM event WHERE session_id = :id AND seq > :seq",
+        {"id": session_id, "seq": seq},
     )
-    return bool(rows)
+    return any(stored in names for (stored,) in rows)
 
 
 async def latest_seq(tx: Transaction, session_id: SessionID) -> Seq:
@@ -320,6 +246,24 @@ async def latest_seq(tx: Transaction, session_id: SessionID) -> Seq:
         return NO_EVENTS
     assert isinstance(rows[0][0], int)
     return Seq(rows[0][0])
+
+
+async def _open_end(tx: Transaction, session_id: SessionID, event: SessionEvent) -> Seq:
+    """The latest sequence; raises SessionNotFoundError for a log that is ended or gone."""
+    rows = await tx.fetch(
+        "SELECT seq, type FROM event WHERE session_id = :session_id ORDER BY seq DESC LIMIT 1",
+        {"session_id": session_id},
+    )
+    if not rows:
+        # Whoever wrote to it a moment ago must not make half a Session of it.
+        if not isinstance(event, SessionCreated):
+            raise SessionNotFoundError(session_id)
+        return NO_EVENTS
+    seq, stored = rows[0]
+    if stored == _ENDED:
+        raise SessionNotFoundError(session_id)
+    assert isinstance(seq, int)
+    return Seq(seq)
 
 
 async def insert_row(

@@ -111,6 +111,28 @@ async def latest_said(tx: Transaction, session_id: SessionID) -> MessageRow | No
     return _row(session_id, rows[0]) if rows else None
 
 
+async def newest_prompts(tx: Transaction, session_id: SessionID, *, limit: int) -> list[MessageRow]:
+    """What people said, ascending; the newest when there is more."""
+    rows = await tx.fetch(
+        "SELECT id, seq, type, data FROM session_message"
+        " WHERE session_id = :session_id AND type = 'user' ORDER BY seq DESC LIMIT :limit",
+        {"session_id": session_id, "limit": limit},
+    )
+    return [_row(session_id, row) for row in reversed(rows)]
+
+
+async def count_answers(tx: Transaction, session_id: SessionID) -> int:
+    """How many steps there have been, failed ones among them."""
+    rows = await tx.fetch(
+        "SELECT count(*) FROM session_message"
+        " WHERE session_id = :session_id AND type = 'assistant'",
+        {"session_id": session_id},
+    )
+    counted = rows[0][0]
+    assert isinstance(counted, int)
+    return counted
+
+
 async def latest_compaction(tx: Transaction, session_id: SessionID) -> Seq | None:
     rows = await tx.fetch(
         "SELECT seq FROM session_message WHERE session_id = :session_id AND type = 'compaction'"

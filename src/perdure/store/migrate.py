@@ -73,16 +73,22 @@ PARTS: Final = (
     "session",
     "session_created",
     "session_reverting",
+    "session_parent",
     "session_message",
     "session_message_compaction",
     "session_input",
     "session_input_pending",
+    "todo",
     "session_context_epoch",
     "session_instruction",
+    "session_retry",
     "session_lease",
     "session_lease_process",
+    "session_deletion",
     "session_wake",
     "saved_permission",
+    "pending_request",
+    "pending_request_session",
 )
 CURRENT: Final = Schema(SCHEMA_VERSION, packaged_sql, PARTS)
 

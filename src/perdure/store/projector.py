@@ -20,17 +20,25 @@ from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import SessionEvent
 from perdure.store import (
     damage,
+    deletion_table,
     epoch_table,
     inbox_table,
     instruction_table,
     message_table,
+    retry_table,
     session_table,
+    todo_table,
 )
 
 _REBUILD_ROWS: Final = 500
 # What `session_after` leaves alone: an append of only these need not read the Session's row.
 _QUIET: Final = (
+    events.Deleted,
+    events.Forked,
     events.PromptAdmitted,
+    events.PromptRevised,
+    events.PromptCancelled,
+    events.InboxReordered,
     events.ContextUpdated,
     events.SyntheticAdded,
     events.ShellStarted,
@@ -46,6 +54,7 @@ _QUIET: Final = (
     events.ToolProgressed,
     events.ToolSucceeded,
     events.ToolFailed,
+    events.TodosUpdated,
     events.Retried,
     events.CompactionStarted,
     events.CompactionEnded,
@@ -88,11 +97,13 @@ async def rebuild(database: Database) -> int:
     """Drop every projection and fold the log again, in one transaction; how many events."""
 
     async def job(tx: Transaction) -> int:
-        for table in ("session", "session_message", "session_input"):
+        for table in ("session", "session_message", "session_input", "todo"):
             await tx.execute(f"DELETE FROM {table}")
         total = 0
+        leaving = await deletion_table.begun(tx)
         for (session_id,) in await tx.fetch("SELECT DISTINCT session_id FROM event"):
-            total += await rebuild_session(tx, SessionID(str(session_id)))
+            if session_id not in leaving:
+                total += await rebuild_session(tx, SessionID(str(session_id)))
         return total
 
     return await database.write(job)
@@ -184,10 +195,16 @@ class _Fold:
                 await self._admit(seq, event)
             case events.PromptPromoted():
                 await self._promote(seq, event)
+            case events.PromptRevised() | events.PromptCancelled() | events.InboxReordered():
+                await inbox_table.change(self._tx, event, seq)
+            case events.Deleted():
+                await self._delete()
             case events.StepStarted():
                 await self._close_last_step(seq, event)
             case events.ShellEnded():
                 await self._end_shell(seq, event)
+            case events.TodosUpdated():
+                await self._write_todos(seq, event)
             case events.Moved():
                 await self._leave_location()
             case events.RevertCommitted(message_id=message_id):
@@ -210,6 +227,11 @@ class _Fold:
             await inbox_table.insert(self._tx, event, admitted_seq=seq, promoted_seq=seq)
         except UniqueViolationError as error:
             raise PromptConflictError(event.message_id) from error
+
+    async def _write_todos(self, seq: Seq, event: events.TodosUpdated) -> None:
+        # As with every update for a message that a revert took away: it no longer counts.
+        if await self._message(event.assistant_message_id) is not None:
+            await todo_table.insert(self._tx, event, seq=seq)
 
     async def _close_last_step(self, seq: Seq, event: events.StepStarted) -> None:
         newest = self._created_last(lambda message: isinstance(message, AssistantMessage))
@@ -248,8 +270,20 @@ class _Fold:
         if boundary is not None:
             await message_table.delete_after(self._tx, self._session_id, boundary.seq)
             await inbox_table.delete_after(self._tx, self._session_id, boundary.seq)
+            await todo_table.delete_unwritten(self._tx, self._session_id)
             # What was told after the boundary is untold: context is admitted anew, in full.
             await self._end_epoch()
+            if self._ends_epochs:
+                await retry_table.clear(self._tx, self._session_id)
+
+    async def _delete(self) -> None:
+        """Nobody finds it from now on. The rows that may be many go later, a few at a time."""
+        await self.write()
+        self._messages.clear()
+        self._created.clear()
+        self._changed.clear()
+        self._session_changed = False
+        await deletion_table.begin(self._tx, self._session_id)
 
     async def _leave_location(self) -> None:
         await self._end_epoch()

@@ -15,7 +15,16 @@ from perdure.ports import DatabaseError, Transaction, UniqueViolationError
 from perdure.schema.errors import DamagedRowError, PromptConflictError
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.value import Value
-from perdure.store import damage, inbox_table, message_table, migrate, projector, session_table
+from perdure.store import (
+    damage,
+    deletion_table,
+    inbox_table,
+    message_table,
+    migrate,
+    projector,
+    session_table,
+    todo_table,
+)
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite import SqliteDatabase
 
@@ -24,6 +33,7 @@ _PROJECTIONS: Final = {
     "session": "id",
     "session_message": "session_id",
     "session_input": "session_id",
+    "todo": "session_id",
 }
 """Each table that is made from the log, and its column that names the Session."""
 
@@ -40,7 +50,7 @@ class Repaired(Value, kw_only=True):
 async def find(tx: Transaction) -> tuple[DamagedRowError, ...]:
     """Every row that cannot be read, each once."""
     found: dict[tuple[str, SessionID, int | None], DamagedRowError] = {}
-    for search in (_in_log, _in_sessions, _in_messages, _in_inbox):
+    for search in (_in_log, _in_sessions, _in_messages, _in_inbox, _in_todos):
         async for error in search(tx):
             found.setdefault((error.table, error.session_id, error.seq), error)
     return tuple(found.values())
@@ -117,9 +127,19 @@ async def _in_inbox(tx: Transaction) -> AsyncIterator[DamagedRowError]:
             yield error
 
 
+async def _in_todos(tx: Transaction) -> AsyncIterator[DamagedRowError]:
+    for (session_id,) in await tx.fetch("SELECT DISTINCT session_id FROM todo"):
+        try:
+            await todo_table.of(tx, SessionID(str(session_id)))
+        except DamagedRowError as error:
+            yield error
+
+
 async def _sessions(tx: Transaction) -> list[SessionID]:
+    """Those that are being removed have holes, and nothing of them is needed any more."""
+    leaving = await deletion_table.begun(tx)
     rows = await tx.fetch("SELECT DISTINCT session_id FROM event ORDER BY session_id")
-    return [SessionID(str(row[0])) for row in rows]
+    return [SessionID(str(row[0])) for row in rows if row[0] not in leaving]
 
 
 async def _places(tx: Transaction, sql: str) -> list[tuple[SessionID, int]]:

@@ -88,6 +88,8 @@ async def remove(store: EventStore, session_id: SessionID) -> None:
             "event_owner",
             "session_message",
             "session_input",
+            "todo",
+            "pending_request",
             "session_context_epoch",
             "session_lease",
             "session_instruction",

@@ -7,10 +7,11 @@ from typing import Final, Literal
 from msgspec import UNSET
 
 from perdure.ports import Row, SqlValue, Transaction
-from perdure.schema import codec
+from perdure.schema import codec, manifest
 from perdure.schema.errors import DamagedRowError, SessionNotFoundError
-from perdure.schema.ids import SessionID
+from perdure.schema.ids import Seq, SessionID
 from perdure.schema.session import SessionInfo
+from perdure.schema.session_event import Renamed
 from perdure.schema.value import Value
 from perdure.store import damage
 
@@ -20,14 +21,30 @@ _TABLE: Final = "session"
 _DATA: Final = "SELECT data FROM session WHERE id = :id"
 _INSERT: Final = """
     INSERT INTO session
-        (id, project_id, directory, workspace_id, subpath, title, time_created, reverting, data)
+        (id, project_id, directory, workspace_id, subpath, title, time_created, reverting,
+        archived, parent_id, data)
     VALUES (:id, :project_id, :directory, :workspace_id, :subpath, :title, :time_created,
-        :reverting, :data)
+        :reverting, :archived, :parent_id, :data)
 """
 _UPDATE: Final = """
     UPDATE session SET directory = :directory, workspace_id = :workspace_id, subpath = :subpath,
-        title = :title, reverting = :reverting, data = :data
+        title = :title, reverting = :reverting, archived = :archived, data = :data
     WHERE id = :id
+"""
+
+
+_FAMILY: Final = """
+    WITH RECURSIVE up (id, parent_id) AS (
+        SELECT id, parent_id FROM session WHERE id = :id
+        UNION SELECT above.id, above.parent_id
+        FROM session AS above JOIN up ON above.id = up.parent_id
+    ),
+    down (id) AS (
+        SELECT id FROM session WHERE id = :id
+        UNION SELECT id FROM up WHERE parent_id IS NULL OR parent_id NOT IN (SELECT id FROM up)
+        UNION SELECT below.id FROM session AS below JOIN down ON below.parent_id = down.id
+    )
+    SELECT id, data FROM session WHERE id IN (SELECT id FROM down)
 """
 
 
@@ -37,6 +54,7 @@ class SessionFilter(Value, kw_only=True):
     workspace: str | None = None
     subpath: str | None = None
     search: str | None = None
+    archived: bool | None = None
 
 
 class SessionRow(Value):
@@ -46,9 +64,9 @@ class SessionRow(Value):
 
 
 async def insert(tx: Transaction, info: SessionInfo) -> None:
-    await tx.execute(
-        _INSERT, _columns(info) | {"project_id": info.project_id, "time_created": info.time.created}
-    )
+    parent = None if info.parent_id is UNSET else info.parent_id
+    kept = {"project_id": info.project_id, "time_created": info.time.created, "parent_id": parent}
+    await tx.execute(_INSERT, _columns(info) | kept)
 
 
 async def update(tx: Transaction, info: SessionInfo) -> None:
@@ -83,6 +101,29 @@ async def require(tx: Transaction, session_id: SessionID) -> SessionInfo:
     if found is None:
         raise SessionNotFoundError(session_id)
     return found
+
+
+async def children(tx: Transaction, session_id: SessionID) -> list[SessionID]:
+    rows = await tx.fetch("SELECT id FROM session WHERE parent_id = :id", {"id": session_id})
+    return [SessionID(str(row[0])) for row in rows]
+
+
+async def was_renamed(tx: Transaction, session_id: SessionID, *, before: Seq) -> bool:
+    """Whether its title was changed by an event earlier than that."""
+    rows = await tx.fetch(
+        "SELECT 1 FROM event WHERE session_id = :id AND type = :type AND seq < :before LIMIT 1",
+        {"id": session_id, "type": manifest.BY_SHAPE[Renamed].stored, "before": before},
+    )
+    return bool(rows)
+
+
+async def family(tx: Transaction, session_id: SessionID) -> list[SessionInfo]:
+    """A Session with all that belong together with it: its farthest parent, and all below that."""
+    rows = await tx.fetch(_FAMILY, {"id": session_id})
+    return [
+        damage.decoded(SessionInfo, stored, SessionID(str(found)), table=_TABLE)
+        for found, stored in rows
+    ]
 
 
 async def page(
@@ -148,6 +189,7 @@ def _conditions(wanted: SessionFilter) -> tuple[list[str], dict[str, SqlValue]]:
         "project_id": wanted.project,
         "workspace_id": wanted.workspace,
         "subpath": wanted.subpath,
+        "archived": wanted.archived,
     }
     parameters: dict[str, SqlValue] = {k: v for k, v in exact.items() if v is not None}
     conditions = [f"{name} = :{name}" for name in parameters]
@@ -170,5 +212,6 @@ def _columns(info: SessionInfo) -> dict[str, SqlValue]:
         "subpath": "" if info.subpath is UNSET else info.subpath,
         "title": info.title,
         "reverting": info.revert is not UNSET,
+        "archived": info.time.archived is not UNSET,
         "data": codec.encode(info),
     }

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from perdure.core import limits
 from perdure.schema import sse
 from perdure.schema.ids import Seq, SessionID
-from perdure.store.event_store import EventStore
+from perdure.store.event_store import NO_EVENTS, EventStore
 
 
 class EventTails:
@@ -38,18 +38,26 @@ class EventTails:
         return sum(len(signals) for signals in self._signals.values())
 
     async def follow(self, session_id: SessionID, *, after: Seq) -> AsyncGenerator[bytes]:
-        """Complete SSE frames, a page at a time; never ends by itself.
+        """Complete SSE frames, a page at a time; ends only with the Session.
 
+        A comment stands between what had happened when it was asked for and what comes then.
         Raises DamagedRowError where the log cannot be read, after all that stands before.
         """
-        seen = after
+        seen, replaying = after, True
         with self._signal(session_id) as signal:
             while True:
                 signal.clear()
+                before = seen
                 async for last, frames in self._pages(session_id, after=seen):
                     seen = last
                     if frames:
                         yield frames
+                if seen == before and await self._store.latest(session_id) == NO_EVENTS:
+                    # The Session was deleted, and its log with it.
+                    return
+                if replaying:
+                    replaying = False
+                    yield sse.REPLAYED
                 await signal.wait()
 
     async def _pages(

@@ -8,6 +8,7 @@ nothing but the log, the rows and the witness; it never trusts the runtime.
 from typing import Final
 
 from perdure.testing.checker import Checker
+from perdure.testing.compaction_checkers import CompactionsEndWell
 from perdure.testing.row_checkers import (
     GaplessSequence,
     MessagesTellTheLog,
@@ -18,6 +19,7 @@ from perdure.testing.run_checkers import (
     PromptsAreAnswered,
     PromptsArePromotedOnce,
     PromptsFollowAnEndedRevert,
+    RequestsBelongToOpenCalls,
 )
 from perdure.testing.told_checkers import PrefixIsStable, ReadersSeeTheSuffix, SnapshotEqualsTold
 
@@ -28,7 +30,9 @@ CHECKERS: Final[tuple[type[Checker], ...]] = (
     PromptsArePromotedOnce,
     PromptsFollowAnEndedRevert,
     CallsAreSettledOnce,
+    RequestsBelongToOpenCalls,
     PromptsAreAnswered,
+    CompactionsEndWell,
     SnapshotEqualsTold,
     PrefixIsStable,
     ReadersSeeTheSuffix,

@@ -96,7 +96,7 @@ class _CrashingTransaction:
         if found is None:
             return
         what = table = found[1]
-        if table == "event":
+        if table == "event" and "type" in parameters:
             what = _short(str(parameters["type"]))
             self._events.append(what)
         self._tables[table] = None

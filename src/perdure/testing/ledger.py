@@ -13,24 +13,30 @@ from perdure.schema.ids import EventID, MessageID, Seq, SessionID
 from perdure.schema.message import SessionMessage
 from perdure.schema.session_event import SessionEvent
 from perdure.schema.value import Value
-from perdure.store import epoch_table, event_store, lease_table, message_table
+from perdure.store import epoch_table, event_store, lease_table, message_table, pending_table
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite import SqliteTransaction
 from perdure.store.lease_table import Lease
 from perdure.store.message_table import MessageRow
+from perdure.store.pending_table import PendingRow
 from perdure.testing.never_waiting import never_waiting
 
 PROJECTIONS: Final = {
     "session": "SELECT * FROM session WHERE id = :id",
     "session_message": "SELECT * FROM session_message WHERE session_id = :id ORDER BY seq",
     "session_input": "SELECT * FROM session_input WHERE session_id = :id ORDER BY id",
+    "todo": "SELECT * FROM todo WHERE session_id = :id ORDER BY seq",
 }
 """Each table that is made from the log, and how the rows of one Session are read."""
 
 PROJECTION_SIZES: Final = {
     "session": "SELECT * FROM session WHERE id = :id",
     "session_message": "SELECT count(*) FROM session_message WHERE session_id = :id",
-    "session_input": "SELECT * FROM session_input WHERE session_id = :id AND promoted_seq IS NULL",
+    "session_input": (
+        "SELECT * FROM session_input WHERE session_id = :id"
+        " AND promoted_seq IS NULL AND cancelled_seq IS NULL"
+    ),
+    "todo": "SELECT * FROM todo WHERE session_id = :id ORDER BY seq",
 }
 """What of each can be compared without reading all of it."""
 
@@ -95,6 +101,10 @@ class Ledger:
 
     def lease(self, session_id: SessionID) -> Lease | None:
         return never_waiting(lease_table.get(self._tx, session_id))
+
+    def pending(self) -> list[PendingRow]:
+        """What waits for a person, or is still written down as if it did."""
+        return never_waiting(pending_table.every(self._tx))
 
     def latest(self, session_id: SessionID) -> Seq:
         return never_waiting(event_store.latest_seq(self._tx, session_id))

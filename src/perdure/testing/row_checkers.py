@@ -31,6 +31,7 @@ from perdure.testing.reverted import Reverted
 
 _SHOWN_CHARS_MAX: Final = 600
 _EXISTS: Final = "SELECT 1 FROM session_message WHERE id = :id"
+_WROTE_A_LIST: Final = "SELECT 1 FROM todo WHERE message_id = :id"
 _WITH_MESSAGE: Final = (
     events.PromptAdmitted,
     events.PromptPromoted,
@@ -160,6 +161,8 @@ class MessagesTellTheLog:
         for message_id in sorted(self._reverted.messages):
             if seen.clients.machine.ledger.fetch(_EXISTS, id=message_id):
                 yield f"message {message_id} is shown although a revert took it away"
+            if seen.clients.machine.ledger.fetch(_WROTE_A_LIST, id=message_id):
+                yield f"a list of {message_id} is kept although a revert took that away"
 
     def _check_message(self, id: MessageID, message: SessionMessage | None) -> Iterator[str]:
         match message:

@@ -2,9 +2,14 @@
 
 from collections.abc import Iterator
 
+from msgspec import UNSET
+
 from perdure.schema import session_event as events
-from perdure.schema.ids import MessageID, Seq, SessionID
+from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
+from perdure.schema.message import AssistantMessage, ToolPart
+from perdure.schema.permission import PermissionRequest
 from perdure.schema.session_input import AdmittedPrompt
+from perdure.schema.tool import RunningState
 from perdure.testing.checker import Seen
 from perdure.testing.ledger import LoggedEvent
 from perdure.testing.reverted import Reverted
@@ -147,6 +152,31 @@ class CallsAreSettledOnce:
             yield f"call {call} of {step} in {session_id} is open although nothing runs"
 
 
+class RequestsBelongToOpenCalls:
+    """Whoever is written down as waiting for a person has a call that is open.
+
+    A dead process waits for nobody: what it leaves written down is gone at rest, as is all else.
+    """
+
+    promise = "P4"
+
+    def check(self, seen: Seen) -> Iterator[str]:
+        machine = seen.clients.machine
+        alive = {process.name for process in machine.processes}
+        for row in machine.ledger.pending():
+            request = row.request
+            if seen.at_rest:
+                yield f"{request.id} of {row.process} waits although nothing runs"
+                continue
+            source = request.source if isinstance(request, PermissionRequest) else request.tool
+            if row.process not in alive or source is UNSET:
+                continue
+            message = machine.ledger.message(request.session_id, source.message_id)
+            # What a revert took away may still be running.
+            if isinstance(message, AssistantMessage) and not _is_open(message, source.call_id):
+                yield f"{request.id} waits for call {source.call_id}, which is settled"
+
+
 class PromptsAreAnswered:
     """At rest the last word is the model's, or a failure for all to see."""
 
@@ -192,6 +222,13 @@ class PromptsFollowAnEndedRevert:
                         yield f"{prompt} was admitted behind a revert that is still staged"
                 case _:
                     pass
+
+
+def _is_open(message: AssistantMessage, call_id: ToolCallID) -> bool:
+    return any(
+        isinstance(part, ToolPart) and part.id == call_id and isinstance(part.state, RunningState)
+        for part in message.content
+    )
 
 
 def _prompt_of(item: LoggedEvent) -> object:

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 
 from msgspec import field
 
-from perdure.llm.error import LLMError
+from perdure.llm.error import LLMError, Reason
 from perdure.llm.event import (
     Finish,
     FinishReason,
@@ -64,8 +64,7 @@ class StreamError(Value):
     """The provider reports, inside its stream, that it failed."""
 
     message: str
-    overflow: bool = False
-    retryable: bool = False
+    reason: Reason = "unknown"
 
 
 class Pause(State):
@@ -178,8 +177,8 @@ class ScriptedModel:
                 call = self._call_id(given)
                 invalid = ToolInputInvalid(call, name, "the tool's input is not JSON")
                 return [(*_input(call, name, raw), invalid)]
-            case StreamError(message=message, overflow=overflow, retryable=retryable):
-                return [(ProviderError(message=message, overflow=overflow, retryable=retryable),)]
+            case StreamError(message=message, reason=reason):
+                return [(ProviderError(message=message, reason=reason),)]
             case Failure(error=error):
                 return [error]
             case Pause():

@@ -15,7 +15,9 @@ from perdure.runtime.runtime import Runtime
 from perdure.schema import codec, sse
 from perdure.schema.errors import (
     MessageNotFoundError,
+    PermissionNotFoundError,
     PromptConflictError,
+    QuestionNotFoundError,
     ServiceUnavailableError,
     SessionBusyError,
 )
@@ -121,7 +123,26 @@ class Clients:
                     self.machine.witness.excuse(session_id)
                 await runtime.permissions.reply(session_id, request.id, reply)
 
-        await self.machine.ask(process, answer)
+        # Somebody else was quicker, or whoever asked is gone.
+        with suppress(PermissionNotFoundError):
+            await self.machine.ask(process, answer)
+
+    async def answer_question(self, process: Process, session_id: SessionID, *, give: bool) -> None:
+        """A person's answers to the oldest question that is waited for, if any is."""
+
+        async def answer(runtime: Runtime) -> None:
+            for request in (await runtime.questions.list(session_id))[:1]:
+                self.machine.trace.say(f"{process.name} answers {request.id} give={give}")
+                if give:
+                    answers = (("yes",),) * len(request.questions)
+                    await runtime.questions.reply(session_id, request.id, answers)
+                else:
+                    self.machine.witness.excuse(session_id)
+                    await runtime.questions.reject(session_id, request.id)
+
+        # Somebody else was quicker, or whoever asked is gone.
+        with suppress(QuestionNotFoundError):
+            await self.machine.ask(process, answer)
 
     async def compact(self, process: Process, session_id: SessionID) -> None:
         """Waits for its turn, so a client that has waited long enough goes away."""

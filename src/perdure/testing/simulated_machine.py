@@ -216,6 +216,7 @@ class SimulatedMachine:
             neighbours=self._neighbourhood.enter(name),
             clock=self.clock,
             ids=SeededIds(chance.getrandbits(32), self.clock),
+            chance=Random(f"{self._seed} {name} waits"),
         )
         async with AsyncExitStack() as stack:
             stack.callback(self._neighbourhood.leave, name)

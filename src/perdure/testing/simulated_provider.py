@@ -124,8 +124,8 @@ class Draw:
             (llm.ReasoningEnd("reasoning-1", self.chance.choice((None, note))),),
         ]
 
-    def call(self) -> list[Beat]:
-        name, given = self._tool_and_input()
+    def call(self, wanted: str | None = None) -> list[Beat]:
+        name, given = self._tool_and_input() if wanted is None else (wanted, self._input(wanted))
         call = self._call_id()
         raw = codec.encode(given).decode()
         opened = (llm.ToolInputStart(call, name), llm.ToolInputDelta(call, raw[:4]))
@@ -138,11 +138,23 @@ class Draw:
     def _tool_and_input(self) -> tuple[str, JsonObject]:
         """Mostly a simulated tool; never one that would start a process or a thread."""
         known = [name for name in self._tools if name.startswith("sim_")]
-        name = self.chance.choice((*known, *known, "read", "sim_nowhere"))
-        if self.chance.random() < 0.1:
-            return name, {"wrong": 1}
-        path = self.chance.choice(("notes.txt", "nowhere.txt", "."))
-        return name, {"path": path} if name == "read" else {"note": self.words()}
+        others = ("read", "question", "todowrite", "sim_nowhere")
+        name = self.chance.choice((*known, *known, *others))
+        return name, {"wrong": 1} if self.chance.random() < 0.1 else self._input(name)
+
+    def _input(self, name: str) -> JsonObject:
+        match name:
+            case "read":
+                return {"path": self.chance.choice(("notes.txt", "nowhere.txt", "."))}
+            case "question":
+                option = {"label": "yes", "description": self.words()}
+                asked = {"question": self.words(), "header": "sim", "options": [option]}
+                return {"questions": [asked] * self.chance.randint(1, 2)}
+            case "todowrite":
+                item = {"content": self.words(), "status": "pending", "priority": "low"}
+                return {"todos": [item] * self.chance.randint(0, 3)}
+            case _:
+                return {"note": self.words()}
 
     def hosted(self) -> list[Beat]:
         call = self._call_id()
@@ -182,12 +194,25 @@ def _works_at_once(draw: Draw) -> list[Beat]:
     return [(*together, *finish)]
 
 
+def _asks(draw: Draw) -> list[Beat]:
+    """Wants to know something of a person, perhaps beside other work."""
+    beside = draw.call() if draw.chance.random() < 0.5 else []
+    return [*draw.call("question"), *beside, draw.finish("tool-calls")]
+
+
 def _searches(draw: Draw) -> list[Beat]:
     return [*draw.hosted(), *draw.text(), draw.finish("stop")]
 
 
 def _fails_at_once(draw: Draw) -> list[Beat]:
     return [draw.delay(), draw.error()]
+
+
+def _is_full(draw: Draw) -> list[Beat]:
+    """Says that the request was too large, in one way or the other."""
+    said = f"simulated: {draw.words()}"
+    event = llm.ProviderError(message=said, reason="overflow")
+    return [draw.delay(), draw.chance.choice((LLMError("overflow", said), (event,)))]
 
 
 def _fails_midway(draw: Draw) -> list[Beat]:
@@ -199,7 +224,7 @@ def _fails_after_calls(draw: Draw) -> list[Beat]:
 
 
 def _reports_error(draw: Draw) -> list[Beat]:
-    error = llm.ProviderError(message=draw.words(), retryable=draw.chance.random() < 0.5)
+    error = llm.ProviderError(message=draw.words(), reason=draw.chance.choice(_REASONS))
     return [*draw.text(ended=False), *draw.calls(), (error,)]
 
 
@@ -220,8 +245,9 @@ def _breaks_rules(draw: Draw) -> list[Beat]:
 
 
 def _retries(draw: Draw) -> list[Beat]:
-    retrying = llm.Retrying(attempt=1, message="simulated", status=529, delay_seconds=0.4)
-    return [(retrying,), Delay(0.4), *draw.text(), draw.finish("stop")]
+    """Refuses for now, and says when to come back, if at all."""
+    told = draw.chance.choice((None, 400, 20_000))
+    return [LLMError("overload", "simulated", status=529, retry_after_ms=told)]
 
 
 def _is_empty(draw: Draw) -> list[Beat]:
@@ -240,8 +266,10 @@ SCENES: Final[tuple[tuple[Scene, int], ...]] = (
     (_thinks, 6),
     (_works, 22),
     (_works_at_once, 10),
+    (_asks, 5),
     (_searches, 4),
     (_fails_at_once, 3),
+    (_is_full, 3),
     (_fails_midway, 3),
     (_fails_after_calls, 3),
     (_reports_error, 3),

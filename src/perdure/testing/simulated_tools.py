@@ -1,4 +1,4 @@
-"""Tools whose behaviour is drawn from the seed: slow, failing, buggy, huge, refused or silent.
+"""Tools whose behaviour is drawn from the seed: slow, failing, buggy, huge, talkative or silent.
 
 Each says to the witness when it starts and when it has come to a good end: whatever the runtime
 records of it can then be compared with what really happened.
@@ -46,6 +46,7 @@ class SimulatedTools:
             ("sim_huge", self._huge),
             ("sim_decline", self._decline),
             ("sim_stall", self._stall),
+            ("sim_report", self._report),
         )
         with ExitStack() as scope:
             for name, behave in behaviours:
@@ -87,6 +88,13 @@ class SimulatedTools:
             return "allowed"
         self._witness.excuse(context.session_id)
         raise PermissionDeclinedError("simulated refusal")
+
+    async def _report(self, context: ToolCallContext) -> str:
+        """Says how far it is, more often than anybody wants to know."""
+        for number in range(self._chance.randint(1, 6)):
+            context.progress(f"{number} done", structured={"done": number})
+            await asyncio.sleep(self._chance.choice((0.0, 0.01, 0.3)))
+        return "reported"
 
     async def _stall(self, context: ToolCallContext) -> str:
         if self._weather.calm or self._chance.random() < 0.5:

@@ -182,7 +182,8 @@ class Simulation:
 
     def _waiting(self) -> list[MessageID]:
         rows = self._machine.ledger.fetch(
-            "SELECT id FROM session_input WHERE promoted_seq IS NULL ORDER BY admitted_seq"
+            "SELECT id FROM session_input"
+            " WHERE promoted_seq IS NULL AND cancelled_seq IS NULL ORDER BY place"
         )
         return [MessageID(str(row[0])) for row in rows]
 
@@ -193,6 +194,7 @@ class Simulation:
             while True:
                 for process, session_id in machine.active():
                     await self._clients.answer(process, session_id, "once")
+                    await self._clients.answer_question(process, session_id, give=True)
                     if machine.witness.stalled(process.name, session_id):
                         await self._clients.interrupt(process, session_id)
                 before = self._written()

@@ -12,6 +12,7 @@ from typing import Final
 from perdure.schema.ids import SessionID
 from perdure.schema.permission import Reply
 from perdure.schema.prompt import Delivery
+from perdure.store.pending_table import PendingRow
 from perdure.testing.simulated_clients import Clients, SentPrompt
 from perdure.testing.simulated_machine import MODELS, Process
 
@@ -24,6 +25,8 @@ _FINISH_SECONDS_MAX: Final = 1.0
 _BACK_MAX: Final = 12
 """How many messages somebody goes back at most."""
 _OPENING_SECONDS: Final = 1.5
+_WAITS_MAX: Final = 10
+_WAIT_SECONDS: Final = 0.05
 _AGENTS: Final = ("build", "plan", "short", "nobody")
 
 
@@ -108,6 +111,36 @@ async def answer_permission(clients: Clients) -> None:
     reply: Reply = clients.machine.chance.choice(("once", "once", "always", "reject"))
     for process, session_id in clients.machine.active():
         await clients.answer(process, session_id, reply)
+
+
+async def answer_question(clients: Clients) -> None:
+    for process, session_id in clients.machine.active():
+        give = clients.machine.chance.random() < 0.8
+        await clients.answer_question(process, session_id, give=give)
+
+
+async def answer_elsewhere(clients: Clients) -> None:
+    """Somebody speaks to whichever process they reach, and not to the one that waits."""
+    reply: Reply = clients.machine.chance.choice(("once", "once", "always", "reject"))
+    for session_id in {row.request.session_id: None for row in await _waited_for(clients)}:
+        await clients.answer(clients.machine.some(), session_id, reply)
+        await clients.answer_question(clients.machine.some(), session_id, give=reply != "reject")
+
+
+async def crash_while_waited_for(clients: Clients) -> None:
+    """The process dies in which somebody waits for a person, perhaps just as the word is said."""
+    machine = clients.machine
+    waited = await _waited_for(clients)
+    victims = [p for p in machine.processes if any(row.process == p.name for row in waited)]
+    if not victims:
+        return
+    victim = machine.chance.choice(victims)
+    session_id = next(row.request.session_id for row in waited if row.process == victim.name)
+    speaks = machine.chance.choice([victim, machine.some()])
+    async with asyncio.TaskGroup() as group:
+        group.create_task(machine.kill(victim, after=machine.chance.randint(0, 30)))
+        group.create_task(clients.answer(speaks, session_id, "once"))
+        group.create_task(clients.answer_question(speaks, session_id, give=True))
 
 
 async def compact(clients: Clients) -> None:
@@ -257,12 +290,15 @@ STEPS: Final[tuple[tuple[Step, int], ...]] = (
     (send_other_body, 3),
     (burst, 4),
     (interrupt, 6),
-    (interrupt_a_good_end, 3),
+    (interrupt_a_good_end, 5),
     (interrupt_and_prompt, 3),
     (answer_permission, 3),
+    (answer_question, 2),
+    (answer_elsewhere, 2),
+    (crash_while_waited_for, 2),
     (compact, 4),
     (stage_revert, 3),
-    (end_revert, 2),
+    (end_revert, 3),
     (switch_agent, 3),
     (switch_model, 3),
     (jump_clock, 3),
@@ -294,6 +330,15 @@ def _runner(clients: Clients, session_id: SessionID) -> Process:
         p for p in clients.machine.processes if lease is not None and p.name == lease.process
     ]
     return holders[0] if holders else clients.machine.some()
+
+
+async def _waited_for(clients: Clients) -> list[PendingRow]:
+    """What waits for a person, in a moment at the latest; mostly nothing does."""
+    ledger = clients.machine.ledger
+    for _ in range(_WAITS_MAX):
+        if clients.machine.active() and not ledger.pending():
+            await asyncio.sleep(_WAIT_SECONDS)
+    return ledger.pending()
 
 
 def _delivery(clients: Clients) -> Delivery:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from perdure.core import lowering
-from perdure.llm.message import LLMMessage, Run, TextPart, ToolCallPart, ToolResultPart, runs_of
+from perdure.llm.message import LLMMessage, Run, TextPart, ToolCallPart, ToolResultPart
 from perdure.llm.request import LLMRequest
 from perdure.runtime.provider_request import STEP_LIMIT
 from perdure.schema import codec
@@ -27,7 +27,7 @@ from perdure.testing.ledger import Ledger
 from perdure.testing.trace import Trace
 from perdure.tools.tool import ToolCallContext
 
-_NOTE: Final = Run((LLMMessage("system", (TextPart(STEP_LIMIT),)),))
+_NOTE: Final = LLMMessage("system", (TextPart(STEP_LIMIT),))
 Cut = tuple[Seq | None, Seq | None]
 _PART_KEYS: Final = ("assistantMessageID", "textID", "reasoningID", "callID")
 CallKey = tuple[MessageID, ToolCallID]
@@ -160,8 +160,7 @@ class Witness:
         session_id = SessionID(request.headers["x-session-id"])
         if not request.system:
             return self._asked_to_condense(process, session_id, request)
-        runs = _without_note(request.runs)
-        messages = tuple(message for run in runs for message in run.messages)
+        messages = _without_note(request.runs)
         names = tuple(tool.name for tool in request.tools)
         cut = self._cut(session_id)
         seen = Request(process, session_id, request.model, request.system, messages, names, cut)
@@ -174,7 +173,7 @@ class Witness:
             return session_id
         self.requests.append(seen)
         # Without an epoch a revert has been committed since the boundary of this turn.
-        if cut[1] is not None and runs != self._history(session_id, request.model, cut):
+        if cut[1] is not None and messages != self._history(session_id, request.model, cut):
             self.accuse("P7", f"{process} sent {session_id} something else than its history")
         self._check_structure(seen)
         self._check_epoch(seen)
@@ -197,12 +196,12 @@ class Witness:
         compaction = self._ledger.compaction(session_id)
         return compaction, None if epoch is None else epoch.baseline_seq
 
-    def _history(self, session_id: SessionID, model: ModelRef, cut: Cut) -> tuple[Run, ...]:
+    def _history(self, session_id: SessionID, model: ModelRef, cut: Cut) -> tuple[LLMMessage, ...]:
         lowered: list[LLMMessage] = []
         for row in self._ledger.messages(session_id):
             if _is_shown(row, cut):
                 lowered.extend(self._lower(row, model))
-        return runs_of(tuple(lowered))
+        return tuple(lowered)
 
     def _lower(self, row: MessageRow, model: ModelRef) -> tuple[LLMMessage, ...]:
         """Equal rows mean the same to a model: most of a history was lowered before."""
@@ -282,9 +281,10 @@ class Witness:
         return self.stalls.get((process, session_id), 0) > 0
 
 
-def _without_note(runs: tuple[Run, ...]) -> tuple[Run, ...]:
-    """The note of a last step is no part of the history."""
-    return runs[:-1] if runs and runs[-1] == _NOTE else runs
+def _without_note(runs: tuple[Run, ...]) -> tuple[LLMMessage, ...]:
+    """What was sent of the history; the note of a last step is no part of it."""
+    messages = tuple(message for run in runs for message in run.messages)
+    return messages[:-1] if messages and messages[-1] == _NOTE else messages
 
 
 def _is_shown(row: MessageRow, cut: Cut) -> bool:

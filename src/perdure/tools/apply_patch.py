@@ -5,7 +5,6 @@ parsed, every target is resolved and approved, every new text is made. Then the 
 the order given. When one fails even so, the answer says which were made.
 """
 
-import posixpath
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Annotated, Final, Literal
@@ -13,15 +12,16 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from perdure.core import exact_edit, patch
-from perdure.core.limits import EDIT_FILE_BYTES_MAX, PATCH_FILES_MAX
+from perdure.core.limits import EDIT_FILE_BYTES_MAX, PATCH_BYTES_MAX, PATCH_FILES_MAX
 from perdure.core.patch import AddFile, Change, DeleteFile, PatchError, UpdateFile
 from perdure.schema.codec import Record
+from perdure.schema.ids import SessionID
 from perdure.schema.session import FileDiff
 from perdure.schema.tool import TextContent, ToolContent
 from perdure.schema.value import Value
 from perdure.tools.authority import Target
-from perdure.tools.environment import ToolEnvironment, reason
-from perdure.tools.file_mutation import StaleContentError
+from perdure.tools.environment import ToolEnvironment, encoded, reason
+from perdure.tools.file_mutation import FileMutations, StaleContentError
 from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
 
 DESCRIPTION: Final = """\
@@ -77,14 +77,15 @@ def make_apply_patch(environment: ToolEnvironment) -> Tool[ApplyPatchInput, Appl
     async def execute(input: ApplyPatchInput, context: ToolCallContext) -> ApplyPatchOutput:
         changes = _parsed(input.patch_text)
         targets = await _claimed(environment, changes, context)
-        resources = dict.fromkeys(target.resource for target in targets.values())
-        await environment.require(context, "edit", tuple(resources), save=("*",))
+        await environment.require_edit(context, targets.values())
         async with AsyncExitStack() as stack:
             # In one order for everyone, so that two patches cannot wait for each other.
             for path in sorted({target.path for target in targets.values()}):
                 await stack.enter_async_context(environment.mutations.locked(path))
             prepared = [await _prepared(environment, change, targets) for change in changes]
-            return await _commit(environment, prepared)
+            for change in prepared:
+                _require_current(environment, change, context)
+            return await _commit(environment, prepared, context)
 
     return Tool(
         name="apply_patch",
@@ -128,6 +129,8 @@ _VERBS: Final = {"add": "Added", "update": "Updated", "delete": "Deleted", "move
 
 
 def _parsed(text: str) -> tuple[Change, ...]:
+    if len(encoded(text)) > PATCH_BYTES_MAX:
+        raise ToolFailure(f"The patch is too large: at most {PATCH_BYTES_MAX} bytes")
     try:
         changes = patch.parse(text)
     except PatchError as error:
@@ -187,7 +190,7 @@ def _updated(target: Target, read: bytes, change: UpdateFile) -> bytes:
 
 async def _require_free(environment: ToolEnvironment, target: Target) -> None:
     try:
-        await environment.filesystem.stat(target.path)
+        await environment.files(target).stat(target.path)
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
@@ -197,7 +200,8 @@ async def _require_free(environment: ToolEnvironment, target: Target) -> None:
 
 async def _read(environment: ToolEnvironment, target: Target) -> bytes:
     try:
-        data = await environment.filesystem.read(target.path, bytes_max=EDIT_FILE_BYTES_MAX + 1)
+        files = environment.files(target)
+        data = await files.read(target.path, bytes_max=EDIT_FILE_BYTES_MAX + 1)
     except OSError as error:
         raise _unable(target, error) from error
     if len(data) > EDIT_FILE_BYTES_MAX:
@@ -205,39 +209,54 @@ async def _read(environment: ToolEnvironment, target: Target) -> bytes:
     return data
 
 
-async def _commit(environment: ToolEnvironment, prepared: Sequence[_Prepared]) -> ApplyPatchOutput:
+def _require_current(
+    environment: ToolEnvironment, change: _Prepared, context: ToolCallContext
+) -> None:
+    if change.read is None:
+        return
+    try:
+        environment.mutations.require_current(context.session_id, change.target, change.read)
+    except StaleContentError as error:
+        raise ToolFailure(
+            f"{change.target.resource} has changed since it was read; read it again."
+            " Nothing was changed."
+        ) from error
+
+
+async def _commit(
+    environment: ToolEnvironment, prepared: Sequence[_Prepared], context: ToolCallContext
+) -> ApplyPatchOutput:
     applied: list[Applied] = []
     for change in prepared:
         try:
-            await _make(environment, change)
-        except (OSError, StaleContentError, ToolFailure) as error:
+            await _make(environment.mutations, change, context.session_id)
+        except (OSError, StaleContentError) as error:
             raise ToolFailure(_partial(change, error, applied)) from error
         place = change.destination
         applied.append(Applied(type=change.type, resource=place.resource, target=place.path))
     return ApplyPatchOutput(applied=tuple(applied), files=tuple(change.diff for change in prepared))
 
 
-async def _make(environment: ToolEnvironment, change: _Prepared) -> None:
-    mutations, authority = environment.mutations, environment.authority
-    await authority.confirm(change.target)
+async def _make(mutations: FileMutations, change: _Prepared, session_id: SessionID) -> None:
     if change.type == "update":
         assert change.read is not None
         assert change.data is not None
-        await mutations.replace_if_unchanged(change.target.path, read=change.read, data=change.data)
-        return
+        await mutations.replace_if_unchanged(change.target, read=change.read, data=change.data)
+    elif change.data is not None:
+        await mutations.create(change.destination, change.data)
+    if change.data is None or change.type == "move":
+        assert change.read is not None
+        await mutations.remove_if_unchanged(change.target, read=change.read)
+        mutations.seen.forget(session_id, change.target.path)
     if change.data is not None:
-        path = change.destination.path
-        await environment.filesystem.make_directories(posixpath.dirname(path))
-        await authority.confirm(change.destination)
-        await environment.filesystem.create_exclusive(path, change.data, mode=0o666)
-    if change.read is not None:
-        await mutations.remove_if_unchanged(change.target.path, read=change.read)
+        mutations.note(session_id, change.destination, change.data)
 
 
-def _partial(change: _Prepared, error: Exception, applied: Sequence[Applied]) -> str:
-    why = reason(error) if isinstance(error, OSError) else str(error)
-    if isinstance(error, StaleContentError):
-        why = "it changed after it was approved; read it again"
+def _partial(
+    change: _Prepared, error: OSError | StaleContentError, applied: Sequence[Applied]
+) -> str:
+    changed = "it changed after it was approved; read it again"
+    why = reason(error) if isinstance(error, OSError) else changed
     said = f"Unable to apply the patch at {change.target.resource}: {why}."
     if not applied:
         return f"{said} Nothing was changed."

@@ -1,28 +1,33 @@
 """bash: run one shell command to its end, within a time and an amount of output.
 
-A command that fails or runs out of time is a result, not a failure of the tool. The working
+A command that fails or runs out of time is a result, not a failure of the tool. What it must be
+allowed is in tools.bash_approval, what becomes of its output in tools.command_output. The working
 directory is checked; what the command itself touches is not, so absolute paths outside it are
 pointed out as warnings. They are advice and no protection.
 """
 
+import asyncio
 import posixpath
 import re
 from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
 
 from perdure.core import tool_output
 from perdure.core.containment import is_within
 from perdure.core.limits import (
-    BASH_OUTPUT_BYTES_MAX,
     BASH_TIMEOUT_MILLIS_DEFAULT,
     BASH_TIMEOUT_MILLIS_MAX,
     BASH_WARNINGS_MAX,
 )
+from perdure.core.shell_command import Place
 from perdure.core.tool_output import OutputLimits
 from perdure.ports import ProcessResult
 from perdure.schema.codec import Record
 from perdure.schema.tool import TextContent, ToolContent
+from perdure.tools.bash_approval import permission_ask
+from perdure.tools.command_output import CommandOutput
 from perdure.tools.environment import ToolEnvironment, reason
 from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
 
@@ -31,14 +36,13 @@ Run a shell command and return its combined output and exit code.
 
 - It starts in the project directory; set `workdir` instead of changing directory.
 - It has no input and no terminal. Everything it started is ended with it, background jobs too.
+- Variables that hold secrets are not in its environment.
 - It is ended after `timeout` milliseconds ({BASH_TIMEOUT_MILLIS_DEFAULT} unless set). Long output \
 is cut, and the answer names the file that holds all of it.
 - Prefer read, glob, grep, edit and write for files."""
 
 _SEPARATORS: Final = re.compile(r"[\s'\"`;|&()<>=]+")
-_CAPTURE_NOTICE: Final = (
-    f"\n[Output stopped here: it exceeds {BASH_OUTPUT_BYTES_MAX} bytes. The rest was not kept.]\n"
-)
+_LEFT_RUNNING: Final = "Processes that it left running in the background were ended."
 
 
 class BashInput(Record, frozen=True):
@@ -65,6 +69,8 @@ class BashOutput(Record, frozen=True):
     exit: int | UnsetType = UNSET
     timeout: bool | UnsetType = UNSET
     warnings: tuple[str, ...] = ()
+    path: str | UnsetType = UNSET
+    """The managed file that holds the whole output, where it was too long to be held."""
 
 
 def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
@@ -73,15 +79,26 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
             raise ToolFailure("A command cannot contain a NUL character")
         where = "." if isinstance(input.workdir, UnsetType) else input.workdir
         directory = (await environment.authority.claim(where, "directory", context)).path
-        await environment.require(context, "bash", (input.command,), save=(input.command,))
+        place = Place(root=await environment.authority.root(), directory=directory)
+        await environment.permissions.require(
+            permission_ask(input.command, shell=environment.shell, place=place, context=context)
+        )
+        spool = None if environment.outputs is None else environment.outputs.spool()
+        output = CommandOutput(spool, context.progress)
         try:
             if not (await environment.filesystem.stat(directory)).is_directory:
                 raise ToolFailure(f"{where} is not a directory")
-            result = await _run(environment, input, directory)
+            result = await _run(environment, input, directory, output)
         except OSError as error:
             raise ToolFailure(f"Unable to execute command: {reason(error)}") from error
+        except asyncio.CancelledError:
+            # The call will be settled as interrupted; what it said until then stays with it.
+            output.say_now()
+            raise
+        finally:
+            output.close()
         warnings = _outside_paths(input.command, directory)
-        return _output(result, warnings, environment.output_limits)
+        return await _settled(result, output, warnings, environment.output_limits)
 
     return Tool(
         name="bash",
@@ -91,6 +108,7 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
         execute=execute,
         to_model_output=_content,
         structured=_structured,
+        output_paths=lambda output: () if output.path is UNSET else (output.path,),
     )
 
 
@@ -109,34 +127,47 @@ def _structured(output: BashOutput) -> BashStructured:
     return BashStructured(exit=output.exit, truncated=output.truncated, timeout=output.timeout)
 
 
-async def _run(environment: ToolEnvironment, input: BashInput, directory: str) -> ProcessResult:
+async def _run(
+    environment: ToolEnvironment, input: BashInput, directory: str, output: CommandOutput
+) -> ProcessResult:
     millis = BASH_TIMEOUT_MILLIS_DEFAULT if isinstance(input.timeout, UnsetType) else input.timeout
-    return await environment.processes.run(
+    return await environment.processes.run_into(
+        output,
         (environment.shell, "-c", input.command),
         directory=directory,
+        environment=environment.variables,
         timeout_seconds=millis / 1_000,
-        output_bytes_max=BASH_OUTPUT_BYTES_MAX,
     )
 
 
-def _output(result: ProcessResult, warnings: tuple[str, ...], limits: OutputLimits) -> BashOutput:
-    text = result.output.decode(errors="replace")
-    output = BashOutput(
-        output=text + _CAPTURE_NOTICE if result.truncated else text,
-        truncated=result.truncated,
+async def _settled(
+    result: ProcessResult, said: CommandOutput, warnings: tuple[str, ...], limits: OutputLimits
+) -> BashOutput:
+    ended = BashOutput(
+        output="",
+        truncated=False,
         exit=UNSET if result.exit_code is None else _shell_code(result.exit_code),
         timeout=True if result.timed_out else UNSET,
-        warnings=warnings,
+        warnings=(*warnings, _LEFT_RUNNING) if result.left_running else warnings,
     )
-    if output.truncated or _fits(output, limits):
-        return output
-    # The model will see a part: the structured result must not claim that it saw all.
-    return BashOutput(
-        output=output.output,
-        truncated=True,
-        exit=output.exit,
-        timeout=output.timeout,
-        warnings=warnings,
+    if said.is_binary:
+        text, cut = await said.describe_binary(), True
+    elif said.is_long:
+        text, cut = said.shown(_room_beside(ended, limits)), True
+    else:
+        text = said.text()
+        # The model will see a part: the structured result must not claim that it saw all.
+        cut = not _fits(replace(ended, output=text), limits)
+    path = UNSET if said.path is None else said.path
+    return replace(ended, output=text, truncated=cut, path=path)
+
+
+def _room_beside(ended: BashOutput, limits: OutputLimits) -> OutputLimits:
+    """What the ending of a result leaves for its output."""
+    ending = tool_output.measured_text({}, _content(ended))
+    return OutputLimits(
+        lines_max=limits.lines_max - ending.count("\n") - 1,
+        bytes_max=limits.bytes_max - len(ending.encode()),
     )
 
 

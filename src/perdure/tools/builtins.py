@@ -14,6 +14,7 @@ from perdure.tools.question import make_question
 from perdure.tools.read import make_read
 from perdure.tools.registry import ToolRegistry
 from perdure.tools.skill import SkillShelf, make_skill
+from perdure.tools.todowrite import make_todowrite
 from perdure.tools.webfetch import make_webfetch
 from perdure.tools.websearch import make_websearch
 from perdure.tools.write import make_write
@@ -36,6 +37,7 @@ def register_builtins(
         scopes.enter_context(registry.register(make_question(environment, questions)))
         scopes.enter_context(registry.register(make_read(environment)))
         scopes.enter_context(registry.register(make_skill(environment, skills)))
+        scopes.enter_context(registry.register(make_todowrite(environment)))
         if environment.web is not None:
             web = environment.web
             scopes.enter_context(registry.register(make_webfetch(environment, web)))

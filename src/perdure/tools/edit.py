@@ -15,7 +15,7 @@ from perdure.schema.codec import Record
 from perdure.schema.session import FileDiff
 from perdure.schema.tool import TextContent, ToolContent
 from perdure.tools.authority import Target
-from perdure.tools.environment import ToolEnvironment, reason
+from perdure.tools.environment import ToolEnvironment, encoded, reason
 from perdure.tools.file_mutation import StaleContentError
 from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
 
@@ -55,11 +55,15 @@ def make_edit(environment: ToolEnvironment) -> Tool[EditInput, EditOutput]:
     async def execute(input: EditInput, context: ToolCallContext) -> EditOutput:
         _check(input)
         target = await environment.authority.claim_for_writing(input.path, context)
-        await environment.require(context, "edit", (target.resource,), save=("*",))
+        await environment.require_edit(context, (target,))
         try:
             # Held from reading to writing, so that edits made side by side follow each other.
             async with environment.mutations.locked(target.path):
-                return await _edit(environment, target, input)
+                return await _edit(environment, target, input, context)
+        except StaleContentError as error:
+            raise ToolFailure(
+                f"{target.resource} has changed since it was read; read it again"
+            ) from error
         except OSError as error:
             raise ToolFailure(f"Unable to edit {input.path}: {reason(error)}") from error
 
@@ -91,33 +95,31 @@ def _check(input: EditInput) -> None:
         case "identical":
             raise ToolFailure("oldString and newString are identical: nothing to change")
         case None:
-            pass
+            encoded(input.old_string + input.new_string)
 
 
-async def _edit(environment: ToolEnvironment, target: Target, input: EditInput) -> EditOutput:
+async def _edit(
+    environment: ToolEnvironment, target: Target, input: EditInput, context: ToolCallContext
+) -> EditOutput:
     data = await _read(environment, target)
+    environment.mutations.require_current(context.session_id, target, data)
     try:
         before = data.decode()
     except UnicodeDecodeError as error:
         raise ToolFailure(f"{target.resource} is not valid UTF-8 text") from error
     edited = _applied(before, target, input)
-    await environment.authority.confirm(target)
-    try:
-        await environment.mutations.replace_if_unchanged(
-            target.path, read=data, data=edited.text.encode()
-        )
-    except StaleContentError as error:
-        raise ToolFailure(
-            f"{target.resource} changed while it was being edited; read it again"
-        ) from error
+    after = edited.text.encode()
+    await environment.mutations.replace_if_unchanged(target, read=data, data=after)
+    environment.mutations.note(context.session_id, target, after)
     return _output(target.resource, before, edited, input)
 
 
 async def _read(environment: ToolEnvironment, target: Target) -> bytes:
-    status = await environment.filesystem.stat(target.path)
+    files = environment.files(target)
+    status = await files.stat(target.path)
     if not status.is_file:
         raise ToolFailure(f"{target.resource} is not a regular file")
-    data = await environment.filesystem.read(target.path, bytes_max=EDIT_FILE_BYTES_MAX + 1)
+    data = await files.read(target.path, bytes_max=EDIT_FILE_BYTES_MAX + 1)
     if len(data) > EDIT_FILE_BYTES_MAX:
         raise ToolFailure(
             f"{target.resource} is too large to edit: {status.size} bytes,"
@@ -127,6 +129,7 @@ async def _read(environment: ToolEnvironment, target: Target) -> bytes:
 
 
 def _applied(before: str, target: Target, input: EditInput) -> Edited:
+    _require_room(before, target, input)
     result = exact_edit.apply(
         before,
         old=input.old_string,
@@ -146,6 +149,16 @@ def _applied(before: str, target: Target, input: EditInput) -> Edited:
                 f"oldString occurs {places} times in {target.resource};"
                 " add surrounding lines to make it unique, or set replaceAll"
             )
+
+
+def _require_room(before: str, target: Target, input: EditInput) -> None:
+    """A short passage in many places and a long one instead would fill the memory."""
+    old, new = input.old_string, input.new_string
+    places = before.count(old) + before.count(old.replace("\n", "\r\n"))
+    if len(before) + places * len(new) > EDIT_FILE_BYTES_MAX:
+        raise ToolFailure(
+            f"{target.resource} would become too large: at most {EDIT_FILE_BYTES_MAX} bytes"
+        )
 
 
 def _output(resource: str, before: str, edited: Edited, input: EditInput) -> EditOutput:

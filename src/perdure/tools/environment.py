@@ -1,17 +1,19 @@
 """What a built-in tool is given: its Location and the ports it acts through."""
 
-from collections.abc import Sequence
+import errno
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import field
 
 from perdure.core.tool_output import OutputLimits
-from perdure.ports import Filesystem, PermissionAsk, PermissionDesk, ProcessRunner, WebPages
+from perdure.ports import Filesystem, PermissionAsk, PermissionDesk, SpoolingRunner, WebPages
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
-from perdure.tools.authority import PathAuthority
+from perdure.tools.authority import PathAuthority, Target
 from perdure.tools.file_mutation import FileMutations
+from perdure.tools.output_store import ToolOutputStore
 from perdure.tools.search_service import ChooseBackend
-from perdure.tools.tool import ToolCallContext
+from perdure.tools.tool import ToolCallContext, ToolFailure
 
 
 class WebAccess(Value, kw_only=True):
@@ -23,16 +25,24 @@ class WebAccess(Value, kw_only=True):
 
 class ToolEnvironment(Value, kw_only=True):
     filesystem: Filesystem
-    processes: ProcessRunner
+    processes: SpoolingRunner
     permissions: PermissionDesk
     authority: PathAuthority
     mutations: FileMutations
     shell: str = "/bin/sh"
+    variables: Mapping[str, str] | None = None
+    """The environment of commands; None is that of this process."""
+    outputs: ToolOutputStore | None = None
+    """Where output that is too long to be held goes; without it the middle is lost."""
     ripgrep: str | None = None
     """Without it searches run in our own, slower program."""
     output_limits: OutputLimits = field(default_factory=OutputLimits)
     web: WebAccess | None = None
     """Without it there are no tools for the web."""
+
+    def files(self, target: Target) -> Filesystem:
+        """The disk as far as it was approved with the target, and no link leads out of it."""
+        return self.filesystem.beneath(target.root)
 
     async def require(
         self,
@@ -56,10 +66,39 @@ class ToolEnvironment(Value, kw_only=True):
             )
         )
 
+    async def require_edit(self, context: ToolCallContext, targets: Collection[Target]) -> None:
+        """Ask whether these files may be changed; about protected ones in a request of its own."""
+        ordinary = dict.fromkeys(it.resource for it in targets if not it.protected)
+        protected = dict.fromkeys(it.resource for it in targets if it.protected)
+        if ordinary:
+            await self.require(context, "edit", tuple(ordinary), save=("*",))
+        if protected:
+            await self.permissions.require(
+                PermissionAsk(
+                    session_id=context.session_id,
+                    agent=context.agent,
+                    action="edit",
+                    resources=tuple(protected),
+                    metadata={"protected": True},
+                    source=context.source,
+                    protected=True,
+                )
+            )
+
 
 def reason(error: OSError) -> str:
     """Why the world refused, without the path that the caller names anyway."""
+    if error.errno == errno.ELOOP:
+        return "it links to itself, or was replaced by a link after it was approved"
     return (error.strerror or str(error)).lower()
+
+
+def encoded(text: str) -> bytes:
+    """The bytes of a text that comes from a model."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ToolFailure("The text is not valid Unicode: it holds half a character") from error
 
 
 def printable(name: str) -> str:

@@ -1,20 +1,22 @@
 """File Mutation: changes of files, one at a time for each path.
 
-The locks are shared by every Location of the process, because Locations may overlap. Only paths
+The locks are shared by every Location of the process, because Locations may overlap. Only targets
 that an authority has resolved and a person or rule has approved come here.
 
-Invariant: a change based on what was read commits only if those bytes are still there.
+Invariant: a change based on what was read commits only if those bytes are still there, and it
+lands below the directory that was approved, whatever has become of the path since.
 """
 
 import asyncio
+import posixpath
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Final
 
-from perdure.core import exact_edit
 from perdure.ports import Filesystem
-
-UTF8_BOM: Final = exact_edit.BOM.encode()
+from perdure.schema.ids import SessionID
+from perdure.tools import seen_files
+from perdure.tools.authority import Target
+from perdure.tools.seen_files import SeenFiles
 
 
 class StaleContentError(Exception):
@@ -24,6 +26,7 @@ class StaleContentError(Exception):
 class FileMutations:
     def __init__(self, filesystem: Filesystem) -> None:
         self._filesystem = filesystem
+        self.seen = SeenFiles()
         self._locks: dict[str, asyncio.Lock] = {}
         self._users: dict[str, int] = {}
 
@@ -40,28 +43,43 @@ class FileMutations:
             if not self._users[path]:
                 del self._locks[path], self._users[path]
 
-    async def write_text(self, path: str, text: str, *, existing: bool) -> None:
-        """Create or replace. A byte order mark that was there stays, and is there once."""
-        marked = existing and await self._filesystem.read(path, bytes_max=len(UTF8_BOM)) == UTF8_BOM
-        body = text.lstrip(exact_edit.BOM)
-        mark = exact_edit.BOM if marked or body != text else ""
-        await self._filesystem.write_atomic(path, f"{mark}{body}".encode())
+    def require_current(self, session_id: SessionID, target: Target, data: bytes) -> None:
+        """Raises StaleContentError when the Session saw something else than `data` there."""
+        if self.seen.version(session_id, target.path) not in (None, seen_files.version_of(data)):
+            raise StaleContentError(target.path)
 
-    async def replace_if_unchanged(self, path: str, *, read: bytes, data: bytes) -> None:
+    def note(self, session_id: SessionID, target: Target, data: bytes) -> None:
+        """The Session knows that `data` is there: it has read it all, or written it."""
+        self.seen.note(session_id, target.path, seen_files.version_of(data))
+
+    async def create(self, target: Target, data: bytes) -> None:
+        """Create the file and the directories above it; raises FileExistsError."""
+        files = self._files(target)
+        await files.make_directories(posixpath.dirname(target.path))
+        await files.create_exclusive(target.path, data, mode=0o666)
+
+    async def replace(self, target: Target, data: bytes) -> None:
+        """Whatever the file holds now."""
+        await self._files(target).write_atomic(target.path, data)
+
+    async def replace_if_unchanged(self, target: Target, *, read: bytes, data: bytes) -> None:
         """Raises StaleContentError when the file no longer holds `read`."""
-        await self._require_unchanged(path, read)
-        await self._filesystem.write_atomic(path, data)
+        await self._require_unchanged(target, read)
+        await self.replace(target, data)
 
-    async def remove_if_unchanged(self, path: str, *, read: bytes) -> None:
+    async def remove_if_unchanged(self, target: Target, *, read: bytes) -> None:
         """Raises StaleContentError when the file no longer holds `read`."""
-        await self._require_unchanged(path, read)
-        await self._filesystem.remove(path)
+        await self._require_unchanged(target, read)
+        await self._files(target).remove(target.path)
 
-    async def _require_unchanged(self, path: str, read: bytes) -> None:
+    def _files(self, target: Target) -> Filesystem:
+        return self._filesystem.beneath(target.root)
+
+    async def _require_unchanged(self, target: Target, read: bytes) -> None:
         try:
             # One byte more than was read tells a longer file without reading all of it.
-            current = await self._filesystem.read(path, bytes_max=len(read) + 1)
+            current = await self._files(target).read(target.path, bytes_max=len(read) + 1)
         except FileNotFoundError as error:
-            raise StaleContentError(path) from error
+            raise StaleContentError(target.path) from error
         if current != read:
-            raise StaleContentError(path)
+            raise StaleContentError(target.path)

@@ -6,11 +6,12 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from perdure.core.limits import SEARCH_RESULTS_DEFAULT, SEARCH_RESULTS_MAX
+from perdure.ports import Filesystem
 from perdure.schema.codec import Record
 from perdure.schema.tool import TextContent, ToolContent
 from perdure.tools import search
 from perdure.tools.authority import Target
-from perdure.tools.environment import ToolEnvironment, reason
+from perdure.tools.environment import ToolEnvironment, printable, reason
 from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
 
 DESCRIPTION: Final = f"""\
@@ -51,7 +52,7 @@ class GlobOutput(Record, frozen=True):
 
 def make_glob(environment: ToolEnvironment) -> Tool[GlobInput, GlobOutput]:
     async def execute(input: GlobInput, context: ToolCallContext) -> GlobOutput:
-        wanted = search.parse_glob(input.pattern)
+        search.parse_glob(input.pattern)
         where = "." if isinstance(input.path, UnsetType) else input.path
         limit = SEARCH_RESULTS_DEFAULT if isinstance(input.limit, UnsetType) else input.limit
         target = await environment.authority.claim(where, "directory", context)
@@ -59,14 +60,16 @@ def make_glob(environment: ToolEnvironment) -> Tool[GlobInput, GlobOutput]:
         metadata = {"root": root, "path": target.resource, "limit": limit}
         await environment.require(context, "glob", (input.pattern,), save=("*",), metadata=metadata)
         try:
-            if not (await environment.filesystem.stat(target.path)).is_directory:
+            files = environment.files(target)
+            if not (await files.stat(target.path)).is_directory:
                 raise ToolFailure(f"{where} is not a directory")
-            listing = await search.files(environment, target.path, wanted)
+            listing = await search.files(environment, target.path, input.pattern)
         except OSError as error:
             raise ToolFailure(f"Unable to search {where}: {reason(error)}") from error
+        paths = [path for path in listing.paths[:limit] if await _is_there(files, target, path)]
         return GlobOutput(
             root=root,
-            entries=tuple(_found(target, path) for path in listing.paths[:limit]),
+            entries=tuple(_found(target, path) for path in paths),
             truncated=not listing.complete or len(listing.paths) > limit,
         )
 
@@ -92,6 +95,15 @@ def _structured(output: GlobOutput) -> GlobStructured:
     return GlobStructured(entries=output.entries, truncated=output.truncated)
 
 
+async def _is_there(files: Filesystem, target: Target, path: str) -> bool:
+    """The search went by path; only what no link leads to is shown."""
+    try:
+        return (await files.stat(posixpath.join(target.path, path))).is_file
+    except OSError:
+        return False
+
+
 def _found(target: Target, path: str) -> FoundFile:
     """Relative to the Location inside it, absolute outside."""
-    return FoundFile(path=posixpath.normpath(posixpath.join(target.resource, path)), type="file")
+    full = posixpath.normpath(posixpath.join(target.resource, path))
+    return FoundFile(path=printable(full), type="file")

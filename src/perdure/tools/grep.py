@@ -17,7 +17,7 @@ from perdure.schema.tool import TextContent, ToolContent
 from perdure.tools import search
 from perdure.tools.authority import Target
 from perdure.tools.environment import ToolEnvironment, reason
-from perdure.tools.search import LineMatch
+from perdure.tools.search import LineMatch, LineSearch
 from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
 
 DESCRIPTION: Final = f"""\
@@ -77,6 +77,8 @@ class GrepOutput(Record, frozen=True):
 def make_grep(environment: ToolEnvironment) -> Tool[GrepInput, GrepOutput]:
     async def execute(input: GrepInput, context: ToolCallContext) -> GrepOutput:
         search.check_length(input.pattern)
+        if not isinstance(input.include, UnsetType):
+            search.parse_glob(input.include)
         where = "." if isinstance(input.path, UnsetType) else input.path
         target = await environment.authority.claim(where, "directory", context)
         root = await environment.authority.root()
@@ -126,21 +128,26 @@ def _metadata(input: GrepInput, root: str, target: Target) -> JsonObject:
 async def _search(
     environment: ToolEnvironment, input: GrepInput, root: str, target: Target
 ) -> GrepOutput:
-    status = await environment.filesystem.stat(target.path)
-    limit = _limit(input)
-    listing = await search.lines(
-        environment,
-        target.path,
-        input.pattern,
+    files, limit = environment.files(target), _limit(input)
+    status = await files.stat(target.path)
+    if not status.is_directory and not status.is_file:
+        raise ToolFailure(f"{target.resource} is not a regular file")
+    search_for = LineSearch(
+        path=target.path,
         is_directory=status.is_directory,
+        pattern=input.pattern,
         include=None if isinstance(input.include, UnsetType) else input.include,
-        per_file_max=limit + 1,
+        matches_max=limit + 1,
     )
+    listing = await search.lines(environment, search_for)
+    directory = target.path if status.is_directory else posixpath.dirname(target.path)
+    wanted = listing.matches[:limit]
+    shown = [found for found in wanted if await search.confirmed(files, directory, found)]
     base = target.resource if status.is_directory else posixpath.dirname(target.resource)
     return GrepOutput(
         root=root,
-        matches=tuple(_match(base, found) for found in listing.matches[:limit]),
-        truncated=not listing.complete or len(listing.matches) > limit,
+        matches=tuple(_match(base, found) for found in shown),
+        truncated=not listing.complete or len(shown) < len(listing.matches),
     )
 
 

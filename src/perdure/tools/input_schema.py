@@ -24,11 +24,17 @@ def input_schema(kind: type[Record]) -> JsonObject:
         schema = msgspec.json.schema(kind)
     except TypeError as error:
         raise InputSchemaError(f"no JSON Schema for {kind.__name__}: {error}") from error
-    definitions: JsonObject = schema.pop("$defs", {})
-    plain: JsonObject = codec.decode_any(codec.encode(_inlined(schema, definitions, within=())))
+    plain = written_out(schema)
     # The class is described for its reader; what the model reads is the tool's description.
     plain.pop("description", None)
     return plain
+
+
+def written_out(schema: JsonObject) -> JsonObject:
+    """`schema` as one plain object: what it refers to stands where it is referred to."""
+    definitions: JsonObject = schema.get("$defs", {})
+    rest = {name: value for name, value in schema.items() if name != "$defs"}
+    return codec.decode_any(codec.encode(_inlined(rest, definitions, within=())))
 
 
 def without_nulls(kind: type[Record], input: JsonObject) -> JsonObject:

@@ -8,10 +8,11 @@ says so, and the operator finds a warning in the log.
 """
 
 import logging
+import posixpath
 from typing import Final
 
 from perdure.core import tool_output
-from perdure.core.limits import TOOL_OUTPUT_RETENTION_SECONDS
+from perdure.core.limits import TOOL_OUTPUT_FILE_BYTES_MAX, TOOL_OUTPUT_RETENTION_SECONDS
 from perdure.core.tool_output import OutputLimits
 from perdure.ports import Clock, Filesystem, IdSource
 from perdure.schema.codec import JsonObject
@@ -50,6 +51,11 @@ class ToolOutputStore:
             return None
         return path
 
+    def spool(self) -> "Spool":
+        """A file for a text that is too long to be held, made when something is written to it."""
+        path = f"{self._directory}/{self._ids.named('tool')}"
+        return Spool(path, filesystem=self._filesystem)
+
     async def sweep(self) -> int:
         """Remove the files that are past their retention; how many went."""
         try:
@@ -67,6 +73,12 @@ class ToolOutputStore:
         ]
         return sum([await self._discard(name) for name in expired])
 
+    async def discard(self, path: str) -> None:
+        """Remove a file before its time; a path that is not ours is left alone."""
+        directory, name = posixpath.split(path)
+        if directory == self._directory and name.startswith(NAME_PREFIX):
+            await self._discard(name)
+
     async def _discard(self, name: str) -> bool:
         try:
             await self._filesystem.remove(f"{self._directory}/{name}")
@@ -77,6 +89,41 @@ class ToolOutputStore:
             logger.warning("tool output %s not removed: %s", name, error)
             return False
         return True
+
+
+class Spool:
+    """One growing Managed Tool Output File. What cannot be kept is dropped, and logged once."""
+
+    def __init__(self, path: str, *, filesystem: Filesystem) -> None:
+        self._path = path
+        self._filesystem = filesystem
+        self._failed = False
+        self.kept = 0
+        """Bytes in the file."""
+
+    @property
+    def path(self) -> str | None:
+        """Where the file is, once there is one."""
+        return self._path if self.kept else None
+
+    async def write(self, data: bytes) -> None:
+        room = TOOL_OUTPUT_FILE_BYTES_MAX - self.kept
+        if self._failed or room <= 0 or not data:
+            return
+        try:
+            await self._add(data[:room])
+        except OSError as error:
+            self._failed = True
+            logger.warning("tool output not kept at %s: %s", self._path, error)
+            return
+        self.kept += min(len(data), room)
+
+    async def _add(self, data: bytes) -> None:
+        if self.kept:
+            await self._filesystem.append(self._path, data)
+            return
+        await self._filesystem.make_directories(posixpath.dirname(self._path))
+        await self._filesystem.create_exclusive(self._path, data, mode=0o600)
 
 
 async def bound(

@@ -4,7 +4,7 @@ A small file comes whole; a large one, or a request for part of one, as a page o
 cannot be shown to a model is refused by name.
 """
 
-import base64
+import asyncio
 import pathlib
 import posixpath
 from collections.abc import Sequence
@@ -15,18 +15,22 @@ from msgspec import UNSET, Meta, UnsetType
 from perdure.core.containment import is_within
 from perdure.core.limits import (
     DIRECTORY_ENTRIES_MAX,
+    IMAGE_FILE_BYTES_MAX,
     READ_BYTES_MAX,
     READ_CHUNK_BYTES,
-    READ_IMAGE_BYTES_MAX,
     READ_LINES_MAX,
     READ_SNIFF_BYTES,
 )
-from perdure.ports import FileStat
+from perdure.ports import FileStat, Filesystem
 from perdure.schema.codec import Record
+from perdure.schema.ids import SessionID
 from perdure.schema.tool import FileContent, TextContent, ToolContent
-from perdure.tools import file_kind
+from perdure.schema.value import Value
+from perdure.tools import file_kind, images, seen_files
 from perdure.tools.authority import Target
 from perdure.tools.environment import ToolEnvironment, printable, reason
+from perdure.tools.images import ShownImage, UnusableImageError
+from perdure.tools.seen_files import SeenFiles
 from perdure.tools.text_page import LinePager
 from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
 
@@ -35,9 +39,10 @@ Read a file or list a directory.
 
 - A file of up to {READ_BYTES_MAX // 1024} KiB comes whole. A larger one comes in pages of lines: \
 pass the `next` of the answer as `offset` to go on.
-- Images (PNG, JPEG, GIF, WebP) are shown to you as images.
+- Images (PNG, JPEG, GIF, WebP) are shown to you as images, large ones scaled down.
 - A directory gives its direct entries, directories first; their names end in a slash.
-- Paths are relative to the project. Absolute paths outside it need approval."""
+- Paths are relative to the project. Absolute paths outside it need approval. `@name/path` is in \
+the reference of that name."""
 
 
 class ReadInput(Record, frozen=True):
@@ -90,6 +95,8 @@ class Image(Record, frozen=True):
     name: str
     mime: str
     size: int
+    width: int
+    height: int
 
 
 class ReadOutput(Record, frozen=True):
@@ -104,15 +111,20 @@ class ReadOutput(Record, frozen=True):
 
 
 def make_read(environment: ToolEnvironment) -> Tool[ReadInput, ReadOutput]:
+    # Decoding takes a lot of memory for a moment.
+    one_image = asyncio.Lock()
+
     async def execute(input: ReadInput, context: ToolCallContext) -> ReadOutput:
         target = await environment.authority.claim(input.path, "directory", context)
+        files = environment.files(target)
         try:
-            status = await environment.filesystem.stat(target.path)
+            status = await files.stat(target.path)
             if not target.managed:
                 await environment.require(context, "read", (target.resource,), save=("*",))
             if status.is_directory:
                 return ReadOutput(directory=await _directory_page(environment, target, input))
-            return await _file(environment, target, status, input)
+            reading = _Reading(files, target, environment.mutations.seen, context.session_id)
+            return await _file(reading, status, input, one_image)
         except OSError as error:
             raise ToolFailure(f"Unable to read {input.path}: {reason(error)}") from error
 
@@ -132,7 +144,8 @@ def _content(output: ReadOutput) -> tuple[ToolContent, ...]:
     if isinstance(output.image, UnsetType) or isinstance(output.image_data, UnsetType):
         return ()
     image = output.image
-    note = TextContent(text=f"{image.name}: {image.mime}, {image.size} bytes")
+    shape = f"{image.width}x{image.height}"
+    note = TextContent(text=f"{image.name}: {image.mime}, {shape}, {image.size} bytes")
     return (note, FileContent(uri=output.image_data, mime=image.mime, name=image.name))
 
 
@@ -141,25 +154,44 @@ def _structured(output: ReadOutput) -> Record:
     return next(shape for shape in shapes if not isinstance(shape, UnsetType))
 
 
+class _Reading(Value):
+    """One file that is being read, and who remembers what of it was seen."""
+
+    files: Filesystem
+    target: Target
+    seen: SeenFiles
+    session_id: SessionID
+
+    def note(self, version: str) -> None:
+        self.seen.note(self.session_id, self.target.path, version)
+
+
 async def _file(
-    environment: ToolEnvironment, target: Target, status: FileStat, input: ReadInput
+    reading: _Reading, status: FileStat, input: ReadInput, one_image: asyncio.Lock
 ) -> ReadOutput:
+    target = reading.target
     if not status.is_file:
         raise ToolFailure(f"{target.resource} is not a regular file")
     wanted = READ_BYTES_MAX + 1 if status.size <= READ_BYTES_MAX else READ_SNIFF_BYTES
-    head = await environment.filesystem.read(target.path, bytes_max=wanted)
+    head = await reading.files.read(target.path, bytes_max=wanted)
     mime = file_kind.image_mime(head)
     if mime is not None:
-        return await _image(environment, target, status, mime)
+        async with one_image:
+            return await _image(reading, status, mime)
     name = posixpath.basename(target.path)
     if file_kind.is_binary(name, head[:READ_SNIFF_BYTES]):
         raise ToolFailure(f"Cannot read binary file: {target.resource}")
     paged = not isinstance(input.offset, UnsetType) or not isinstance(input.limit, UnsetType)
     try:
         if paged or status.size > READ_BYTES_MAX or len(head) > READ_BYTES_MAX:
-            page = await _text_page(environment, target, input)
+            # Before the page is cut: a change meanwhile must count as unseen.
+            version = await seen_files.version_at(reading.files, target.path)
+            page = await _text_page(reading.files, target, input)
+            reading.note(version)
             return ReadOutput(page=page, path=target.path)
-        return ReadOutput(file=_whole(target.path, head), path=target.path)
+        whole = _whole(target.path, head)
+        reading.note(seen_files.version_of(head))
+        return ReadOutput(file=whole, path=target.path)
     except UnicodeDecodeError as error:
         raise ToolFailure(f"{target.resource} is not valid UTF-8 text") from error
 
@@ -175,15 +207,13 @@ def _whole(path: str, data: bytes) -> WholeFile:
     )
 
 
-async def _text_page(environment: ToolEnvironment, target: Target, input: ReadInput) -> TextPage:
+async def _text_page(files: Filesystem, target: Target, input: ReadInput) -> TextPage:
     offset = 1 if isinstance(input.offset, UnsetType) else input.offset
     limit = READ_LINES_MAX if isinstance(input.limit, UnsetType) else input.limit
     pager = LinePager(offset=offset, limit=limit)
     position = 0
     while not pager.full:
-        chunk = await environment.filesystem.read(
-            target.path, offset=position, bytes_max=READ_CHUNK_BYTES
-        )
+        chunk = await files.read(target.path, offset=position, bytes_max=READ_CHUNK_BYTES)
         if not chunk:
             break
         pager.feed(chunk)
@@ -203,19 +233,34 @@ async def _text_page(environment: ToolEnvironment, target: Target, input: ReadIn
     )
 
 
-async def _image(
-    environment: ToolEnvironment, target: Target, status: FileStat, mime: str
-) -> ReadOutput:
-    data = await environment.filesystem.read(target.path, bytes_max=READ_IMAGE_BYTES_MAX + 1)
-    if len(data) > READ_IMAGE_BYTES_MAX:
+async def _image(reading: _Reading, status: FileStat, mime: str) -> ReadOutput:
+    target = reading.target
+    data = await reading.files.read(target.path, bytes_max=IMAGE_FILE_BYTES_MAX + 1)
+    if len(data) > IMAGE_FILE_BYTES_MAX:
         raise ToolFailure(
             f"{target.resource} is an image of {status.size} bytes;"
-            f" the most that can be shown is {READ_IMAGE_BYTES_MAX}"
+            f" the most that can be shown is {IMAGE_FILE_BYTES_MAX}"
         )
-    name = printable(posixpath.basename(target.path))
+    try:
+        shown = await asyncio.to_thread(images.shown, data, mime)
+    except UnusableImageError as error:
+        raise ToolFailure(f"Cannot show the image {target.resource}: {error}") from error
+    reading.note(seen_files.version_of(data))
     return ReadOutput(
-        image=Image(type="image", uri=_file_uri(target.path), name=name, mime=mime, size=len(data)),
-        image_data=f"data:{mime};base64,{base64.b64encode(data).decode()}",
+        image=_described(target.path, shown),
+        image_data=f"data:{shown.mime};base64,{shown.base64}",
+    )
+
+
+def _described(path: str, shown: ShownImage) -> Image:
+    return Image(
+        type="image",
+        uri=_file_uri(path),
+        name=printable(posixpath.basename(path)),
+        mime=shown.mime,
+        size=len(shown.base64) * 3 // 4,
+        width=shown.size.width,
+        height=shown.size.height,
     )
 
 
@@ -224,7 +269,7 @@ async def _directory_page(
 ) -> DirectoryPage:
     start = 0 if isinstance(input.offset, UnsetType) else input.offset - 1
     limit = DIRECTORY_ENTRIES_MAX if isinstance(input.limit, UnsetType) else input.limit
-    children = await environment.filesystem.list(target.path)
+    children = await environment.files(target).list(target.path)
     ordered = sorted(children, key=lambda child: (not child[1].is_directory, child[0]))
     if start and start >= len(ordered):
         raise ToolFailure(

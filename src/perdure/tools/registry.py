@@ -20,6 +20,7 @@ from perdure.ports import PermissionBlockedError, PermissionCorrectedError
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.permission import Ruleset
+from perdure.schema.todo import Todos
 from perdure.schema.tool import ToolContent
 from perdure.schema.value import Value
 from perdure.tools.input_schema import InputSchemaError, input_schema, without_nulls
@@ -39,6 +40,8 @@ class ToolSuccess(Value):
     """Managed files the tool made itself."""
     reads: tuple[str, ...] = ()
     """Files of which the model has now seen something."""
+    todos: Todos | None = None
+    """The Session's list from now on, if the call wrote it."""
 
 
 class ToolError(Value):
@@ -157,8 +160,11 @@ def _success(tool: Tool[InputT, OutputT], output: OutputT) -> Settled:
     content = () if tool.to_model_output is None else tool.to_model_output(valid)
     structured = valid if tool.structured is None else tool.structured(valid)
     reads = () if tool.reads is None else tool.reads(valid)
+    todos = None if tool.todos is None else tool.todos(valid)
+    paths = () if tool.output_paths is None else tool.output_paths(valid)
     # Through the codec, so that what is live equals what is read back: lists, never tuples.
-    return ToolSuccess(codec.decode_any(codec.encode(structured)), content, reads=reads)
+    plain = codec.decode_any(codec.encode(structured))
+    return ToolSuccess(plain, content, output_paths=paths, reads=reads, todos=todos)
 
 
 def _denied_everywhere(rules: Ruleset, action: str) -> bool:

@@ -2,17 +2,19 @@
 
 ripgrep does the work when there is one, else our own search program; nothing is ever fetched.
 Both respect ignore files and leave out hidden names. The root is canonical before the search
-begins, and links are not followed, so a search stays inside it.
+begins, and links are not followed; what the caller shows is `confirmed` by a reading of our own.
 
 Invariant: a search is bounded in time and output, and says when it is incomplete.
 """
 
 import asyncio
 import base64
+import itertools
+import os
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,20 +23,29 @@ import msgspec
 import perdure
 from perdure.core import path_pattern
 from perdure.core.limits import (
+    SEARCH_ANSWER_BYTES_MAX,
+    SEARCH_COLLECTED_MAX,
     SEARCH_OUTPUT_BYTES_MAX,
+    SEARCH_OWN_SECONDS_MAX,
     SEARCH_PATTERN_CHARS_MAX,
     SEARCH_SECONDS_MAX,
 )
 from perdure.core.path_pattern import Glob, InvalidPatternError
-from perdure.ports import ProcessResult
+from perdure.ports import Filesystem, ProcessResult
 from perdure.schema.value import Value
-from perdure.tools.environment import ToolEnvironment
+from perdure.tools.environment import ToolEnvironment, encoded
 from perdure.tools.tool import ToolFailure
 
 _COMMON: Final = ("--no-config", "--no-require-git")
 # A type of ripgrep is about names only and, unlike its globs, leaves ignore files in force.
-_NAME_GLOB: Final = re.compile(r"[A-Za-z0-9_.*?{},-]+")
+_NAME_GLOB: Final = re.compile(r"(?!\*\*$)(?:[A-Za-z0-9_.*?-]|\{[A-Za-z0-9_.*?,-]+\})+")
+_SUFFIX_PATTERN: Final = re.compile(r"(?:\*\*/)?\*[A-Za-z0-9_.-]+")
+_SPECIAL: Final = re.compile(r"[*?\[\]{},!\\]")
+_BOM: Final = b"\xef\xbb\xbf"
 _FAILED: Final = 2
+
+Bytes = bytes
+"""The type, where a field has its name."""
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -44,9 +55,10 @@ class Text(msgspec.Struct, frozen=True):
     bytes: str | None = None
 
     def __str__(self) -> str:
-        if self.text is not None:
-            return self.text
-        return base64.b64decode(self.bytes or "").decode("utf-8", "replace")
+        return self.raw().decode("utf-8", "replace")
+
+    def raw(self) -> "Bytes":
+        return base64.b64decode(self.bytes or "") if self.text is None else self.text.encode()
 
 
 class Submatch(msgspec.Struct, frozen=True):
@@ -65,6 +77,16 @@ class LineMatch(msgspec.Struct, frozen=True):
 
 class _Answer(msgspec.Struct, frozen=True):
     data: LineMatch
+
+
+class LineSearch(Value, kw_only=True):
+    """Which lines to look for, where, and how many are enough."""
+
+    path: str
+    is_directory: bool
+    pattern: str
+    include: str | None
+    matches_max: int
 
 
 class FileListing(Value):
@@ -93,55 +115,147 @@ def check_length(pattern: str) -> None:
         raise ToolFailure(f"The pattern is longer than {SEARCH_PATTERN_CHARS_MAX} characters")
     if "\0" in pattern:
         raise ToolFailure("A pattern cannot contain a NUL character")
+    encoded(pattern)
 
 
-async def files(environment: ToolEnvironment, root: str, wanted: Glob) -> FileListing:
-    """The files below `root` that `wanted` covers, relative to it and in order."""
-    result = await _run(environment, root, ("--files", "--null", "--", "."))
+async def files(environment: ToolEnvironment, root: str, pattern: str) -> FileListing:
+    """The files below `root` that a pattern covers, relative to it and in order."""
+    wanted = parse_glob(pattern)
+    arguments = ("--files", "--null", *_name_filter(pattern), "--", ".")
+    result = await _run(environment, root, arguments)
+    start, end = (encoded(literal) for literal in _literal_ends(pattern))
+    inner = [encoded(f"/{name}/") for name in _literal_directories(pattern)]
 
     def parsed() -> list[str]:
         *names, _ = result.output.split(b"\0")
-        paths = (name.decode("utf-8", "replace").removeprefix("./") for name in names)
-        return sorted(path for path in paths if wanted.matches(path))
+        # Cheap looks first: of many names few are wanted. Each begins with `./`.
+        likely = [name for name in names if name.endswith(end) and name.startswith(b"./" + start)]
+        for passed in inner:
+            likely = [name for name in likely if passed in name]
+        likely = sorted(name[2:] for name in likely)
+        paths = filter(_is_visible, map(os.fsdecode, likely))
+        if _SUFFIX_PATTERN.fullmatch(pattern):
+            return list(paths)
+        return [path for path in paths if wanted.matches(path)]
 
     # Hundreds of thousands of names take a while: not on the event loop.
     return FileListing(await asyncio.to_thread(parsed), _is_complete(result))
 
 
-async def lines(
-    environment: ToolEnvironment,
-    path: str,
-    pattern: str,
-    *,
-    is_directory: bool,
-    include: str | None,
-    per_file_max: int,
-) -> MatchListing:
-    """The matching lines of a file or of the files below a directory, in path order."""
-    covers = _always if include is None else parse_glob(include).matches
-    root, name = (path, ".") if is_directory else posixpath.split(path)
+async def lines(environment: ToolEnvironment, wanted: LineSearch) -> MatchListing:
+    """The first matching lines of a file or of the files below a directory, in path order.
+
+    All that there are is collected by a search that does not care about order and so may use every
+    processor. If that becomes too much, a search in order stops where enough was found.
+    """
+    in_any_order = _Collector(wanted.include, matches_max=SEARCH_COLLECTED_MAX)
+    complete = await _collect(environment, wanted, in_any_order)
+    if not in_any_order.full:
+        found = sorted(in_any_order.matches, key=lambda it: (it.path.raw(), it.line_number))
+        return MatchListing(found, complete)
+    in_order = _Collector(wanted.include, matches_max=wanted.matches_max)
+    await _collect(environment, wanted, in_order, "--sort", "path")
+    return MatchListing(in_order.matches, complete=False)
+
+
+class _FullError(Exception):
+    """Enough was found."""
+
+
+class _Collector:
+    """An OutputSink that keeps the matches of a search. Raises _FullError to end it."""
+
+    def __init__(self, include: str | None, *, matches_max: int) -> None:
+        self._wanted = None if include is None else parse_glob(include)
+        self._decoder = msgspec.json.Decoder(_Answer)
+        self._matches_max = matches_max
+        self._bytes = 0
+        self._rest = bytearray()
+        self._skipping = False
+        self.matches: list[LineMatch] = []
+        self.full = False
+        self.left_out = False
+        """Whether a match was too long to be kept."""
+
+    async def write(self, data: bytes) -> None:
+        *ended, rest = data.split(b"\n")
+        for piece in ended:
+            self._extend(piece)
+            self._take()
+        self._extend(rest)
+
+    def _extend(self, piece: bytes) -> None:
+        if len(self._rest) + len(piece) > SEARCH_ANSWER_BYTES_MAX:
+            self._skipping = self.left_out = True
+        if not self._skipping:
+            self._rest += piece
+
+    def _take(self) -> None:
+        record, skipped = bytes(self._rest), self._skipping
+        self._rest.clear()
+        self._skipping = False
+        if skipped or not record.startswith(b'{"type":"match"'):
+            return
+        match = self._decoder.decode(record).data
+        if not self._is_covered(relative_path(match)):
+            return
+        self.matches.append(match)
+        self._bytes += len(record)
+        if len(self.matches) >= self._matches_max or self._bytes > SEARCH_OUTPUT_BYTES_MAX:
+            self.full = True
+            raise _FullError
+
+    def _is_covered(self, path: str) -> bool:
+        return self._wanted is None or (_is_visible(path) and self._wanted.matches(path))
+
+
+async def _collect(
+    environment: ToolEnvironment, wanted: LineSearch, into: _Collector, *options: str
+) -> bool:
+    """Search, whatever comes of it going `into` the collector; whether that is all there is."""
+    root, name = (wanted.path, ".") if wanted.is_directory else posixpath.split(wanted.path)
     arguments = (
-        *("--json", "--sort", "path", "--max-count", str(per_file_max)),
-        *_type_filter(include),
-        *(f"--regexp={pattern}", "--", name if is_directory else f"./{name}"),
+        *("--json", "--no-messages", "--max-count", str(wanted.matches_max)),
+        *options,
+        *(() if wanted.include is None else _name_filter(wanted.include)),
+        *(f"--regexp={wanted.pattern}", "--", name if wanted.is_directory else f"./{name}"),
     )
-    result = await _run(environment, root, arguments)
-    if result.exit_code == _FAILED and not result.output:
-        await _explain(environment, root, pattern)
-    matches = await asyncio.to_thread(_parsed, result.output, covers)
-    return MatchListing(matches, _is_complete(result))
-
-
-def _parsed(output: bytes, covers: Callable[[str], bool]) -> list[LineMatch]:
-    decoder = msgspec.json.Decoder(_Answer)
-    # The last piece is empty, or a record cut at the bound of the output.
-    *records, _ = output.split(b"\n")
-    answers = (decoder.decode(it) for it in records if it.startswith(b'{"type":"match"'))
-    return [answer.data for answer in answers if covers(relative_path(answer.data))]
+    program, variables = _program(environment.ripgrep)
+    try:
+        result = await environment.processes.run_into(
+            into,
+            (*program, *_COMMON, *arguments),
+            directory=root,
+            environment=variables,
+            timeout_seconds=_seconds_max(environment),
+        )
+    except _FullError:
+        return False
+    if result.exit_code == _FAILED and not into.matches:
+        await _explain(environment, root, wanted.pattern)
+    return _is_complete(result) and not into.left_out
 
 
 def relative_path(match: LineMatch) -> str:
     return str(match.path).removeprefix("./")
+
+
+async def confirmed(files: Filesystem, directory: str, match: LineMatch) -> bool:
+    """Whether the line is where it was found, in a file that no link leads to.
+
+    A search program goes by path and could be led elsewhere by a directory that becomes a link
+    under its feet. What it says is shown only if our own reading says the same.
+    """
+    path = posixpath.join(directory, os.fsdecode(match.path.raw().removeprefix(b"./")))
+    line = match.lines.raw()
+    try:
+        there = await files.read(
+            path, offset=match.absolute_offset, bytes_max=len(line) + len(_BOM)
+        )
+    except OSError:
+        return False
+    # Offsets do not count a byte order mark.
+    return there.startswith(line) or there[len(_BOM) :] == line
 
 
 async def _explain(environment: ToolEnvironment, root: str, pattern: str) -> None:
@@ -165,7 +279,7 @@ async def _run(
         (*program, *_COMMON, *arguments),
         directory=root,
         environment=variables,
-        timeout_seconds=SEARCH_SECONDS_MAX,
+        timeout_seconds=_seconds_max(environment),
         output_bytes_max=SEARCH_OUTPUT_BYTES_MAX,
         separate_errors=separate_errors,
     )
@@ -180,15 +294,41 @@ def _program(ripgrep: str | None) -> tuple[tuple[str, ...], dict[str, str] | Non
     return program, {"PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def _type_filter(include: str | None) -> tuple[str, ...]:
-    if include is None or not _NAME_GLOB.fullmatch(include):
+def _seconds_max(environment: ToolEnvironment) -> float:
+    return SEARCH_OWN_SECONDS_MAX if environment.ripgrep is None else SEARCH_SECONDS_MAX
+
+
+def _name_filter(pattern: str) -> tuple[str, ...]:
+    """Options that leave out files whose name alone tells that `pattern` does not cover them."""
+    directories, _, name = pattern.rpartition("/")
+    if "{" in directories or not _NAME_GLOB.fullmatch(name):
         return ()
-    return ("--type-add", f"wanted:{include}", "--type", "wanted")
+    return ("--type-add", f"wanted:{name}", "--type", "wanted")
 
 
 def _is_complete(result: ProcessResult) -> bool:
-    return not (result.truncated or result.timed_out)
+    killed = result.exit_code is not None and result.exit_code < 0
+    return not (result.truncated or result.timed_out or killed)
 
 
-def _always(path: str) -> bool:
-    return True
+def _literal_ends(pattern: str) -> tuple[str, str]:
+    """What every path that `pattern` covers begins and ends with."""
+    *_, end = re.split(r"[/*?\[\]{},!\\]", pattern)
+    directories = pattern.split("/")[:-1]
+    literal = itertools.takewhile(lambda name: not _SPECIAL.search(name), directories)
+    start = "".join(f"{name}/" for name in literal if name not in ("", "."))
+    # A class in brackets may end in anything.
+    return start, "" if pattern.endswith("]") else end
+
+
+def _literal_directories(pattern: str) -> list[str]:
+    """Directories that every path passes through which `pattern` covers."""
+    if "{" in pattern:
+        return []
+    *directories, _ = pattern.split("/")
+    return [name for name in directories if name not in ("", ".") and not _SPECIAL.search(name)]
+
+
+def _is_visible(path: str) -> bool:
+    # The options of a name filter let hidden files through.
+    return not path.startswith(".") and "/." not in path

@@ -8,10 +8,11 @@ ToolFailure is for the model's eyes; every other exception is a defect and trave
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from perdure.schema.codec import Record
+from perdure.schema.codec import JsonObject, Record
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.permission import PermissionSource
-from perdure.schema.tool import ToolContent
+from perdure.schema.todo import Todos
+from perdure.schema.tool import TextContent, ToolContent
 from perdure.schema.value import Value
 
 InputT = TypeVar("InputT", bound=Record)
@@ -22,6 +23,17 @@ class ToolFailure(Exception):
     """The call did not work, for a reason that the model can act on."""
 
 
+class Progress(Value):
+    """How far a call is, in the form of its result."""
+
+    structured: JsonObject
+    content: tuple[ToolContent, ...]
+
+
+def _unheard(progress: Progress) -> None:
+    """Nobody listens."""
+
+
 class ToolCallContext(Value, kw_only=True):
     """Who calls: the agent is that of the issuing turn, whatever is selected by now."""
 
@@ -29,6 +41,18 @@ class ToolCallContext(Value, kw_only=True):
     agent: str
     assistant_message_id: MessageID
     call_id: ToolCallID
+    report: Callable[[Progress], None] = _unheard
+    """Takes what `progress` says; neither waits nor fails."""
+
+    def progress(
+        self,
+        content: str | tuple[ToolContent, ...] = (),
+        *,
+        structured: JsonObject | None = None,
+    ) -> None:
+        """Say how far the call is. Only the latest word counts, and none after the result."""
+        shown = (TextContent(text=content),) if isinstance(content, str) else content
+        self.report(Progress({} if structured is None else structured, shown))
 
     @property
     def source(self) -> PermissionSource:
@@ -45,10 +69,14 @@ class Tool(Value, Generic[InputT, OutputT], kw_only=True):
     execute: Callable[[InputT, ToolCallContext], Awaitable[OutputT]]
     to_model_output: Callable[[OutputT], tuple[ToolContent, ...]] | None = None
     """None: the model is shown the JSON of the structured output."""
-    structured: Callable[[OutputT], Record] | None = None
+    structured: Callable[[OutputT], Record | JsonObject] | None = None
     """A smaller structured projection, where the full output would repeat the content."""
     reads: Callable[[OutputT], tuple[str, ...]] | None = None
     """The files of which the model has now seen something."""
+    output_paths: Callable[[OutputT], tuple[str, ...]] | None = None
+    """Managed Tool Output Files that it wrote itself."""
+    todos: Callable[[OutputT], Todos] | None = None
+    """The list that the Session has from now on. Recorded with the success."""
     action: str | None = None
     """The permission action that governs it, when it is not its own name."""
 

@@ -1,22 +1,30 @@
-"""write: create a file, or replace all of it."""
+"""write: create a file, or replace all of it.
 
-import posixpath
+Replacing loses what is not said again, so an existing file must have been read, as it is now.
+"""
+
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
+from perdure.core import exact_edit
+from perdure.core.limits import WRITE_FILE_BYTES_MAX
 from perdure.schema.codec import Record
 from perdure.schema.tool import TextContent, ToolContent
+from perdure.tools import seen_files
 from perdure.tools.authority import Target
-from perdure.tools.environment import ToolEnvironment, reason
+from perdure.tools.environment import ToolEnvironment, encoded, reason
 from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
 
 DESCRIPTION: Final = """\
 Write a whole text file, creating it and its parent directories when needed.
 
 - An existing file is replaced completely; use `edit` to change a part of one.
-- Read an existing file before you replace it.
+- Read an existing file before you replace it; otherwise, or if it has changed since, it is refused.
 - Paths are relative to the project. Absolute paths outside it need approval."""
+
+_BOM: Final = exact_edit.BOM.encode()
+_EMPTY: Final = seen_files.version_of(b"")
 
 
 class WriteInput(Record, frozen=True):
@@ -35,11 +43,12 @@ class WriteOutput(Record, frozen=True):
 
 def make_write(environment: ToolEnvironment) -> Tool[WriteInput, WriteOutput]:
     async def execute(input: WriteInput, context: ToolCallContext) -> WriteOutput:
+        _check(input.content)
         target = await environment.authority.claim_for_writing(input.path, context)
-        await environment.require(context, "edit", (target.resource,), save=("*",))
+        await environment.require_edit(context, (target,))
         try:
             async with environment.mutations.locked(target.path):
-                existed = await _write(environment, target, input.content)
+                existed = await _write(environment, target, input.content, context)
         except OSError as error:
             raise ToolFailure(f"Unable to write {input.path}: {reason(error)}") from error
         return WriteOutput(
@@ -62,18 +71,30 @@ def _content(output: WriteOutput) -> tuple[ToolContent, ...]:
     return (TextContent(text=f"{verb} file successfully: {output.resource}"),)
 
 
-async def _write(environment: ToolEnvironment, target: Target, content: str) -> bool:
+def _check(content: str) -> None:
+    size = len(encoded(content))
+    if size > WRITE_FILE_BYTES_MAX:
+        raise ToolFailure(f"The text is too large: {size} bytes, at most {WRITE_FILE_BYTES_MAX}")
+
+
+async def _write(
+    environment: ToolEnvironment, target: Target, content: str, context: ToolCallContext
+) -> bool:
     existed = await _is_existing_file(environment, target)
-    if not existed:
-        await environment.filesystem.make_directories(posixpath.dirname(target.path))
-    await environment.authority.confirm(target)
-    await environment.mutations.write_text(target.path, content, existing=existed)
+    if existed:
+        await _require_seen(environment, target, context)
+        data = _marked(content, was_marked=await _has_mark(environment, target))
+        await environment.mutations.replace(target, data)
+    else:
+        data = _marked(content, was_marked=False)
+        await environment.mutations.create(target, data)
+    environment.mutations.note(context.session_id, target, data)
     return existed
 
 
 async def _is_existing_file(environment: ToolEnvironment, target: Target) -> bool:
     try:
-        status = await environment.filesystem.stat(target.path)
+        status = await environment.files(target).stat(target.path)
     except FileNotFoundError:
         return False
     if status.is_directory:
@@ -81,3 +102,28 @@ async def _is_existing_file(environment: ToolEnvironment, target: Target) -> boo
     if not status.is_file:
         raise ToolFailure(f"{target.resource} is not a regular file")
     return True
+
+
+async def _require_seen(
+    environment: ToolEnvironment, target: Target, context: ToolCallContext
+) -> None:
+    """What is replaced without being named must have been read, as it is now."""
+    current = await seen_files.version_at(environment.files(target), target.path)
+    if current == _EMPTY:
+        return
+    seen = environment.mutations.seen.version(context.session_id, target.path)
+    if seen is None:
+        raise ToolFailure(f"{target.resource} exists; read it before you replace all of it")
+    if seen != current:
+        raise ToolFailure(f"{target.resource} has changed since you read it; read it again")
+
+
+async def _has_mark(environment: ToolEnvironment, target: Target) -> bool:
+    head = await environment.files(target).read(target.path, bytes_max=len(_BOM))
+    return head == _BOM
+
+
+def _marked(content: str, *, was_marked: bool) -> bytes:
+    """A byte order mark that was there stays, and is there once."""
+    body = content.lstrip(exact_edit.BOM)
+    return (_BOM if was_marked or body != content else b"") + body.encode()

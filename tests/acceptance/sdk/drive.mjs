@@ -205,4 +205,71 @@ await expect("history is what the stream told", async () => {
   await refusal(v2.session.history({ sessionID, limit: "101" }), 400, "InvalidRequestError")
 })
 
+// ---- credentials ------------------------------------------------------------------------------
+
+await expect("a key is stored, renamed and forgotten, and never told", async () => {
+  const integrationID = "openai"
+  assert.ok((await value(v2.integration.list())).some((each) => each.id === integrationID))
+  await value(v2.integration.connect.key({ integrationID, key: "sk-of-the-driver", label: "mine" }), 204)
+  const [connection] = (await value(v2.integration.get({ integrationID }))).connections
+  assert.equal(connection.label, "mine")
+  await value(v2.credential.update({ credentialID: connection.id, label: "work" }), 204)
+  const found = await value(v2.integration.get({ integrationID }))
+  assert.equal(found.connections[0].label, "work")
+  assert.ok(!JSON.stringify(found).includes("sk-of-the-driver"))
+  await value(v2.credential.remove({ credentialID: connection.id }), 204)
+  assert.deepEqual((await value(v2.integration.get({ integrationID }))).connections, [])
+})
+await expect("integrations, logins and attempts that do not exist are refused", async () => {
+  const unknown = v2.integration.connect.key({ integrationID: "nobody", key: "k" })
+  await refusal(unknown, 404, "IntegrationNotFoundError")
+  const login = v2.integration.connect.oauth({ integrationID: "openai", methodID: "nope", inputs: {} })
+  await refusal(login, 400, "InvalidRequestError")
+  const attemptID = "nope"
+  await refusal(v2.integration.attempt.status({ attemptID }), 404, "AttemptNotFoundError")
+  await refusal(v2.integration.attempt.complete({ attemptID, code: "c" }), 404, "AttemptNotFoundError")
+  await value(v2.integration.attempt.cancel({ attemptID }), 204)
+})
+
+// ---- files, commands and terminals ------------------------------------------------------------
+
+await expect("files are listed and found, and commands are offered", async () => {
+  const entries = await value(here.fs.list())
+  assert.ok(entries.some((each) => each.path === "opencode.json" && each.type === "file"))
+  const found = await value(here.fs.find({ query: "opncode", type: "file", limit: "5" }))
+  assert.deepEqual(found, [{ path: "opencode.json", type: "file" }])
+  const names = (await value(here.command.list())).map((each) => each.name)
+  assert.ok(names.includes("init") && names.includes("review"))
+})
+await expect("a terminal is started, renamed, typed into with a ticket, and removed", async () => {
+  const args = ["-c", "stty -echo; read -r line; echo \"<$line>\"; read -r line"]
+  const { id: ptyID } = await value(here.pty.create({ command: "/bin/sh", args }))
+  const size = { rows: 30, cols: 100 }
+  assert.equal((await value(here.pty.update({ ptyID, title: "mine", size }))).title, "mine")
+  assert.ok((await value(here.pty.list())).some((each) => each.id === ptyID))
+  const { ticket } = await value(here.pty.connectToken({ ptyID }))
+  const query = new URLSearchParams({ ticket, "location[directory]": directory })
+  const address = `${baseUrl.replace("http", "ws")}/api/pty/${ptyID}/connect?${query}`
+  assert.match(await typed(address, "hello\n", ">"), /<hello>/)
+  await value(here.pty.remove({ ptyID }), 204)
+  await refusal(here.pty.get({ ptyID }), 404, "PtyNotFoundError")
+})
+
+/** What a terminal prints after `text` was typed, up to `end`. */
+function typed(address, text, end) {
+  return new Promise((resolve, reject) => {
+    const socket = new WebSocket(address)
+    let printed = ""
+    setTimeout(() => reject(new Error(`only ${printed}`)), patience).unref()
+    socket.onerror = () => reject(new Error("the connection failed"))
+    socket.onopen = () => socket.send(text)
+    socket.onmessage = ({ data }) => {
+      if (typeof data === "string") printed += data
+      if (!printed.includes(end)) return
+      socket.onclose = () => resolve(printed)
+      socket.close()
+    }
+  })
+}
+
 process.exit(broken === 0 ? 0 : 1)

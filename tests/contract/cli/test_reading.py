@@ -30,12 +30,14 @@ def test_sessions_are_listed_newest_first_with_their_titles(installation: Instal
     for text in ("list the files here", "explain this runtime"):
         installation.perdure("run", *MODEL, text)
     lines = installation.perdure("sessions").stdout.splitlines()
-    assert [line.rsplit("Z  ", 1)[1] for line in lines] == [
+    titles = [line.rsplit("Z  ", 1)[1] for line in lines]
+    # Whether the model's own title was there before the program ended is left to chance.
+    assert [title.removeprefix("Demo: ") for title in titles] == [
         "explain this runtime",
         "list the files here",
     ]
     newest = installation.perdure("sessions", "--limit", "1", "--format", "json")
-    assert json.loads(newest.stdout)["title"] == "explain this runtime"
+    assert json.loads(newest.stdout)["title"] == titles[0]
 
 
 def test_looking_at_sessions_runs_none_of_them(installation: Installation) -> None:

@@ -4,19 +4,24 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from perdure.client import CallOptions, DeclaredError, PerdureClient
-from perdure.schema.codec import JsonObject
+from perdure.client.generated.types import AdmittedPrompt
+from perdure.schema.codec import JsonObject, JsonValue
 from tests.contract.client.hosts import (
     DEMO,
     PATIENCE_SECONDS,
     OpenClient,
     in_memory,
     over_network,
+    plain,
 )
 from tests.requirements import requirement
+
+T = TypeVar("T")
 
 
 @pytest.fixture(params=[over_network, in_memory], ids=["network", "memory"])
@@ -100,7 +105,7 @@ async def test_a_prompt_runs_the_model_and_its_tools_and_leaves_messages(
     session_id = await prompted(client, "list the files here")
     page = await client.sessions.messages(session_id, order="asc")
     assert [message["type"] for message in page.items] == ["user", "assistant", "assistant"]
-    assert "one.txt" in page.items[-1]["content"][-1]["text"]
+    assert "one.txt" in plain(page.items[-1])["content"][-1]["text"]
     assert await client.sessions.message(session_id, page.items[0]["id"]) == page.items[0]
     context = await client.sessions.context(session_id)
     assert [message for message in context if message["type"] != "system"] == [*page.items]
@@ -111,7 +116,7 @@ async def test_a_prompt_sent_again_under_its_id_gives_the_same_receipt(
 ) -> None:
     session = await client.sessions.create(model=DEMO)
 
-    async def send() -> JsonObject:
+    async def send() -> AdmittedPrompt:
         return await client.sessions.prompt(
             session["id"],
             prompt={"text": "hello"},
@@ -208,7 +213,8 @@ async def test_durable_events_replay_after_a_sequence_and_match_the_history(
     short = await client.sessions.history(session_id, limit=2)
     assert short.has_more
     rest = await client.sessions.history(session_id, after=short.items[-1]["durable"]["seq"])
-    assert [*short.items, *rest.items] == replayed
+    # More may have happened meanwhile.
+    assert [*short.items, *rest.items][: len(replayed)] == replayed
 
 
 @requirement("S129")
@@ -266,7 +272,7 @@ async def test_cancelling_the_reader_of_a_stream_ends_it(client: PerdureClient) 
 async def test_the_live_stream_greets_and_carries_fragments_of_every_session(
     client: PerdureClient,
 ) -> None:
-    seen: list[JsonObject] = []
+    seen: list[JsonValue] = []
     one = await client.sessions.create(model=DEMO)
     two = await client.sessions.create(model=DEMO)
     async with aclosing(client.events.subscribe()) as events, asyncio.timeout(PATIENCE_SECONDS):
@@ -303,7 +309,7 @@ async def test_agent_and_model_of_a_session_can_be_switched(client: PerdureClien
     session = await client.sessions.create()
     await client.sessions.switch_agent(session["id"], "plan")
     await client.sessions.switch_model(session["id"], DEMO)
-    switched = await client.sessions.get(session["id"])
+    switched = plain(await client.sessions.get(session["id"]))
     assert switched["agent"] == "plan"
     assert switched["model"]["providerID"] == "demo"
 
@@ -351,12 +357,12 @@ async def test_many_calls_at_once_do_not_mix(client: PerdureClient) -> None:
             group.create_task(one(number))
 
 
-async def taken(stream: AsyncGenerator[JsonObject], count: int) -> list[JsonObject]:
+async def taken(stream: AsyncGenerator[T], count: int) -> list[T]:
     async with aclosing(stream), asyncio.timeout(PATIENCE_SECONDS):
         return [await anext(stream) for _ in range(count)]
 
 
-async def read_on(stream: AsyncGenerator[JsonObject], started: asyncio.Event) -> None:
+async def read_on(stream: AsyncGenerator[object], started: asyncio.Event) -> None:
     async for _ in stream:
         started.set()
 
@@ -369,7 +375,7 @@ def is_idle(event: JsonObject) -> bool:
 async def test_a_long_conversation_is_compacted_once(client: PerdureClient) -> None:
     session_id = await prompted(client, "hello " * 8_000)
     await client.sessions.compact(session_id)
-    (checkpoint,) = await client.sessions.context(session_id)
+    (checkpoint,) = plain(await client.sessions.context(session_id))
     assert (checkpoint["type"], checkpoint["reason"]) == ("compaction", "manual")
     assert "not an AI" in checkpoint["summary"]
     await client.sessions.compact(session_id)
@@ -386,13 +392,15 @@ async def test_a_session_is_moved_and_its_provider_context_follows(
     before = await client.sessions.provider_context(session_id)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    await client.sessions.move(session_id, str(elsewhere))
+    await client.sessions.move(session_id, directory=str(elsewhere))
     moved = await client.sessions.get(session_id)
     assert moved["location"] == {"directory": str(elsewhere)}
     after = await client.sessions.provider_context(session_id)
-    assert str(elsewhere) in after["pending"]["text"]
+    assert str(elsewhere) in plain(after)["pending"]["text"]
     assert "baseline" not in after
     assert after["messages"] == before["messages"]
-    refused = await declared(client.sessions.move(session_id, "nowhere", changes=True))
+    refused = await declared(
+        client.sessions.move(session_id, directory="nowhere", move_changes=True)
+    )
     assert (refused.status, refused.tag) == (400, "InvalidRequestError")
     assert refused.value["field"] == "destination"

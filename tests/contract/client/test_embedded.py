@@ -1,18 +1,30 @@
 """Embedded Perdure: what it adds to the client, and that it leaves nothing behind."""
 
 import asyncio
-from contextlib import aclosing
+import os
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 import pytest
 
 from perdure.client import ClientError, PerdureClient
-from perdure.embedded import EmbeddedPerdure, open_embedded
-from perdure.schema.codec import JsonObject, Record
+from perdure.client.typed import TypedPerdureClient
+from perdure.embedded import EmbeddedPerdure, open_embedded, open_embedded_wire
+from perdure.schema.codec import Record
+from perdure.schema.errors import SessionNotFoundError
+from perdure.schema.ids import SessionID
+from perdure.schema.message import AssistantMessage, TextPart, ToolPart, UserMessage
+from perdure.schema.model import ModelRef
+from perdure.schema.permission import PermissionRequest
+from perdure.schema.session_event import AgentSwitched
+from perdure.schema.tool import CompletedState
 from perdure.testing import ScriptedModel, text, tool_call
 from perdure.tools.tool import Tool, ToolCallContext
-from tests.contract.client.hosts import DEMO, PATIENCE_SECONDS, project
+from tests.contract.client.hosts import PATIENCE_SECONDS, project
 from tests.requirements import requirement
+
+DEMO = ModelRef(provider_id="demo", id="demo")
+MINE = ModelRef(provider_id="mine", id="first")
 
 
 class Greeting(Record):
@@ -26,23 +38,29 @@ async def greet(input: Greeting, context: ToolCallContext) -> Greeting:
 GREET = Tool(name="greet", description="greets", input=Greeting, output=Greeting, execute=greet)
 
 
-async def asked_for_permission(perdure: EmbeddedPerdure) -> tuple[str, JsonObject]:
-    """A Session that waits for a permission, and the event that announced it."""
+async def asked_for_permission(perdure: EmbeddedPerdure) -> PermissionRequest:
+    """What a Session waits for."""
     session = await perdure.sessions.create(model=DEMO)
     async with aclosing(perdure.events.subscribe()) as events, asyncio.timeout(PATIENCE_SECONDS):
         await anext(events)
-        await perdure.sessions.prompt(session["id"], text="show me a permission request")
+        await perdure.sessions.prompt(session.id, text="show me a permission request")
         async for event in events:
-            if event["type"] == "permission.v2.asked":
-                return session["id"], event
+            if isinstance(event.data, PermissionRequest):
+                return event.data
     raise AssertionError("no permission was asked for")
 
 
-async def last_text(perdure: PerdureClient, session_id: str) -> str:
+async def last_text(perdure: EmbeddedPerdure, session_id: SessionID) -> str:
     async with asyncio.timeout(PATIENCE_SECONDS):
         await perdure.sessions.wait(session_id)
-    page = await perdure.sessions.messages(session_id, limit=1)
-    return page.items[0]["content"][-1].get("text", "")
+    (message,) = (await perdure.sessions.messages(session_id, limit=1)).items
+    assert isinstance(message, AssistantMessage)
+    part = message.content[-1]
+    return part.text if isinstance(part, TextPart) else ""
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
 
 
 @requirement("S22", "S110", "S127")
@@ -53,13 +71,41 @@ async def test_closing_leaves_no_task_and_what_was_kept_can_be_opened_again(
     before = asyncio.all_tasks()
     async with open_embedded(directory, data_dir=data_dir) as perdure:
         session = await perdure.sessions.create(model=DEMO)
-        await perdure.sessions.prompt(session["id"], text="run `sleep 60`")
-        stream = perdure.sessions.events(session["id"])
+        await perdure.sessions.prompt(session.id, text="run `sleep 60`")
+        stream = perdure.sessions.events(session.id)
         await anext(stream)
     assert asyncio.all_tasks() == before
     await stream.aclose()
     async with open_embedded(directory, data_dir=data_dir) as perdure:
-        assert (await perdure.sessions.get(session["id"]))["id"] == session["id"]
+        assert (await perdure.sessions.get(session.id)).id == session.id
+
+
+@requirement("S110")
+@pytest.mark.parametrize("ending", ["done", "error", "cancelled"])
+async def test_closing_leaves_no_task_and_no_open_file(tmp_path: Path, ending: str) -> None:
+    async def used() -> None:
+        async with open_embedded(
+            str(project(tmp_path)), data_dir=str(tmp_path / "data")
+        ) as perdure:
+            session = await perdure.sessions.create(model=DEMO)
+            await perdure.sessions.prompt(session.id, text="run `sleep 60`")
+            await anext(perdure.sessions.events(session.id))
+            if ending == "error":
+                raise ZeroDivisionError
+            if ending == "cancelled":
+                raise asyncio.CancelledError
+
+    async def ended() -> None:
+        with suppress(ZeroDivisionError, asyncio.CancelledError):
+            await used()
+
+    # What a process opens once and keeps (threads, modules) is open after the first time.
+    await ended()
+    tasks, files = asyncio.all_tasks(), descriptors()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await ended()
+    assert asyncio.all_tasks() == tasks
+    assert descriptors() == files
 
 
 @requirement("S110", "S130")
@@ -67,9 +113,9 @@ async def test_closing_tells_live_readers_that_the_instance_is_gone(tmp_path: Pa
     seen: list[str] = []
     greeted = asyncio.Event()
 
-    async def listen(perdure: PerdureClient) -> None:
+    async def listen(perdure: EmbeddedPerdure) -> None:
         async for event in perdure.events.subscribe():
-            seen.append(event["type"])
+            seen.append(event.type)
             greeted.set()
 
     async with (
@@ -105,21 +151,37 @@ async def test_cancelling_the_body_closes_and_stays_a_cancellation(tmp_path: Pat
     assert asyncio.all_tasks() == before
 
 
-@requirement("S22", "S111", "S128")
+@requirement("S22", "S111", "S126", "S128")
 async def test_a_tool_is_offered_exactly_as_long_as_its_scope(tmp_path: Path) -> None:
     async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
-        assert isinstance(perdure, PerdureClient)
+        assert isinstance(perdure, TypedPerdureClient)
         with perdure.tools.register(GREET):
             assert "greet" in perdure.tools.names()
         assert "greet" not in perdure.tools.names()
 
 
+@requirement("S111")
+async def test_plain_values_and_tools_stand_on_one_object_as_well(tmp_path: Path) -> None:
+    async with open_embedded_wire(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+        assert isinstance(perdure, PerdureClient)
+        with perdure.tools.register(GREET):
+            assert "greet" in perdure.tools.names()
+        assert (await perdure.sessions.create(id="ses_plain"))["id"] == "ses_plain"
+
+
+async def test_an_unknown_session_is_a_failure_of_its_kind(tmp_path: Path) -> None:
+    async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+        with pytest.raises(SessionNotFoundError) as caught:
+            await perdure.sessions.get(SessionID("ses_missing"))
+    assert caught.value.session_id == "ses_missing"
+
+
 async def test_a_permission_can_be_given_from_the_program(tmp_path: Path) -> None:
     directory = str(project(tmp_path))
     async with open_embedded(directory, data_dir=str(tmp_path / "data")) as perdure:
-        session_id, event = await asked_for_permission(perdure)
-        await perdure.sessions.permissions.reply(session_id, event["data"]["id"], "once")
-        assert "You allowed it" in await last_text(perdure, session_id)
+        asked = await asked_for_permission(perdure)
+        await perdure.sessions.permissions.reply(asked.session_id, asked.id, "once")
+        assert "You allowed it" in await last_text(perdure, asked.session_id)
 
 
 async def test_a_host_without_a_person_refuses_instead_of_waiting(tmp_path: Path) -> None:
@@ -128,8 +190,25 @@ async def test_a_host_without_a_person_refuses_instead_of_waiting(tmp_path: Path
         directory, data_dir=str(tmp_path / "data"), headless="deny"
     ) as perdure:
         session = await perdure.sessions.create(model=DEMO)
-        await perdure.sessions.prompt(session["id"], text="show me a permission request")
-        assert "approval" in await last_text(perdure, session["id"])
+        await perdure.sessions.prompt(session.id, text="show me a permission request")
+        assert "approval" in await last_text(perdure, session.id)
+
+
+@requirement("S147")
+async def test_two_hosts_on_one_data_directory_run_a_prompt_once(tmp_path: Path) -> None:
+    directory, data_dir = str(project(tmp_path)), str(tmp_path / "data")
+    async with (
+        asyncio.timeout(PATIENCE_SECONDS),
+        open_embedded(directory, data_dir=data_dir) as one,
+        open_embedded(directory, data_dir=data_dir) as other,
+    ):
+        session = await one.sessions.create(model=DEMO)
+        await one.sessions.prompt(session.id, text="hello")
+        await other.sessions.resume(session.id)
+        await one.sessions.wait(session.id)
+        await other.sessions.wait(session.id)
+        page = await other.sessions.messages(session.id, order="asc")
+        assert [type(message) for message in page.items] == [UserMessage, AssistantMessage]
 
 
 @requirement("S147")
@@ -138,13 +217,13 @@ async def test_a_slow_reader_holds_the_stream_back_and_loses_nothing(tmp_path: P
         session = await perdure.sessions.create()
         agents = ["plan", "build"] * 200
         async with (
-            aclosing(perdure.sessions.events(session["id"])) as events,
+            aclosing(perdure.sessions.events(session.id)) as events,
             asyncio.timeout(PATIENCE_SECONDS),
         ):
             for agent in agents:
-                await perdure.sessions.switch_agent(session["id"], agent)
-            seen = [(await anext(events))["data"]["agent"] for _ in agents]
-    assert seen == agents
+                await perdure.sessions.switch_agent(session.id, agent)
+            seen = [(await anext(events)).data for _ in agents]
+    assert [fact.agent for fact in seen if isinstance(fact, AgentSwitched)] == agents
 
 
 async def test_a_call_that_waits_when_the_host_closes_fails_as_a_lost_transport(
@@ -152,7 +231,7 @@ async def test_a_call_that_waits_when_the_host_closes_fails_as_a_lost_transport(
 ) -> None:
     failures: list[str] = []
 
-    async def wait(perdure: PerdureClient, session_id: str) -> None:
+    async def wait(perdure: EmbeddedPerdure, session_id: SessionID) -> None:
         try:
             await perdure.sessions.wait(session_id)
         except ClientError as error:
@@ -161,8 +240,8 @@ async def test_a_call_that_waits_when_the_host_closes_fails_as_a_lost_transport(
     async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
         directory = str(project(tmp_path))
         async with open_embedded(directory, data_dir=str(tmp_path / "data")) as perdure:
-            session_id, _ = await asked_for_permission(perdure)
-            group.create_task(wait(perdure, session_id))
+            asked = await asked_for_permission(perdure)
+            group.create_task(wait(perdure, asked.session_id))
             await perdure.health.get()
     assert failures == ["transport"]
 
@@ -172,11 +251,9 @@ async def test_a_model_of_the_embedding_program_answers(tmp_path: Path) -> None:
     async with open_embedded(
         str(tmp_path), data_dir=str(tmp_path / "data"), models={"mine/first": model}
     ) as perdure:
-        session = await perdure.sessions.create(model={"providerID": "mine", "id": "first"})
-        await perdure.sessions.prompt(session["id"], text="hello")
-        await perdure.sessions.wait(session["id"])
-        page = await perdure.sessions.messages(session["id"])
-    assert "Hello from my own model." in str(page.items)
+        session = await perdure.sessions.create(model=MINE)
+        await perdure.sessions.prompt(session.id, text="hello")
+        assert await last_text(perdure, session.id) == "Hello from my own model."
 
 
 def test_a_model_without_a_provider_is_refused(tmp_path: Path) -> None:
@@ -190,9 +267,13 @@ async def test_a_tool_of_the_embedding_program_is_called_by_the_model(tmp_path: 
         str(tmp_path), data_dir=str(tmp_path / "data"), models={"mine/first": model}
     ) as perdure:
         with perdure.tools.register(GREET):
-            session = await perdure.sessions.create(model={"providerID": "mine", "id": "first"})
-            await perdure.sessions.prompt(session["id"], text="greet Ada")
-            await perdure.sessions.wait(session["id"])
-            page = await perdure.sessions.messages(session["id"], order="asc")
-    state = page.items[1]["content"][0]["state"]
-    assert (state["status"], state["structured"]) == ("completed", {"name": "Ada"})
+            session = await perdure.sessions.create(model=MINE)
+            await perdure.sessions.prompt(session.id, text="greet Ada")
+            await perdure.sessions.wait(session.id)
+            page = await perdure.sessions.messages(session.id, order="asc")
+    answer = page.items[1]
+    assert isinstance(answer, AssistantMessage)
+    part = answer.content[0]
+    assert isinstance(part, ToolPart)
+    assert isinstance(part.state, CompletedState)
+    assert part.state.structured == {"name": "Ada"}

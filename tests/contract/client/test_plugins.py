@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.embedded import open_embedded
+from perdure.embedded import open_embedded_wire
 from perdure.plugin import (
     ContextText,
     PluginError,
@@ -54,7 +54,7 @@ async def test_a_plugin_is_told_reloaded_and_withdrawn_at_the_next_boundary(tmp_
     model = ScriptedModel()
     for number in range(4):
         model.turn(text(f"answer {number}"))
-    async with open_embedded(
+    async with open_embedded_wire(
         str(tmp_path), data_dir=str(tmp_path / "data"), models={"mine/first": model}
     ) as perdure:
         perdure.plugins.add(Weather("It rains.", tool="paint"))
@@ -82,7 +82,7 @@ async def test_a_plugin_is_told_reloaded_and_withdrawn_at_the_next_boundary(tmp_
 
 @requirement("S83")
 async def test_a_reload_that_cannot_be_made_leaves_the_plugin_as_it_was(tmp_path: Path) -> None:
-    async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+    async with open_embedded_wire(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
         perdure.plugins.add(Weather("It rains.", tool="paint"))
         with pytest.raises(PluginError, match="not namespace/name"):
             perdure.plugins.add(Weather("It snows.", key="Now!"))
@@ -96,7 +96,7 @@ async def test_a_reload_that_cannot_be_made_leaves_the_plugin_as_it_was(tmp_path
 async def test_a_plugin_needs_a_name_of_its_own(tmp_path: Path, name: str) -> None:
     plugin = Weather("It rains.")
     plugin.name = name
-    async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+    async with open_embedded_wire(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
         with pytest.raises(PluginError, match="cannot be the name"):
             perdure.plugins.add(plugin)
 
@@ -112,7 +112,7 @@ async def test_sources_are_looked_at_only_at_a_boundary_and_wake_nobody(tmp_path
             looks.append(subject.session_id)
             return await weather.look(subject)
 
-    async with open_embedded(
+    async with open_embedded_wire(
         str(tmp_path), data_dir=str(tmp_path / "data"), models={"mine/first": model}
     ) as perdure:
         perdure.plugins.add(Counted(""))

@@ -68,6 +68,7 @@ HOT: dict[str, Query] = {
     "newest assistant": lambda tx: message_table.latest_of_type(
         tx, SESSION, "assistant", before=Seq(9)
     ),
+    "newest prompts": lambda tx: message_table.newest_prompts(tx, SESSION, limit=9),
     "latest compaction": lambda tx: message_table.latest_compaction(tx, SESSION),
     "first page of messages": lambda tx: message_table.page(
         tx, SESSION, newest_first=True, limit=50, anchor=None

@@ -23,6 +23,11 @@ class Folded:
         default_factory=dict[MessageID, tuple[int, SessionMessage]]
     )
     inbox: dict[MessageID, AdmittedPrompt] = field(default_factory=dict[MessageID, AdmittedPrompt])
+    places: dict[MessageID, int] = field(default_factory=dict[MessageID, int])
+    cancelled: dict[MessageID, int] = field(default_factory=dict[MessageID, int])
+    lists: list[tuple[int, events.TodosUpdated]] = field(
+        default_factory=list[tuple[int, events.TodosUpdated]]
+    )
 
     def apply(self, seq: int, event: SessionEvent) -> None:
         if isinstance(event, events.SessionCreated):
@@ -44,6 +49,10 @@ class Folded:
             "session": [(codec.encode(self.session),)],
             "session_message": [(seq, codec.encode(message)) for seq, message in messages],
             "session_input": [inbox_row(item) for item in inbox],
+            "inbox order": [
+                (item.id, self.cancelled.get(item.id), self.places[item.id]) for item in inbox
+            ],
+            "todo": [(seq, event.assistant_message_id) for seq, event in self.lists],
         }
 
     def _to_existing(self, seq: int, event: SessionEvent) -> None:
@@ -54,14 +63,40 @@ class Folded:
                 if id not in self.inbox:
                     self._admit(seq, event)
                 self.inbox[id] = replace(self.inbox[id], promoted_seq=Seq(seq))
+            case events.PromptRevised() | events.PromptCancelled() | events.InboxReordered():
+                self._change_inbox(seq, event)
             case events.StepStarted():
                 self._supersede(event)
             case events.ShellEnded():
                 self._end_shell(event)
+            case events.TodosUpdated(assistant_message_id=id):
+                if id in self.messages:
+                    self.lists.append((seq, event))
             case events.RevertCommitted(message_id=id):
                 self._revert(id)
             case _:
                 self._to_assistant(event)
+
+    def _change_inbox(
+        self,
+        seq: int,
+        event: events.PromptRevised | events.PromptCancelled | events.InboxReordered,
+    ) -> None:
+        match event:
+            case events.PromptRevised(message_id=id, prompt=prompt, delivery=delivery):
+                if self._is_pending(id):
+                    self.inbox[id] = replace(self.inbox[id], prompt=prompt, delivery=delivery)
+            case events.PromptCancelled(message_id=id):
+                if self._is_pending(id):
+                    self.cancelled[id] = seq
+            case events.InboxReordered(message_ids=ids):
+                moved = [moving for moving in ids if self._is_pending(moving)]
+                free = sorted(self.places[moving] for moving in moved)
+                self.places |= dict(zip(moved, free, strict=True))
+
+    def _is_pending(self, id: MessageID) -> bool:
+        entry = self.inbox.get(id)
+        return entry is not None and entry.promoted_seq is UNSET and id not in self.cancelled
 
     def _to_assistant(self, event: SessionEvent) -> None:
         if not isinstance(event, events.AssistantEvent):
@@ -72,6 +107,7 @@ class Folded:
             self.messages[event.assistant_message_id] = (seq, changed)
 
     def _admit(self, seq: int, event: events.PromptAdmitted | events.PromptPromoted) -> None:
+        self.places[event.message_id] = seq
         self.inbox[event.message_id] = AdmittedPrompt(
             admitted_seq=Seq(seq),
             id=event.message_id,
@@ -98,6 +134,7 @@ class Folded:
             return
         boundary = self.messages[id][0]
         self.messages = {k: v for k, v in self.messages.items() if v[0] <= boundary}
+        self.lists = [item for item in self.lists if item[1].assistant_message_id in self.messages]
         self.inbox = {
             key: item
             for key, item in self.inbox.items()

@@ -31,11 +31,11 @@ async def test_the_first_append_of_a_run_takes_the_lease_and_keeps_it(tmp_path: 
     with locks(tmp_path) as here:
         async with opened_store(tmp_path / "p.db", neighbours=here) as store:
             await append(store, [Facts().created()])
-            assert not await store.holds(SESSION)
+            assert not await store.leases.holds(SESSION)
             assert await run_something(store, "msg_1") == Lease("here", 1)
             assert await run_something(store, "msg_2") == Lease("here", 1)
-            assert await store.holds(SESSION)
-            assert await store.hold(SESSION) == Lease("here", 1)
+            assert await store.leases.holds(SESSION)
+            assert await store.leases.hold(SESSION) == Lease("here", 1)
 
 
 async def test_a_session_that_a_living_process_runs_is_refused_whole(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ async def test_a_session_that_a_living_process_runs_is_refused_whole(tmp_path: P
                 await run_something(store, "msg_1")
             assert caught.value.process == "there"
             with pytest.raises(LeaseHeldError):
-                await store.hold(SESSION)
+                await store.leases.hold(SESSION)
             assert await store.latest(SESSION) == 0
             # Admitting a prompt needs no lease: whoever runs the Session will find it.
             await append(store, [Facts().admitted("msg_2")])
@@ -74,8 +74,8 @@ async def test_a_released_lease_may_be_taken_and_its_generation_grows(tmp_path: 
                 if generation == 1:
                     await append(store, [Facts().created()])
                 assert await run_something(store, f"msg_{generation}") == Lease(name, generation)
-                await store.release_all()
-                assert not await store.holds(SESSION)
+                await store.leases.release_all()
+                assert not await store.leases.holds(SESSION)
                 assert await rows(store, "SELECT process FROM session_lease") == [("",)]
 
 

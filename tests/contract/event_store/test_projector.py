@@ -18,6 +18,7 @@ from perdure.schema.errors import PromptConflictError
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.model import ModelRef
+from perdure.schema.prompt import Prompt
 from perdure.schema.session import RevertState
 from perdure.schema.session_event import SessionEvent
 from perdure.schema.session_input import AdmittedPrompt
@@ -106,7 +107,12 @@ def reverted(facts: Facts) -> list[SessionEvent]:
     staged = RevertState(message_id=MessageID("msg_1"))
     return [
         *answered(facts, "msg_1", "msg_2", "kept"),
+        facts.todos("msg_2", "kept"),
         *answered(facts, "msg_3", "msg_4", "gone"),
+        facts.todos("msg_4", "gone"),
+        # Written late by the message that stays.
+        facts.todos("msg_2", "kept", "as well"),
+        facts.todos("msg_unknown", "nobody's"),
         facts.admitted("msg_5", "pending", "queue"),
         facts.stamped(events.RevertStaged, revert=staged),
         facts.stamped(events.RevertCleared),
@@ -115,6 +121,30 @@ def reverted(facts: Facts) -> list[SessionEvent]:
         facts.ended("msg_4"),
         *answered(facts, "msg_3", "msg_4", "again"),
         facts.stamped(events.RevertCommitted, message_id="msg_unknown"),
+    ]
+
+
+def changed(facts: Facts) -> list[SessionEvent]:
+    said = Prompt(text="said otherwise")
+    return [
+        facts.admitted("msg_1", "one", "queue"),
+        facts.admitted("msg_2", "two", "queue"),
+        facts.admitted("msg_3", "three", "steer"),
+        facts.stamped(events.PromptRevised, message_id="msg_2", prompt=said, delivery="steer"),
+        facts.stamped(
+            events.InboxReordered, message_ids=("msg_3", "msg_unknown", "msg_1", "msg_2")
+        ),
+        facts.stamped(events.PromptCancelled, message_id="msg_1"),
+        facts.promoted("msg_2", "said otherwise"),
+        # What is settled stays as it is.
+        facts.stamped(events.PromptCancelled, message_id="msg_2"),
+        facts.stamped(events.PromptRevised, message_id="msg_1", prompt=said, delivery="steer"),
+        facts.stamped(events.InboxReordered, message_ids=("msg_3", "msg_1", "msg_2")),
+        facts.stamped(events.Renamed, title="Called like this"),
+        facts.stamped(events.Archived),
+        facts.stamped(events.Unarchived),
+        facts.stamped(events.Archived),
+        facts.stamped(events.Forked, source="ses_source", seq=3),
     ]
 
 
@@ -127,6 +157,7 @@ CORPUS: list[Callable[[Facts], list[SessionEvent]]] = [
     lost_steps,
     asides,
     reverted,
+    changed,
     legacy,
 ]
 
@@ -136,6 +167,10 @@ async def projected(store: EventStore) -> dict[str, list[Row]]:
         "session": await rows(store, "SELECT data FROM session"),
         "session_message": await rows(store, "SELECT seq, data FROM session_message ORDER BY seq"),
         "session_input": [folded.inbox_row(entry) for entry in await admitted(store)],
+        "inbox order": await rows(
+            store, "SELECT id, cancelled_seq, place FROM session_input ORDER BY admitted_seq"
+        ),
+        "todo": await rows(store, "SELECT seq, message_id FROM todo ORDER BY seq"),
     }
 
 
@@ -156,7 +191,8 @@ def batches(log: list[SessionEvent], size: int) -> Iterable[list[SessionEvent]]:
 
 def test_the_corpus_has_every_kind_of_event() -> None:
     seen = {type(event) for make in CORPUS for event in make(Facts())}
-    assert seen | {events.SessionCreated} == set(get_args(SessionEvent))
+    # A deletion leaves no rows to compare.
+    assert seen | {events.SessionCreated, events.Deleted} == set(get_args(SessionEvent))
 
 
 @requirement("S159", "S158")

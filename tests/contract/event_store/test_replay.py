@@ -195,7 +195,7 @@ async def test_live_readers_hear_of_a_replay_only_when_asked(store: EventStore) 
 
 async def test_a_removed_session_leaves_nothing_and_may_come_again(store: EventStore) -> None:
     await replay.replay_all(store, log(), owner="a")
-    await store.hold(SESSION)
+    await store.leases.hold(SESSION)
     await append(store, [Facts(OTHER).created()], OTHER)
     await replay.remove(store, SESSION)
     tables = ("event", "session_message", "session_input", "session_lease", "event_owner")

@@ -104,6 +104,20 @@ async def test_a_commit_while_the_past_is_read_is_not_lost(tmp_path: Path) -> No
             assert await Reader(tail).until(2) == [1, 2]
 
 
+@requirement("S129")
+async def test_a_reader_is_told_where_the_past_ends(tmp_path: Path) -> None:
+    async with counted(tmp_path / "p.db") as (_, store, tails):
+        facts = Facts()
+        await write_some(store, facts, 3, "a")
+        async with aclosing(tails.follow(SESSION, after=Seq(1))) as tail:
+            assert (await anext(tail)).count(b"id: ") == 2
+            assert await anext(tail) == sse.REPLAYED
+            await append(store, [facts.admitted("msg_new")])
+            assert (await anext(tail)).startswith(b"id: 4\n")
+        async with aclosing(tails.follow(SESSION, after=Seq(4))) as tail:
+            assert await anext(tail) == sse.REPLAYED, "at once, when there is nothing to replay"
+
+
 @requirement("S163")
 async def test_many_commits_cost_a_waiting_reader_one_query(tmp_path: Path) -> None:
     async with counted(tmp_path / "p.db") as (database, store, tails):
@@ -167,7 +181,8 @@ async def test_a_cancelled_reader_leaves_nothing_behind(tmp_path: Path) -> None:
 
         async def read() -> None:
             async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail:
-                await anext(tail)
+                while True:
+                    await anext(tail)
 
         waiting = asyncio.Event()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from perdure.host.neighbours import ProcessLocks
 from perdure.schema.ids import SessionID
-from perdure.store.event_store import EventStore
+from perdure.store.event_store import NO_EVENTS, EventStore
 from tests.fixtures import SESSION, Facts, append, opened_store
 
 
@@ -22,7 +22,7 @@ async def main(data: Path, name: str, task: str) -> None:
                 case "append":
                     await on_demand(store, SESSION)
                 case "hold":
-                    await store.hold(SESSION)
+                    await store.leases.hold(SESSION)
                     say("held")
                     await asyncio.to_thread(sys.stdin.read)
                 case "loop":
@@ -34,6 +34,8 @@ async def main(data: Path, name: str, task: str) -> None:
 async def on_demand(store: EventStore, session_id: SessionID) -> None:
     """One append for each line of input."""
     facts = Facts(session_id)
+    if await store.latest(session_id) == NO_EVENTS:
+        await append(store, [facts.created()], session_id)
     say("ready")
     for number in count():
         if not await asyncio.to_thread(sys.stdin.readline):

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from perdure.host import http_proxy
 from perdure.host.http import HttptoolsTransport
@@ -296,6 +297,13 @@ async def test_connecting_has_a_time_limit() -> None:
     async with serving(replying()) as server, client(impatient) as web:
         with pytest.raises(TransportError, match="within"):
             await fetch(web, post(f"https://127.0.0.1:{server.port}/"))
+
+
+async def test_a_request_may_say_how_long_connecting_takes() -> None:
+    async with serving(replying()) as server, client(HttptoolsTransport()) as web:
+        request = replace(post(f"https://127.0.0.1:{server.port}/"), connect_seconds_max=0.05)
+        with pytest.raises(TransportError, match=r"within 0\.05 s \(`connect`\)"):
+            await fetch(web, request)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,15 @@
 
 import asyncio
 import os
-import signal
+import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from time import perf_counter
 
 import pytest
 
+from perdure.core.limits import PROCESS_WAITING_BYTES_MAX
+from perdure.host import process_table
 from perdure.host.process import LocalProcesses, find_ripgrep
 from perdure.ports import ProcessResult
 
@@ -126,7 +128,8 @@ async def test_a_job_that_left_the_group_cannot_hold_the_caller(
     result = await shell(f"{leave} while [ ! -s child ]; do :; done; echo done")
     assert result.output == b"done\n"
     assert perf_counter() - started < 4
-    os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
+    assert result.left_running
+    await dies(int((tmp_path / "child").read_text()))
 
 
 async def test_cancelling_ends_the_group_before_it_returns(shell: Shell, tmp_path: Path) -> None:
@@ -164,3 +167,88 @@ def test_ripgrep_is_found_or_known_to_be_absent() -> None:
 
 async def _ignoring_result(work: Awaitable[ProcessResult]) -> None:
     await work
+
+
+class Sink:
+    """Takes output, slowly or until it is full."""
+
+    def __init__(self, *, full_at: int | None = None) -> None:
+        self.taken = bytearray()
+        self.largest = 0
+        self._full_at = full_at
+
+    async def write(self, data: bytes) -> None:
+        await asyncio.sleep(0)
+        self.largest = max(self.largest, len(data))
+        self.taken += data
+        if self._full_at is not None and len(self.taken) >= self._full_at:
+            raise BufferError("full")
+
+
+async def run_into(sink: Sink, command: str, tmp_path: Path, seconds: float = 20) -> ProcessResult:
+    async with asyncio.timeout(20):
+        return await LocalProcesses().run_into(
+            sink, ("/bin/sh", "-c", command), directory=str(tmp_path), timeout_seconds=seconds
+        )
+
+
+async def test_a_sink_gets_everything_in_order_and_in_bounded_pieces(tmp_path: Path) -> None:
+    sink = Sink()
+    result = await run_into(sink, "seq 1 1000000; echo err >&2; exit 4", tmp_path)
+    assert (result.exit_code, result.output, result.left_running) == (4, b"", False)
+    numbers = b"".join(b"%d\n" % number for number in range(1, 1_000_001))
+    assert sink.taken == numbers + b"err\n"
+    assert sink.largest <= 2 * PROCESS_WAITING_BYTES_MAX
+
+
+async def test_a_sink_that_fails_ends_the_command_and_is_heard_of(tmp_path: Path) -> None:
+    started = perf_counter()
+    with pytest.raises(BufferError):
+        await run_into(Sink(full_at=1), "echo $$ > leader; yes", tmp_path)
+    assert perf_counter() - started < 2
+    await dies(int((tmp_path / "leader").read_text()))
+
+
+async def test_cancelling_gives_the_sink_what_was_printed(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "on")
+    sink = Sink()
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(
+            _ignoring_result(run_into(sink, "echo said; echo > on; sleep 60", tmp_path))
+        )
+        await asyncio.to_thread((tmp_path / "on").read_text)
+        running.cancel()
+    assert running.cancelled()
+    assert sink.taken == b"said\n"
+
+
+async def test_what_was_left_running_is_known(shell: Shell) -> None:
+    assert (await shell("sleep 60 & echo on")).left_running
+    assert (await shell("sleep 60 > /dev/null 2>&1 & echo on")).left_running
+    assert not (await shell("(echo late; sleep 0.1; echo later) & echo on")).left_running
+    assert not (await shell("sleep 60", seconds=0.1)).left_running
+
+
+async def test_a_job_in_the_background_may_finish_its_sentence(shell: Shell) -> None:
+    assert (await shell("(sleep 0.1; echo late) & echo on")).output == b"on\nlate\n"
+
+
+def test_only_living_members_of_a_group_count() -> None:
+    assert process_table.has_members(os.getpgid(0))
+    assert not process_table.has_members(2**22 - 1)
+
+
+def test_who_writes_to_a_pipe_is_found_and_its_reader_is_not() -> None:
+    reading, writing = os.pipe()
+    inode = os.fstat(reading).st_ino
+    with (
+        open(reading, "rb") as reader,
+        open(writing, "wb") as writer,
+        subprocess.Popen(["sleep", "60"], stdout=writer) as holder,
+        subprocess.Popen(["sleep", "60"], stdin=reader) as listener,
+    ):
+        try:
+            assert process_table.writers(inode) == (holder.pid,)
+        finally:
+            holder.kill()
+            listener.kill()

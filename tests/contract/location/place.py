@@ -10,11 +10,15 @@ from pathlib import Path
 from perdure.core.settings import Settings
 from perdure.host import environment
 from perdure.host.environment import Environment
+from perdure.host.filesystem import LocalFilesystem
 from perdure.host.process import LocalProcesses
+from perdure.host.pty import LocalPtys
 from perdure.host.web import WebClient
 from perdure.llm.transport import HttpRequest, HttpResponse
+from perdure.location.builtin_tools import BuiltinTools
 from perdure.location.config import Configuration
 from perdure.location.context_registry import ContextRegistry
+from perdure.location.files import LocationFiles
 from perdure.location.project import Projects
 from perdure.location.repositories import Repositories
 from perdure.location.saved_rules import MemorySavedRules
@@ -24,6 +28,7 @@ from perdure.schema import codec
 from perdure.schema.live_event import LiveEvent
 from perdure.schema.location import LocationRef
 from perdure.testing import ManualClock, SeededIds
+from perdure.tools.file_mutation import FileMutations
 from perdure.tools.registry import ToolRegistry
 
 
@@ -120,6 +125,9 @@ class Place:
             saved_rules=MemorySavedRules(ids),
             publish=lambda ref, event: self.published.append((ref, event)),
             open_tools=self._open_tools,
+            open_files=self._open_files,
+            terminals=LocalPtys(),
+            start=self.background.append,
             skill_downloads=SkillDownloads(
                 f"{self.environment.data_dir}/cache/skills",
                 transport=self.transport,
@@ -141,6 +149,15 @@ class Place:
             ids=ids,
             start=self.background.append,
         )
+
+    def _open_files(self, site: ToolSite) -> LocationFiles:
+        filesystem = LocalFilesystem()
+        tools = BuiltinTools(
+            filesystem=filesystem,
+            processes=LocalProcesses(),
+            mutations=FileMutations(filesystem),
+        )
+        return tools.files(site)
 
     @contextmanager
     def _open_tools(self, site: ToolSite) -> Generator[ToolRegistry]:

@@ -1,16 +1,15 @@
 """The PermissionDesk: who waits, who is let through, and what a reply settles besides."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field
 
 import pytest
 
 from perdure.core import limits
-from perdure.location.permissions import (
-    Headless,
-    LocationPermissions,
-)
+from perdure.location.pending_book import NoBook, PendingBook
+from perdure.location.permissions import Desk as State
+from perdure.location.permissions import Headless, LocationPermissions
 from perdure.location.saved_rules import MemorySavedRules, SavedRule
 from perdure.ports import (
     DatabaseError,
@@ -18,11 +17,13 @@ from perdure.ports import (
     PermissionBlockedError,
     PermissionCorrectedError,
     PermissionDeclinedError,
+    UniqueViolationError,
 )
 from perdure.schema.errors import PermissionConflictError, PermissionNotFoundError
 from perdure.schema.ids import PermissionID, ProjectID, SessionID
 from perdure.schema.live_event import LiveEvent, PermissionReplied
-from perdure.schema.permission import Rule, Ruleset
+from perdure.schema.pending import PendingRequest
+from perdure.schema.permission import Reply, Rule, Ruleset
 from perdure.testing import SeededIds
 
 ONE, TWO = SessionID("ses_one"), SessionID("ses_two")
@@ -53,7 +54,12 @@ class Desk:
     """A desk with a record of what it announced."""
 
     def __init__(
-        self, *, headless: Headless = "wait", saved: MemorySavedRules | None = None
+        self,
+        *,
+        headless: Headless = "wait",
+        saved: MemorySavedRules | None = None,
+        patience_seconds: float | None = None,
+        book: PendingBook | None = None,
     ) -> None:
         self.events: list[LiveEvent] = []
         self.announced = asyncio.Event()
@@ -65,6 +71,8 @@ class Desk:
             ids=SeededIds(),
             publish=self._publish,
             headless=headless,
+            patience_seconds=patience_seconds,
+            desk=State(book=book or NoBook()),
         )
 
     def _publish(self, event: LiveEvent) -> None:
@@ -179,6 +187,33 @@ async def test_what_was_approved_for_good_never_overrides_a_denial(desk: Desk) -
     edit = PermissionAsk(session_id=ONE, agent="build", action="edit", resources=("a",))
     assert (await desk.outcome(edit)).startswith("blocked")
     assert await desk.outcome(bash("anything")) == "allowed"
+
+
+def protected(agent: str = "loose") -> PermissionAsk:
+    return PermissionAsk(
+        session_id=ONE, agent=agent, action="edit", resources=("opencode.json",), protected=True
+    )
+
+
+async def test_about_what_is_protected_no_rule_and_no_earlier_word_says_yes(
+    desk: Desk, group: asyncio.TaskGroup
+) -> None:
+    await desk.saved.add(PROJECT, action="*", resources=("*",))
+    call = await desk.pending(group, protected())
+    another = await desk.pending(group, protected())
+    await desk.permissions.reply(call.id, "always")
+    assert await call.task == "allowed"
+    assert [request.id for request in desk.permissions.list()] == [another.id]
+    await desk.permissions.reply(another.id, "once")
+    assert await another.task == "allowed"
+
+
+async def test_a_denial_holds_for_what_is_protected_and_nobody_there_means_no(
+    desk: Desk,
+) -> None:
+    assert (await desk.outcome(protected("build"))).startswith("blocked: Denied by the rule")
+    refusal = await Desk(headless="deny").outcome(protected())
+    assert "no permission rule can allow it" in refusal
 
 
 async def test_rejecting_stops_everything_that_waits_in_the_same_session(
@@ -329,3 +364,101 @@ async def test_an_approval_is_kept_once_and_can_be_forgotten() -> None:
     await saved.remove(rules[0].id)
     await saved.remove("psv_unknown")
     assert [rule.resource for rule in await saved.list(PROJECT)] == ["b"]
+
+
+# ---- what is written down -----------------------------------------------------------------------
+
+
+@dataclass
+class Book:
+    """In memory; `gate` holds whoever writes."""
+
+    written: list[str] = field(default_factory=list[str])
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    taken: set[str] = field(default_factory=set[str])
+
+    async def add(self, request: PendingRequest) -> None:
+        if request.id in self.taken:
+            raise UniqueViolationError(request.id)
+        self.written.append(request.id)
+        self.reached.set()
+        await self.gate.wait()
+
+    async def remove(self, ids: Sequence[str]) -> None:
+        self.written = [item for item in self.written if item not in ids]
+
+
+@pytest.fixture
+def book() -> Book:
+    book = Book()
+    book.gate.set()
+    return book
+
+
+async def test_a_request_is_written_down_before_anybody_hears_of_it(
+    book: Book, group: asyncio.TaskGroup
+) -> None:
+    book.gate.clear()
+    desk = Desk(book=book)
+    task = group.create_task(desk.outcome(bash("ls")))
+    await book.reached.wait()
+    assert (desk.events, desk.permissions.list()) == ([], ())
+    book.gate.set()
+    await desk.until(lambda: bool(desk.events))
+    await desk.permissions.reply(PermissionID(book.written[0]), "once")
+    assert (await task, book.written) == ("allowed", [])
+
+
+@pytest.mark.parametrize("word", ["once", "always", "reject"])
+async def test_whatever_the_word_is_nothing_stays_written_down(
+    book: Book, group: asyncio.TaskGroup, word: Reply
+) -> None:
+    desk = Desk(book=book)
+    waiting = [await desk.pending(group, bash("ls")) for _ in range(3)]
+    await desk.permissions.ask(bash("ls"), request_id=PermissionID("per_mine"))
+    assert len(book.written) == 4
+    for request in desk.permissions.list():
+        if desk.permissions.has(request.id, ONE):
+            await desk.permissions.reply(request.id, word)
+    assert book.written == []
+    assert {await call.task for call in waiting} <= {"allowed", "declined"}
+
+
+async def test_an_interrupted_call_leaves_nothing_written_down_and_everybody_is_told(
+    book: Book, group: asyncio.TaskGroup
+) -> None:
+    desk = Desk(book=book)
+    call = await desk.pending(group, bash("ls"))
+    call.task.cancel()
+    await asyncio.wait([call.task])
+    assert (book.written, desk.replies()) == ([], ["reject"])
+    book.gate.clear()
+    book.reached.clear()
+    early = group.create_task(desk.outcome(bash("ls")))
+    await book.reached.wait()
+    early.cancel()
+    await asyncio.wait([early])
+    assert (book.written, desk.replies(), desk.permissions.list()) == ([], ["reject"], ())
+
+
+async def test_an_id_that_waits_anywhere_is_taken(book: Book) -> None:
+    book.taken.add("per_mine")
+    desk = Desk(book=book)
+    with pytest.raises(PermissionConflictError):
+        await desk.permissions.ask(bash("ls"), request_id=PermissionID("per_mine"))
+    assert (desk.events, desk.permissions.list(), book.written) == ([], (), [])
+
+
+async def test_a_person_is_waited_for_only_so_long(book: Book) -> None:
+    desk = Desk(patience_seconds=0.01, book=book)
+    said = await desk.outcome(bash("make"))
+    assert said == "blocked: bash make needs a person's approval, and nobody answered in time."
+    assert (desk.replies(), desk.permissions.list(), book.written) == (["reject"], (), [])
+
+
+async def test_an_answer_in_time_is_an_answer(group: asyncio.TaskGroup) -> None:
+    desk = Desk(patience_seconds=60)
+    call = await desk.pending(group, bash("make"))
+    await desk.permissions.reply(call.id, "once")
+    assert await call.task == "allowed"

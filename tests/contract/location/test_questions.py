@@ -37,11 +37,16 @@ def ask(*questions: Question, session: SessionID = ONE) -> QuestionAsk:
 class Desk:
     """A desk with a record of what it announced."""
 
-    def __init__(self, *, headless: Headless = "wait") -> None:
+    def __init__(
+        self, *, headless: Headless = "wait", patience_seconds: float | None = None
+    ) -> None:
         self.events: list[LiveEvent] = []
         self.announced = asyncio.Event()
         self.questions = LocationQuestions(
-            ids=SeededIds(), publish=self._publish, headless=headless
+            ids=SeededIds(),
+            publish=self._publish,
+            headless=headless,
+            patience_seconds=patience_seconds,
         )
 
     def _publish(self, event: LiveEvent) -> None:
@@ -221,3 +226,21 @@ async def test_a_flood_of_questions_is_refused_and_those_before_it_wait(
     assert len(desk.questions.list()) == limits.QUESTIONS_PENDING_MAX
     assert all(isinstance(event, QuestionRequest) for event in desk.events)
     desk.questions.close()
+
+
+async def test_a_person_is_waited_for_only_so_long() -> None:
+    desk = Desk(patience_seconds=0.01)
+    said = await desk.outcome(ask())
+    assert said == "blocked: Nobody answered in time. Go on without the answers."
+    assert isinstance(desk.events[-1], QuestionRejected)
+    assert desk.questions.list() == ()
+
+
+async def test_an_interrupted_question_is_taken_from_everybody_s_screen(
+    desk: Desk, group: asyncio.TaskGroup
+) -> None:
+    task, request_id = await desk.pending(group, ask())
+    task.cancel()
+    await asyncio.wait([task])
+    assert desk.events[-1] == QuestionRejected(session_id=ONE, request_id=request_id)
+    assert desk.questions.list() == ()

@@ -14,6 +14,7 @@ from perdure.host.clock import SystemClock
 from perdure.schema import codec
 from perdure.schema.agent import AgentInfo
 from perdure.schema.codec import JsonValue
+from perdure.schema.command import CommandInfo
 from perdure.schema.errors import (
     InvalidRequestError,
     MessageNotFoundError,
@@ -51,12 +52,17 @@ from perdure.schema.reference import GitReference, ReferenceInfo
 from perdure.schema.session import RevertState, SessionInfo, SessionTime
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.skill import SkillInfo
+from perdure.schema.todo import Todos
 from perdure.server.app import App, make_app
 from perdure.server.asgi import Application
 from perdure.server.http_server import HttpServer
 from perdure.server.services import Services
 from perdure.server.settings import HttpLimits, ServerSettings
 from perdure.testing.seeded_ids import SeededIds
+from tests.contract.server.staged_changes import StagedChanges
+from tests.contract.server.staged_files import StagedFiles
+from tests.contract.server.staged_integrations import StagedIntegrations
+from tests.contract.server.staged_terminals import StagedTerminals
 
 SESSION: Final = SessionID("ses_one")
 MESSAGE: Final = MessageID("msg_one")
@@ -226,8 +232,8 @@ class StagedSessions:
     async def interrupt(self, session_id: SessionID) -> None:
         self.calls.append(("interrupt", session_id))
 
-    async def compact(self, session_id: SessionID) -> None:
-        self.calls.append(("compact", session_id))
+    async def compact(self, session_id: SessionID, *, instruction: str) -> None:
+        self.calls.append(("compact", session_id, instruction))
 
     async def wait(self, session_id: SessionID) -> None:
         self.calls.append(("wait", session_id))
@@ -306,6 +312,9 @@ class StagedLocations:
 
     async def skills(self, ref: LocationRef) -> tuple[SkillInfo, ...]:
         return (SkillInfo(name="tea", location="/skills/tea.md", content="Boil.", slash=True),)
+
+    async def commands(self, ref: LocationRef) -> tuple[CommandInfo, ...]:
+        return (CommandInfo(name="ship", template="Ship it."),)
 
     async def references(self, ref: LocationRef) -> tuple[ReferenceInfo, ...]:
         source = GitReference(repository="ada/notes", branch="main")
@@ -419,11 +428,22 @@ class StagedQuestions:
 
 
 @dataclass(slots=True)
+class StagedTodos:
+    lists: dict[SessionID, Todos] = field(default_factory=dict[SessionID, Todos])
+
+    async def of(self, session_id: SessionID) -> Todos:
+        return self.lists.get(session_id, ())
+
+
+@dataclass(slots=True)
 class Stage:
     sessions: StagedSessions = field(default_factory=StagedSessions)
+    changes: StagedChanges = field(default_factory=StagedChanges)
+    todos: StagedTodos = field(default_factory=StagedTodos)
     live: StagedLive = field(default_factory=StagedLive)
     permissions: StagedPermissions = field(default_factory=StagedPermissions)
     questions: StagedQuestions = field(default_factory=StagedQuestions)
+    integrations: StagedIntegrations = field(default_factory=StagedIntegrations)
 
     def __post_init__(self) -> None:
         here = LocationRef("/work/here")
@@ -436,10 +456,19 @@ class Stage:
         clock = SystemClock()
         return Services(
             sessions=self.sessions,
+            changes=self.changes,
+            forks=self.changes,
+            deletions=self.changes,
+            snapshots=self.changes,
+            inbox=self.changes,
+            todos=self.todos,
             live=self.live,
             locations=StagedLocations(),
+            files=StagedFiles(),
+            terminals=StagedTerminals(),
             permissions=self.permissions,
             questions=self.questions,
+            integrations=self.integrations,
             ids=SeededIds(clock=clock),
             clock=clock,
         )

@@ -303,7 +303,7 @@ async def test_a_body_that_is_too_large_is_refused_announced_or_not(port: int) -
         ("GET", "/api/nope", 404, None),
         ("GET", "/api//session", 404, None),
         ("GET", "/api/session/ses_one/nope", 404, None),
-        ("DELETE", "/api/session/ses_one", 405, "GET, HEAD"),
+        ("POST", "/api/session/ses_one", 405, "DELETE, GET, HEAD, PATCH"),
         ("PUT", "/api/session", 405, "GET, HEAD, POST"),
         ("OPTIONS", "/api/session/ses_one/prompt", 405, "POST"),
     ],

@@ -38,6 +38,7 @@ async def subscribe(client: RawClient, path: str, headers: str = "") -> None:
     assert answer.headers["cache-control"] == "no-cache, no-transform"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["x-accel-buffering"] == "no"
+    assert float(answer.headers["x-heartbeat-seconds"]) > 0
     assert "content-encoding" not in answer.headers
 
 

@@ -170,7 +170,7 @@ async def test_a_link_put_in_place_while_a_person_decides_is_not_followed(
 
     bench.desk.meanwhile = swap
     patch = wrapped("*** Update File: b.txt", "@@", "-old", "+new")
-    assert "Nothing was changed" in await bench.error("apply_patch", patchText=patch)
+    assert "replaced by a link" in await bench.error("apply_patch", patchText=patch)
     assert secret.read_text() == "old\n"
 
 

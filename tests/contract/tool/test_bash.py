@@ -2,15 +2,19 @@
 
 import asyncio
 import os
+from pathlib import Path
 from time import perf_counter
 
 import pytest
+from msgspec.structs import replace
 
-from perdure.core.limits import BASH_OUTPUT_BYTES_MAX
+from perdure.core.tool_output import OutputLimits
 from perdure.ports import PermissionCorrectedError
+from perdure.schema.codec import JsonObject
 from perdure.schema.tool import TextContent
 from perdure.tools.output_store import bound
-from tests.contract.tool.workbench import Workbench
+from perdure.tools.tool import Progress, ToolCallContext
+from tests.contract.tool.workbench import CONTEXT, Workbench, text_of
 from tests.requirements import requirement
 
 
@@ -83,16 +87,75 @@ async def test_a_background_job_does_not_hold_the_answer(bench: Workbench) -> No
 
 async def test_bytes_that_are_not_text_are_replaced(bench: Workbench) -> None:
     text = await bench.text("bash", command=r"printf 'a\377\000b'")
-    assert text.startswith("a\ufffd\0b")
+    assert text.startswith("a\ufffd\u2400b")
 
 
 @requirement("S97", "S180")
-async def test_output_beyond_the_capture_is_dropped_and_said(bench: Workbench) -> None:
-    success = await bench.success("bash", command=f"head -c {BASH_OUTPUT_BYTES_MAX + 1} /dev/zero")
-    assert success.structured["truncated"] is True
-    first = success.content[0]
-    assert isinstance(first, TextContent)
-    assert "The rest was not kept" in first.text[-200:]
+async def test_output_too_long_to_hold_lies_in_a_file_and_both_ends_are_shown(
+    bench: Workbench,
+) -> None:
+    success = await bench.success(
+        "bash", command="echo first; yes middle | head -n 300000; echo last"
+    )
+    assert success.structured == {"exit": 0, "truncated": True}
+    (path,) = success.output_paths
+    whole = Path(path).read_bytes()
+    assert whole == b"first\n" + b"middle\n" * 300_000 + b"last\n"
+    assert Path(path).stat().st_mode & 0o777 == 0o600
+    text = text_of(success)
+    assert text.startswith("first\n")
+    assert f"300003 lines, {len(whole)} bytes in all. Full output: {path}" in text
+    assert text.endswith("last\nCommand exited with code 0.")
+    # It is within the bound already: the registry keeps no second copy.
+    assert (await bound(success, bench.store, bench.limits)).output_paths == (path,)
+
+
+@pytest.mark.parametrize("limits", [OutputLimits(lines_max=10), OutputLimits(bytes_max=400)])
+async def test_a_long_output_is_shown_within_any_limit(
+    tmp_path: Path, limits: OutputLimits
+) -> None:
+    bench = Workbench(tmp_path)
+    bench.environment = replace(bench.environment, output_limits=limits)
+    with bench.open():
+        success = await bench.success("bash", command="yes | head -n 1000000; cat /etc/hostname")
+        assert (await bound(success, bench.store, limits)).output_paths == success.output_paths
+
+
+async def test_a_disk_that_takes_no_output_costs_the_output_and_not_the_call(
+    bench: Workbench,
+) -> None:
+    bench.outputs.rmdir()
+    bench.outputs.write_text("in the way")
+    success = await bench.success("bash", command="yes | head -c 3000000; echo end; exit 3")
+    assert (success.structured["exit"], success.output_paths) == (3, ())
+    assert "The rest was not kept" in text_of(success)
+    assert "end\n" in text_of(success)
+
+
+async def test_binary_output_is_said_to_be_binary_and_kept(bench: Workbench) -> None:
+    success = await bench.success("bash", command="head -c 2000 /dev/zero")
+    (path,) = success.output_paths
+    assert Path(path).read_bytes() == bytes(2_000)
+    assert text_of(success).startswith("[Binary output, not shown: 1 lines, 2000 bytes in all.")
+    listing = await bench.text("bash", command=r"printf 'one file\000another file\000'")
+    assert listing.startswith("one file\u2400another file\u2400")
+
+
+@requirement("S191")
+async def test_jobs_left_in_the_background_are_ended_and_that_is_said(bench: Workbench) -> None:
+    said = "left running in the background were ended"
+    assert said in await bench.text("bash", command="sleep 60 & echo on")
+    assert said in await bench.text("bash", command="sleep 60 > /dev/null 2>&1 & echo on")
+    assert said not in await bench.text("bash", command="sleep 0.05 & wait; echo on")
+
+
+async def test_secrets_are_not_in_the_environment_of_commands(tmp_path: Path) -> None:
+    bench = Workbench(tmp_path)
+    variables = {"PATH": os.environ["PATH"], "SOME": "thing"}
+    bench.environment = replace(bench.environment, variables=variables)
+    with bench.open():
+        assert "SOME=thing" in await bench.text("bash", command="env")
+        assert "HOME=" not in await bench.text("bash", command="env")
 
 
 @requirement("S99")
@@ -118,13 +181,43 @@ async def test_commands_that_cannot_start_are_refused(bench: Workbench) -> None:
     assert "Invalid tool input" in await bench.error("bash", command="x", timeout=600_001)
 
 
-async def test_an_interrupted_command_is_gone(bench: Workbench) -> None:
+async def test_what_a_running_command_prints_is_reported_at_growing_intervals(
+    bench: Workbench,
+) -> None:
+    words: list[str] = []
+    context = heard(words)
+    offered = bench.registry.materialize(())
+    command = "for n in 1 2 3 4 5 6 7 8 9; do echo word $n; sleep 0.4; done"
+    await offered.settle("bash", {"command": command}, context)
+    assert 1 <= len(words) <= 2
+    assert "word 1" in words[0]
+    assert "word 9" not in words[0]
+
+
+async def test_an_interrupted_command_is_gone_and_its_last_words_are_kept(
+    bench: Workbench,
+) -> None:
     pipe = bench.root / "pid"
     os.mkfifo(pipe)
+    words: list[str] = []
+    given: JsonObject = {"command": "echo said before; echo $$ > pid; exec sleep 60"}
+    offered = bench.registry.materialize(())
     async with asyncio.TaskGroup() as group:
-        call = group.create_task(bench.call("bash", command="echo $$ > pid; exec sleep 60"))
+        call = group.create_task(offered.settle("bash", given, heard(words)))
         pid = int(await asyncio.to_thread(pipe.read_text))
         call.cancel()
     assert call.cancelled()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+    assert words == ["said before\n"]
+
+
+def heard(words: list[str]) -> ToolCallContext:
+    """The context of a call whose progress is written to `words`."""
+
+    def report(progress: Progress) -> None:
+        words.append(
+            "".join(part.text for part in progress.content if isinstance(part, TextContent))
+        )
+
+    return replace(CONTEXT, report=report)

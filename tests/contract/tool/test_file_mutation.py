@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from perdure.host.filesystem import LocalFilesystem
+from perdure.tools.authority import Target
 from perdure.tools.file_mutation import FileMutations, StaleContentError
 from tests.requirements import requirement
 
@@ -23,8 +24,11 @@ async def test_a_file_that_is_not_what_was_read_is_left_alone(
     path = tmp_path / "f"
     if now is not None:
         path.write_bytes(now)
+    target = Target(path=str(path), root=str(tmp_path), resource="f", external=False)
     with pytest.raises(StaleContentError):
-        await mutations.replace_if_unchanged(str(path), read=b"read", data=b"new")
+        await mutations.replace_if_unchanged(target, read=b"read", data=b"new")
+    with pytest.raises(StaleContentError):
+        await mutations.remove_if_unchanged(target, read=b"read")
     assert (path.read_bytes() if path.exists() else None) == now
 
 

@@ -1,18 +1,14 @@
 """read: files, pages, images and directories."""
 
-import base64
 import os
 from pathlib import Path
 
 import pytest
 
-from perdure.core.limits import READ_BYTES_MAX, READ_IMAGE_BYTES_MAX
+from perdure.core.limits import READ_BYTES_MAX
 from perdure.ports import PermissionBlockedError
-from perdure.schema.tool import FileContent, TextContent
 from tests.contract.tool.workbench import Workbench
 from tests.requirements import requirement
-
-PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 
 
 @requirement("S170", "S178", "S180")
@@ -94,33 +90,6 @@ async def test_wide_lines_fill_a_page_by_bytes_and_are_cut(bench: Workbench) -> 
     page = await bench.structured("read", path="one.txt")
     assert page["content"].startswith("é" * 2_000 + "... (line cut")
     assert page["truncated"] is False
-
-
-@pytest.mark.parametrize(
-    ("name", "mime", "data"),
-    [
-        ("a.png", "image/png", PNG),
-        ("really.txt", "image/jpeg", b"\xff\xd8\xff\xe0rest"),
-        ("a.gif", "image/gif", b"GIF89a..."),
-        ("a.webp", "image/webp", b"RIFF\x00\x00\x00\x00WEBPVP8 "),
-    ],
-)
-async def test_an_image_is_known_by_its_bytes_and_shown(
-    bench: Workbench, name: str, mime: str, data: bytes
-) -> None:
-    bench.write({name: data})
-    success = await bench.success("read", path=name)
-    note, file = success.content
-    assert isinstance(note, TextContent)
-    encoded = base64.b64encode(data).decode()
-    assert file == FileContent(uri=f"data:{mime};base64,{encoded}", mime=mime, name=name)
-    assert success.structured["mime"] == mime
-    assert encoded not in str(success.structured)
-
-
-async def test_an_image_that_is_too_large_is_refused_with_its_size(bench: Workbench) -> None:
-    bench.write({"a.png": PNG + bytes(READ_IMAGE_BYTES_MAX)})
-    assert str(READ_IMAGE_BYTES_MAX) in await bench.error("read", path="a.png")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import cast
 
 import pytest
 
+from perdure.core.limits import SEARCH_OWN_SECONDS_MAX
 from perdure.host.process import find_ripgrep
 from tests.contract.tool.workbench import Workbench
 from tests.requirements import requirement
@@ -194,3 +195,78 @@ async def test_a_cancelled_search_ends_at_once(bench: Workbench) -> None:
         async with asyncio.timeout(0.5):
             await bench.call("grep", pattern="(a+)+$", include="*.md")
     assert perf_counter() - started < 4
+
+
+@requirement("S173")
+async def test_a_filter_by_name_does_not_let_hidden_files_through(bench: Workbench) -> None:
+    bench.write({".secret.py": "needle\n", "src/.secret.py": "needle\n"})
+    for pattern in ("*.py", "**/*.py", "*.{py,zig}"):
+        assert await found(bench, pattern) == ["src/app.py", "src/deep/util.py"]
+        assert {path for path, _ in await matched(bench, "needle", include=pattern)} == {
+            "src/app.py",
+            "src/deep/util.py",
+        }
+
+
+async def test_links_that_lead_in_circles_and_deep_trees_come_to_an_end(bench: Workbench) -> None:
+    (bench.root / "src" / "again").symlink_to("..")
+    (bench.root / "src" / "self").symlink_to("self")
+    deep = "/".join("d" * 120)
+    bench.write({f"{deep}/end.md": "needle\n"})
+    async with asyncio.timeout(20):
+        assert await found(bench, "*.md") == [f"{deep}/end.md"]
+        assert await matched(bench, "needle", include="*.md") == [(f"{deep}/end.md", 1)]
+
+
+async def test_one_huge_line_hides_no_other_match(bench: Workbench) -> None:
+    bench.write({"a.md": "x" * 20_000_000 + "needle\n", "b.md": "needle\n"})
+    structured = await bench.structured("grep", pattern="needle", include="*.md")
+    paths = [match["entry"]["path"] for match in structured["matches"]]
+    assert "b.md" in paths
+    assert all(len(match["text"]) <= 2_003 for match in structured["matches"])
+
+
+async def test_a_line_with_very_many_matches_is_shown_once(bench: Workbench) -> None:
+    bench.write({"a.md": "x" * 60_000 + "\n"})
+    structured = await bench.structured("grep", pattern="x", include="*.md")
+    (match,) = structured["matches"]
+    assert len(match["submatches"]) == 100
+
+
+@requirement("S170")
+async def test_more_matches_than_anybody_collects_come_in_path_order(bench: Workbench) -> None:
+    bench.write({f"many/{number:02}.md": "needle\n" * 400 for number in range(30)})
+    structured = await bench.structured("grep", pattern="needle", path="many", limit=1_000)
+    places = [(match["entry"]["path"], match["line"]) for match in structured["matches"]]
+    assert places == sorted(places)
+    assert places[0] == ("many/00.md", 1)
+    assert (len(places), structured["truncated"]) == (1_000, True)
+
+
+async def test_a_first_line_after_a_byte_order_mark_is_a_line_like_any_other(
+    bench: Workbench,
+) -> None:
+    bench.write({"bom.md": b"\xef\xbb\xbfneedle one\nneedle two\n"})
+    assert await matched(bench, "^needle", include="*.md") == [("bom.md", 1), ("bom.md", 2)]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is unreadable for the superuser")
+async def test_an_unreadable_directory_is_passed_over(bench: Workbench) -> None:
+    bench.write({"closed/x.md": "needle\n", "open.md": "needle\n"})
+    (bench.root / "closed").chmod(0)
+    try:
+        assert await matched(bench, "needle", include="*.md") == [("open.md", 1)]
+    finally:
+        (bench.root / "closed").chmod(0o755)
+
+
+async def test_an_expression_that_never_ends_is_ended_and_what_was_found_is_kept(
+    tmp_path: Path,
+) -> None:
+    workbench = Workbench(tmp_path, ripgrep=None)
+    workbench.write({"a.md": "aaa\n", "bomb.md": "a" * 5_000 + "!\n"})
+    with workbench.open():
+        async with asyncio.timeout(SEARCH_OWN_SECONDS_MAX * 3):
+            structured = await workbench.structured("grep", pattern="(a+)+$", include="*.md")
+    assert [match["entry"]["path"] for match in structured["matches"]] == ["a.md"]
+    assert structured["truncated"] is True

@@ -31,6 +31,7 @@ async def test_write_creates_a_file_with_its_directories(bench: Workbench) -> No
 async def test_write_replaces_a_file_and_keeps_its_mode(bench: Workbench) -> None:
     bench.write({"run.sh": "old"})
     (bench.root / "run.sh").chmod(0o755)
+    await bench.success("read", path="run.sh")
     assert await bench.text("write", path="run.sh", content="new") == (
         "Wrote file successfully: run.sh"
     )
@@ -51,6 +52,7 @@ async def test_a_byte_order_mark_stays_and_is_there_once(
     bench: Workbench, before: str, content: str, after: str
 ) -> None:
     bench.write({"f": before})
+    await bench.success("read", path="f")
     await bench.success("write", path="f", content=content)
     assert (bench.root / "f").read_text() == after
 
@@ -73,6 +75,7 @@ async def test_writing_follows_links_inside_and_refuses_those_that_lead_out(
     (bench.root / "inside").symlink_to("real.txt")
     (bench.root / "outside").symlink_to(bench.outside / "new.txt")
     (bench.root / "dir").symlink_to(bench.outside)
+    await bench.success("read", path="inside")
     success = await bench.success("write", path="inside", content="new")
     assert success.structured["resource"] == "real.txt"
     assert (bench.root / "inside").is_symlink()

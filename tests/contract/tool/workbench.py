@@ -19,7 +19,7 @@ from perdure.schema.ids import EventID, MessageID, PermissionID, SessionID, Tool
 from perdure.schema.live_event import LiveEvent
 from perdure.schema.permission import Ruleset
 from perdure.schema.tool import TextContent
-from perdure.tools.authority import PathAuthority
+from perdure.tools.authority import OwnDirectories, PathAuthority
 from perdure.tools.builtins import register_builtins
 from perdure.tools.environment import ToolEnvironment
 from perdure.tools.file_mutation import FileMutations
@@ -43,11 +43,14 @@ class RecordedDesk:
     asked: list[PermissionAsk] = field(default_factory=list[PermissionAsk])
     meanwhile: Callable[[], object] | None = None
     """What somebody else does while a person decides."""
+    about_protected: Exception | None = None
 
     async def require(self, ask: PermissionAsk) -> None:
         self.asked.append(ask)
         if self.meanwhile is not None:
             self.meanwhile()
+        if ask.protected and self.about_protected is not None:
+            raise self.about_protected
         if ask.action in self.answers:
             raise self.answers[ask.action]
 
@@ -92,6 +95,9 @@ class Workbench:
         self.root = base / "project"
         self.outside = base / "outside"
         self.outputs = base / "tool-output"
+        self.data = base / "data"
+        self.configuration = base / "configuration"
+        self.references: dict[str, str] = {}
         for directory in (self.root, self.outside, self.outputs):
             directory.mkdir()
         self.desk = RecordedDesk()
@@ -109,9 +115,15 @@ class Workbench:
                 str(self.root),
                 filesystem=self.filesystem,
                 permissions=self.desk,
-                output_directory=str(self.outputs),
+                own=OwnDirectories(
+                    outputs=str(self.outputs),
+                    data=str(self.data),
+                    configuration=str(self.configuration),
+                ),
+                references=lambda: self.references,
             ),
             mutations=FileMutations(self.filesystem),
+            outputs=self.store,
             ripgrep=ripgrep,
         )
         self.announced: list[LiveEvent] = []

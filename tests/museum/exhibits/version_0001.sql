@@ -25,10 +25,13 @@ CREATE TABLE session (
     title TEXT NOT NULL,
     time_created INTEGER NOT NULL,
     reverting INTEGER NOT NULL DEFAULT 0,
+    archived INTEGER NOT NULL DEFAULT 0,
+    parent_id TEXT,
     data BLOB NOT NULL
 );
 CREATE INDEX session_created ON session (time_created, id);
 CREATE INDEX session_reverting ON session (id) WHERE reverting = 1;
+CREATE INDEX session_parent ON session (parent_id) WHERE parent_id IS NOT NULL;
 CREATE TABLE session_message (
     id TEXT NOT NULL UNIQUE,
     session_id TEXT NOT NULL,
@@ -45,10 +48,19 @@ CREATE TABLE session_input (
     delivery TEXT NOT NULL,
     admitted_seq INTEGER NOT NULL,
     promoted_seq INTEGER,
+    cancelled_seq INTEGER,
+    prompt_seq INTEGER NOT NULL,
+    place INTEGER NOT NULL,
     time_created INTEGER NOT NULL
 );
-CREATE INDEX session_input_pending ON session_input (session_id, delivery, admitted_seq)
-    WHERE promoted_seq IS NULL;
+CREATE INDEX session_input_pending ON session_input (session_id, delivery, place)
+    WHERE promoted_seq IS NULL AND cancelled_seq IS NULL;
+CREATE TABLE todo (
+    session_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    message_id TEXT NOT NULL,
+    PRIMARY KEY (session_id, seq)
+) WITHOUT ROWID;
 CREATE TABLE session_context_epoch (
     session_id TEXT NOT NULL PRIMARY KEY,
     baseline TEXT NOT NULL,
@@ -60,12 +72,23 @@ CREATE TABLE session_instruction (
     path TEXT NOT NULL,
     PRIMARY KEY (session_id, path)
 ) WITHOUT ROWID;
+CREATE TABLE session_retry (
+    session_id TEXT NOT NULL PRIMARY KEY,
+    failed INTEGER NOT NULL,
+    due INTEGER NOT NULL,
+    delay INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    message TEXT NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE session_lease (
     session_id TEXT NOT NULL PRIMARY KEY,
     process TEXT NOT NULL,
     generation INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX session_lease_process ON session_lease (process);
+CREATE TABLE session_deletion (
+    session_id TEXT NOT NULL PRIMARY KEY
+) WITHOUT ROWID;
 CREATE TABLE session_wake (
     session_id TEXT NOT NULL PRIMARY KEY
 ) WITHOUT ROWID;
@@ -76,6 +99,16 @@ CREATE TABLE saved_permission (
     resource TEXT NOT NULL,
     UNIQUE (project_id, action, resource)
 );
+CREATE TABLE pending_request (
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    location TEXT NOT NULL,
+    process TEXT NOT NULL,
+    data BLOB NOT NULL,
+    answer BLOB
+);
+CREATE INDEX pending_request_session ON pending_request (session_id);
 INSERT INTO event VALUES ('ses_museum_full', 0, 'evt_1a1e188b3b20OPlEtC3aVNUCtC', 'session.created.1', 1, CAST('{"sessionID":"ses_museum_full","info":{"id":"ses_museum_full","slug":"green-lake","projectID":"global","directory":"/museum/project","path":"","title":"New session - 2026-11-15T23:26:34.930Z","version":"0.1.0","cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1794785194930,"updated":1794785194930}}}' AS BLOB));
 INSERT INTO event VALUES ('ses_museum_full', 1, 'evt_1a1e188b3c0075y5pDLjwWCfEr', 'session.next.prompt.admitted.1', 1, CAST('{"timestamp":1794785194944,"sessionID":"ses_museum_full","messageID":"msg_museum_1","prompt":{"text":"Which files are here?"},"delivery":"steer"}' AS BLOB));
 INSERT INTO event VALUES ('ses_museum_full', 2, 'evt_1a1e188b3d40pmAwlEdtNev7aW', 'session.next.prompted.1', 1, CAST('{"timestamp":1794785194944,"sessionID":"ses_museum_full","messageID":"msg_museum_1","prompt":{"text":"Which files are here?"},"delivery":"steer"}' AS BLOB));
@@ -123,8 +156,8 @@ INSERT INTO event VALUES ('ses_museum_full', 43, 'evt_1a1e188b4c4098KmcFzLpY3Whv
 INSERT INTO event VALUES ('ses_museum_waiting', 0, 'evt_1a1e188b4c60roXdYHHVGglz3a', 'session.created.1', 1, CAST('{"sessionID":"ses_museum_waiting","info":{"id":"ses_museum_waiting","slug":"clear-cedar","projectID":"global","directory":"/museum/project","path":"","title":"New session - 2026-11-15T23:26:35.206Z","version":"0.1.0","cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1794785195206,"updated":1794785195206}}}' AS BLOB));
 INSERT INTO event VALUES ('ses_museum_waiting', 1, 'evt_1a1e188b4c70aUkUUIZehpURPF', 'session.next.prompt.admitted.1', 1, CAST('{"timestamp":1794785195207,"sessionID":"ses_museum_waiting","messageID":"msg_museum_later","prompt":{"text":"Later"},"delivery":"queue"}' AS BLOB));
 INSERT INTO location VALUES (1, '{"directory":"/museum/project"}');
-INSERT INTO session VALUES ('ses_museum_full', 'global', '/museum/project', NULL, '', 'Which files are here?', 1794785194930, 0, CAST('{"id":"ses_museum_full","projectID":"global","cost":0.00082,"tokens":{"input":500,"output":125,"reasoning":25,"cache":{"read":100,"write":0}},"time":{"created":1794785194930,"updated":1794785195204},"title":"Which files are here?","location":{"directory":"/museum/project"},"agent":"brief","model":{"id":"other-model","providerID":"fake","variant":"default"}}' AS BLOB));
-INSERT INTO session VALUES ('ses_museum_waiting', 'global', '/museum/project', NULL, '', 'New session - 2026-11-15T23:26:35.206Z', 1794785195206, 0, CAST('{"id":"ses_museum_waiting","projectID":"global","cost":0.0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1794785195206,"updated":1794785195206},"title":"New session - 2026-11-15T23:26:35.206Z","location":{"directory":"/museum/project"}}' AS BLOB));
+INSERT INTO session VALUES ('ses_museum_full', 'global', '/museum/project', NULL, '', 'Which files are here?', 1794785194930, 0, 0, NULL, CAST('{"id":"ses_museum_full","projectID":"global","cost":0.00082,"tokens":{"input":500,"output":125,"reasoning":25,"cache":{"read":100,"write":0}},"time":{"created":1794785194930,"updated":1794785195204},"title":"Which files are here?","location":{"directory":"/museum/project"},"agent":"brief","model":{"id":"other-model","providerID":"fake","variant":"default"}}' AS BLOB));
+INSERT INTO session VALUES ('ses_museum_waiting', 'global', '/museum/project', NULL, '', 'New session - 2026-11-15T23:26:35.206Z', 1794785195206, 0, 0, NULL, CAST('{"id":"ses_museum_waiting","projectID":"global","cost":0.0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1794785195206,"updated":1794785195206},"title":"New session - 2026-11-15T23:26:35.206Z","location":{"directory":"/museum/project"}}' AS BLOB));
 INSERT INTO session_message VALUES ('msg_museum_1', 'ses_museum_full', 2, 'user', 1794785194944, CAST('{"type":"user","id":"msg_museum_1","time":{"created":1794785194944},"text":"Which files are here?"}' AS BLOB));
 INSERT INTO session_message VALUES ('msg_1a1e188b3de0YSNnhFw2ondZwB', 'ses_museum_full', 3, 'assistant', 1794785194976, CAST('{"type":"assistant","id":"msg_1a1e188b3de0YSNnhFw2ondZwB","time":{"created":1794785194976,"completed":1794785195055},"agent":"build","model":{"id":"fake-model","providerID":"fake"},"content":[{"type":"tool","id":"call_0","name":"glob","state":{"status":"completed","input":{"pattern":"*.txt"},"content":[{"type":"text","text":"/museum/project/one.txt"}],"outputPaths":[],"structured":{"entries":[{"path":"one.txt","type":"file"}],"truncated":false}},"time":{"created":1794785194976,"ran":1794785194976,"completed":1794785195055},"provider":{"executed":false}},{"type":"tool","id":"call_1","name":"nothing","state":{"status":"error","input":{},"content":[],"structured":{},"error":{"type":"unknown","message":"Unknown tool: nothing"},"result":{"type":"error","value":"Unknown tool: nothing"}},"time":{"created":1794785194976,"ran":1794785194976,"completed":1794785194979},"provider":{"executed":false}}],"finish":"tool-calls","cost":0.00041,"tokens":{"input":100,"output":25,"reasoning":5,"cache":{"read":20,"write":0}}}' AS BLOB));
 INSERT INTO session_message VALUES ('msg_1a1e188b4320TwfBzU9idLWbmS', 'ses_museum_full', 13, 'assistant', 1794785195059, CAST('{"type":"assistant","id":"msg_1a1e188b4320TwfBzU9idLWbmS","time":{"created":1794785195059,"completed":1794785195059},"agent":"build","model":{"id":"fake-model","providerID":"fake"},"content":[{"type":"text","id":"text-0","text":"Only one.txt."}],"finish":"stop","cost":0.00041,"tokens":{"input":100,"output":25,"reasoning":5,"cache":{"read":20,"write":0}}}' AS BLOB));
@@ -135,10 +168,10 @@ INSERT INTO session_message VALUES ('msg_1a1e188b44b0gkjjLh5F0khBH4', 'ses_museu
 INSERT INTO session_message VALUES ('msg_1a1e188b44d0qnMI9kxhKAqYK3', 'ses_museum_full', 22, 'assistant', 1794785195086, CAST('{"type":"assistant","id":"msg_1a1e188b44d0qnMI9kxhKAqYK3","time":{"created":1794785195086,"completed":1794785195086},"agent":"brief","model":{"id":"other-model","providerID":"fake","variant":"default"},"content":[{"type":"reasoning","id":"reasoning-0","text":"thinking","time":{"created":1794785195086,"completed":1794785195086}},{"type":"text","id":"text-0","text":"Naïve ☃ answer"}],"finish":"stop","cost":0.0,"tokens":{"input":100,"output":25,"reasoning":5,"cache":{"read":20,"write":0}}}' AS BLOB));
 INSERT INTO session_message VALUES ('msg_museum_3', 'ses_museum_full', 29, 'user', 1794785195090, CAST('{"type":"user","id":"msg_museum_3","time":{"created":1794785195090},"text":"Third"}' AS BLOB));
 INSERT INTO session_message VALUES ('msg_1a1e188b4550KvDyZwb4GRIfT0', 'ses_museum_full', 30, 'assistant', 1794785195094, CAST('{"type":"assistant","id":"msg_1a1e188b4550KvDyZwb4GRIfT0","time":{"created":1794785195094,"completed":1794785195094},"agent":"brief","model":{"id":"other-model","providerID":"fake","variant":"default"},"content":[{"type":"text","id":"text-0","text":"## Goal\nsummary of it all"}],"finish":"stop","cost":0.0,"tokens":{"input":100,"output":25,"reasoning":5,"cache":{"read":20,"write":0}}}' AS BLOB));
-INSERT INTO session_input VALUES ('msg_museum_1', 'ses_museum_full', 'steer', 1, 2, 1794785194944);
-INSERT INTO session_input VALUES ('msg_museum_2', 'ses_museum_full', 'steer', 19, 20, 1794785195079);
-INSERT INTO session_input VALUES ('msg_museum_3', 'ses_museum_full', 'steer', 28, 29, 1794785195090);
-INSERT INTO session_input VALUES ('msg_museum_later', 'ses_museum_waiting', 'queue', 1, NULL, 1794785195207);
+INSERT INTO session_input VALUES ('msg_museum_1', 'ses_museum_full', 'steer', 1, 2, NULL, 1, 1, 1794785194944);
+INSERT INTO session_input VALUES ('msg_museum_2', 'ses_museum_full', 'steer', 19, 20, NULL, 19, 19, 1794785195079);
+INSERT INTO session_input VALUES ('msg_museum_3', 'ses_museum_full', 'steer', 28, 29, NULL, 28, 28, 1794785195090);
+INSERT INTO session_input VALUES ('msg_museum_later', 'ses_museum_waiting', 'queue', 1, NULL, NULL, 1, 1, 1794785195207);
 INSERT INTO session_lease VALUES ('ses_museum_full', '', 1);
 PRAGMA application_id = 1346720324;
 PRAGMA user_version = 1;

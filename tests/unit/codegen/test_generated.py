@@ -1,10 +1,18 @@
 """Generated files are committed; they must be what the table says today."""
 
+import inspect
 import re
+import typing
+from collections.abc import Callable
 from pathlib import Path
 
 from perdure import __version__
+from perdure.client import PerdureClient
+from perdure.client.generated import types
+from perdure.client.sync import SyncPerdureClient
+from perdure.client.typed import TypedPerdureClient
 from perdure.codegen.files import generated
+from perdure.codegen.ir import compile_contract
 from perdure.protocol import openapi
 from perdure.protocol.api import API
 from perdure.protocol.errors import STATUS_BY_ERROR
@@ -52,3 +60,33 @@ def test_references_lead_somewhere() -> None:
     known = {f"#/components/schemas/{name}" for name in DOCUMENT["components"]["schemas"]}
     assert references
     assert set(references) <= known
+
+
+@requirement("S20", "S113")
+def test_every_client_offers_every_operation_that_is_asked_and_answered() -> None:
+    clients = [kind("http://nowhere.invalid") for kind in (PerdureClient, TypedPerdureClient)]
+    with SyncPerdureClient("http://nowhere.invalid") as sync:
+        for operation in compile_contract(API).operations:
+            name = ".".join((*operation.public.group, operation.public.method))
+            offered = [method_of(client, name) for client in (*clients, sync)]
+            if operation.success.kind == "websocket":
+                assert offered == [None, None, None]
+                continue
+            assert all(method is not None for method in offered), name
+            named = {parameter.name for parameter in operation.parameters}
+            for method in offered:
+                assert method is not None
+                assert named < set(inspect.signature(method).parameters), name
+
+
+def method_of(client: object, name: str) -> Callable[..., object] | None:
+    for part in name.split("."):
+        client = getattr(client, part, None)
+    return client if callable(client) else None
+
+
+def test_the_values_of_the_wire_can_be_inspected_at_run_time() -> None:
+    hints = typing.get_type_hints(types.SessionInfo, include_extras=True)
+    assert hints["id"] is str
+    assert types.SessionInfo.__required_keys__ >= {"id", "location", "time"}
+    assert "agent" in types.SessionInfo.__optional_keys__

@@ -2,10 +2,18 @@
 
 import pytest
 
-from perdure.core import catalog, config_document, credential, model_request, settings
-from perdure.core.catalog import Api, BuiltIn, CatalogProvider, Unreachable, Wire
+from perdure.core import (
+    catalog,
+    catalog_public,
+    config_document,
+    credential,
+    reach,
+    settings,
+)
+from perdure.core.catalog import CatalogProvider
 from perdure.core.config_document import Trust
 from perdure.core.credential import Key, KeyMissing, NoKeyNeeded
+from perdure.core.reach import Api, BuiltIn, Unreachable, Wire
 from perdure.core.settings import Settings
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
@@ -49,8 +57,8 @@ def secretive() -> JsonObject:
 @requirement("S195")
 def test_no_secret_of_the_configuration_is_public() -> None:
     provider = providers(secretive())["p"]
-    public = codec.encode(catalog.public_provider(provider))
-    public += codec.encode(catalog.public_model(provider.models["m"]))
+    public = codec.encode(catalog_public.public_provider(provider))
+    public += codec.encode(catalog_public.public_model(provider.models["m"]))
     assert CANARY.encode() not in public
     assert b'"request":{"headers":{},"body":{}}' in public
     assert b'"variants":[{"id":"v","headers":{},"body":{}}]' in public
@@ -58,13 +66,13 @@ def test_no_secret_of_the_configuration_is_public() -> None:
 
 @requirement("S196")
 def test_public_addresses_have_no_credentials_query_or_fragment() -> None:
-    info = catalog.public_provider(providers(secretive())["p"])
+    info = catalog_public.public_provider(providers(secretive())["p"])
     assert info.api.url == "https://host.example/v1"
 
 
 def test_printing_a_catalog_shows_no_secret() -> None:
     provider = providers(secretive())["p"]
-    assert CANARY in str(provider.request.body)
+    assert provider.request.api_key == CANARY
     assert CANARY not in repr(provider)
 
 
@@ -120,10 +128,10 @@ def test_a_model_inherits_from_its_provider_and_overrides_it() -> None:
     ],
 )
 def test_what_cannot_be_reached_says_why(api: Api, kind: type) -> None:
-    reach = catalog.reach_of(api)
-    assert isinstance(reach, kind)
-    if isinstance(reach, Unreachable):
-        assert reach.reason
+    found = reach.reach_of(api)
+    assert isinstance(found, kind)
+    if isinstance(found, Unreachable):
+        assert found.reason
 
 
 def test_the_demo_is_always_there_and_says_that_it_is_no_ai() -> None:
@@ -174,36 +182,21 @@ def test_a_model_without_prices_costs_nothing() -> None:
     assert catalog.cost_of((), TokenUsage(5, 5, 5, TokenCache(5, 5))) == 0
 
 
-@requirement("S18")
-def test_generation_controls_are_taken_out_of_a_configured_body() -> None:
-    controls, rest = model_request.split(
-        {
-            "apiKey": "k",
-            "baseURL": "u",
-            "temperature": 0.5,
-            "topP": 0.9,
-            "max_tokens": "many",
-            "stop": ["x"],
-            "reasoning_effort": "low",
-        }
-    )
-    assert (controls.temperature, controls.top_p, controls.stop) == (0.5, 0.9, ("x",))
-    assert controls.max_tokens is None
-    assert rest == {"reasoning_effort": "low"}
-
-
 def lookup(
     names: tuple[str, ...], url: str, user: JsonObject | None = None, **variables: str
 ) -> credential.KeyLookup:
     own = configured({"providers": user or {}}).user_providers
     return credential.find_key(
-        body={},
+        api_key=None,
         api_settings={},
         names=names,
         url=url,
         variables=variables,
-        user_origins=credential.user_origins(own),
+        origins={**KNOWN, **credential.user_origins(own)},
     )
+
+
+KNOWN = {"OPENAI_API_KEY": frozenset({"https://api.openai.com"})}
 
 
 def test_a_well_known_key_goes_to_its_own_service() -> None:

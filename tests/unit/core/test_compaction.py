@@ -1,9 +1,13 @@
-"""What is condensed, what is kept, and what the model is asked for."""
+"""What is condensed, what is kept, and what of it is worth it."""
+
+import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from perdure.core import compaction, limits, transcript
-from perdure.core.compaction import Selection
+from perdure.core.compaction import Material, Plan
 from perdure.schema import message as messages
 from perdure.schema.ids import MessageID, ToolCallID
 from perdure.schema.message import (
@@ -19,7 +23,6 @@ from perdure.schema.message import (
     ToolTime,
     UserMessage,
 )
-from perdure.schema.model import ModelLimit
 from perdure.schema.prompt import FileAttachment
 from perdure.schema.tool import (
     CompletedState,
@@ -34,11 +37,12 @@ from tests.fixtures import MODEL, SESSION
 from tests.requirements import requirement
 
 ID = MessageID("msg_one")
+_NUMBERS = itertools.count()
 AT = Created(created=1)
 
 
 def user(text: str) -> UserMessage:
-    return UserMessage(id=ID, time=AT, text=text)
+    return UserMessage(id=MessageID(f"msg_{next(_NUMBERS)}"), time=AT, text=text)
 
 
 def of_tokens(tokens: int, letter: str = "x") -> UserMessage:
@@ -66,10 +70,12 @@ def checkpoint(summary: str = "so far", recent: str = "[User]: lately") -> Compa
     return CompactionMessage(id=ID, time=AT, reason="manual", summary=summary, recent=recent)
 
 
-def selected(*history: SessionMessage, keep: int = 100) -> Selection:
-    selection = compaction.select(history, keep_tokens=keep)
-    assert selection is not None
-    return selection
+def planned(*history: SessionMessage, keep: int = 100, room: int | None = None) -> Plan:
+    prompts = tuple(m for m in history if isinstance(m, UserMessage))
+    material = Material(history=history, prompts=prompts)
+    plan = compaction.plan(material, compaction.shares(room, keep_tokens=keep))
+    assert plan is not None
+    return plan
 
 
 @pytest.mark.parametrize(
@@ -88,10 +94,9 @@ def test_the_newest_messages_that_fit_are_kept_whole(
     sizes: list[int], keep: int, condensed: int
 ) -> None:
     history = [of_tokens(size, letter) for size, letter in zip(sizes, "abc", strict=False)]
-    texts = [transcript.text_of(message) for message in history]
-    selection = selected(*history, keep=keep)
-    assert selection.conversation == "\n\n".join(texts[:condensed])
-    assert selection.recent == "\n\n".join(texts[condensed:])
+    plan = planned(*history, keep=keep)
+    assert list(plan.older) == history[:condensed]
+    assert plan.recent == "\n\n".join(transcript.text_of(m) for m in history[condensed:])
 
 
 @pytest.mark.parametrize(
@@ -106,60 +111,48 @@ def test_the_newest_messages_that_fit_are_kept_whole(
     ],
 )
 def test_a_conversation_that_fits_is_left_alone(history: list[SessionMessage]) -> None:
-    assert compaction.select(history, keep_tokens=100) is None
+    material = Material(history=tuple(history))
+    assert compaction.plan(material, compaction.shares(None, keep_tokens=100)) is None
 
 
 def test_an_earlier_checkpoint_is_carried_forward() -> None:
-    selection = selected(checkpoint(), user("more"))
-    assert selection.previous_summary == "so far"
-    assert selection.conversation == "[User]: lately"
-    assert selection.recent == "[User]: more"
-    asked = compaction.request_text(selection)
-    assert "<previous-summary>\nso far\n</previous-summary>" in asked
-    assert "<conversation>\n[User]: lately\n</conversation>" in asked
+    plan = planned(checkpoint(), user("more"))
+    assert (plan.previous_summary, plan.earlier, plan.older) == ("so far", "[User]: lately", ())
+    assert plan.recent == "[User]: more"
+    assert "so far" in plan.mechanical_summary("no model")
+    assert "[User]: lately" in plan.mechanical_summary("no model")
 
 
-def test_the_request_names_every_section_and_no_summary_that_never_was() -> None:
-    asked = compaction.request_text(Selection(conversation="x", previous_summary="", recent="y"))
-    sections = ("Objective", "Important Details", "Work State", "Next Move", "Relevant Files")
-    places = [asked.index(f"## {section}\n") for section in sections]
-    assert places == sorted(places)
-    assert "previous" not in asked
-    assert "y" not in asked.partition("</conversation>")[0].partition("<conversation>")[2]
+def test_a_call_and_its_result_are_condensed_or_kept_together() -> None:
+    exchange = assistant(tool(completed(TextContent(text="y" * 1_500))))
+    for keep in range(0, 900, 50):
+        plan = planned(of_tokens(1_000), exchange, user("next"), keep=keep)
+        in_recent = "[Assistant tool call]" in plan.recent
+        assert in_recent == ("[Tool result]" in plan.recent) == (exchange not in plan.older)
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("", 0),
-        ("a", 0),
-        ("ab", 1),
-        ("abcdef", 2),
-        ("é" * 4, 1),
-        ("😀" * 4, 2),
-        ("x" * 10**6, 250_000),
-    ],
+@given(
+    room=st.integers(600, 200_000),
+    sizes=st.lists(st.integers(1, 5_000), min_size=1, max_size=12),
+    letter=st.sampled_from("x\u00fc\u4e2d\U0001f600"),
 )
-def test_tokens_are_estimated_from_the_length_of_the_text(text: str, tokens: int) -> None:
-    assert compaction.estimate(text) == tokens
-
-
-@pytest.mark.parametrize(
-    ("context", "output", "tokens", "fits"),
-    [
-        (0, 0, 10**6, True),
-        (10_000, 0, 10_000 - 4_096, True),
-        (10_000, 0, 10_001 - 4_096, False),
-        (10_000, 1_000, 9_000, True),
-        (10_000, 32_000, 9_000, False),
-        (1_000, 32_000, 1, False),
-    ],
-)
-def test_a_request_must_leave_room_for_the_summary(
-    context: int, output: int, tokens: int, *, fits: bool
+def test_a_checkpoint_without_a_model_always_has_room(
+    room: int, sizes: list[int], letter: str
 ) -> None:
-    limit = ModelLimit(context=context, output=output)
-    assert compaction.fits("x" * 4 * tokens, limit) is fits
+    history = [user(letter * (4 * size)) for size in sizes]
+    material = Material(history=tuple(history), prompts=tuple(history))
+    plan = compaction.plan(material, compaction.shares(room, keep_tokens=8_000))
+    if plan is not None:
+        assert plan.tokens_with(plan.mechanical_summary("because " * 100)) <= room
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "enough"), [(100, 80, True), (100, 81, False), (0, 0, True), (0, 1, False)]
+)
+def test_what_frees_less_than_a_fifth_is_not_worth_it(
+    before: int, after: int, *, enough: bool
+) -> None:
+    assert compaction.frees_enough(before, after) is enough
 
 
 @requirement("S36")

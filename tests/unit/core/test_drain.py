@@ -18,12 +18,12 @@ BOTH = Pending(steer=True, queue=True)
     [
         (NOTHING, False, Stop()),
         (NOTHING, True, RunTurn("none", 1)),
-        (STEER, False, RunTurn("steer", 1)),
-        (STEER, True, RunTurn("steer", 1)),
-        (QUEUE, False, RunTurn("queue", 1)),
-        (QUEUE, True, RunTurn("queue", 1)),
-        (BOTH, False, RunTurn("steer", 1)),
-        (BOTH, True, RunTurn("steer", 1)),
+        (STEER, False, RunTurn("steer", 1, for_input=True)),
+        (STEER, True, RunTurn("steer", 1, for_input=True)),
+        (QUEUE, False, RunTurn("queue", 1, for_input=True)),
+        (QUEUE, True, RunTurn("queue", 1, for_input=True)),
+        (BOTH, False, RunTurn("steer", 1, for_input=True)),
+        (BOTH, True, RunTurn("steer", 1, for_input=True)),
     ],
 )
 def test_a_drain_begins(pending: Pending, first: DrainStep, *, force: bool) -> None:
@@ -36,11 +36,11 @@ def test_a_drain_begins(pending: Pending, first: DrainStep, *, force: bool) -> N
     [
         (False, NOTHING, Stop()),
         (True, NOTHING, RunTurn("steer", 4)),
-        (False, STEER, RunTurn("steer", 4)),
+        (False, STEER, RunTurn("steer", 4, for_input=True)),
         (True, STEER, RunTurn("steer", 4)),
-        (False, QUEUE, RunTurn("queue", 1)),
+        (False, QUEUE, RunTurn("queue", 1, for_input=True)),
         (True, QUEUE, RunTurn("steer", 4)),
-        (False, BOTH, RunTurn("steer", 4)),
+        (False, BOTH, RunTurn("steer", 4, for_input=True)),
         (True, BOTH, RunTurn("steer", 4)),
     ],
 )
@@ -94,4 +94,4 @@ def test_a_steer_and_two_queued_prompts_run_one_after_the_other_on_one_wake() ->
 @requirement("S68")
 def test_a_steer_that_arrives_during_the_last_turn_is_not_left_behind() -> None:
     outcome = TurnOutcome(step=1, needs_continuation=False)
-    assert drain.after(outcome, STEER) == RunTurn("steer", 2)
+    assert drain.after(outcome, STEER) == RunTurn("steer", 2, for_input=True)

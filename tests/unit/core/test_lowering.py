@@ -24,6 +24,7 @@ from perdure.schema.ids import MessageID, ToolCallID
 from perdure.schema.message import AssistantMessage, AssistantPart, Created, SessionMessage, Span
 from perdure.schema.model import ModelRef
 from perdure.schema.prompt import FileAttachment
+from perdure.schema.todo import Todo
 from perdure.schema.tool import (
     CompletedState,
     ErrorState,
@@ -134,6 +135,18 @@ def test_a_change_of_context_keeps_its_place_as_a_system_message() -> None:
                 id=MessageID("msg_x"), time=AT, reason="auto", summary="so far", recent="last words"
             ),
             ["so far", "last words", "not a new instruction"],
+        ),
+        (
+            stored.CompactionMessage(
+                id=MessageID("msg_x"),
+                time=AT,
+                reason="auto",
+                summary="so far",
+                recent="last words",
+                directives=("use tabs", "never push"),
+                todos=(Todo(content="parse", status="pending", priority="low"),),
+            ),
+            ["[User]: use tabs\n\n[User]: never push\n</user-messages>", "- [pending] parse\n"],
         ),
     ],
 )

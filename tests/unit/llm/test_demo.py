@@ -2,8 +2,7 @@
 
 import pytest
 
-from perdure.core import compaction
-from perdure.core.compaction import Selection
+from perdure.core import summary_request
 from perdure.llm import demo_script
 from perdure.llm.demo import demo_call
 from perdure.llm.event import Finish, LLMEvent, TextDelta, ToolCall
@@ -156,12 +155,8 @@ async def test_the_same_conversation_gets_the_same_answer() -> None:
 
 
 async def test_asked_to_condense_it_repeats_prompts_and_says_it_is_no_ai() -> None:
-    selection = Selection(
-        conversation="[User]: create a file a.txt\n\n[Assistant]: done\n\n[User]: run the tests",
-        previous_summary="",
-        recent="",
-    )
-    events = await answer(prompt(compaction.request_text(selection)), tools=())
+    conversation = "[User]: create a file a.txt\n\n[Assistant]: done\n\n[User]: run the tests"
+    events = await answer(prompt(summary_request.text(conversation)), tools=())
     assert called(events) is None
     assert "not an AI" in said(events)
     assert "- create a file a.txt\n- run the tests" in said(events)

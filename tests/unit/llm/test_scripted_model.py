@@ -63,7 +63,7 @@ async def test_a_turn_is_held_where_the_test_says() -> None:
 async def test_failures_are_raised_and_reported() -> None:
     model = ScriptedModel()
     model.turn(text("half"), failure(LLMError("transport", "gone")))
-    model.turn(StreamError("too long", overflow=True), text("never"))
+    model.turn(StreamError("too long", "overflow"), text("never"))
     model.turn(invalid_call("read", "{"))
     with pytest.raises(LLMError, match="gone"):
         await collect(model)

@@ -3,6 +3,7 @@
 from perdure.core import limits
 from perdure.protocol.api import API
 from perdure.protocol.message import MESSAGES_LIMIT_MAX
+from perdure.protocol.pty import TITLE_CHARS_MAX
 from perdure.protocol.session import HISTORY_LIMIT_MAX, SESSIONS_PER_PAGE_MAX
 from tests.requirements import requirement
 
@@ -24,11 +25,23 @@ GET /api/session/{sessionID}/context v2.session.context
 GET /api/session/{sessionID}/provider-context v2.session.providerContext
 GET /api/session/{sessionID}/history v2.session.history
 GET /api/session/{sessionID}/event v2.session.events
+PATCH /api/session/{sessionID} v2.session.rename
+DELETE /api/session/{sessionID} v2.session.delete
+POST /api/session/{sessionID}/archive v2.session.archive
+POST /api/session/{sessionID}/unarchive v2.session.unarchive
+POST /api/session/{sessionID}/fork v2.session.fork
+POST /api/session/{sessionID}/resume v2.session.resume
+GET /api/session/{sessionID}/snapshot v2.session.snapshot
+GET /api/session/{sessionID}/inbox v2.session.inbox.list
+PATCH /api/session/{sessionID}/inbox/{messageID} v2.session.inbox.revise
+DELETE /api/session/{sessionID}/inbox/{messageID} v2.session.inbox.cancel
+POST /api/session/{sessionID}/inbox/order v2.session.inbox.reorder
 POST /api/session/{sessionID}/revert/stage v2.session.revert.stage
 POST /api/session/{sessionID}/revert/clear v2.session.revert.clear
 POST /api/session/{sessionID}/revert/commit v2.session.revert.commit
 GET /api/session/{sessionID}/message v2.session.messages
 GET /api/session/{sessionID}/message/{messageID} v2.session.message
+GET /api/session/{sessionID}/todo v2.session.todo
 POST /api/session/{sessionID}/permission v2.session.permission.create
 GET /api/session/{sessionID}/permission v2.session.permission.list
 GET /api/session/{sessionID}/permission/{requestID} v2.session.permission.get
@@ -45,8 +58,28 @@ GET /api/agent v2.agent.list
 GET /api/model v2.model.list
 GET /api/provider v2.provider.list
 GET /api/provider/{providerID} v2.provider.get
+GET /api/integration v2.integration.list
+GET /api/integration/{integrationID} v2.integration.get
+POST /api/integration/{integrationID}/connect/key v2.integration.connect.key
+POST /api/integration/{integrationID}/connect/oauth v2.integration.connect.oauth
+GET /api/integration/attempt/{attemptID} v2.integration.attempt.status
+DELETE /api/integration/attempt/{attemptID} v2.integration.attempt.cancel
+POST /api/integration/attempt/{attemptID}/complete v2.integration.attempt.complete
+PATCH /api/credential/{credentialID} v2.credential.update
+DELETE /api/credential/{credentialID} v2.credential.remove
 GET /api/skill v2.skill.list
 GET /api/reference v2.reference.list
+GET /api/command v2.command.list
+GET /api/fs/read/* v2.fs.read
+GET /api/fs/list v2.fs.list
+GET /api/fs/find v2.fs.find
+GET /api/pty v2.pty.list
+POST /api/pty v2.pty.create
+GET /api/pty/{ptyID} v2.pty.get
+PUT /api/pty/{ptyID} v2.pty.update
+DELETE /api/pty/{ptyID} v2.pty.remove
+POST /api/pty/{ptyID}/connect-token v2.pty.connectToken
+GET /api/pty/{ptyID}/connect v2.pty.connect
 """
 
 
@@ -56,13 +89,14 @@ def test_routes_and_operation_ids_are_those_of_the_published_contract() -> None:
     assert written == set(OPERATIONS.split("\n")) - {""}
 
 
-def test_a_session_route_names_its_session_and_a_body_comes_only_with_a_post() -> None:
+def test_a_session_route_names_its_session_and_a_body_comes_only_with_a_change() -> None:
     for endpoint in API:
         assert (endpoint.scope == "session") == ("{sessionID}" in endpoint.path)
-        assert endpoint.body is None or endpoint.method == "POST"
+        assert endpoint.body is None or endpoint.method in {"POST", "PUT", "PATCH"}
         assert not endpoint.streams or endpoint.method == "GET"
 
 
 def test_the_contract_and_the_engine_agree_on_page_sizes() -> None:
     assert limits.PAGE_ITEMS_MAX == MESSAGES_LIMIT_MAX == SESSIONS_PER_PAGE_MAX
     assert limits.HISTORY_ITEMS_MAX == HISTORY_LIMIT_MAX
+    assert limits.PTY_TITLE_CHARS_MAX == TITLE_CHARS_MAX

@@ -7,7 +7,7 @@ from perdure.protocol.api import API
 from perdure.schema import codec
 from perdure.schema import errors as kinds
 from perdure.schema.errors import DomainError
-from perdure.schema.ids import MessageID, PermissionID, QuestionID, SessionID
+from perdure.schema.ids import MessageID, PermissionID, PtyID, QuestionID, SessionID
 from tests.requirements import requirement
 
 ONE = SessionID("ses_1")
@@ -20,17 +20,23 @@ EXAMPLES: tuple[DomainError, ...] = (
     kinds.SessionNotFoundError(ONE),
     kinds.MessageNotFoundError(ONE, MessageID("msg_1")),
     kinds.ProviderNotFoundError("p"),
+    kinds.IntegrationNotFoundError("p"),
+    kinds.AttemptNotFoundError("att_1"),
+    kinds.CredentialNotFoundError("cred_1"),
     kinds.PermissionNotFoundError(PermissionID("per_1")),
     kinds.QuestionNotFoundError(QuestionID("que_1")),
+    kinds.PtyNotFoundError(PtyID("pty_1")),
     kinds.MethodNotAllowedError("PUT", ("GET",)),
     errors.RequestTimeoutError(),
     kinds.PromptConflictError(MessageID("msg_1")),
+    kinds.PromptSettledError(MessageID("msg_1"), "promoted"),
     kinds.PermissionConflictError(PermissionID("per_1")),
     kinds.SessionBusyError(ONE),
     kinds.MoveConflictError("/work/there", "no"),
     kinds.DamagedRowError(ONE, table="event", seq=3, reason="no JSON"),
     kinds.PayloadTooLargeError(5),
     kinds.UnsupportedMediaTypeError("no"),
+    errors.TooManyRequestsError("no"),
     errors.RequestHeadTooLargeError(5),
     kinds.StorageError("full"),
     kinds.UnknownError("err_1"),

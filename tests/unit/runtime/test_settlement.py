@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from perdure.core import limits
+from perdure.core.call_discipline import CallDiscipline
 from perdure.core.tool_output import OutputLimits
 from perdure.host.filesystem import LocalFilesystem
-from perdure.ports import PermissionDeclinedError
+from perdure.ports import PermissionBlockedError, PermissionDeclinedError
+from perdure.runtime.call_progress import CallProgress
+from perdure.runtime.concurrency import Background
 from perdure.runtime.settlement import Settlement, Succeeded, Toolbox
 from perdure.schema.codec import Record
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
@@ -16,12 +20,17 @@ from perdure.schema.tool import CallProvider, TextContent
 from perdure.testing import ManualClock, SeededIds
 from perdure.tools.output_store import BoundedOutput, ToolOutputStore
 from perdure.tools.registry import ToolError, ToolRegistry
-from perdure.tools.tool import Tool, ToolCallContext
+from perdure.tools.tool import Progress, Tool, ToolCallContext
+from tests.contract.tool.workbench import RecordedDesk
 from tests.requirements import requirement
 
 
 class Nothing(Record):
     pass
+
+
+class Number(Record):
+    number: int
 
 
 class Long(Record):
@@ -32,6 +41,7 @@ class GatedFilesystem(LocalFilesystem):
     """The real one, held at the moment when a long output is about to be kept."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.reached = asyncio.Event()
         self.release = asyncio.Event()
 
@@ -85,10 +95,28 @@ class Recorded:
         await asyncio.sleep(0)
         self.outcomes.append(outcome if isinstance(outcome, ToolError) else outcome.output)
 
+    def progress(self, call: ToolCalled) -> CallProgress:
+        async def unheard(progress: Progress) -> None:
+            raise AssertionError("none of these tools reports")
 
-def settlement(registry: ToolRegistry, recorded: Recorded, store: ToolOutputStore) -> Settlement:
-    toolbox = Toolbox(registry.materialize(()), store, OutputLimits(), lambda path: ())
-    return Settlement(toolbox, "build", recorded.record)
+        return CallProgress(unheard, background=Background(), clock=ManualClock())
+
+
+def settlement(
+    registry: ToolRegistry,
+    recorded: Recorded,
+    store: ToolOutputStore,
+    desk: RecordedDesk | None = None,
+) -> Settlement:
+    toolbox = Toolbox(
+        registry.materialize(()),
+        store,
+        OutputLimits(),
+        lambda path: (),
+        desk or RecordedDesk(),
+        CallDiscipline(),
+    )
+    return Settlement(toolbox, "build", recorded.record, recorded.progress)
 
 
 def outputs(tmp_path: Path, filesystem: LocalFilesystem) -> ToolOutputStore:
@@ -139,3 +167,73 @@ async def test_a_declined_permission_records_nothing_and_stops_the_run(tmp_path:
         await settling.settle(called("decline"))
     assert settling.declined
     assert recorded.outcomes == []
+
+
+# ---- calls that bring nothing new ---------------------------------------------------------------
+
+
+async def same(input: Nothing, context: ToolCallContext) -> Number:
+    return Number(7)
+
+
+SAME = Tool(name="same", description="always the same", input=Nothing, output=Number, execute=same)
+
+
+async def repeated(tmp_path: Path, desk: RecordedDesk, times: int) -> tuple[Settlement, Recorded]:
+    """A tool that always returns the same, called that often."""
+    recorded, registry = Recorded(), ToolRegistry()
+    with registry.register(SAME):
+        settling = settlement(registry, recorded, outputs(tmp_path, LocalFilesystem()), desk)
+        for _ in range(times):
+            await settling.settle(called("same"))
+    return settling, recorded
+
+
+async def test_a_repeated_call_is_nudged_and_then_needs_a_person(tmp_path: Path) -> None:
+    desk = RecordedDesk()
+    _, recorded = await repeated(tmp_path, desk, limits.CALLS_REPEATED_MAX + 1)
+    *first, nudged, allowed = [texts(outcome) for outcome in recorded.outcomes]
+    assert first == [[]] * (limits.CALLS_REPEATED_MAX - 1)
+    # The result is still there, in the form in which the model saw it before.
+    assert (nudged[0], "3 times" in nudged[1]) == ('{\n  "number": 7\n}', True)
+    assert "4 times" in allowed[1]
+    assert desk.questions() == [("doom_loop", ("same",))]
+    (asked,) = desk.asked
+    assert (asked.metadata, asked.save) == ({"tool": "same", "input": {}}, ("same",))
+    assert asked.source is not None
+    assert asked.source.call_id == "call_0"
+
+
+async def test_a_rule_against_repeating_is_told_to_the_model_and_in_the_end_stops_the_run(
+    tmp_path: Path,
+) -> None:
+    desk = RecordedDesk(answers={"doom_loop": PermissionBlockedError("A rule says no.")})
+    settling, recorded = await repeated(tmp_path, desk, 50)
+    refused = [item for item in recorded.outcomes if isinstance(item, ToolError)]
+    assert len(recorded.outcomes) == limits.CALLS_REPEATED_MAX + limits.CALLS_REFUSED_MAX
+    assert len(refused) == len(desk.asked) == limits.CALLS_REFUSED_MAX
+    assert refused[0].message.endswith("the same result. A rule says no.")
+    assert settling.declined
+
+
+async def test_a_person_who_declines_a_repetition_stops_the_run(tmp_path: Path) -> None:
+    desk = RecordedDesk(answers={"doom_loop": PermissionDeclinedError("no")})
+    settling, recorded = await repeated(tmp_path, desk, 50)
+    assert len(recorded.outcomes) == limits.CALLS_REPEATED_MAX
+    assert (len(desk.asked), settling.declined) == (1, True)
+
+
+async def test_failures_that_repeat_are_noticed_as_well(tmp_path: Path) -> None:
+    desk, recorded, registry = RecordedDesk(), Recorded(), ToolRegistry()
+    settling = settlement(registry, recorded, outputs(tmp_path, LocalFilesystem()), desk)
+    for _ in range(limits.CALLS_REPEATED_MAX + 1):
+        await settling.settle(called("nothing"))
+    messages = [item.message for item in recorded.outcomes if isinstance(item, ToolError)]
+    assert messages[0] == "Unknown tool: nothing"
+    assert messages[2].startswith("Unknown tool: nothing\n\n[This call has now been made 3 times")
+    assert desk.questions() == [("doom_loop", ("nothing",))]
+
+
+def texts(outcome: BoundedOutput | ToolError) -> list[str]:
+    assert isinstance(outcome, BoundedOutput)
+    return [part.text for part in outcome.content if isinstance(part, TextContent)]

@@ -286,6 +286,4 @@ def _finish(state: _State, reason: FinishReason) -> Finish:
 def _provider_error(event: Event, data: bytes) -> ProviderError:
     detail = failure.detail_of(codec.decode_any(event.error or data))
     text = f"{detail.code}: {detail.text}" if detail.code else detail.text
-    # `api_error` is the provider's own word for a failure inside of it.
-    retryable = detail.retryable or (detail.code == "api_error" and not detail.overflow)
-    return ProviderError(message=text, overflow=detail.overflow, retryable=retryable)
+    return ProviderError(message=text, reason=detail.reason())

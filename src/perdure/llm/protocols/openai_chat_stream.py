@@ -287,7 +287,7 @@ def _provider_error(chunk: _Chunk, data: bytes) -> ProviderError | None:
     if value is None:
         return None
     detail = failure.detail_of(value)
-    return ProviderError(message=detail.text, overflow=detail.overflow, retryable=detail.retryable)
+    return ProviderError(message=detail.text, reason=detail.reason())
 
 
 def _usage(raw: msgspec.Raw) -> Usage | None:

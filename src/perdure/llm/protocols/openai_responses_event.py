@@ -9,9 +9,9 @@ from typing import Final, TypeVar
 import msgspec
 
 from perdure.llm import failure, lowering
+from perdure.llm.classification import ErrorDetail
 from perdure.llm.error import LLMError
 from perdure.llm.event import FinishReason, ProviderError, ToolCall, Usage
-from perdure.llm.failure import ErrorDetail
 from perdure.llm.message import ToolResult
 from perdure.llm.protocols import openai_responses_native as native
 from perdure.schema import codec
@@ -164,8 +164,7 @@ def provider_error(said: JsonValue) -> ProviderError:
     detail = ErrorDetail(failure.detail_of(error).text, code)
     return ProviderError(
         message=f"{code}: {detail.text}" if code else detail.text,
-        overflow=detail.overflow,
-        retryable=detail.retryable,
+        reason=detail.reason(),
     )
 
 

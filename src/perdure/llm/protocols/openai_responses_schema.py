@@ -31,31 +31,54 @@ _REPLACED: Final = frozenset(
     }
 )
 _NESTING_MAX: Final = 16
+_PARTS_MAX: Final = 500
+"""References may lead back, each to several others: what is met after so many parts is left out."""
 
 
 def flattened(schema: JsonObject) -> JsonObject:
     """`schema` as one object."""
     kept = {key: value for key, value in schema.items() if key not in _REPLACED}
-    return kept | {"type": "object"} | _object(schema, schema, _NESTING_MAX)
+    return kept | {"type": "object"} | _Merge(schema).object(schema, _NESTING_MAX)
 
 
-def _object(schema: JsonObject, root: JsonObject, nesting: int) -> JsonObject:
-    """`properties` and `required` of a schema, with its alternatives taken in."""
-    properties = _properties(schema)
-    required = _required(schema)
-    if nesting > 0:
-        for part in [*_resolved(schema, root), *_listed(schema, "allOf")]:
-            inner = _object(part, root, nesting - 1)
+class _Merge:
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        self._left = _PARTS_MAX
+
+    def object(self, schema: JsonObject, nesting: int) -> JsonObject:
+        """`properties` and `required` of a schema, with its alternatives taken in."""
+        properties = _properties(schema)
+        required = _required(schema)
+        for inner in self._inner([*self._resolved(schema), *_listed(schema, "allOf")], nesting):
             _take_in(properties, inner["properties"])
             required += inner.get("required", [])
         for name in _CHOICES:
             choices = [c for c in _listed(schema, name) if c.get("type") != "null"]
-            inners = [_object(choice, root, nesting - 1) for choice in choices]
+            inners = self._inner(choices, nesting)
             for inner in inners:
                 _take_in(properties, inner["properties"])
             required += _in_all([inner.get("required", []) for inner in inners])
-    unique = [name for name in dict.fromkeys(required) if name in properties]
-    return {"properties": properties} | ({"required": unique} if unique else {})
+        unique = [name for name in dict.fromkeys(required) if name in properties]
+        return {"properties": properties} | ({"required": unique} if unique else {})
+
+    def _inner(self, parts: list[JsonObject], nesting: int) -> list[JsonObject]:
+        found: list[JsonObject] = []
+        for part in parts:
+            if nesting > 0 and self._left > 0:
+                self._left -= 1
+                found.append(self.object(part, nesting - 1))
+        return found
+
+    def _resolved(self, schema: JsonObject) -> list[JsonObject]:
+        """What a reference into the same document points at."""
+        reference = schema.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            return []
+        found: JsonValue = self._root
+        for step in reference[2:].split("/"):
+            found = found.get(step) if lowering.is_object(found) else None
+        return [found] if lowering.is_object(found) else []
 
 
 def _take_in(properties: JsonObject, more: JsonObject) -> None:
@@ -71,17 +94,6 @@ def _take_in(properties: JsonObject, more: JsonObject) -> None:
 
 def _is_either(schema: JsonValue) -> bool:
     return lowering.is_object(schema) and [*schema] == ["anyOf"]
-
-
-def _resolved(schema: JsonObject, root: JsonObject) -> list[JsonObject]:
-    """What a reference into the same document points at."""
-    reference = schema.get("$ref")
-    if not isinstance(reference, str) or not reference.startswith("#/"):
-        return []
-    found: JsonValue = root
-    for step in reference[2:].split("/"):
-        found = found.get(step) if lowering.is_object(found) else None
-    return [found] if lowering.is_object(found) else []
 
 
 def _listed(schema: JsonObject, name: str) -> list[JsonObject]:

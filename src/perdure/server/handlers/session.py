@@ -7,6 +7,7 @@ from perdure.core import limits
 from perdure.protocol import cursor, session
 from perdure.protocol.cursor import SessionCursor
 from perdure.protocol.session import (
+    CompactSession,
     CreateSession,
     FollowEvents,
     ListSessions,
@@ -91,8 +92,9 @@ async def interrupt(call: Call[None, None]) -> None:
     await call.services.sessions.interrupt(call.session_id)
 
 
-async def compact(call: Call[None, None]) -> None:
-    await call.services.sessions.compact(call.session_id)
+async def compact(call: Call[None, CompactSession]) -> None:
+    instruction = call.body.instruction or ""
+    await call.services.sessions.compact(call.session_id, instruction=instruction)
 
 
 async def wait(call: Call[None, None]) -> None:
@@ -145,6 +147,7 @@ class _Position(Value, kw_only=True):
             workspace=query.workspace,
             search=query.search,
             subpath=query.subpath,
+            archived=query.archived,
         )
         return cursor.seal(sealed, key=key)
 
@@ -159,6 +162,7 @@ def _position(call: Call[ListSessions, None]) -> _Position:
             workspace=asked.workspace,
             search=asked.search,
             subpath=asked.subpath,
+            archived=None if asked.archived is None else asked.archived == "true",
             order=asked.order or "desc",
         )
         return _Position(query=query, limit=limit, anchor=None)
@@ -170,6 +174,7 @@ def _position(call: Call[ListSessions, None]) -> _Position:
         workspace=at.workspace,
         search=at.search,
         subpath=at.subpath,
+        archived=at.archived,
         order=at.order,
     )
     anchor = SessionAnchor(time=at.time, id=at.id, direction=at.direction)
@@ -178,7 +183,7 @@ def _position(call: Call[ListSessions, None]) -> _Position:
 
 def _check_alone(asked: ListSessions, at: SessionCursor) -> None:
     """A cursor is the whole query. Clients that add their own directory to every request may."""
-    for name in ("order", "search", "project", "subpath"):
+    for name in ("order", "search", "project", "subpath", "archived"):
         if getattr(asked, name) is not None:
             raise InvalidCursorError(f"Cursor cannot be combined with {name}")
     for name in ("directory", "workspace"):

@@ -33,11 +33,14 @@ CREATE TABLE session (
     title TEXT NOT NULL,
     time_created INTEGER NOT NULL,
     reverting INTEGER NOT NULL DEFAULT 0,
+    archived INTEGER NOT NULL DEFAULT 0,
+    parent_id TEXT,
     data BLOB NOT NULL
 );
 CREATE INDEX session_created ON session (time_created, id);
 -- Nearly always empty, so that every admission can ask it.
 CREATE INDEX session_reverting ON session (id) WHERE reverting = 1;
+CREATE INDEX session_parent ON session (parent_id) WHERE parent_id IS NOT NULL;
 
 CREATE TABLE session_message (
     id TEXT NOT NULL UNIQUE,
@@ -51,17 +54,28 @@ CREATE TABLE session_message (
 -- The one lookup by type that a turn makes: where Session History is cut.
 CREATE INDEX session_message_compaction ON session_message (session_id, seq) WHERE type = 'compaction';
 
--- The prompt itself stays in the event at `admitted_seq`.
+-- The prompt itself stays in the event at `prompt_seq`. Pending ones go in the order of `place`.
 CREATE TABLE session_input (
     id TEXT NOT NULL UNIQUE,
     session_id TEXT NOT NULL,
     delivery TEXT NOT NULL,
     admitted_seq INTEGER NOT NULL,
     promoted_seq INTEGER,
+    cancelled_seq INTEGER,
+    prompt_seq INTEGER NOT NULL,
+    place INTEGER NOT NULL,
     time_created INTEGER NOT NULL
 );
-CREATE INDEX session_input_pending ON session_input (session_id, delivery, admitted_seq)
-    WHERE promoted_seq IS NULL;
+CREATE INDEX session_input_pending ON session_input (session_id, delivery, place)
+    WHERE promoted_seq IS NULL AND cancelled_seq IS NULL;
+
+-- Which event holds a Session's list, and the message that wrote it. The newest one counts.
+CREATE TABLE todo (
+    session_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    message_id TEXT NOT NULL,
+    PRIMARY KEY (session_id, seq)
+) WITHOUT ROWID;
 
 -- Operational state: not in the log, written in the transaction of the event it belongs to.
 CREATE TABLE session_context_epoch (
@@ -78,12 +92,27 @@ CREATE TABLE session_instruction (
     PRIMARY KEY (session_id, path)
 ) WITHOUT ROWID;
 
+-- Turns that wait to be sent again, until just before they are.
+CREATE TABLE session_retry (
+    session_id TEXT NOT NULL PRIMARY KEY,
+    failed INTEGER NOT NULL,
+    due INTEGER NOT NULL,
+    delay INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    message TEXT NOT NULL
+) WITHOUT ROWID;
+
 CREATE TABLE session_lease (
     session_id TEXT NOT NULL PRIMARY KEY,
     process TEXT NOT NULL,
     generation INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX session_lease_process ON session_lease (process);
+
+-- Sessions whose log ends with their deletion, until every row of theirs is gone.
+CREATE TABLE session_deletion (
+    session_id TEXT NOT NULL PRIMARY KEY
+) WITHOUT ROWID;
 
 -- A run asked for by a process that does not hold the Session's lease.
 CREATE TABLE session_wake (
@@ -98,3 +127,15 @@ CREATE TABLE saved_permission (
     resource TEXT NOT NULL,
     UNIQUE (project_id, action, resource)
 );
+
+-- What waits for a person, and for how long it does: the process in which it is waited for.
+CREATE TABLE pending_request (
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    location TEXT NOT NULL,
+    process TEXT NOT NULL,
+    data BLOB NOT NULL,
+    answer BLOB
+);
+CREATE INDEX pending_request_session ON pending_request (session_id);

@@ -2,7 +2,7 @@
 
 import pytest
 
-from perdure.llm.error import LLMError
+from perdure.llm.error import LLMError, Reason
 from perdure.llm.event import (
     Finish,
     HostedToolResult,
@@ -268,27 +268,25 @@ def test_counts_are_never_made_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("type", "message", "overflow", "retryable"),
+    ("type", "message", "reason"),
     [
-        ("overloaded_error", "Overloaded", False, True),
-        ("api_error", "Something went wrong", False, True),
-        ("rate_limit_error", "Slow down", False, True),
-        ("timeout_error", "Request timeout", False, True),
-        ("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum", True, False),
-        ("request_too_large", "Request exceeds the maximum size", True, False),
-        ("authentication_error", "invalid x-api-key", False, False),
-        ("permission_error", "no", False, False),
-        ("billing_error", "Your credit balance is too low", False, False),
-        ("not_found_error", "model: x", False, False),
+        ("overloaded_error", "Overloaded", "overload"),
+        ("api_error", "Something went wrong", "provider-internal"),
+        ("rate_limit_error", "Slow down", "rate-limit"),
+        ("timeout_error", "Request timeout", "provider-internal"),
+        ("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum", "overflow"),
+        ("request_too_large", "Request exceeds the maximum size", "overflow"),
+        ("authentication_error", "invalid x-api-key", "authentication"),
+        ("permission_error", "no", "authentication"),
+        ("billing_error", "Your credit balance is too low", "quota-exceeded"),
+        ("not_found_error", "model: x", "invalid-request"),
     ],
 )
-def test_an_error_inside_the_stream_ends_it(
-    type: str, message: str, overflow: bool, retryable: bool
-) -> None:
+def test_an_error_inside_the_stream_ends_it(type: str, message: str, reason: Reason) -> None:
     frames = [opened(0, "text", text=""), piece(0, text="half"), error(type, message)]
     assert step_all(frames)[-2:] == [
         TextEnd("text-0"),
-        ProviderError(message=f"{type}: {message}", overflow=overflow, retryable=retryable),
+        ProviderError(message=f"{type}: {message}", reason=reason),
     ]
 
 

@@ -1,4 +1,4 @@
-"""A model call over real sockets: answers, refusals, retries, silence and early closing."""
+"""A model call over real sockets: answers, refusals, silence and early closing."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -10,7 +10,7 @@ from perdure.host.http import HttptoolsTransport
 from perdure.llm import client
 from perdure.llm.client import CallLimits
 from perdure.llm.error import LLMError
-from perdure.llm.event import Finish, LLMEvent, ProviderError, Retrying, TextDelta, ToolCall
+from perdure.llm.event import LLMEvent, ProviderError, TextDelta, ToolCall
 from perdure.llm.message import LLMMessage, TextPart, runs_of
 from perdure.llm.model_call import ModelCall
 from perdure.llm.protocols.openai_chat import OPENAI_CHAT
@@ -35,21 +35,12 @@ REQUEST = LLMRequest(
 STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
 
 
-class ImpatientClock(ManualClock):
-    """Every sleep is over at once, and remembered."""
-
-    async def sleep(self, seconds: float) -> None:
-        self.advance(seconds)
-        self.sleeps.append(seconds)
-
-
 @asynccontextmanager
 async def calling(
     answer: Answer,
     *,
     body: JsonObject | None = None,
     limits: CallLimits = client.DEFAULT_LIMITS,
-    clock: ManualClock | None = None,
 ) -> AsyncGenerator[tuple[ModelCall, Loopback]]:
     transport = HttptoolsTransport()
     async with asyncio.timeout(30), serving(answer) as server:
@@ -62,12 +53,8 @@ async def calling(
             body=body or {},
             generation=GenerationControls(temperature=0.5, max_tokens=7),
         )
-        clock = clock or ImpatientClock()
         try:
-            yield (
-                client.model_call(route, transport, clock, limits=limits),
-                server,
-            )
+            yield client.model_call(route, transport, ManualClock(), limits=limits), server
         finally:
             await transport.aclose()
 
@@ -169,38 +156,15 @@ async def test_compatibility_fields_never_touch_what_the_protocol_owns(owned: st
     assert server.requests == []
 
 
-async def test_a_provider_in_trouble_is_asked_three_times() -> None:
-    reported: list[LLMEvent] = []
-
-    async def listen(call: ModelCall) -> None:
-        async for batch in call(REQUEST):
-            reported.extend(batch)
-
-    clock = ImpatientClock()
-    async with calling(answers(refusal(500)), clock=clock) as (call, server):
-        with pytest.raises(LLMError, match="HTTP 500"):
-            await listen(call)
-    assert len(server.requests) == 3
-    assert clock.sleeps == [0.5, 1.0]
-    tries = [(item.attempt, item.status) for item in reported if isinstance(item, Retrying)]
-    assert tries == [(1, 500), (2, 500)]
-
-
-async def test_a_second_try_that_works_is_the_answer() -> None:
-    clock = ImpatientClock()
-    limited = refusal(429, headers="retry-after: 3\r\n")
-    async with calling(answers(limited, GOOD), clock=clock) as (call, server):
-        assert isinstance((await collect(call))[-1], Finish)
-    assert len(server.requests) == 2
-    assert clock.sleeps == [3.0]
-
-
-async def test_waiting_is_capped_however_long_the_provider_asks_for() -> None:
-    clock = ImpatientClock()
-    limited = refusal(429, headers="retry-after: 31536000\r\n")
-    async with calling(answers(limited, GOOD), clock=clock) as (call, _):
-        await collect(call)
-    assert clock.sleeps == [10.0]
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 529])
+async def test_a_call_is_one_request_however_it_fails(status: int) -> None:
+    limited = refusal(status, headers="retry-after: 3\r\n")
+    async with calling(answers(limited, GOOD)) as (call, server):
+        with pytest.raises(LLMError, match=f"HTTP {status}") as failed:
+            await collect(call)
+    assert failed.value.retryable
+    assert failed.value.retry_after_ms == 3_000
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
@@ -211,10 +175,12 @@ async def test_a_refusal_that_cannot_change_is_not_repeated(status: int) -> None
     assert len(server.requests) == 1
 
 
-async def test_an_answer_that_never_began_is_asked_for_again() -> None:
-    async with calling(answers(STREAM_HEAD, b"", GOOD)) as (call, server):
-        assert isinstance((await collect(call))[-1], Finish)
-    assert len(server.requests) == 3
+@pytest.mark.parametrize("nothing", [STREAM_HEAD, b""], ids=["no body", "no head"])
+async def test_an_answer_that_never_began_may_be_asked_for_again(nothing: bytes) -> None:
+    async with calling(answers(nothing, GOOD)) as (call, _):
+        with pytest.raises(LLMError) as failed:
+            await collect(call)
+    assert failed.value.reason == "transport"
 
 
 async def test_nothing_is_repeated_once_the_answer_has_begun() -> None:
@@ -248,7 +214,7 @@ async def test_a_stream_cut_over_the_wire_never_gives_half_a_call() -> None:
         writer.write(STREAM_HEAD + body[:cut])
         writer.close()
 
-    async with calling(answer, limits=CallLimits(attempts_max=1)) as (call, _):
+    async with calling(answer) as (call, _):
         for offset in range(0, len(body), 17):
             cut = offset
             got, error = await collect_until_failure(call)
@@ -276,23 +242,26 @@ async def test_an_endless_frame_is_refused() -> None:
 
 @requirement("S190")
 async def test_a_silent_provider_is_waited_for_unless_a_limit_is_set() -> None:
-    assert client.DEFAULT_LIMITS.idle_seconds_max is None
+    assert client.DEFAULT_LIMITS.idle_seconds_max == 0
+    assert client.DEFAULT_LIMITS.first_byte_seconds_max == 0
 
     async def silent(_: Received, writer: asyncio.StreamWriter) -> None:
         writer.write(STREAM_HEAD + body_of([chunk({"content": "a"})]))
 
-    async with calling(silent, limits=CallLimits(idle_seconds_max=0.05)) as (call, _):
-        with pytest.raises(LLMError, match=r"silent for 0\.05 s") as failed:
+    limits = CallLimits(idle_seconds_max=0.05, first_byte_seconds_max=30)
+    async with calling(silent, limits=limits) as (call, _):
+        with pytest.raises(LLMError, match=r"silent for 0\.05 s, the limit `idle`") as failed:
             await collect(call)
-    assert failed.value.reason == "transport"
+    assert failed.value.reason == "timeout"
 
 
-async def test_a_provider_that_takes_the_request_and_says_nothing_is_left_too() -> None:
-    limits = CallLimits(idle_seconds_max=0.05, attempts_max=2)
-    async with calling(replying(), limits=limits) as (call, server):
-        with pytest.raises(LLMError, match="silent"):
+@pytest.mark.parametrize("said", [b"", STREAM_HEAD], ids=["nothing", "only a head"])
+async def test_a_provider_that_takes_the_request_and_says_nothing_is_left_too(said: bytes) -> None:
+    limits = CallLimits(idle_seconds_max=30, first_byte_seconds_max=0.05)
+    async with calling(replying(said), limits=limits) as (call, _):
+        with pytest.raises(LLMError, match="the limit `first_byte`") as failed:
             await collect(call)
-    assert len(server.requests) == 2
+    assert not failed.value.retryable
 
 
 async def test_a_refusal_whose_body_never_ends_is_still_a_refusal() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from perdure.llm.error import LLMError
+from perdure.llm.error import LLMError, Reason
 from perdure.llm.event import (
     Finish,
     ProviderError,
@@ -217,26 +217,25 @@ def test_content_in_pieces_and_refusals_are_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("frame", "message", "overflow", "retryable"),
+    ("frame", "message", "reason"),
     [
-        ({"error": {"message": "Overloaded", "code": 503}}, "Overloaded", False, True),
-        ({"error": "bad things"}, "bad things", False, False),
+        ({"error": {"message": "Overloaded", "code": 503}}, "Overloaded", "overload"),
+        ({"error": "bad things"}, "bad things", "unknown"),
         (
             {"error": {"message": "too long", "code": "context_length_exceeded"}},
             "too long",
-            True,
-            False,
+            "overflow",
         ),
-        ({"object": "error", "message": "rate limit"}, "rate limit", False, True),
+        ({"object": "error", "message": "rate limit"}, "rate limit", "rate-limit"),
     ],
 )
 def test_an_error_inside_the_stream_ends_it(
-    frame: JsonObject, message: str, overflow: bool, retryable: bool
+    frame: JsonObject, message: str, reason: Reason
 ) -> None:
     events = step_all([chunk({"content": "half"}), codec.encode(frame)])
     assert events[-2:] == [
         TextEnd("text-0"),
-        ProviderError(message=message, overflow=overflow, retryable=retryable),
+        ProviderError(message=message, reason=reason),
     ]
 
 

@@ -70,3 +70,12 @@ def test_any_object_gives_one_plain_object(schema: JsonObject) -> None:
     assert made["type"] == "object"
     assert not {"anyOf", "oneOf", "allOf", "$ref"} & made.keys()
     assert {*made.get("required", ())} <= made["properties"].keys()
+
+
+def test_references_that_lead_back_in_many_ways_come_to_an_end() -> None:
+    back = [{"$ref": f"#/$defs/{name}"} for name in "abcd"]
+    defs: JsonObject = {
+        name: {"properties": {name: PATH}, "anyOf": back, "allOf": back} for name in "abcd"
+    }
+    found = flattened({"$defs": defs, "anyOf": back, "properties": {"own": COUNT}})
+    assert set(found["properties"]) == {"own", *"abcd"}

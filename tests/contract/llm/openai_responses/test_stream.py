@@ -2,7 +2,7 @@
 
 import pytest
 
-from perdure.llm.error import LLMError
+from perdure.llm.error import LLMError, Reason
 from perdure.llm.event import (
     Finish,
     HostedToolResult,
@@ -278,25 +278,22 @@ def test_counts_never_overlap_and_are_never_made_up(
 
 
 @pytest.mark.parametrize(
-    ("frame", "said", "overflow", "retryable"),
+    ("frame", "said", "reason"),
     [
         (
             event("error", code="server_error", message="Oops", param=None),
             "server_error: Oops",
-            False,
-            True,
+            "provider-internal",
         ),
         (
             event("error", error={"type": "invalid_request_error", "code": None, "message": "No"}),
             "invalid_request_error: No",
-            False,
-            False,
+            "invalid-request",
         ),
         (
             event("error", code="context_length_exceeded", message="Too long"),
             "context_length_exceeded: Too long",
-            True,
-            False,
+            "overflow",
         ),
         (
             event(
@@ -306,26 +303,22 @@ def test_counts_never_overlap_and_are_never_made_up(
                 ),
             ),
             "rate_limit_exceeded: Slow",
-            False,
-            True,
+            "rate-limit",
         ),
         (
             event("failed", response=response("failed")),
             "The provider failed and did not say why",
-            False,
-            False,
+            "unknown",
         ),
-        (b'{"error":{"message":"gateway"}}', "gateway", False, False),
-        (b'{"type":"error","response":null,"message":"odd"}', "odd", False, False),
+        (b'{"error":{"message":"gateway"}}', "gateway", "unknown"),
+        (b'{"type":"error","response":null,"message":"odd"}', "odd", "unknown"),
     ],
 )
-def test_an_error_inside_the_stream_ends_it(
-    frame: bytes, said: str, overflow: bool, retryable: bool
-) -> None:
+def test_an_error_inside_the_stream_ends_it(frame: bytes, said: str, reason: Reason) -> None:
     half = message(0, "half")[:3]
     assert step_all([*half, frame, *message(1, "late")])[-2:] == [
         TextEnd("msg_1"),
-        ProviderError(message=said, overflow=overflow, retryable=retryable),
+        ProviderError(message=said, reason=reason),
     ]
 
 

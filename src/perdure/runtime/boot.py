@@ -1,0 +1,71 @@
+"""What a process does once it has started: run what was left, finish what was begun, tidy up.
+
+None of it delays the start, and each part is tried until the store can be read.
+"""
+
+import asyncio
+import logging
+
+from perdure.core import limits
+from perdure.ports import Clock, DatabaseError
+from perdure.runtime.deletions import Deletions
+from perdure.runtime.engine_room import EngineRoom
+from perdure.runtime.run_coordinator import RunCoordinator
+from perdure.schema.ids import SessionID
+from perdure.store import inbox_table, retry_table
+
+logger = logging.getLogger(__name__)
+
+
+async def sweep(engine: EngineRoom, clock: Clock) -> None:
+    """Later, when nobody waits for the start any more; it also has the engine ready by then."""
+    await clock.sleep(limits.WARM_UP_SECONDS)
+    await engine.get().outputs.sweep()
+
+
+async def finish_deletions(deletions: Deletions, clock: Clock) -> None:
+    """Tried until it is done: nobody can ask for these Sessions any more."""
+    while True:
+        try:
+            await deletions.finish()
+        except DatabaseError as error:
+            logger.warning("cannot finish deletions that were begun: %s", error)
+        else:
+            return
+        await clock.sleep(limits.STORAGE_RETRY_SECONDS)
+
+
+async def wake_at_boot(engine: EngineRoom, coordinator: RunCoordinator) -> None:
+    """Run what was admitted before the last stop, settle what a crash cut off; a few at a time."""
+    retries, others = await _left_at_boot(engine)
+    for session_id in retries:
+        # They wait for their providers, not for each other.
+        coordinator.wake(session_id)
+    waiting = iter(others)
+
+    async def worker() -> None:
+        for session_id in waiting:
+            coordinator.wake(session_id)
+            await coordinator.idle(session_id)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(limits.BOOT_WAKES_PARALLEL_MAX):
+            group.create_task(worker())
+
+
+async def _left_at_boot(engine: EngineRoom) -> tuple[list[SessionID], list[SessionID]]:
+    """Turns that wait to be sent again, and everything else.
+
+    Tried until it can be read: nobody would ask for these Sessions again.
+    """
+    on = engine.parts.on
+    while True:
+        try:
+            await engine.reject_orphans()
+            pending = await on.database.read(inbox_table.sessions_with_pending)
+            retries = await on.database.read(retry_table.waiting)
+            others = dict.fromkeys((*pending, *await engine.unfinished()))
+            return retries, [found for found in others if found not in retries]
+        except DatabaseError as error:
+            logger.warning("cannot look for work that was left: %s", error)
+        await on.clock.sleep(limits.STORAGE_RETRY_SECONDS)

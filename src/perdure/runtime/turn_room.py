@@ -1,0 +1,77 @@
+"""Room for a turn in the model's context: made before it is sent, or once after it overflowed.
+
+What is too large, and how large it may become, is decided by core.token_budget. A model whose
+context is unknown is given what there is; it says itself when that is too much.
+
+Invariant: at most one compaction before a turn and one after its overflow, so nothing spins.
+"""
+
+from typing import Final
+
+from perdure.core import limits, token_budget
+from perdure.core.token_budget import Demand
+from perdure.llm.request import LLMRequest
+from perdure.location.services import LocationServices
+from perdure.runtime.compactor import Compactor
+from perdure.runtime.history_cache import History
+from perdure.runtime.model_choice import Chosen
+from perdure.schema.session import SessionInfo
+from perdure.schema.value import Confidential
+
+STILL_TOO_LARGE: Final = (
+    "The conversation is too large for this model, and condensing it does not help any more."
+    " Choose a model with a larger context, or go on in a new Session."
+)
+
+
+class Prepared(Confidential, kw_only=True):
+    """A request that is ready to be sent, and who it is for."""
+
+    session: SessionInfo
+    location: LocationServices
+    chosen: Chosen
+    request: LLMRequest
+    demand: Demand
+
+    @property
+    def window(self) -> int:
+        """0 is unknown."""
+        model = self.chosen.model
+        return token_budget.window(
+            model.limit,
+            buffer_tokens=self.location.settings.compaction.buffer_tokens,
+            output_tokens=model.generation.max_tokens,
+        )
+
+
+def demand(request: LLMRequest, history: History) -> Demand:
+    fixed = token_budget.of_fixed(request.system, request.tools)
+    return Demand(fixed=fixed, conversation=history.tokens)
+
+
+class TurnRoom:
+    def __init__(self, compactor: Compactor) -> None:
+        self._compactor = compactor
+
+    async def make_before(self, turn: Prepared) -> bool:
+        """Whether the Session was compacted, so that the turn must be prepared anew."""
+        window = turn.window
+        if not (window and turn.location.settings.compaction.auto):
+            return False
+        room = token_budget.room(turn.demand, window)
+        # Where all but the conversation takes the room, condensing it would not end.
+        if turn.demand.tokens <= window or room < limits.COMPACTION_ROOM_TOKENS_MIN:
+            return False
+        return await self._compactor.make_room(turn.session, turn.location, turn.chosen, room=room)
+
+    async def make_after_overflow(self, turn: Prepared) -> bool:
+        """The same for a request that was refused, whatever is configured or was estimated."""
+        believed = turn.demand.tokens
+        window = min(turn.window or believed, believed * 3 // 4)
+        return await self._compactor.make_room(
+            turn.session,
+            turn.location,
+            turn.chosen,
+            room=token_budget.room(turn.demand, window),
+            believed=believed,
+        )

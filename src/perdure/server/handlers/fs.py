@@ -1,0 +1,46 @@
+"""The files of a Location."""
+
+import re
+from typing import Final
+
+from perdure.protocol import fs
+from perdure.protocol.fs import FindFiles, ListFiles, ReadFile
+from perdure.schema.fs import FileContent, FileEntry, Span
+from perdure.server.call import Call, Handlers
+
+_RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+
+
+async def read(call: Call[ReadFile, None]) -> FileContent:
+    path = call.query.path or call.params["*"]
+    return await call.services.files.read(
+        call.location(), path, asked_span(call.request.header(b"range"))
+    )
+
+
+async def list_files(call: Call[ListFiles, None]) -> tuple[FileEntry, ...]:
+    return await call.services.files.list(call.location(), call.query.path or "")
+
+
+async def find(call: Call[FindFiles, None]) -> tuple[FileEntry, ...]:
+    asked = call.query
+    return await call.services.files.find(
+        call.location(), asked.query, type=asked.type, limit=asked.limit
+    )
+
+
+def asked_span(header: str | None) -> Span | None:
+    """The one range that a header asks for; several, and what is no range, ask for nothing."""
+    match = _RANGE.fullmatch(header.replace(" ", "")) if header else None
+    if match is None or not (match[1] or match[2]):
+        return None
+    span = Span(int(match[1]) if match[1] else None, int(match[2]) if match[2] else None)
+    backwards = span.first is not None and span.last is not None and span.last < span.first
+    return None if backwards else span
+
+
+HANDLERS: Final[Handlers] = {
+    fs.READ.operation_id: read,
+    fs.LIST.operation_id: list_files,
+    fs.FIND.operation_id: find,
+}

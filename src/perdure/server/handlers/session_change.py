@@ -1,0 +1,76 @@
+"""Renaming, archiving, copying, ending and looking at a Session as a whole."""
+
+from typing import Final
+
+from msgspec import Raw
+
+from perdure.core import limits
+from perdure.protocol import cursor, session_change
+from perdure.protocol.cursor import MessageCursor
+from perdure.protocol.session_change import ForkSession, RenameSession, TakeSnapshot
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject
+from perdure.schema.session import SessionInfo
+from perdure.server.call import Call, Handlers
+
+
+async def rename(call: Call[None, RenameSession]) -> SessionInfo:
+    return await call.services.changes.rename(call.session_id, call.body.title)
+
+
+async def delete(call: Call[None, None]) -> None:
+    await call.services.deletions.delete(call.session_id)
+
+
+async def archive(call: Call[None, None]) -> None:
+    await call.services.changes.archive(call.session_id)
+
+
+async def unarchive(call: Call[None, None]) -> None:
+    await call.services.changes.unarchive(call.session_id)
+
+
+async def fork(call: Call[None, ForkSession]) -> SessionInfo:
+    body = call.body
+    return await call.services.forks.fork(
+        call.session_id, id=body.id, message_id=body.message_id, seq=body.seq
+    )
+
+
+async def resume(call: Call[None, None]) -> None:
+    await call.services.changes.resume(call.session_id)
+
+
+async def snapshot(call: Call[TakeSnapshot, None]) -> bytes:
+    limit = call.query.limit or limits.PAGE_ITEMS_DEFAULT
+    found = await call.services.snapshots.take(call.session_id, limit=limit)
+    links: JsonObject = {}
+    if found.has_previous:
+        sealed = MessageCursor(
+            session_id=call.session_id,
+            order="asc",
+            limit=limit,
+            direction="previous",
+            seq=found.messages[0].seq,
+        )
+        links["previous"] = cursor.seal(sealed, key=call.settings.cursor_key)
+    return codec.encode(
+        {
+            "session": Raw(found.session),
+            "messages": [Raw(row.data) for row in found.messages],
+            "inbox": found.inbox,
+            "seq": found.seq,
+            "cursor": links,
+        }
+    )
+
+
+HANDLERS: Final[Handlers] = {
+    session_change.RENAME.operation_id: rename,
+    session_change.DELETE.operation_id: delete,
+    session_change.ARCHIVE.operation_id: archive,
+    session_change.UNARCHIVE.operation_id: unarchive,
+    session_change.FORK.operation_id: fork,
+    session_change.RESUME.operation_id: resume,
+    session_change.SNAPSHOT.operation_id: snapshot,
+}

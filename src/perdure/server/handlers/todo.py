@@ -1,0 +1,14 @@
+"""What a Session's model means to do."""
+
+from typing import Final
+
+from perdure.protocol import todo
+from perdure.schema.todo import Todos
+from perdure.server.call import Call, Handlers
+
+
+async def of_session(call: Call[None, None]) -> Todos:
+    return await call.services.todos.of(call.session_id)
+
+
+HANDLERS: Final[Handlers] = {todo.LIST.operation_id: of_session}

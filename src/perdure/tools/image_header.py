@@ -1,0 +1,77 @@
+"""How large an image is, from its first bytes.
+
+Only the header is looked at, so that a small file which claims to hold a huge picture is refused
+before anybody makes room for it. Whether the rest can be decoded is not known here.
+"""
+
+import struct
+from typing import Final
+
+from perdure.schema.value import Value
+
+# Start-of-frame markers of JPEG: all of C0 to CF but tables (C4), extensions (C8), arithmetic (CC).
+_JPEG_FRAMES: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_JPEG_BARE: Final = frozenset({0x01, *range(0xD0, 0xD9)})
+
+
+class ImageSize(Value):
+    width: int
+    height: int
+
+    @property
+    def pixels(self) -> int:
+        return self.width * self.height
+
+    def __str__(self) -> str:
+        return f"{self.width}x{self.height}"
+
+
+def size_of(data: bytes, mime: str) -> ImageSize | None:
+    """The size that the header states; None when it states none that an image can have."""
+    try:
+        match mime:
+            case "image/png":
+                size = _png(data)
+            case "image/gif":
+                size = ImageSize(*struct.unpack_from("<HH", data, 6))
+            case "image/webp":
+                size = _webp(data)
+            case _:
+                size = _jpeg(data)
+    except struct.error:
+        return None
+    return size if size is not None and size.pixels > 0 else None
+
+
+def _png(data: bytes) -> ImageSize | None:
+    return ImageSize(*struct.unpack_from(">II", data, 16)) if data[12:16] == b"IHDR" else None
+
+
+def _webp(data: bytes) -> ImageSize | None:
+    kind = data[12:16]
+    if kind == b"VP8X":
+        width, height = (int.from_bytes(data[at : at + 3], "little") for at in (24, 27))
+        return ImageSize(width + 1, height + 1) if len(data) >= 30 else None
+    if kind == b"VP8L":
+        (bits,) = struct.unpack_from("<I", data, 21)
+        return ImageSize((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
+    if kind == b"VP8 ":
+        width, height = struct.unpack_from("<HH", data, 26)
+        return ImageSize(width & 0x3FFF, height & 0x3FFF)
+    return None
+
+
+def _jpeg(data: bytes) -> ImageSize | None:
+    at = 2
+    while at + 4 <= len(data) and data[at] == 0xFF:
+        marker = data[at + 1]
+        if marker == 0xFF:
+            at += 1
+        elif marker in _JPEG_BARE:
+            at += 2
+        elif marker in _JPEG_FRAMES:
+            height, width = struct.unpack_from(">HH", data, at + 5)
+            return ImageSize(width, height)
+        else:
+            at += 2 + struct.unpack_from(">H", data, at + 2)[0]
+    return None

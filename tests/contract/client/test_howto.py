@@ -1,0 +1,45 @@
+"""Every block of code in docs/howto runs as it stands, in a program of its own."""
+
+import asyncio
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import perdure
+from tests.contract.client.hosts import served
+
+SOURCE: Final = Path(perdure.__file__).parent.parent
+GUIDES: Final = SOURCE.parent / "docs" / "howto"
+SECONDS_MAX: Final = 40
+
+
+def blocks() -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for guide in sorted(GUIDES.glob("*.md")):
+        text = guide.read_text(encoding="utf-8")
+        code = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+        found += [(f"{guide.stem}-{number}", block) for number, block in enumerate(code, start=1)]
+    return found
+
+
+def test_both_guides_have_examples() -> None:
+    assert {name.partition("-")[0] for name, _ in blocks()} >= {"client", "embed"}
+
+
+@pytest.mark.parametrize("block", [pytest.param(block, id=name) for name, block in blocks()])
+async def test_an_example_runs_and_says_something(tmp_path: Path, block: str) -> None:
+    async with asyncio.timeout(SECONDS_MAX), served(tmp_path) as url:
+        ran = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-W", "error", "-c", block),
+            cwd=tmp_path / "project",
+            env={**os.environ, "PYTHONPATH": str(SOURCE), "PERDURE_URL": url},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        said, errors = await ran.communicate()
+    assert (ran.returncode, errors.decode()) == (0, "")
+    assert said.strip()

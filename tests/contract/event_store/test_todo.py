@@ -1,0 +1,59 @@
+"""The list of a Session: the newest that was written, by a message that is still there."""
+
+import pytest
+
+from perdure.schema import session_event as events
+from perdure.schema.errors import DamagedRowError
+from perdure.store import projector, todo_table
+from perdure.store.event_store import EventStore
+from tests.fixtures import OTHER, SESSION, Facts, answered, append, dump
+from tests.requirements import requirement
+
+
+async def shown(store: EventStore) -> list[str]:
+    found = await store.database.read(lambda tx: todo_table.of(tx, SESSION))
+    return [item.content for item in found]
+
+
+@requirement("S182")
+async def test_the_newest_list_takes_the_place_of_the_others(store: EventStore) -> None:
+    facts = Facts()
+    await append(store, [facts.created(), *answered(facts, "msg_1", "msg_2", "hello")])
+    assert await shown(store) == []
+    await append(store, [facts.todos("msg_2", "one", "two"), facts.todos("msg_2", "three")])
+    assert await shown(store) == ["three"]
+    await append(store, [facts.todos("msg_2")])
+    assert await shown(store) == []
+    assert await store.database.read(lambda tx: todo_table.of(tx, OTHER)) == ()
+
+
+async def test_a_revert_brings_back_the_list_of_its_last_message(store: EventStore) -> None:
+    facts = Facts()
+    await append(store, [facts.created(), *answered(facts, "msg_1", "msg_2", "hello")])
+    await append(store, [facts.todos("msg_2", "first")])
+    await append(store, [*answered(facts, "msg_3", "msg_4", "go on"), facts.todos("msg_4", "2nd")])
+    await append(store, [facts.stamped(events.RevertCommitted, message_id="msg_2")])
+    assert await shown(store) == ["first"]
+    await append(store, [facts.todos("msg_4", "too late"), *answered(facts, "msg_5", "msg_6", "x")])
+    assert await shown(store) == ["first"]
+    # Going back once more must not find what was reverted before.
+    await append(store, [facts.stamped(events.RevertCommitted, message_id="msg_1")])
+    assert await shown(store) == []
+    before = await dump(store)
+    await projector.rebuild(store.database)
+    assert await dump(store) == before
+
+
+async def test_a_row_that_names_another_event_is_reported_not_shown(store: EventStore) -> None:
+    facts = Facts()
+    await append(store, [facts.created(), *answered(facts, "msg_1", "msg_2", "hello")])
+    for seq in (2, 99):
+        await store.database.write(
+            lambda tx, seq=seq: tx.execute(
+                "INSERT INTO todo (session_id, seq, message_id) VALUES (:id, :seq, 'msg_2')",
+                {"id": SESSION, "seq": seq},
+            )
+        )
+        with pytest.raises(DamagedRowError) as caught:
+            await shown(store)
+        assert (caught.value.table, caught.value.seq) == ("todo", seq)

@@ -1,0 +1,233 @@
+"""Histories that a Session can have stored, and the requests that are made of them.
+
+For the proofs that no history makes a request that a provider refuses. A wire protocol adds the
+provider metadata and the options that mean something to it.
+"""
+
+import base64
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from perdure.core import lowering
+from perdure.llm.message import LLMMessage, Run, TextPart, runs_of
+from perdure.llm.request import GenerationControls, LLMRequest, ToolDefinition
+from perdure.schema import message as stored
+from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.ids import MessageID, ToolCallID
+from perdure.schema.message import AssistantMessage, Created, SessionMessage, Span
+from perdure.schema.model import ModelRef
+from perdure.schema.prompt import FileAttachment
+from perdure.schema.tool import (
+    CompletedState,
+    ErrorState,
+    FileContent,
+    PartProvider,
+    PendingState,
+    ProviderMetadata,
+    RunningState,
+    TextContent,
+    ToolState,
+    error_info,
+)
+from perdure.schema.value import Value
+from tests.fixtures import SESSION
+
+MODEL = ModelRef(id="m", provider_id="p")
+FOREIGN = ModelRef(id="other", provider_id="q")
+AT = Created(created=1)
+ID = MessageID("msg_x")
+PNG_DATA = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 8).decode()
+PNG = f"data:image/png;base64,{PNG_DATA}"
+PDF_DATA = base64.b64encode(b"%PDF-1.7\n" + b"\0" * 8).decode()
+PDF = f"data:application/pdf;base64,{PDF_DATA}"
+
+texts = st.sampled_from(["", " ", "\n\t", "words", "<b> & ü 🌍 ", "\x00\x1b"]) | st.text(max_size=9)
+uris = st.sampled_from(
+    [
+        PNG,
+        PDF,
+        "data:image/png;base64,AAAA",
+        "data:image/png;base64,!",
+        "data:image/gif;base64,R0lGODlh",
+        "data:application/pdf;base64,AAAA",
+        "data:application/pdf;base64,!",
+        "data:text/plain,%20",
+        "data:,x",
+        "https://h/i.png",
+        "file:///x",
+        "",
+    ]
+)
+mimes = st.sampled_from(["image/png", "image/gif", "text/plain", "application/pdf", "", "x"])
+values: st.SearchStrategy[JsonValue] = st.sampled_from(
+    [None, 0, "", " ", "x", [], {}, {"type": "x"}, [{"type": "text", "text": " "}]]
+)
+call_ids = st.sampled_from(["call_0", "call_1", "a.b", "", "ü", "tooluse_short", "x" * 99])
+names = st.sampled_from(["read", "functions.read", "", "x" * 90, "söme tool", "1st"])
+contents = st.lists(
+    st.builds(TextContent, texts) | st.builds(FileContent, uri=uris, mime=mimes), max_size=3
+).map(tuple)
+prompts = st.builds(
+    stored.UserMessage,
+    id=st.just(ID),
+    time=st.just(AT),
+    text=texts,
+    files=st.lists(
+        st.builds(FileAttachment, uri=uris, mime=mimes, name=st.just("a\nb")), max_size=7
+    ).map(tuple),
+)
+asides: st.SearchStrategy[SessionMessage] = st.one_of(
+    st.builds(stored.SystemMessage, id=st.just(ID), time=st.just(AT), text=texts),
+    st.builds(
+        stored.SyntheticMessage,
+        id=st.just(ID),
+        time=st.just(AT),
+        session_id=st.just(SESSION),
+        text=texts,
+    ),
+    st.builds(
+        stored.CompactionMessage,
+        id=st.just(ID),
+        time=st.just(AT),
+        reason=st.just("auto"),
+        summary=texts,
+        recent=texts,
+    ),
+    st.just(stored.ModelSwitchedMessage(id=ID, time=AT, model=MODEL)),
+)
+
+
+class Native(Value, kw_only=True):
+    """What a wire protocol keeps of its answers, sound and not."""
+
+    reasoning: Sequence[ProviderMetadata]
+    calls: Sequence[ProviderMetadata]
+    hosted_calls: Sequence[ProviderMetadata]
+    hosted_results: Sequence[ProviderMetadata]
+    hosted_values: Sequence[JsonValue]
+    call_ids: Sequence[str]
+    options: Sequence[JsonObject]
+    namespace: str
+
+
+inputs: st.SearchStrategy[JsonObject] = st.fixed_dictionaries({"n": st.integers(0, 9)})
+structured: st.SearchStrategy[JsonObject] = st.fixed_dictionaries({"a": values})
+states: st.SearchStrategy[ToolState] = st.one_of(
+    st.builds(PendingState, input=st.sampled_from(['{"n":1}', '[{"n":1}]', "{", ""])),
+    st.builds(RunningState, input=inputs, structured=structured, content=st.just(())),
+    st.builds(
+        CompletedState,
+        input=inputs,
+        content=contents,
+        output_paths=st.just(()),
+        structured=structured,
+    ),
+    st.builds(
+        CompletedState,
+        input=inputs,
+        content=st.just(()),
+        output_paths=st.just(()),
+        structured=structured,
+        result=values,
+    ),
+    st.builds(
+        ErrorState,
+        input=inputs,
+        content=st.just(()),
+        structured=structured,
+        error=st.builds(error_info, texts),
+    ),
+)
+
+
+def calls(native: Native) -> st.SearchStrategy[stored.ToolPart]:
+    """Calls that were for us."""
+    metadata = [UNSET, *native.calls, {"openai": {"itemId": "fc_1"}}]
+    providers = [UNSET, *(PartProvider(executed=False, metadata=one) for one in metadata)]
+    return st.builds(
+        stored.ToolPart,
+        id=(call_ids | st.sampled_from(native.call_ids)).map(ToolCallID),
+        name=names,
+        state=states,
+        time=st.just(stored.ToolTime(created=1)),
+        provider=st.sampled_from(providers),
+    )
+
+
+def hosted(native: Native) -> st.SearchStrategy[stored.ToolPart]:
+    """Calls that the provider made itself."""
+    came: list[JsonValue] = [*native.hosted_values, [], None]
+    found = st.builds(
+        CompletedState,
+        input=st.just({"query": "x"}),
+        content=st.just(()),
+        output_paths=st.just(()),
+        structured=st.just({}),
+        result=st.sampled_from([{"type": "json", "value": one} for one in came]),
+    )
+    return st.builds(
+        stored.ToolPart,
+        id=(call_ids | st.sampled_from(native.call_ids)).map(ToolCallID),
+        name=st.just("web_search"),
+        state=found | states,
+        time=st.just(stored.ToolTime(created=1)),
+        provider=st.builds(
+            PartProvider,
+            executed=st.just(True),
+            metadata=st.sampled_from([UNSET, *native.hosted_calls]),
+            result_metadata=st.sampled_from([UNSET, *native.hosted_results]),
+        ),
+    )
+
+
+def answers(native: Native) -> st.SearchStrategy[AssistantMessage]:
+    metadata = st.sampled_from([UNSET, *native.reasoning, {"openai": {"itemId": "rs_1"}}])
+    parts = st.one_of(
+        st.builds(stored.TextPart, id=st.just("t"), text=texts),
+        st.builds(stored.ReasoningPart, id=st.just("r"), text=texts, provider_metadata=metadata),
+        calls(native),
+        hosted(native),
+    )
+    # A call's id is unique inside its message; the record of a turn sees to it.
+    content = st.lists(
+        parts,
+        max_size=4,
+        unique_by=lambda part: part.id if isinstance(part, stored.ToolPart) else object(),
+    )
+    return st.builds(
+        AssistantMessage,
+        id=st.just(ID),
+        time=st.just(Span(created=1)),
+        agent=st.just("build"),
+        model=st.sampled_from([MODEL, FOREIGN]),
+        content=content.map(tuple),
+        error=st.sampled_from([UNSET, UNSET, error_info("lost")]),
+    )
+
+
+def requests(native: Native) -> st.SearchStrategy[LLMRequest]:
+    alternatives: JsonObject = {"anyOf": [{"properties": {"a": {"type": ["string", "null"]}}}]}
+    tools = (ToolDefinition("read", "", alternatives), ToolDefinition("glob", "Finds.", {}))
+    controls = GenerationControls(max_tokens=1500, temperature=1.0, top_k=3, seed=2**40)
+    histories = st.lists(answers(native) | prompts | asides, max_size=6)
+    return st.builds(
+        LLMRequest,
+        model=st.just(MODEL),
+        system=st.lists(texts, max_size=3).map(tuple),
+        runs=st.builds(_conversation, histories, st.booleans()),
+        tools=st.sampled_from([(), tools]),
+        tool_choice=st.sampled_from([None, "auto", "required", "none"]),
+        generation=st.sampled_from([GenerationControls(), controls]),
+        options=st.sampled_from([{native.namespace: one} for one in ({}, *native.options)]),
+    )
+
+
+def _conversation(history: list[SessionMessage], last_step: bool) -> tuple[Run, ...]:
+    """As core.lowering makes it; perhaps with the note of a last step, a run by itself."""
+    numbered = [replace(one, id=MessageID(f"msg_{n}")) for n, one in enumerate(history)]
+    lowered = tuple(part for message in numbered for part in lowering.lower(message, MODEL))
+    note = Run((LLMMessage("system", (TextPart("the last step"),)),))
+    return (*runs_of(lowered), note) if last_step else runs_of(lowered)

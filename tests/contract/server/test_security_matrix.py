@@ -1,0 +1,197 @@
+"""Every route of the table against every way of not being welcome: no cell may be open.
+
+Handlers are replaced by one that notes that it was reached, so a cell is open when the note is
+made, whatever the answer looks like. The rows come from the table: a new route is in the matrix
+the moment it exists.
+"""
+
+import asyncio
+import base64
+import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from perdure.protocol.api import API
+from perdure.protocol.endpoint import Endpoint
+from perdure.schema.codec import JsonValue
+from perdure.schema.errors import NotFoundError
+from perdure.server import app
+from perdure.server.call import Call
+from perdure.server.settings import HttpLimits, ServerSettings
+from tests.contract.server.stage import (
+    KEY,
+    SESSION,
+    Answer,
+    Stage,
+    call,
+    connected,
+    listening,
+    settings,
+)
+
+PASSWORD = "correct horse"
+GOOD = {"authorization": "Basic " + base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()}
+WRONG = base64.b64encode(b"opencode:battery staple").decode()
+UPGRADE = {
+    "connection": "Upgrade",
+    "upgrade": "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
+
+REFUSED: Mapping[str, tuple[Mapping[str, str], str, frozenset[int]]] = {
+    "no credential": ({}, "", frozenset({401})),
+    "wrong credential": ({"authorization": f"Basic {WRONG}"}, "", frozenset({401})),
+    "wrong credential in the query": ({}, f"?auth_token={WRONG}", frozenset({401})),
+    "wrong Host": (GOOD | {"host": "evil.example"}, "", frozenset({403})),
+    "foreign Origin": (GOOD | {"origin": "https://evil.example"}, "", frozenset({403})),
+    "null Origin": (GOOD | {"origin": "null"}, "", frozenset({403})),
+    "two Hosts": (GOOD | {"host": "localhost\r\nhost: evil.example"}, "", frozenset({400})),
+    "upgrade, no credential": (UPGRADE, "", frozenset({401})),
+    "upgrade, foreign Origin": (
+        GOOD | UPGRADE | {"origin": "https://evil.example"},
+        "",
+        frozenset({403}),
+    ),
+    "upgrade, null Origin": (GOOD | UPGRADE | {"origin": "null"}, "", frozenset({403})),
+    "upgrade, wrong Host": (GOOD | UPGRADE | {"host": "evil.example"}, "", frozenset({403})),
+}
+MEDIA = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "")
+
+
+@dataclass(slots=True)
+class Watched:
+    """A server whose handlers only note that somebody came that far."""
+
+    port: int = 0
+    reached: list[str] = field(default_factory=list[str])
+
+    def handler_of(self, endpoint: Endpoint) -> "Noting":
+        return Noting(endpoint.operation_id, self.reached)
+
+    async def send(self, endpoint: Endpoint, headers: Mapping[str, str], query: str = "") -> Answer:
+        body = b"{}" if endpoint.body is not None else None
+        return await call(self.port, endpoint.method, path_of(endpoint) + query, body, headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Noting:
+    operation_id: str
+    reached: list[str]
+
+    async def __call__(self, call: Call[JsonValue, JsonValue]) -> object:
+        self.reached.append(self.operation_id)
+        raise NotFoundError("reached")
+
+
+def path_of(endpoint: Endpoint) -> str:
+    path = endpoint.path.replace("{sessionID}", SESSION)
+    request = "que_x" if "/question/" in path else "per_x"
+    path = (
+        path.replace("{messageID}", "msg_x")
+        .replace("{ptyID}", "pty_x")
+        .replace("{requestID}", request)
+    )
+    return re.sub(r"\{\w+\}", "x", path)
+
+
+@asynccontextmanager
+async def watched(given: ServerSettings | None = None) -> AsyncGenerator[Watched]:
+    found = Watched()
+    handlers = {item.operation_id: found.handler_of(item) for item in API}
+    made = app.make_app(Stage().services(), given or settings(password=PASSWORD), handlers)
+    async with listening(made) as (_, port):
+        found.port = port
+        yield found
+
+
+@pytest.mark.parametrize("way", REFUSED)
+async def test_no_route_is_open_to(way: str) -> None:
+    headers, query, statuses = REFUSED[way]
+    async with watched() as server:
+        open_cells = [
+            f"{item.operation_id}: {answer.status}"
+            for item in API
+            for answer in [await server.send(item, headers, query)]
+            if answer.status not in statuses or "_tag" not in answer.json()
+        ]
+    assert open_cells == []
+    assert server.reached == []
+
+
+@pytest.mark.parametrize("media", MEDIA)
+async def test_no_route_takes_a_body_that_a_page_could_send_unasked(media: str) -> None:
+    async with watched() as server:
+        for endpoint in API:
+            if endpoint.body is not None:
+                answer = await server.send(endpoint, GOOD | {"content-type": media})
+                assert answer.status == 415, endpoint.operation_id
+    assert server.reached == []
+
+
+async def test_the_owner_is_let_in_on_every_route() -> None:
+    """Without this the matrix would be green for a server that refuses everybody."""
+    async with watched() as server:
+        for endpoint in API:
+            answer = await server.send(endpoint, GOOD)
+            assert answer.status in {400, 404}, endpoint.operation_id
+        without_input = {
+            item.operation_id for item in API if item.body is None and item.query is None
+        }
+    parameterless = {
+        item.operation_id for item in API if item.params is None or "requestID" in item.path
+    }
+    assert without_input & parameterless <= set(server.reached)
+
+
+async def test_a_client_with_too_many_requests_is_told_to_come_back() -> None:
+    stage = Stage()
+    given = ServerSettings(
+        default_directory="/work/here", cursor_key=KEY, requests_per_client_max=2
+    )
+    waiting = f"POST /api/session/{SESSION}/wait HTTP/1.1\r\nhost: localhost\r\n\r\n".encode()
+    async with (
+        listening(stage.app(given)) as (_, port),
+        connected(port) as first,
+        connected(port) as second,
+    ):
+        for client in (first, second):
+            stage.sessions.waiting.clear()
+            await client.say(waiting)
+            await stage.sessions.waiting.wait()
+        refused = await call(port, "GET", "/api/health")
+        assert (refused.status, refused.json()["_tag"]) == (429, "TooManyRequestsError")
+        assert refused.headers["retry-after"] == "1"
+        stage.sessions.idle.set()
+        assert (await first.answer()).status == 204
+        assert (await call(port, "GET", "/api/health")).status == 200
+
+
+async def test_one_stream_too_many_is_refused_until_another_ends() -> None:
+    stage = Stage()
+    given = ServerSettings(
+        default_directory="/work/here", cursor_key=KEY, streams_max=1, requests_per_client_max=1
+    )
+    listen = b"GET /api/event HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    async with listening(stage.app(given)) as (_, port):
+        async with connected(port) as client:
+            await client.say(listen)
+            assert (await client.head()).status == 200
+            assert (await call(port, "GET", "/api/event")).status == 429
+            assert (await call(port, "GET", "/api/health")).status == 200
+        await asyncio.wait_for(stage.live.left.wait(), 5)
+        async with connected(port) as client:
+            await client.say(listen)
+            assert (await client.head()).status == 200
+
+
+async def test_a_connection_that_sends_a_flood_in_one_go_is_cut_off() -> None:
+    limits = HttpLimits(pipelined_max=3)
+    ask = b"GET /api/health HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    async with listening(Stage().app(), limits) as (_, port), connected(port) as client:
+        await client.say(ask * 50)
+        statuses = re.findall(rb"HTTP/1.1 (\d+) ", await client.rest())
+    assert statuses == [b"200", b"200", b"200", b"200", b"429"]

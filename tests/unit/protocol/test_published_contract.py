@@ -1,0 +1,128 @@
+"""Our description against that of the published server, for every operation that both have.
+
+`published_contract.json` is the published description as `contract_shape` reduces it. Each line in
+which the two differ must be explained below, and each explanation must explain something.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from perdure.protocol import openapi
+from perdure.protocol.api import API
+from perdure.schema import codec
+from tests.requirements import requirement
+from tests.unit.protocol import contract_shape
+
+PUBLISHED: Final[dict[str, list[str]]] = codec.decode(
+    dict[str, list[str]], (Path(__file__).parent / "published_contract.json").read_bytes()
+)
+OURS: Final = contract_shape.shape(openapi.document(API, title="t", version="1"))
+
+REASONS: Final[Mapping[str, str]] = {
+    r"\+ \S+ status 403": "a foreign Host or Origin is refused, and that is said",
+    r"\+ \S+ status 429": "too many at a time are refused, and that is said",
+    r"\+ \S+ status 41[35]": "a body too large or not JSON is refused, and that is said",
+    r"\+ \S+ status 507": "a full disk is told apart from a defect",
+    r"\+ v2\.session\.\S+ status 409": (
+        "a damaged row, a running Session or a taken id is told apart from a defect"
+    ),
+    r"\+ v2\.(integration|credential)\.\S+ status 404": (
+        "what is not there is not found; the published server answers 500 or 204"
+    ),
+    r"\+ v2\.fs\.\S+ status 404": "what is not there is not found; published: 500",
+    r"\+ v2\.(integration|credential)\.\S+ status 503": "credentials that cannot be read or kept",
+    r"\+ v2\.session\.permission\.create status 503": "as many requests wait as may",
+    r"- \S+ body \S+\?: (string|boolean|array|object)": "see the next one",
+    r"\+ \S+ body \S+\?: (array\||boolean\|)?null(\|string|\|object)?": (
+        "a null in a request counts as absent"
+    ),
+    r"- v2\.session\.permission\.create body \.source\..+": "see the next one",
+    r"\+ v2\.session\.permission\.create body \.source<tool>.+": "a union as soon as null is",
+    r"- \S+ answer \S+\.state\.attachments.+": "nothing ever fills it: files are content",
+    r"[-+] \S+ answer \S+\.state\.outputPaths.+": "always there, empty where there are none",
+    r"[-+] v2\.session\.history answer \S+\.durable\??: object": "always there: it is the log",
+    r"- v2\.session\.history answer \S+\.metadata\?: object": "nothing ever fills it",
+    r"\+ v2\.session\.history answer \.data\[\]<session\.next\.todo\.updated>.*": (
+        "the list of what is to be done is durable here"
+    ),
+    r"\+ v2\.session\.history answer \.data\[\]<session\.next\."
+    r"(renamed|archived|unarchived|deleted|forked|prompt\.revised|prompt\.cancelled"
+    r"|inbox\.reordered)>.*": "what the operations beside the published ones record",
+    r"\+ \S+ answer \S+<(session\.next\.)?compaction(\.ended)?>(\.data)?\.(directives|todos).*": (
+        "a checkpoint also keeps what the person ordered and what is still to be done"
+    ),
+    r"\+ v2\.session\.(compact body|history answer) .*(: object|\.instruction\?: string)": (
+        "a compaction may be told what to keep"
+    ),
+    r"\+ v2\.session\.history answer \S+<session\.next\.retried>\.data\.next\?: number": (
+        "when it is tried again, so that a person sees how long it takes"
+    ),
+    r"\+ v2\.session\.list parameter query archived\?": "archived Sessions can be left out",
+    r"[-+] v2\.(model|provider)\.\S+ answer \.data(\[\])?\.api.*": (
+        "one shape with optional fields: what we tell fits both of the published ones"
+    ),
+    r"- v2\.model\.list answer \.data\[\]\.request\.variant\?: string": "nothing ever fills it",
+    r"[-+] v2\.integration\.\S+ answer \.data\.time\.(created|expires): .+": (
+        "times are numbers; the published description also allows NaN and Infinity as text"
+    ),
+    r"\+ v2\.permission\.saved\.list parameter query location\?": (
+        "saved rules belong to a project, and a Location names one"
+    ),
+    r"\+ v2\.fs\.read parameter query path\?": (
+        "the published path ends in an asterisk that no client can fill"
+    ),
+    r"[-+] v2\.pty\.connect (answer|media|status|parameter query location).*": (
+        "what answers is a WebSocket, and the Location is named as everywhere"
+    ),
+    r"\+ v2\.pty\.create status 503": "as many terminals run as may",
+}
+
+
+@requirement("S146")
+def test_every_difference_from_the_published_contract_has_a_reason() -> None:
+    unexplained = [line for line in differences() if not explanations(line)]
+    assert unexplained == []
+
+
+def test_every_reason_is_still_needed() -> None:
+    used = {pattern for line in differences() for pattern in explanations(line)}
+    assert set(REASONS) - used == set()
+
+
+def test_routes_and_what_a_client_must_send_do_not_differ() -> None:
+    """Whatever else is explained: a client of the published server is understood here."""
+    for operation in PUBLISHED.keys() & OURS.keys():
+        ours, published = set(OURS[operation]), set(PUBLISHED[operation])
+        assert {line for line in published if line.startswith("route ")} <= ours
+        demanded = {
+            line
+            for line in ours - published
+            if re.fullmatch(r"(parameter \S+ [^?]+|body \.[^.?<]+: .+)", line)
+        }
+        assert demanded == set()
+
+
+def test_a_difference_is_seen() -> None:
+    """Planted: a field less, a parameter more."""
+    document = openapi.document(API, title="t", version="1")
+    changed = codec.decode_any(codec.encode(document))
+    del changed["paths"]["/api/health"]["get"]["responses"]["200"]["content"]
+    changed["paths"]["/api/health"]["get"]["parameters"].append(
+        {"name": "x", "in": "query", "required": True}
+    )
+    lines = contract_shape.shape(changed)["v2.health.get"]
+    assert "parameter query x" in lines
+    assert "answer .healthy: boolean" in set(PUBLISHED["v2.health.get"]) - set(lines)
+
+
+def differences() -> Iterator[str]:
+    for operation in PUBLISHED.keys() & OURS.keys():
+        ours, published = set(OURS[operation]), set(PUBLISHED[operation])
+        yield from (f"- {operation} {line}" for line in sorted(published - ours))
+        yield from (f"+ {operation} {line}" for line in sorted(ours - published))
+
+
+def explanations(line: str) -> list[str]:
+    return [pattern for pattern in REASONS if re.fullmatch(pattern, line)]
