@@ -97,9 +97,11 @@ def _text_reply(deltas: int, size: int, chunk: int) -> tuple[bytes, ...]:
 
 @functools.lru_cache(maxsize=256)
 def _tool_reply(tool: str, path: str, parallel: int, step: int) -> tuple[bytes, ...]:
-    arguments = json.dumps({"pattern": path}) if tool == "glob" else json.dumps({"path": path})
     events = [_event({"role": "assistant", "content": None})]
     for index in range(parallel):
+        # Each call differs: a server may ask a person about calls that only repeat themselves.
+        read = {"path": path, "limit": 1000 + step * parallel + index}
+        arguments = json.dumps({"pattern": path} if tool == "glob" else read)
         call = {
             "index": index,
             "id": f"call_{step}_{index}",
