@@ -12,7 +12,7 @@ MODULES ?=
 
 BIN := .venv/bin
 READY := .venv/.ready
-WORKERS := 2
+WORKERS := 3
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check fmt requirements simulate soak mutate generate bench lock clean
@@ -35,7 +35,7 @@ run: $(READY) ## one prompt through the whole runtime, offline, in .scratch: PRO
 	@cd .scratch/project && PERDURE_DATA_DIR=$(CURDIR)/.scratch/data $(CURDIR)/$(BIN)/perdure run --model demo/demo "$(PROMPT)"
 
 test: $(READY) ## the whole test suite
-	$(BIN)/python -m pytest -q -n $(WORKERS)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 check: $(READY) ## format, lint, types and import contracts; changes nothing
 	$(BIN)/ruff format --check
