@@ -83,6 +83,7 @@ SEARCH_OUTPUT_BYTES_MAX: Final = 32 * 1024 * 1024
 SEARCH_RECORD_BYTES_MAX: Final = 64 * 1024
 SEARCH_SUBMATCHES_MAX: Final = 100  # of one line
 SEARCH_BRACES_MAX: Final = 64
+BASH_COMMAND_BYTES_MAX: Final = 128 * 1024 - 1  # the kernel takes no longer argument
 BASH_WARNINGS_MAX: Final = 10
 EDIT_DIFF_LINES_MAX: Final = 400  # a longer change is shown as one block
 EDIT_PATCH_CHARS_MAX: Final = 64 * 1024

@@ -1,35 +1,54 @@
 """Which variables of the user's environment a command of the model gets to see.
 
-Names that usually hold a secret are held back, those of providers' keys and of our own server's
-password among them: what a command prints goes to the model and into the log. The user's own
-configuration can let names through (`experimental.bash.allowed_variables`).
+Held back are names that usually hold a secret, those that a provider's configuration names as its
+key, and addresses with a password in them: what a command prints goes to the model and into the
+log. The user's own configuration can let names through (`experimental.bash.allowed_variables`).
+Values are not guessed at otherwise: a secret under an ordinary name passes.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from perdure.core import wildcard
 
 _SECRET: Final = (
     "*_KEY",
-    "*_TOKEN",
-    "*_SECRET",
-    "*_CREDENTIALS",
+    "*_KEYS",
+    "*APIKEY",
+    "*TOKEN",
+    "*TOKENS",
+    "*SECRET",
+    "*SECRETS",
+    "*_SECRET_*",
+    "*CREDENTIAL*",
     "*PASSWORD*",
     "*PASSPHRASE*",
-    "TOKEN",
-    "SECRET",
+    "*_PASSWD",
+    "*_PAT",
+    "*_AUTH",
+    "*_DSN",
 )
+_WITH_PASSWORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#\s@]*:[^/?#\s@]+@")
 
 
-def scrubbed(variables: Mapping[str, str], *, allowed: Sequence[str] = ()) -> dict[str, str]:
-    """The variables to pass on. `allowed` are names or patterns, as in permission rules."""
+def scrubbed(
+    variables: Mapping[str, str], *, keys: Collection[str] = (), allowed: Sequence[str] = ()
+) -> dict[str, str]:
+    """The variables to pass on.
+
+    `keys` are names that a provider's key is taken from. `allowed` are names or patterns, as in
+    permission rules.
+    """
     return {
         name: value
         for name, value in variables.items()
-        if not _is_secret(name) or any(wildcard.matches(pattern, name) for pattern in allowed)
+        if not (name in keys or _is_secret(name, value))
+        or any(wildcard.matches(pattern, name) for pattern in allowed)
     }
 
 
-def _is_secret(name: str) -> bool:
+def _is_secret(name: str, value: str) -> bool:
+    if _WITH_PASSWORD.match(value) is not None:
+        return True
     return any(wildcard.matches(pattern, name.upper()) for pattern in _SECRET)

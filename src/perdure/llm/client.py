@@ -291,7 +291,7 @@ def _deeply_merged(base: JsonObject, overlay: JsonObject) -> JsonObject:
 
 
 def _secrets_of(route: Route) -> tuple[str, ...]:
-    named = (value for name, value in route.headers.items() if failure.carries_secret(name))
+    named = (value for name, value in route.headers.items() if failure.may_carry_secret(name))
     return (*named, route.credential.value) if route.credential is not None else tuple(named)
 
 

@@ -40,7 +40,11 @@ _SECRET_FIELD: Final = (
     r"(?:proxy-)?authorization|(?:x-)?api[-_]?key|x-goog-api-key|access[-_]?token|refresh[-_]?token"
     r"|auth[-_]?token|client[-_]?secret|secret|password|passwd|cookie|credential|token|key|signature"
 )
-_SECRET_NAME: Final = re.compile(rf"(?:[a-z0-9]+[-_])*(?:{_SECRET_FIELD})", re.IGNORECASE)
+_PLAIN_HEADERS: Final = frozenset(
+    {"accept", "accept-language", "content-type", "http-referer", "origin", "referer", "user-agent"}
+)
+# What these switch on is often what an answer complains about.
+_PLAIN_HEADER: Final = re.compile(r".*[-_](?:beta|title|version)", re.IGNORECASE)
 _SECRET_SHAPES: Final = (
     # "field": "value", in plain and in escaped JSON, before anything can break the quotes.
     re.compile(rf'((?:{_SECRET_FIELD})\\?"\s{{0,4}}:\s{{0,4}}\\?")[^"\\]+', re.IGNORECASE),
@@ -121,9 +125,13 @@ def redact(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def carries_secret(header: str) -> bool:
-    """Whether a header of this name is expected to hold a credential."""
-    return _SECRET_NAME.fullmatch(header) is not None
+def may_carry_secret(header: str) -> bool:
+    """Whether a header of this name may hold a credential: any, but those that never do.
+
+    People authenticate with gateways by headers of every name.
+    """
+    name = header.lower()
+    return name not in _PLAIN_HEADERS and _PLAIN_HEADER.fullmatch(name) is None
 
 
 def _code(value: Mapping[str, JsonValue]) -> str:

@@ -67,13 +67,21 @@ class BuiltinTools(Value, kw_only=True):
             mutations=self.mutations,
             shell=shell_of(site),
             variables=shell_environment.scrubbed(
-                site.environment.variables, allowed=site.settings.shell_variables
+                site.environment.variables,
+                keys=_key_variables(site),
+                allowed=site.settings.shell_variables,
             ),
             outputs=self.outputs,
             ripgrep=self.ripgrep,
             output_limits=site.settings.tool_output,
             web=None if self.web is None else self.web.access(site),
         )
+
+
+def _key_variables(site: ToolSite) -> frozenset[str]:
+    """The variables that configured providers take their keys from, whatever they are called."""
+    configured = (provider.env or () for provider in site.settings.providers.values())
+    return frozenset(name for names in configured for name in names)
 
 
 def _references(site: ToolSite) -> dict[str, str]:

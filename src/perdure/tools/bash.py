@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from perdure.core import tool_output
 from perdure.core.containment import is_within
 from perdure.core.limits import (
+    BASH_COMMAND_BYTES_MAX,
     BASH_TIMEOUT_MILLIS_DEFAULT,
     BASH_TIMEOUT_MILLIS_MAX,
     BASH_WARNINGS_MAX,
@@ -77,6 +78,9 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
     async def execute(input: BashInput, context: ToolCallContext) -> BashOutput:
         if "\0" in input.command:
             raise ToolFailure("A command cannot contain a NUL character")
+        if len(input.command.encode()) > BASH_COMMAND_BYTES_MAX:
+            most = BASH_COMMAND_BYTES_MAX
+            raise ToolFailure(f"The command is longer than {most} bytes: write it to a file")
         where = "." if isinstance(input.workdir, UnsetType) else input.workdir
         directory = (await environment.authority.claim(where, "directory", context)).path
         place = Place(root=await environment.authority.root(), directory=directory)

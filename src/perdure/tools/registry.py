@@ -27,6 +27,7 @@ from perdure.tools.input_schema import InputSchemaError, input_schema, without_n
 from perdure.tools.tool import InputT, OutputT, Tool, ToolCallContext, ToolFailure
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_NAME_CHARS_SHOWN: Final = 100
 
 
 class ToolRegistrationError(ValueError):
@@ -113,7 +114,7 @@ class Materialization:
         """Run one call. Declined permissions, rejected questions and defects are raised."""
         registration = self._offered.get(name)
         if registration is None:
-            return ToolError(f"Unknown tool: {name}")
+            return ToolError(f"Unknown tool: {name[:_NAME_CHARS_SHOWN]}")
         if self._registry.holder(name) is not registration:
             return ToolError(f"Stale tool call: {name}")
         return await registration.run(input, context)
@@ -139,7 +140,11 @@ def _registration(tool: Tool[InputT, OutputT]) -> Registration:
 
 async def _run(tool: Tool[InputT, OutputT], input: JsonObject, context: ToolCallContext) -> Settled:
     try:
+        # What cannot be written down cannot be told, kept or printed either.
+        codec.encode(input)
         decoded = codec.convert(tool.input, without_nulls(tool.input, input))
+    except UnicodeEncodeError:
+        return ToolError("Invalid tool input: not valid Unicode, a text holds half a character")
     except msgspec.ValidationError as error:
         return ToolError(f"Invalid tool input: {error}")
     try:
