@@ -37,6 +37,7 @@ def main() -> int:
             run(options)
         case "inside":
             # Only here: the other commands need nothing but the standard library.
+            importlib.import_module("bench.inside_tools")
             asyncio.run(importlib.import_module("bench.inside").run(options.names))
         case "report":
             print(table(options.results, options.baseline))
@@ -163,7 +164,7 @@ def parse_arguments() -> argparse.Namespace:
     reporter.add_argument("results", nargs="+")
     reporter.add_argument("--baseline")
     insider = commands.add_parser("inside", help="single parts of ours, in this process")
-    insider.add_argument("names", nargs="*", help="default: all of bench/inside.py")
+    insider.add_argument("names", nargs="*", help="default: all of bench/inside*.py")
     commands.add_parser("list", help="the scenarios")
     return parser.parse_args()
 

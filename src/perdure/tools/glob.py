@@ -63,7 +63,10 @@ def make_glob(environment: ToolEnvironment) -> Tool[GlobInput, GlobOutput]:
             files = environment.files(target)
             if not (await files.stat(target.path)).is_directory:
                 raise ToolFailure(f"{where} is not a directory")
-            listing = await search.files(environment, target.path, input.pattern)
+            # One more than is shown tells whether there are more.
+            listing = await search.files(
+                environment, target.path, input.pattern, paths_max=limit + 1
+            )
         except OSError as error:
             raise ToolFailure(f"Unable to search {where}: {reason(error)}") from error
         paths = [path for path in listing.paths[:limit] if await _is_there(files, target, path)]

@@ -118,8 +118,10 @@ def check_length(pattern: str) -> None:
     encoded(pattern)
 
 
-async def files(environment: ToolEnvironment, root: str, pattern: str) -> FileListing:
-    """The files below `root` that a pattern covers, relative to it and in order."""
+async def files(
+    environment: ToolEnvironment, root: str, pattern: str, *, paths_max: int | None = None
+) -> FileListing:
+    """The files below `root` that a pattern covers, relative to it and in order: the first ones."""
     wanted = parse_glob(pattern)
     arguments = ("--files", "--null", *_name_filter(pattern), "--", ".")
     result = await _run(environment, root, arguments)
@@ -129,14 +131,18 @@ async def files(environment: ToolEnvironment, root: str, pattern: str) -> FileLi
     def parsed() -> list[str]:
         *names, _ = result.output.split(b"\0")
         # Cheap looks first: of many names few are wanted. Each begins with `./`.
-        likely = [name for name in names if name.endswith(end) and name.startswith(b"./" + start)]
+        likely = [
+            name
+            for name in names
+            # The options of a name filter let hidden files through.
+            if name.endswith(end) and name.startswith(b"./" + start) and b"/." not in name
+        ]
         for passed in inner:
             likely = [name for name in likely if passed in name]
-        likely = sorted(name[2:] for name in likely)
-        paths = filter(_is_visible, map(os.fsdecode, likely))
-        if _SUFFIX_PATTERN.fullmatch(pattern):
-            return list(paths)
-        return [path for path in paths if wanted.matches(path)]
+        paths = (os.fsdecode(name[2:]) for name in sorted(likely))
+        if not _SUFFIX_PATTERN.fullmatch(pattern):
+            paths = (path for path in paths if wanted.matches(path))
+        return list(itertools.islice(paths, paths_max))
 
     # Hundreds of thousands of names take a while: not on the event loop.
     return FileListing(await asyncio.to_thread(parsed), _is_complete(result))
