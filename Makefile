@@ -68,7 +68,7 @@ bench: ## compare with the real server in one run: REPEAT=3 SCALE=1.0 SCENARIOS=
 lock: $(READY) ## resolve requirements-dev.lock anew; needs uv
 	@command -v uv >/dev/null || { echo "make lock needs uv" >&2; exit 1; }
 	uv lock --quiet --upgrade
-	uv export --quiet --frozen --group dev --all-extras --no-emit-project --no-header --no-annotate \
+	uv export --quiet --frozen --group dev --no-emit-project --no-header --no-annotate \
 		--output-file requirements-dev.lock
 	rm uv.lock
 

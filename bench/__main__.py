@@ -37,7 +37,10 @@ def main() -> int:
             run(options)
         case "inside":
             # Only here: the other commands need nothing but the standard library.
+            importlib.import_module("bench.inside_store")
             importlib.import_module("bench.inside_tools")
+            importlib.import_module("bench.inside_snapshots")
+            importlib.import_module("bench.inside_subagents")
             asyncio.run(importlib.import_module("bench.inside").run(options.names))
         case "report":
             print(table(options.results, options.baseline))

@@ -10,11 +10,13 @@ import asyncio
 import statistics
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from msgspec import structs
 
+from perdure.client import PerdureClient
 from perdure.core import system_context
 from perdure.core.system_context import Observation
 from perdure.host.clock import SystemClock
@@ -33,12 +35,15 @@ from perdure.location.location_map import LocationMap
 from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.model import ModelRef
+from tests.contract.client import voices
+from tests.contract.client.voices import AsyncVoice, Voice
 from tests.contract.llm.anthropic_messages import recordings as anthropic
 from tests.contract.llm.bedrock_converse import recordings as bedrock
 from tests.contract.llm.gemini import recordings as gemini
 from tests.contract.llm.openai_responses import recordings as responses
 from tests.contract.location.place import Place
-from tests.support import scripted_provider
+from tests.support import scripted_provider, server_process
+from tests.support.place import make_place
 
 Measure = Callable[[], Awaitable[dict[str, object]]]
 INSIDE: dict[str, Measure] = {}
@@ -47,6 +52,7 @@ SKILLS = 50
 DELTAS = 10_000
 PIECE = 16 * 1024
 TURNS = 5_000
+ADMISSIONS = 400
 
 
 def measure(function: Measure) -> Measure:
@@ -102,6 +108,47 @@ async def looks(locations: LocationMap, ref: LocationRef) -> list[float]:
         await look()
         costs.append((time.process_time() - began) * 1e3)
     return costs
+
+
+@measure
+async def embedded() -> dict[str, object]:
+    """Milliseconds to create a Session and admit a prompt: memory, loopback (budget: 3x)."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        async with voices.voice(root / "memory", "memory", "plain", {}) as inside:
+            near = await admissions(inside)
+        async with served_elsewhere(root / "network") as outside:
+            far = await admissions(outside)
+    return {
+        "memory_median_ms": round(statistics.median(near), 3),
+        "memory_best_ms": round(min(near), 3),
+        "loopback_median_ms": round(statistics.median(far), 3),
+        "loopback_best_ms": round(min(far), 3),
+        "factor": round(statistics.median(far) / statistics.median(near), 2),
+    }
+
+
+@asynccontextmanager
+async def served_elsewhere(root: Path) -> AsyncGenerator[Voice]:
+    """A server as its users run it: a process of its own, over a socket."""
+    async with scripted_provider.scripted_provider() as provider:
+        place = make_place(root, provider)
+        async with server_process.server_process(place) as server:
+            address = f"http://127.0.0.1:{server.api.port}"
+            async with PerdureClient(address) as client:
+                yield AsyncVoice(client)
+
+
+async def admissions(speaks: Voice) -> list[float]:
+    """What each of many pairs of calls took, in milliseconds, once everything is warm."""
+    costs: list[float] = []
+    for number in range(ADMISSIONS):
+        began = time.perf_counter()
+        session = f"ses_bench{number}"
+        await speaks.call("sessions.create", id=session)
+        await speaks.call("sessions.prompt", session, text="hello", resume=False)
+        costs.append((time.perf_counter() - began) * 1e3)
+    return costs[ADMISSIONS // 4 :]
 
 
 @measure

@@ -95,13 +95,13 @@ async def search() -> dict[str, object]:
 
 
 async def compared(bench: Workbench, program: str, row: Row) -> str:
-    plain, tool, input = row
+    plain, tool, given = row
     theirs: list[float] = []
     ours: list[float] = []
     for _ in range(ROUNDS):
         theirs.append(plainly((program, *plain, "."), bench.root))
         began = time.perf_counter()
-        await bench.success(tool, **input)
+        await bench.success(tool, **given)
         ours.append(time.perf_counter() - began)
     mine, other = statistics.median(ours), statistics.median(theirs)
     return f"{mine / other:.2f} ({mine * 1e3:.0f} ms against {other * 1e3:.0f})"

@@ -420,6 +420,41 @@ async def fanout(bench: Bench) -> Metrics:
 
 
 @scenario
+async def stalled_reader(bench: Bench) -> Metrics:
+    """2,000-delta turns that one reader follows, alternately with and without one that stalls."""
+    await bench.boot()
+    session, watch = await bench.fresh(2)
+    follower = await bench.client.sse("/api/event", lambda data: None)
+    await follower.opened()
+    fields = directive(deltas=bench.n(2000, 200))
+    alone: list[float] = []
+    stalled: list[float] = []
+    for _ in range(bench.n(8, 2)):
+        alone.append((await bench.turn(session, watch, fields)).overhead)
+        stream = await _unread(bench, "/api/event")
+        stalled.append((await bench.turn(session, watch, fields)).overhead)
+        stream.close()
+    follower.close()
+    watch.close()
+    before, after = statistics.median(alone), statistics.median(stalled)
+    return {
+        "alone_ms": round(before, 1),
+        "stalled_ms": round(after, 1),
+        "added_ms": round(after - before, 1),
+        "slower_by_ratio": round(after / before - 1, 3),
+    }
+
+
+async def _unread(bench: Bench, path: str) -> Stream:
+    """A stream whose answer has begun and is then left in the socket."""
+    stream = await bench.client.sse(path, lambda data: None)
+    await stream.opened()
+    if stream.connection.transport is not None:
+        stream.connection.transport.pause_reading()
+    return stream
+
+
+@scenario
 async def disk(bench: Bench) -> Metrics:
     """Durable bytes per 50-delta turn and per tool call; bytes written; fsyncs under strace."""
     server = bench.server

@@ -5,7 +5,8 @@
 
 Works on a copy below `.scratch/mutate`, so that an interrupted run leaves nothing changed. The tool
 is installed there as well and is no part of the environment that everything else uses. A module is
-tested with the tests of its own name, and with those of its folder where there are none.
+tested with the tests of its own name, a table with those of its term, and either with those of its
+folder where there are none.
 """
 
 import json
@@ -98,9 +99,11 @@ def configuration(module: Path) -> str:
 def tests_of(module: Path) -> list[str]:
     names = (module.stem, *ALSO.get(module.stem, ()))
     found = [path for name in names for path in sorted((TREE / "tests").rglob(f"test_{name}.py"))]
-    if not found:
-        return [FALLBACKS[module.relative_to(PACKAGE).parts[0]]]
-    return [str(path.relative_to(TREE)) for path in found]
+    if found:
+        return [str(path.relative_to(TREE)) for path in found]
+    folder = FALLBACKS[module.relative_to(PACKAGE).parts[0]]
+    of_table = f"{folder}/test_{module.stem.removesuffix('_table')}.py"
+    return [of_table if (TREE / of_table).exists() else folder]
 
 
 def tool(arguments: Sequence[str]) -> str:

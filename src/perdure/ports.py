@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
+from perdure.core.job import DetachedProcess, Sighting
 from perdure.core.permission import Parts
 from perdure.llm.transport import HttpTransport
 from perdure.schema.codec import JsonObject
@@ -25,8 +26,11 @@ __all__ = [
     "CredentialStoreError",
     "Database",
     "DatabaseError",
+    "DetachedCommand",
+    "DetachedProcesses",
     "FileStat",
     "Filesystem",
+    "HeldProcess",
     "HttpTransport",
     "IdSource",
     "Neighbours",
@@ -36,6 +40,8 @@ __all__ = [
     "PermissionCorrectedError",
     "PermissionDeclinedError",
     "PermissionDesk",
+    "PipedProcess",
+    "PipedProcesses",
     "ProcessResult",
     "ProcessRunner",
     "QuestionAsk",
@@ -238,6 +244,90 @@ class SpoolingRunner(ProcessRunner, Protocol):
         ...
 
 
+class PipedProcess(Protocol):
+    """A program that stays, and is talked with through its input and output."""
+
+    @property
+    def over(self) -> bool: ...
+    def send(self, data: bytes) -> bool:
+        """Never waits; whether it was taken. It is not, once it is over or too much is unread."""
+        ...
+
+    def kill(self) -> None:
+        """End it and all that it started, now."""
+        ...
+
+    async def gone(self) -> None:
+        """Wait until it has ended and nothing of it is left to the system."""
+        ...
+
+
+class PipedProcesses(Protocol):
+    async def start(
+        self,
+        arguments: Sequence[str],
+        *,
+        directory: str,
+        environment: Mapping[str, str],
+        heard: Callable[[bytes], None],
+        ended: Callable[[], None],
+    ) -> PipedProcess:
+        """In a process group of its own; what it says on stderr is dropped.
+
+        `heard` takes what it prints, `ended` is called once when it says no more; neither waits.
+        Raises OSError when it cannot start.
+        """
+        ...
+
+
+class DetachedCommand(Value, kw_only=True):
+    shell: str
+    command: str
+    directory: str
+    environment: Mapping[str, str] | None
+    """None is that of this process."""
+    output: str
+    """Where it prints to; the file must not be there."""
+
+
+class HeldProcess(Protocol):
+    """A process that waits for our word, and is gone without having done anything if we die."""
+
+    @property
+    def process(self) -> DetachedProcess: ...
+    def release(self) -> None:
+        """Let it begin."""
+        ...
+
+    async def abandon(self) -> None:
+        """End it before it has begun, with its output file."""
+        ...
+
+
+class DetachedProcesses(Protocol):
+    """Commands that outlive this process. How one ended can still be seen long after it did."""
+
+    async def start(self, command: DetachedCommand) -> HeldProcess:
+        """In a process group of its own, with no input. Raises OSError when it cannot start."""
+        ...
+
+    def look(self, process: DetachedProcess) -> Sighting:
+        """Another process with the number of one that is gone is not taken for it."""
+        ...
+
+    def terminate(self, process: DetachedProcess) -> None:
+        """Ask it and all that it started to end; nothing when it is gone."""
+        ...
+
+    async def kill(self, process: DetachedProcess) -> None:
+        """End it and all that it started, also what left its group and still prints to its file."""
+        ...
+
+    async def clean(self, process: DetachedProcess, *, output_bytes_max: int) -> None:
+        """Cut its output file, and remove whatever else it left beside it."""
+        ...
+
+
 class Terminal(Protocol):
     """A program with a controlling terminal, and our end of it."""
 
@@ -291,6 +381,8 @@ class PermissionAsk(Value, kw_only=True):
     protected: bool = False
     """Only a person may allow it, each time; see core.permission."""
     parts: Parts | None = None
+    above: tuple[str, ...] = ()
+    """The agents of those who called this Session; what they may not do, it may not."""
     refine: "Callable[[], PermissionAsk] | None" = None
     """The same in more detail, made only when rules tell one resource from another."""
 

@@ -163,7 +163,7 @@ async def test_a_hostile_project_gets_no_key_of_the_users(
     sent = b"".join(request.raw for request in provider.requests)
     headers = str([request.headers for request in provider.requests])
     assert CANARY not in sent.decode() + headers
-    assert "your own configuration may send it" in told[0]
+    assert "a project that you trust" in told[0]
 
 
 async def test_the_same_project_works_once_the_user_allows_it(

@@ -1,167 +1,180 @@
-"""One story, told over a socket and in memory, with plain and with decoded values."""
+"""The same stories with every client over every transport: nobody can tell which is which."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
+from itertools import product
 from pathlib import Path
-from typing import Protocol
+from typing import Final, get_args
 
 import pytest
 
-from perdure.client import ClientError, DeclaredError, PerdureClient
+from perdure.client import ClientError, PerdureClient
 from perdure.client.typed import TypedPerdureClient
-from perdure.schema.errors import DomainError
-from perdure.schema.ids import MessageID, SessionID
-from perdure.schema.model import ModelRef
-from tests.contract.client.hosts import (
-    DEMO,
-    PATIENCE_SECONDS,
-    in_memory,
-    over_network,
-    typed_in_memory,
-    typed_over_network,
-)
+from perdure.schema.codec import JsonObject, JsonValue
+from perdure.testing import Pause, ScriptedModel, text, tool_call
+from tests.contract.client.hosts import PATIENCE_SECONDS, project
+from tests.contract.client.voices import FailedCallError, Values, Voice, Way, voice
 from tests.requirements import requirement
 
-
-class Teller(Protocol):
-    """What the story needs of a client, in words that both clients can say."""
-
-    async def create(self, session_id: str) -> str: ...
-    async def prompt(self, session_id: str, text: str, message_id: str) -> int: ...
-    async def wait(self, session_id: str) -> None: ...
-    async def kinds(self, session_id: str) -> list[str]: ...
-    async def walk(self, session_id: str) -> list[str]: ...
-    async def history(self, session_id: str) -> list[tuple[int, str]]: ...
-    async def followed(self, session_id: str, after: int, count: int) -> list[tuple[int, str]]: ...
-    async def failure(self, session_id: str, message_id: str) -> str: ...
+MINE: Final = "ses_story"
+QUESTION: Final[JsonObject] = {
+    "question": "Which colour?",
+    "header": "Colour",
+    "options": [{"label": "red", "description": "warm"}],
+}
 
 
-class Plain:
-    def __init__(self, client: PerdureClient) -> None:
-        self._sessions = client.sessions
+class Stage:
+    """A client, and the model behind it."""
 
-    async def create(self, session_id: str) -> str:
-        return (await self._sessions.create(id=session_id, model=DEMO))["id"]
+    def __init__(self, speaks: Voice, model: ScriptedModel) -> None:
+        self.speaks = speaks
+        self.model = model
 
-    async def prompt(self, session_id: str, text: str, message_id: str) -> int:
-        receipt = await self._sessions.prompt(session_id, text=text, id=message_id)
-        return receipt["admittedSeq"]
+    async def say(self, name: str, *arguments: JsonValue, **named: JsonValue) -> JsonValue:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return await self.speaks.call(name, *arguments, **named)
 
-    async def wait(self, session_id: str) -> None:
-        await self._sessions.wait(session_id)
+    async def refusal(self, name: str, *arguments: JsonValue, **named: JsonValue) -> str:
+        with pytest.raises(FailedCallError) as caught:
+            await self.say(name, *arguments, **named)
+        return str(caught.value)
 
-    async def kinds(self, session_id: str) -> list[str]:
-        page = await self._sessions.messages(session_id, order="asc")
-        return [message["type"] for message in page.items]
+    async def kinds(self) -> list[str]:
+        page = await self.say("sessions.messages", MINE, order="asc")
+        return [message["type"] for message in page["items"]]
 
-    async def walk(self, session_id: str) -> list[str]:
-        page = await self._sessions.messages(session_id, order="asc", limit=1)
-        found = [*page.items]
-        while page.next is not None:
-            page = await self._sessions.messages(session_id, cursor=page.next)
-            found += page.items
-        return [message["type"] for message in found]
+    async def history(self) -> list[tuple[int, str]]:
+        found = await self.say("sessions.history", MINE, limit=100)
+        return [place(event) for event in found["items"]]
 
-    async def history(self, session_id: str) -> list[tuple[int, str]]:
-        found = await self._sessions.history(session_id, limit=100)
-        return [(event["durable"]["seq"], event["type"]) for event in found.items]
-
-    async def followed(self, session_id: str, after: int, count: int) -> list[tuple[int, str]]:
-        async with aclosing(self._sessions.events(session_id, after=after)) as events:
-            found = [await anext(events) for _ in range(count)]
-        return [(event["durable"]["seq"], event["type"]) for event in found]
-
-    async def failure(self, session_id: str, message_id: str) -> str:
-        try:
-            await self._sessions.message(session_id, message_id)
-        except DeclaredError as error:
-            return error.tag
-        raise AssertionError("it was found")
+    async def asked(self, kind: str, prompt: str) -> JsonObject:
+        """Send a prompt, and wait for what its run asks a person."""
+        live = self.speaks.stream("events.subscribe")
+        async with asyncio.timeout(PATIENCE_SECONDS), aclosing(live) as events:
+            assert (await anext(events))["type"] == "server.connected"
+            await self.say("sessions.prompt", MINE, text=prompt)
+            async for event in events:
+                if event["type"] == kind:
+                    return event["data"]
+        raise AssertionError(f"{kind} never came")
 
 
-class Decoded:
-    def __init__(self, client: TypedPerdureClient) -> None:
-        self._sessions = client.sessions
-
-    async def create(self, session_id: str) -> str:
-        demo = ModelRef(provider_id="demo", id="demo")
-        return (await self._sessions.create(id=SessionID(session_id), model=demo)).id
-
-    async def prompt(self, session_id: str, text: str, message_id: str) -> int:
-        receipt = await self._sessions.prompt(
-            SessionID(session_id), text=text, id=MessageID(message_id)
-        )
-        return receipt.admitted_seq
-
-    async def wait(self, session_id: str) -> None:
-        await self._sessions.wait(SessionID(session_id))
-
-    async def kinds(self, session_id: str) -> list[str]:
-        page = await self._sessions.messages(SessionID(session_id), order="asc")
-        return [_kind(message) for message in page.items]
-
-    async def walk(self, session_id: str) -> list[str]:
-        page = await self._sessions.messages(SessionID(session_id), order="asc", limit=1)
-        found = [*page.items]
-        while page.next is not None:
-            page = await self._sessions.messages(SessionID(session_id), cursor=page.next)
-            found += page.items
-        return [_kind(message) for message in found]
-
-    async def history(self, session_id: str) -> list[tuple[int, str]]:
-        found = await self._sessions.history(SessionID(session_id), limit=100)
-        return [(event.durable.seq, event.type) for event in found.items]
-
-    async def followed(self, session_id: str, after: int, count: int) -> list[tuple[int, str]]:
-        stream = self._sessions.events(SessionID(session_id), after=after)
-        async with aclosing(stream) as events:
-            found = [await anext(events) for _ in range(count)]
-        return [(event.durable.seq, event.type) for event in found]
-
-    async def failure(self, session_id: str, message_id: str) -> str:
-        try:
-            await self._sessions.message(SessionID(session_id), MessageID(message_id))
-        except DomainError as error:
-            return error.tag
-        raise AssertionError("it was found")
-
-
-def _kind(message: object) -> str:
-    return type(message).__name__.removesuffix("Message").lower()
+def place(event: JsonObject) -> tuple[int, str]:
+    return event["durable"]["seq"], event["type"]
 
 
 @asynccontextmanager
-async def teller(root: Path, way: str, values: str) -> AsyncGenerator[Teller]:
-    if values == "plain":
-        async with (over_network if way == "network" else in_memory)(root) as client:
-            yield Plain(client)
-    else:
-        async with (typed_over_network if way == "network" else typed_in_memory)(root) as client:
-            yield Decoded(client)
+async def staged(root: Path, way: Way, values: Values) -> AsyncGenerator[Stage]:
+    model = ScriptedModel()
+    config = {"model": "mine/first"}
+    (project(root) / "opencode.json").write_text(json.dumps(config), encoding="utf-8")
+    async with voice(root, way, values, {"mine/first": model}) as speaks:
+        stage = Stage(speaks, model)
+        await stage.say("sessions.create", id=MINE)
+        yield stage
+
+
+@pytest.fixture(params=list(product(get_args(Way), get_args(Values))), ids="-".join)
+async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Stage]:
+    way, values = request.param
+    async with staged(tmp_path, way, values) as opened:
+        yield opened
 
 
 @requirement("S20", "S108", "S113", "S115", "S127", "S137", "S138")
-@pytest.mark.parametrize("values", ["plain", "decoded"])
-@pytest.mark.parametrize("way", ["network", "memory"])
-async def test_the_same_story_over_both_transports_with_both_clients(
-    tmp_path: Path, way: str, values: str
-) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS), teller(tmp_path, way, values) as tell:
-        session_id = await tell.create("ses_story")
-        assert await tell.create("ses_story") == session_id
-        admitted = await tell.prompt(session_id, "list the files here", "msg_one")
-        assert await tell.prompt(session_id, "list the files here", "msg_one") == admitted
-        await tell.wait(session_id)
-        kinds = await tell.kinds(session_id)
-        assert kinds == ["user", "assistant", "assistant"]
-        assert await tell.walk(session_id) == kinds
-        history = await tell.history(session_id)
-        assert [seq for seq, _ in history] == list(range(1, len(history) + 1))
-        assert history[0] == (admitted, "session.next.prompt.admitted")
-        assert await tell.followed(session_id, 2, len(history) - 2) == history[2:]
-        assert await tell.failure(session_id, "msg_none") == "MessageNotFoundError"
-        assert await tell.failure("ses_none", "msg_one") == "SessionNotFoundError"
+async def test_a_prompt_is_admitted_once_answered_paged_and_streamed(stage: Stage) -> None:
+    stage.model.turn(tool_call("read", {"path": "one.txt"})).turn(text("It says one."))
+    again = await stage.say("sessions.create", id=MINE)
+    assert again["id"] == MINE
+    receipt = await stage.say("sessions.prompt", MINE, text="read it", id="msg_one")
+    retried = await stage.say("sessions.prompt", MINE, text="read it", id="msg_one")
+    assert retried["admittedSeq"] == receipt["admittedSeq"]
+    await stage.say("sessions.wait", MINE)
+    kinds = await stage.kinds()
+    assert kinds == ["user", "assistant", "assistant"]
+    assert await walked(stage) == kinds
+    history = await stage.history()
+    assert [seq for seq, _ in history] == list(range(1, len(history) + 1))
+    assert history[0] == (receipt["admittedSeq"], "session.next.prompt.admitted")
+    following = stage.speaks.stream("sessions.events", MINE, after=2)
+    async with asyncio.timeout(PATIENCE_SECONDS), aclosing(following) as events:
+        followed = [place(await anext(events)) for _ in history[2:]]
+    assert followed == history[2:]
+
+
+async def walked(stage: Stage) -> list[str]:
+    """The kinds of all messages, a page of one at a time, there and back."""
+    page = await stage.say("sessions.messages", MINE, order="asc", limit=1)
+    there = [*page["items"]]
+    while page.get("next") is not None:
+        page = await stage.say("sessions.messages", MINE, cursor=page["next"])
+        there += page["items"]
+    back = [*page["items"]]
+    while page.get("previous") is not None:
+        page = await stage.say("sessions.messages", MINE, cursor=page["previous"])
+        back += page["items"]
+    assert back == there[::-1]
+    return [message["type"] for message in there]
+
+
+@requirement("S117", "S138", "S139")
+async def test_refusals_have_the_same_tags(stage: Stage) -> None:
+    stage.model.turn(text("Fine."))
+    await stage.say("sessions.prompt", MINE, text="hello", id="msg_one")
+    await stage.say("sessions.wait", MINE)
+    assert await stage.refusal("sessions.get", "ses_none") == "SessionNotFoundError"
+    assert await stage.refusal("sessions.interrupt", "ses_none") == "SessionNotFoundError"
+    assert await stage.refusal("sessions.message", MINE, "msg_none") == "MessageNotFoundError"
+    other = await stage.refusal("sessions.prompt", MINE, text="other", id="msg_one")
+    assert other == "ConflictError"
+    assert await stage.refusal("sessions.messages", MINE, cursor="x") == "InvalidCursorError"
+    assert await stage.refusal("sessions.list", limit=0) == "InvalidRequestError"
+    assert await stage.refusal("sessions.permissions.get", MINE, "per_x") == (
+        "PermissionNotFoundError"
+    )
+
+
+@requirement("S20", "S139")
+async def test_an_interrupt_stops_the_run_and_keeps_the_session(stage: Stage) -> None:
+    held = Pause()
+    stage.model.turn(text("Let me think about it", hold=held)).turn(text("Here I am."))
+    await stage.say("sessions.prompt", MINE, text="think")
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await held.reached.wait()
+    assert MINE in await stage.say("sessions.active")
+    await stage.say("sessions.interrupt", MINE)
+    assert await stage.say("sessions.active") == {}
+    await stage.say("sessions.interrupt", MINE)
+    await stage.say("sessions.prompt", MINE, text="still there?")
+    await stage.say("sessions.wait", MINE)
+    assert (await stage.kinds()).count("user") == 2
+
+
+@requirement("S20")
+async def test_a_permission_is_asked_for_and_given(stage: Stage) -> None:
+    stage.model.turn(tool_call("read", {"path": "/etc/hosts"})).turn(text("Read."))
+    asked = await stage.asked("permission.v2.asked", "read what is outside")
+    assert await stage.say("sessions.permissions.list", MINE) == [asked]
+    assert await stage.say("permissions.requests") == [asked]
+    await stage.say("sessions.permissions.reply", MINE, asked["id"], "once")
+    await stage.say("sessions.wait", MINE)
+    assert await stage.say("sessions.permissions.list", MINE) == []
+    assert "session.next.tool.success" in [kind for _, kind in await stage.history()]
+
+
+@requirement("S20")
+async def test_a_question_is_asked_and_answered(stage: Stage) -> None:
+    stage.model.turn(tool_call("question", {"questions": [QUESTION]})).turn(text("Red it is."))
+    asked = await stage.asked("question.v2.asked", "ask me")
+    assert asked["questions"] == [QUESTION]
+    assert await stage.say("sessions.questions.list", MINE) == [asked]
+    await stage.say("sessions.questions.reply", MINE, asked["id"], (("red",),))
+    await stage.say("sessions.wait", MINE)
+    assert await stage.say("questions.requests") == []
+    assert (await stage.kinds())[-1] == "assistant"
 
 
 @requirement("S118", "S123")

@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 import pytest
 
-from perdure.protocol import openapi
+from perdure.codegen import openapi_emitter
+from perdure.codegen.ir import compile_contract
 from perdure.protocol.api import API
 from perdure.protocol.endpoint import Endpoint
 from perdure.schema import codec
@@ -23,7 +24,7 @@ from tests.support.scripted_provider import ScriptedProvider, text
 
 REQUESTS: Final = 12
 """For each operation and seed."""
-DOCUMENT: Final = openapi.document(API, title="t", version="1")
+DOCUMENT: Final = openapi_emitter.document(compile_contract(API), title="t", version="1")
 SPOILT: Final[tuple[JsonValue, ...]] = (
     None, "", 0, -1, 1.5, True, [], {}, "x" * 5_000, "\u0000", "../..", 10**30, [[[]]], "ses_",
 )  # fmt: skip

@@ -298,13 +298,13 @@ async def test_a_file_that_nobody_can_resolve_never_reaches_the_model(
     session = await api.create()
     files = [
         {"uri": "file:///nowhere/secret.bin"},
-        {"uri": "https://example.invalid/a.zip"},
+        {"uri": "http://127.0.0.1:9/a.zip"},
         {"uri": "data:text/plain,inlined"},
     ]
     body = {"prompt": {"text": "look", "files": files}}
     await api.post(f"/api/session/{session}/prompt", body)
     await api.wait(session)
     (sent,) = [m for m in provider.requests[0].body["messages"] if m["role"] == "user"]
-    assert "nowhere" not in sent["content"]
-    assert "example.invalid" not in sent["content"]
+    assert "file:///nowhere" not in sent["content"]
+    assert "http://127.0.0.1:9" not in sent["content"]
     assert "inlined" in sent["content"]

@@ -143,7 +143,7 @@ async def test_what_a_killed_server_left_pending_is_run_by_the_other(
         session = await a.api.create()
         async with b.api.events(session) as stream:
             await a.api.prompt(session, "first")
-            await provider.arrived(1)
+            await stream.until("text.started")
             await a.api.prompt(session, "second", delivery="queue")
             await a.kill()
             await stream.until("step.ended")
@@ -176,7 +176,7 @@ async def test_of_several_survivors_one_takes_over(
         session = await a.api.create()
         async with b.api.events(session) as stream:
             await a.api.prompt(session, "first")
-            await provider.arrived(1)
+            await stream.until("text.started")
             await a.api.prompt(session, "second", delivery="queue")
             await a.kill()
             await stream.until("step.ended")

@@ -55,7 +55,7 @@ def live(site: CrashSite, *, life: int, descriptor: int, die_at: int | None) -> 
 
 
 async def _live(site: CrashSite, loop: VirtualLoop, life: int, points: CrashPoints) -> None:
-    model = Model()
+    model = Model(lambda about: _append(site.asked, f"{about}\n".encode()))
     points.reach("boot/begin")
     migrate.migrate(str(site.database))
     points.reach("boot/migrated")
@@ -70,6 +70,7 @@ async def _live(site: CrashSite, loop: VirtualLoop, life: int, points: CrashPoin
             model.held,
             points,
             acknowledge=lambda receipt: _append(site.receipts, codec.encode(receipt) + b"\n"),
+            decides=lambda: _append(site.decided, b"retry\n"),
         )
         with runtime.tools.register(crashing_tool(_note(site), points)):
             async with asyncio.timeout(SECONDS_MAX):

@@ -7,6 +7,7 @@ same script is run from its start: what was done is recognised, what was not is 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final
 
 from perdure.core import limits
@@ -59,13 +60,20 @@ LINES: Final = (HELLO, NOTE, WRITE, THINK, HURRY, LATER, AGAIN, FULL, GOODBYE)
 
 
 class Model:
-    """Implements llm.model_call.ModelCall. `held` is where the answer to THINK waits."""
+    """Implements llm.model_call.ModelCall. `held` is where the answer to THINK waits.
 
-    def __init__(self) -> None:
+    `asked` hears of every request of a turn that is answered, and what it is about.
+    """
+
+    def __init__(self, asked: Callable[[str], None]) -> None:
         self.held = Pause()
+        self._asked = asked
 
     def __call__(self, request: LLMRequest) -> AsyncIterator[tuple[LLMEvent, ...]]:
-        return ScriptedModel().turn(*self._answer(request))(request)
+        answer = self._answer(request)
+        if request.tools and not isinstance(answer[0], Failure):
+            self._asked(sha256(codec.encode(request.runs)).hexdigest())
+        return ScriptedModel().turn(*answer)(request)
 
     def _answer(self, request: LLMRequest) -> tuple[Step, ...]:
         if not request.tools:
@@ -100,12 +108,14 @@ class Person:
         held: Pause,
         points: CrashPoints,
         acknowledge: Callable[[AdmittedPrompt], None],
+        decides: Callable[[], None],
     ) -> None:
         self._runtime = runtime
         self._sessions = runtime.sessions
         self._held = held
         self._points = points
         self._acknowledge = acknowledge
+        self._decides = decides
 
     async def run(self) -> None:
         """The whole script, with somebody who interjects and somebody who grants."""
@@ -136,6 +146,20 @@ class Person:
     async def _ask(self, line: Line) -> None:
         await self._say(line)
         await self._sessions.wait(SESSION)
+        await self._decide()
+
+    async def _decide(self) -> None:
+        """Give up what was to be noted, and have everything else sent again."""
+        if (await self._runtime.recovery.of(SESSION)).waiting:
+            said = [codec.decode_any(m) for m in await self._sessions.context(SESSION)]
+            latest = [message["id"] for message in said if message["type"] == "user"][-1:]
+            if latest == [NOTE.id]:
+                await self._runtime.recovery.decide(SESSION, "abandon")
+            else:
+                self._decides()
+                await self._runtime.recovery.decide(SESSION, "retry")
+            self._points.reach("client/decided")
+            await self._sessions.wait(SESSION)
 
     async def _say(self, line: Line) -> None:
         receipt = await self._sessions.prompt(

@@ -1,7 +1,7 @@
 """What a log tells, without times and generated ids: two runs of one script can be compared.
 
 The answer to each prompt is a list of steps. An answer that a crash cut short is a beginning of
-the whole one: its last step failed for all to see, or nothing came after a step that was settled.
+the whole one, and its last step failed for all to see.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,8 +14,8 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.ids import MessageID
 from perdure.schema.session_event import SessionEvent
 
-STOPPED: Final = frozenset({recovery.CUT_OFF, recovery.UNANSWERED})
-"""How recovery settles a step that a dead process left."""
+STOPPED: Final = frozenset({recovery.CUT_OFF, recovery.ABANDONED})
+"""How a step ends that a dead process left: it had begun, or a person gave it up."""
 
 
 @dataclass(slots=True)
@@ -80,9 +80,7 @@ def is_cut(steps: list[Step], whole: list[Step]) -> bool:
     if not steps or len(steps) > len(whole):
         return False
     before = len(steps) - 1
-    if steps[:before] != whole[:before]:
-        return False
-    return steps[before] == whole[before] or steps[before].is_cut_of(whole[before])
+    return steps[:before] == whole[:before] and steps[before].is_cut_of(whole[before])
 
 
 def tell(log: Iterable[SessionEvent]) -> Story:

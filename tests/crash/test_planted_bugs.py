@@ -31,12 +31,32 @@ BUGS: Final = (
         ),
     ),
     (
-        "model/asked#1",
+        "model/delivered[TextStart]#1",
         PlantedBug(
-            name="a prompt that was promoted and not asked is forgotten",
+            name="what may have been sent is sent again",
             file="core/recovery.py",
-            before="    return isinstance(next(said, None), UserMessage)",
-            after="    return next(said, None) is None",
+            before="            return GiveUp() if attempt.abandoned else Unclear(attempt.step)\n",
+            after="            return GoOn(attempt.step)\n",
+            promise="1 requests were sent again, and a person wanted 0 of them",
+        ),
+    ),
+    (
+        "model/delivered[TextStart]#1",
+        PlantedBug(
+            name="a request goes out without its mark",
+            file="runtime/provider_turn.py",
+            before="            await self._attempt.dispatch()\n",
+            after="",
+            promise="1 requests were sent again, and a person wanted 0 of them",
+        ),
+    ),
+    (
+        "write/committed[tool.success+step.ended]",
+        PlantedBug(
+            name="a run whose tools are settled is forgotten",
+            file="store/attempt_table.py",
+            before="    if not continues:\n",
+            after="    if continues or not continues:\n",
             promise="no beginning of the whole one",
         ),
     ),

@@ -19,6 +19,7 @@ from perdure.schema.session_input import AdmittedPrompt
 from perdure.store.database import sqlite_connection
 from perdure.testing.checker import Checker, Seen
 from perdure.testing.ledger import Ledger, LoggedEvent
+from perdure.testing.recovery_checkers import MarksEndWithTheirRuns
 from perdure.testing.row_checkers import (
     GaplessSequence,
     MessagesTellTheLog,
@@ -45,6 +46,7 @@ CHECKERS: Final[tuple[type[Checker], ...]] = (
     CallsAreSettledOnce,
     RequestsBelongToOpenCalls,
     PromptsAreAnswered,
+    MarksEndWithTheirRuns,
     ProjectionsEqualFold,
     MessagesTellTheLog,
     SnapshotEqualsTold,
@@ -121,6 +123,7 @@ def at_the_end(
             *_promised(site, remains),
             *_checked(site, ledger, remains),
             *_effects(site, remains),
+            *_requests(site),
         ]
     if whole is not None and not wrong:
         wrong += _compared(remains.story, whole, deaths)
@@ -179,6 +182,15 @@ def _effects(site: CrashSite, remains: Remains) -> Iterator[str]:
             yield f"the effect of {effect} was made {times} times"
         if effect not in called:
             yield f"the effect of {effect} was made without a record of its call"
+
+
+def _requests(site: CrashSite) -> Iterator[str]:
+    """The same request twice only when a person wanted that."""
+    asked = Counter(site.asked.read_text().splitlines())
+    again = sum(times - 1 for times in asked.values())
+    decided = len(site.decided.read_text().splitlines())
+    if again > decided:
+        yield f"{again} requests were sent again, and a person wanted {decided} of them"
 
 
 # ---- what the log and the rows promise ----------------------------------------------------------

@@ -64,8 +64,8 @@ PLANTED_BUGS: Final = (
     PlantedBug(
         name="a run appends without its fence",
         file="runtime/provider_turn.py",
-        before="running=True,\n                within=within if discovered else None,",
-        after="within=within if discovered else None,",
+        before="running=True,\n                within=within if discovered or settles else None,",
+        after="within=within if discovered or settles else None,",
         promise="P8",
     ),
     PlantedBug(
@@ -164,6 +164,20 @@ PLANTED_BUGS: Final = (
         file="location/questions.py",
         before="            await self._book.remove([pending.request.id])\n        outcome",
         after="            pass\n        outcome",
+        promise="P4",
+    ),
+    PlantedBug(
+        name="a request goes out before its mark is on disk",
+        file="runtime/provider_turn.py",
+        before="            await self._attempt.dispatch()\n",
+        after="",
+        promise="P4",
+    ),
+    PlantedBug(
+        name="what may have been sent is sent again by itself",
+        file="core/recovery.py",
+        before="            return GiveUp() if attempt.abandoned else Unclear(attempt.step)\n",
+        after="            return GoOn(attempt.step)\n",
         promise="P4",
     ),
     PlantedBug(

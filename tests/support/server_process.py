@@ -27,6 +27,10 @@ class ServerProcess:
         self.api = Api(port)
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def log(self) -> str:
         return self._log.read_text()
 

@@ -21,8 +21,10 @@ CATCHES_ALL: Final[Mapping[str, str]] = {
     "runtime/run_coordinator.py": "a defect ends one drain, not the process",
     "server/bind.py": "a defect in a handler becomes a 500, not a lost connection",
     "runtime/settlement.py": "whatever a tool raises becomes a failed call that the model sees",
+    "runtime/summarizer.py": "a model that breaks while it sums up costs the summary, not the turn",
     "location/context_registry.py": "whatever a guest raises leaves it out, and is reported",
-    "location/services.py": "a plugin that fails to start is reported and left out",
+    "runtime/installed_plugins.py": "a plugin that fails to start is reported and left out",
+    "runtime/pty_environment.py": "whatever a plugin raises leaves it out, and is reported",
 }
 STARTS_TASKS: Final[Mapping[str, str]] = {
     "runtime/run_coordinator.py": "a drain outlives the request that woke it",

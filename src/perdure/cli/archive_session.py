@@ -1,7 +1,5 @@
 """`perdure archive`: a Session is listed as archived, or no longer."""
 
-import sys
-
 from perdure.cli import options, terminal, visit
 from perdure.host.environment import Environment
 
@@ -15,7 +13,7 @@ def main(argv: list[str]) -> int:
     surroundings = options.surroundings(given.data_dir)
     visit.run(_archive(given.attach, surroundings, given.session, undo=given.undo))
     state = "no longer archived" if given.undo else "archived"
-    sys.stdout.write(f"{terminal.one_line(given.session)} is {state}\n")
+    terminal.say(f"{terminal.one_line(given.session)} is {state}\n")
     return 0
 
 

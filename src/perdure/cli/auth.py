@@ -7,7 +7,6 @@ argument: other users can read those, and shells remember them.
 import argparse
 import asyncio
 import getpass
-import json
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -86,14 +85,13 @@ async def _integrations(at: _Visit) -> tuple[JsonObject, ...]:
 def _show(found: tuple[JsonObject, ...], *, everything: bool, form: str) -> None:
     shown = [each for each in found if everything or each["connections"]]
     if form == "json":
-        # Pure ASCII: what is a control character stays an escape.
-        sys.stdout.write(json.dumps(shown, indent=2) + "\n")
+        terminal.say(terminal.as_json(shown, indent=2) + "\n")
         return
     if not shown:
-        sys.stdout.write("no provider is connected; `perdure auth login PROVIDER` connects one\n")
+        terminal.say("no provider is connected; `perdure auth login PROVIDER` connects one\n")
     for each in shown:
         connections = ", ".join(map(_connection, each["connections"])) or "not connected"
-        sys.stdout.write(f"{terminal.one_line(each['id'])}  {connections}\n")
+        terminal.say(f"{terminal.one_line(each['id'])}  {connections}\n")
 
 
 def _connection(connection: JsonObject) -> str:
@@ -126,7 +124,7 @@ def _login(at: _Visit, provider: str, *, method_id: str | None, label: str | Non
             known = ", ".join(terminal.one_line(m["id"]) for m in found["methods"] if "id" in m)
             raise Problem(f"{provider} has no login {method_id!r} (it has: {known or 'none'})")
         visit.run(_log_in(at, provider, methods[0], label))
-    sys.stdout.write(f"{terminal.one_line(provider)} is connected\n")
+    terminal.say(f"{terminal.one_line(provider)} is connected\n")
 
 
 async def _integration(at: _Visit, provider: str) -> JsonObject:
@@ -156,7 +154,7 @@ async def _log_in(at: _Visit, provider: str, method: JsonObject, label: str | No
         attempt = await client.integrations.connect_oauth(
             provider, method["id"], inputs=inputs, label=label
         )
-        sys.stderr.write(f"{terminal.clean(attempt['instructions'])}\n{attempt['url']}\n")
+        terminal.note(f"{terminal.clean(attempt['instructions'])}\n{attempt['url']}\n")
         if attempt["mode"] == "code":
             code = await terminal.ask("Code: ")
             await client.integrations.complete_attempt(attempt["attemptID"], code)

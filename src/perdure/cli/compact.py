@@ -1,7 +1,5 @@
 """`perdure compact`: condense what the model of a Session is shown. People still see everything."""
 
-import sys
-
 from perdure.cli import options, terminal, visit
 from perdure.host.environment import Environment
 
@@ -15,7 +13,7 @@ def main(argv: list[str]) -> int:
     surroundings = options.surroundings(given.data_dir)
     compacted = visit.run(_compact(given.attach, surroundings, given.session, given.instruction))
     outcome = "is compacted" if compacted else "is short enough as it is"
-    sys.stdout.write(f"{terminal.one_line(given.session)} {outcome}\n")
+    terminal.say(f"{terminal.one_line(given.session)} {outcome}\n")
     return 0
 
 

@@ -5,7 +5,6 @@ Looks only. Secrets are masked, and placeholders are shown as they were written.
 
 import json
 import os
-import sys
 from collections.abc import Sequence
 
 from perdure.cli import options, terminal
@@ -30,9 +29,7 @@ def main(argv: list[str]) -> int:
 
 
 def _settings(surroundings: Environment, directory: str) -> Settings:
-    repository = project.find_repository(directory)
-    root = project.GLOBAL.directory if repository is None else repository.worktree
-    return Configuration(surroundings).read(directory, root=root)
+    return Configuration(surroundings).read(directory, root=project.root_of(directory))
 
 
 def _show_json(origins: Sequence[Origin], problems: Sequence[Problem]) -> None:
@@ -45,19 +42,18 @@ def _show_json(origins: Sequence[Origin], problems: Sequence[Problem]) -> None:
             for p in problems
         ],
     }
-    # Pure ASCII: what is a control character stays an escape.
-    sys.stdout.write(json.dumps(shown, indent=2) + "\n")
+    terminal.say(terminal.as_json(shown, indent=2) + "\n")
 
 
 def _show_text(origins: Sequence[Origin], problems: Sequence[Problem]) -> None:
     if not origins:
-        sys.stdout.write("nothing is configured here\n")
+        terminal.say("nothing is configured here\n")
     for origin in origins:
         value = json.dumps(origin.value, ensure_ascii=False)
         place = origin.path if origin.line is None else f"{origin.path}:{origin.line}"
-        sys.stdout.write(
+        terminal.say(
             f"{terminal.one_line(origin.key)} = {terminal.one_line(value)}\n"
             f"    {terminal.one_line(place)}\n"
         )
     for problem in problems:
-        sys.stdout.write(f"! {terminal.one_line(str(problem))}\n")
+        terminal.say(f"! {terminal.one_line(str(problem))}\n")

@@ -5,7 +5,6 @@ encodes it; tokens are estimated.
 """
 
 import json
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import cast
@@ -25,6 +24,7 @@ from perdure.schema.provider_context import (
     ProviderRequest,
     RequestText,
     SourceDetail,
+    WindowInfo,
 )
 
 
@@ -37,12 +37,11 @@ def main(argv: list[str]) -> int:
     given = parser.parse_args(argv)
     found = visit.run(_look(given.attach, options.surroundings(given.data_dir), given.session))
     if given.format == "json":
-        # Pure ASCII: what is a control character stays an escape.
-        sys.stdout.write(json.dumps(found) + "\n")
+        terminal.say(terminal.as_json(found) + "\n")
         return 0
     shown = _read(found)
     for line in (*summary(shown), *(full(shown.request) if given.full else ())):
-        sys.stdout.write(line + "\n")
+        terminal.say(line + "\n")
     return 0
 
 
@@ -70,6 +69,8 @@ def summary(found: ProviderContext) -> Iterator[str]:
         yield f"  {source.key:{width}}  {_source(source)}"
     if isinstance(found.request, ProviderRequest):
         yield from _sizes(found.request)
+        if isinstance(found.window, WindowInfo):
+            yield f"window   {_window(found.window)}"
     else:
         yield f"request  none: {terminal.one_line(found.refusal or '')}"
 
@@ -136,3 +137,16 @@ def _sizes(request: ProviderRequest) -> Iterator[str]:
     yield f"  {'part':20}{'characters':>12}{'tokens':>12}"
     for name, text in (*parts, ("all", "".join(text for _, text in parts))):
         yield f"  {name:20}{len(text):>12,}{token_budget.estimate(text):>12,}"
+
+
+def _window(window: WindowInfo) -> str:
+    if not (window.context and window.request_max):
+        return f"{window.tokens:,} tokens; nobody knows how many this model takes"
+    percent = 100 * window.tokens // window.context
+    full = f"{window.tokens:,} of {window.context:,} tokens ({percent} %)"
+    if window.compacts:
+        return f"{full}: the next turn begins with a compaction"
+    left = window.request_max - window.tokens
+    if left < 0:
+        return f"{full}: over {window.request_max:,}, and no compaction will come"
+    return f"{full}; compaction begins at {window.request_max:,}, which is {left:,} away"

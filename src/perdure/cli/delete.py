@@ -1,7 +1,5 @@
 """`perdure delete`: Sessions go for good, with everything that is kept of them."""
 
-import sys
-
 from perdure.cli import options, terminal, visit
 from perdure.host.environment import Environment
 
@@ -20,4 +18,4 @@ async def _delete(url: str | None, surroundings: Environment, session_ids: list[
     async with visit.open_client(url, surroundings) as client:
         for session_id in session_ids:
             await client.sessions.delete(session_id)
-            sys.stdout.write(f"{terminal.one_line(session_id)} is deleted\n")
+            terminal.say(f"{terminal.one_line(session_id)} is deleted\n")

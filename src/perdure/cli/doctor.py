@@ -7,7 +7,6 @@ named, never shown.
 import asyncio
 import os
 import platform
-import sys
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from typing import Final, Literal, cast
@@ -15,7 +14,7 @@ from typing import Final, Literal, cast
 import apsw
 
 from perdure import __version__
-from perdure.cli import options
+from perdure.cli import options, terminal
 from perdure.cli.problem import FAILED_STATUS, Problem
 from perdure.host import secrets_file
 from perdure.host.data_directory import DATABASE_NAME
@@ -24,6 +23,7 @@ from perdure.host.process import find_ripgrep
 from perdure.host.secrets_file import SecretFileError
 from perdure.location import project
 from perdure.location.config import Configuration
+from perdure.location.trust import TrustFileError
 from perdure.ports import DatabaseError
 from perdure.schema.value import Value
 from perdure.store import migrate
@@ -57,7 +57,7 @@ def main(argv: list[str]) -> int:
     findings = (*repaired, *examine(surroundings, os.getcwd()))
     for finding in findings:
         mark = " " if finding.state == "fine" else "!"
-        sys.stdout.write(f"{mark} {finding.subject:20}{finding.says}\n")
+        terminal.say(f"{mark} {finding.subject:20}{finding.says}\n")
     broken = any(finding.state == "broken" for finding in findings)
     return FAILED_STATUS if broken else 0
 
@@ -175,11 +175,18 @@ def _column(connection: Connection, sql: str) -> list[str]:
 
 
 def _configuration(surroundings: Environment, directory: str) -> Iterator[Finding]:
-    repository = project.find_repository(directory)
-    root = project.GLOBAL.directory if repository is None else repository.worktree
     yield Finding("directory", directory)
-    settings = Configuration(surroundings).load(directory, root=root)
+    configuration = Configuration(surroundings)
+    settings = configuration.read(directory, root=project.root_of(directory))
     if not settings.problems:
         yield Finding("configuration", "no problems")
     for problem in settings.problems:
         yield Finding("configuration", str(problem), "broken")
+    try:
+        trusted = len(configuration.trust.grants())
+    except TrustFileError as error:
+        yield Finding("trusted files", str(error), "broken")
+    else:
+        yield Finding("trusted files", str(trusted))
+    for wish in settings.ungranted:
+        yield Finding("not trusted", f"{wish.path} would {wish.says}; see: perdure trust")

@@ -4,11 +4,9 @@ Written as it is read: a long Session does not have to fit into memory.
 """
 
 import asyncio
-import json
-import sys
 from collections.abc import AsyncIterator
 
-from perdure.cli import attach, options
+from perdure.cli import attach, options, terminal
 from perdure.cli.archive import open_archive
 from perdure.host.environment import Environment
 from perdure.schema.codec import JsonObject
@@ -27,15 +25,15 @@ def main(argv: list[str]) -> int:
 async def _export(url: str | None, surroundings: Environment, session_id: str) -> None:
     async with open_archive(url, surroundings) as archive:
         session = await archive.session(session_id)
-        sys.stdout.write(f'{{"session":{json.dumps(session)}')
+        terminal.say(f'{{"session":{terminal.as_json(session)}')
         await _write_list("messages", archive.messages(session_id))
         await _write_list("events", archive.events(session_id))
-        sys.stdout.write("}\n")
+        terminal.say("}\n")
 
 
 async def _write_list(name: str, items: AsyncIterator[JsonObject]) -> None:
     separator = f',\n"{name}":[\n'
     async for item in items:
-        sys.stdout.write(separator + json.dumps(item))
+        terminal.say(separator + terminal.as_json(item))
         separator = ",\n"
-    sys.stdout.write("]" if separator == ",\n" else f"{separator}]")
+    terminal.say("]" if separator == ",\n" else f"{separator}]")

@@ -1,7 +1,6 @@
 """`perdure fork`: a new Session that begins with a copy of another one."""
 
 import argparse
-import sys
 
 from perdure.cli import options, terminal, visit
 from perdure.host.environment import Environment
@@ -17,7 +16,7 @@ def main(argv: list[str]) -> int:
     cut.add_argument("--seq", type=int, help="copy up to and with this sequence")
     given = parser.parse_args(argv)
     forked = visit.run(_fork(given, options.surroundings(given.data_dir)))
-    sys.stdout.write(terminal.one_line(forked) + "\n")
+    terminal.say(terminal.one_line(forked) + "\n")
     return 0
 
 

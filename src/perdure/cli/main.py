@@ -7,6 +7,7 @@ as a Problem; anything else is a defect and keeps its traceback.
 import os
 import sys
 from importlib import import_module
+from types import ModuleType
 
 from perdure import __version__
 from perdure.cli.problem import FAILED_STATUS, INTERRUPTED_STATUS, USAGE_STATUS, Problem
@@ -16,15 +17,21 @@ _COMMANDS = {
     "serve": "the HTTP server",
     "sessions": "the Sessions there are",
     "export": "one Session as JSON",
+    "usage": "what a Session has used: money, tokens and turns, by model",
+    "budget": "what a Session may use, with all below it",
     "context": "what the model of a Session is told, and the next request to it",
     "compact": "what the model of a Session is shown, into a summary",
+    "jobs": "the commands that a Session runs in the background, and ending one",
+    "recover": "what a crash left of a Session: see it, send it again, or give it up",
     "move": "a Session to another directory of its project",
     "rename": "a Session, by giving it another title",
     "archive": "a Session, or take it out of the archive",
     "fork": "a Session into a new one, up to a message or a sequence",
     "delete": "Sessions for good, with everything that is kept of them",
     "auth": "the credentials of providers: list, login, logout",
+    "trust": "what a project's configuration asks for: programs, and keys for its addresses",
     "config": "the configuration in force here, and where each key comes from",
+    "storage": "what is kept here, how much room it takes, and getting some of it back",
     "doctor": "paths, versions, and the health of the database and the configuration",
 }
 
@@ -56,11 +63,12 @@ def _guarded(name: str, argv: list[str]) -> int:
     if reconfigure is not None:
         # A character that the terminal's encoding lacks must not end the command.
         reconfigure(errors="replace")
+    _terminal().clean_warnings()
     try:
         status = _run(name, argv)
         sys.stdout.flush()
     except Problem as problem:
-        sys.stderr.write(f"perdure: {problem}\n")
+        _terminal().note(f"perdure: {problem}\n")
         return FAILED_STATUS
     except KeyboardInterrupt:
         return INTERRUPTED_STATUS
@@ -74,6 +82,11 @@ def _guarded(name: str, argv: list[str]) -> int:
 def _run(name: str, argv: list[str]) -> int:
     assert name in _COMMANDS
     return int(import_module(f"perdure.cli.{_MODULES.get(name, name)}").main(argv))
+
+
+def _terminal() -> ModuleType:
+    # Late: whoever asks for the version needs none of it.
+    return import_module("perdure.cli.terminal")
 
 
 def _usage() -> str:

@@ -1,7 +1,6 @@
 """`perdure move`: a Session goes on in another directory of its project."""
 
 import os
-import sys
 
 from perdure.cli import options, terminal, visit
 from perdure.client.wire import is_loopback
@@ -26,7 +25,7 @@ def main(argv: list[str]) -> int:
     moved = visit.run(
         _move(given.attach, surroundings, given.session, directory, changes=given.changes)
     )
-    sys.stdout.write(f"{terminal.one_line(given.session)} is in {terminal.one_line(moved)}\n")
+    terminal.say(f"{terminal.one_line(given.session)} is in {terminal.one_line(moved)}\n")
     return 0
 
 

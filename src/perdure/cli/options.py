@@ -5,6 +5,7 @@ import os
 
 from msgspec.structs import replace
 
+from perdure.core import limits
 from perdure.host import environment
 from perdure.host.environment import Environment
 
@@ -35,7 +36,32 @@ def add_local_models(made: argparse.ArgumentParser) -> None:
     )
 
 
+def add_permission_timeout(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--permission-timeout",
+        metavar="SECONDS",
+        type=_seconds,
+        help="wait that long for somebody to answer a permission or a question, then refuse",
+    )
+
+
+def add_trust(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--trust",
+        action="store_true",
+        help="let this project's configuration start programs and use keys; see perdure trust",
+    )
+
+
 def surroundings(data_dir: str | None) -> Environment:
     """The environment of this process, with `--data-dir` in force."""
     found = environment.from_process()
     return found if data_dir is None else replace(found, data_dir=os.path.abspath(data_dir))
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    # Written so that what is not a number is refused too.
+    if not 0 < seconds <= limits.PERMISSION_TIMEOUT_SECONDS_MAX:
+        raise ValueError(text)
+    return seconds

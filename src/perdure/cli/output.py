@@ -8,6 +8,7 @@ import json
 import sys
 from typing import Protocol, cast
 
+from perdure.cli import terminal
 from perdure.cli.terminal import Cleaner, one_line
 from perdure.schema.codec import JsonObject
 
@@ -21,8 +22,7 @@ class JsonOutput:
     """Every event of the Session on a line of its own."""
 
     def show(self, event: JsonObject) -> None:
-        # Pure ASCII: what is a control character stays an escape.
-        sys.stdout.write(json.dumps(event, separators=(",", ":")) + "\n")
+        terminal.say(terminal.as_json(event) + "\n")
         sys.stdout.flush()
 
     def finish(self) -> None:
@@ -73,18 +73,18 @@ class TextOutput:
         shown = self._cleaner.feed(text)
         if shown:
             self._open_line = not shown.endswith("\n")
-            sys.stdout.write(shown)
+            terminal.say(shown)
             sys.stdout.flush()
 
     def _note(self, line: str) -> None:
         self._end_line()
-        sys.stderr.write(_indented_line(line) + "\n")
+        terminal.note(_indented_line(line) + "\n")
         sys.stderr.flush()
 
     def _end_line(self) -> None:
         if self._open_line:
             self._open_line = False
-            sys.stdout.write("\n")
+            terminal.say("\n")
             sys.stdout.flush()
 
 

@@ -4,7 +4,6 @@ Both are answered through the client, whether the Session runs here or on a serv
 for was written by a model; it is shown on one line, cleaned.
 """
 
-import sys
 from typing import Final
 
 from perdure.cli import terminal
@@ -35,8 +34,13 @@ async def answer_at_terminal(event: JsonObject, client: PerdureClient) -> None:
 async def refuse(event: JsonObject, client: PerdureClient) -> None:
     """Nobody here can be asked: tell the model so, rather than leave the work waiting."""
     request = event["data"]
-    sys.stderr.write(f"refused {_wish(request)}: nobody is there to be asked\n")
+    terminal.note(f"refused {_wish(request)}: nobody is there to be asked\n")
     await _reply(client, request, "reject", message=_UNATTENDED)
+
+
+async def leave_to_others(event: JsonObject, client: PerdureClient) -> None:
+    """Somebody else may answer, until the time for it is over."""
+    terminal.note(f"waiting for somebody to allow {_wish(event['data'])}\n")
 
 
 async def _reply(
@@ -48,7 +52,7 @@ async def _reply(
     except DeclaredError as error:
         if error.tag != "PermissionNotFoundError":
             raise
-        sys.stderr.write("It is settled already.\n")
+        terminal.note("It is settled already.\n")
 
 
 def _wish(request: JsonObject) -> str:

@@ -4,7 +4,6 @@ Both are settled through the client, whether the Session runs here or on a serve
 was written by a model; it is shown cleaned, a line for each part.
 """
 
-import sys
 from collections.abc import Awaitable
 
 from perdure.cli import terminal
@@ -31,8 +30,15 @@ async def refuse(event: JsonObject, client: PerdureClient) -> None:
     """Nobody here can be asked: stop the run, rather than leave it waiting."""
     request = codec.convert(QuestionRequest, event["data"])
     asked = terminal.one_line(request.questions[0].question) if request.questions else ""
-    sys.stderr.write(f"refused to answer {asked!r}: nobody is there to be asked\n")
+    terminal.note(f"refused to answer {asked!r}: nobody is there to be asked\n")
     await _settled(client.sessions.questions.reject(request.session_id, request.id))
+
+
+async def leave_to_others(event: JsonObject, client: PerdureClient) -> None:
+    """Somebody else may answer, until the time for it is over."""
+    request = codec.convert(QuestionRequest, event["data"])
+    asked = terminal.one_line(request.questions[0].question) if request.questions else ""
+    terminal.note(f"waiting for somebody to answer {asked!r}\n")
 
 
 def chosen(question: Question, typed: str) -> tuple[str, ...] | None:
@@ -52,15 +58,15 @@ def _label(question: Question, part: str) -> str | None:
 
 async def _ask(question: Question) -> tuple[str, ...]:
     """The answers; none when the person typed nothing."""
-    sys.stderr.write(f"{terminal.one_line(question.question)}\n")
+    terminal.note(f"{terminal.one_line(question.question)}\n")
     for number, option in enumerate(question.options, start=1):
         shown = terminal.one_line(f"{option.label}: {option.description}")
-        sys.stderr.write(f"  {number}. {shown}\n")
+        terminal.note(f"  {number}. {shown}\n")
     while typed := await terminal.ask(_invitation(question)):
         labels = chosen(question, typed)
         if labels is not None:
             return labels
-        sys.stderr.write("That is none of the options.\n")
+        terminal.note("That is none of the options.\n")
     return ()
 
 
@@ -76,4 +82,4 @@ async def _settled(settling: Awaitable[None]) -> None:
     except DeclaredError as error:
         if error.tag != "QuestionNotFoundError":
             raise
-        sys.stderr.write("It is settled already.\n")
+        terminal.note("It is settled already.\n")

@@ -1,7 +1,5 @@
 """`perdure rename`: a Session gets another title."""
 
-import sys
-
 from perdure.cli import options, terminal, visit
 from perdure.host.environment import Environment
 
@@ -14,7 +12,7 @@ def main(argv: list[str]) -> int:
     given = parser.parse_args(argv)
     surroundings = options.surroundings(given.data_dir)
     title = visit.run(_rename(given.attach, surroundings, given.session, given.title))
-    sys.stdout.write(f"{terminal.one_line(given.session)} is called {terminal.one_line(title)}\n")
+    terminal.say(f"{terminal.one_line(given.session)} is called {terminal.one_line(title)}\n")
     return 0
 
 

@@ -1,7 +1,8 @@
 """`perdure run`: one prompt in this directory, in this process or on a server, as it happens.
 
-Permissions and questions are put to the person at a terminal. Without one they are refused, never
-waited for. Ctrl-C interrupts the Session and leaves with 130.
+Permissions and questions are put to the person at a terminal. Without one they are refused, or
+wait for another client as long as `--permission-timeout` says. Ctrl-C interrupts the Session and
+leaves with 130.
 """
 
 import asyncio
@@ -10,10 +11,10 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from perdure.cli import attach, options, permission_prompt, question_prompt, terminal
-from perdure.cli.follow import Followed, follow
+from perdure.cli import attach, options, permission_prompt, question_prompt, terminal, trust
+from perdure.cli.follow import Answer, Followed, follow
 from perdure.cli.output import JsonOutput, TextOutput
 from perdure.cli.problem import INTERRUPTED_STATUS, Problem
 from perdure.client import PerdureClient
@@ -23,6 +24,7 @@ from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment
 from perdure.host.secrets_file import SecretFileError
 from perdure.ports import DatabaseError
+from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ class _Asked(Value, kw_only=True):
     format: Literal["text", "json"]
     data_dir: str | None
     local_models: bool
+    trusts: bool
+    permission_timeout: float | None
 
 
 def main(argv: list[str]) -> int:
@@ -54,6 +58,8 @@ def _parse(argv: list[str]) -> _Asked:
     parser = options.parser("run", "Send one prompt and show what happens.")
     options.add_attach(parser)
     options.add_local_models(parser)
+    options.add_trust(parser)
+    options.add_permission_timeout(parser)
     parser.add_argument("prompt", nargs="+", help="what to do; `-` reads it from stdin")
     parser.add_argument("--model", metavar="PROVIDER/MODEL")
     parser.add_argument("--agent", metavar="NAME")
@@ -73,6 +79,8 @@ def _parse(argv: list[str]) -> _Asked:
         format=given.format,
         data_dir=given.data_dir,
         local_models=given.local_models,
+        trusts=given.trust,
+        permission_timeout=given.permission_timeout,
     )
 
 
@@ -88,26 +96,36 @@ async def _run(asked: _Asked, surroundings: Environment) -> int:
     async with _host(asked, surroundings, attended=attended) as client:
         session_id = await _session(client, asked)
         if asked.format == "text":
-            sys.stderr.write(f"session {terminal.one_line(session_id)}\n")
+            terminal.note(f"session {terminal.one_line(session_id)}\n")
         output = JsonOutput() if asked.format == "json" else TextOutput()
         followed = Followed(
             client=client,
             session_id=session_id,
             output=output,
-            answer_permission=(
-                permission_prompt.answer_at_terminal if attended else permission_prompt.refuse
-            ),
-            answer_question=(
-                question_prompt.answer_at_terminal if attended else question_prompt.refuse
-            ),
+            answer_permission=_answer(permission_prompt, asked, attended=attended),
+            answer_question=_answer(question_prompt, asked, attended=attended),
         )
         status = await _until_interrupted(follow(followed, asked.prompt))
         if status is not None:
             return status
         output.finish()
         await client.sessions.interrupt(session_id)
-        sys.stderr.write("interrupted\n")
+        terminal.note("interrupted\n")
         return INTERRUPTED_STATUS
+
+
+class _Prompt(Protocol):
+    """The module that answers one kind of request."""
+
+    async def answer_at_terminal(self, event: JsonObject, client: PerdureClient, /) -> None: ...
+    async def leave_to_others(self, event: JsonObject, client: PerdureClient, /) -> None: ...
+    async def refuse(self, event: JsonObject, client: PerdureClient, /) -> None: ...
+
+
+def _answer(prompt: _Prompt, asked: _Asked, *, attended: bool) -> Answer:
+    if attended:
+        return prompt.answer_at_terminal
+    return prompt.refuse if asked.permission_timeout is None else prompt.leave_to_others
 
 
 @asynccontextmanager
@@ -118,9 +136,14 @@ async def _host(
         async with attach.client_for(asked.attach, surroundings) as client:
             yield client
         return
-    headless = "wait" if attended else "deny"
+    await trust.settle(surroundings, os.getcwd(), trusts=asked.trusts)
+    waits = attended or asked.permission_timeout is not None
     async with open_embedded_wire(
-        headless=headless, surroundings=surroundings, local_models=asked.local_models
+        headless="wait" if waits else "deny",
+        permission_timeout=asked.permission_timeout,
+        surroundings=surroundings,
+        local_models=asked.local_models,
+        installed_plugins=True,
     ) as perdure:
         yield perdure
 

@@ -8,10 +8,13 @@ import asyncio
 import logging
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
+from typing import Final
 from urllib.parse import urlsplit
 
 from perdure import __version__
-from perdure.cli import options
+from perdure.cli import logs, options, terminal
 from perdure.cli.problem import Problem
 from perdure.core import model_source
 from perdure.host import data_directory, secrets_file
@@ -19,21 +22,28 @@ from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment
 from perdure.host.secrets_file import SecretFileError
 from perdure.ports import DatabaseError
+from perdure.runtime.measures import Telemetry
 from perdure.runtime.runtime import RuntimeSettings, open_runtime
 from perdure.schema.value import Value
 from perdure.server import auth, services
 from perdure.server.serve import serve
 from perdure.server.settings import ServerSettings
 
+logger = logging.getLogger(__name__)
+
+_TELEMETRY: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
+
 
 def main(argv: list[str]) -> int:
     asked = _parse(argv)
     surroundings = options.surroundings(asked.data_dir)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         data_directory.prepare(surroundings.data_dir)
         settings = _settings(asked, surroundings)
-        problem = asyncio.run(_serve(asked, surroundings, settings))
+        known = () if settings.password is None else (settings.password,)
+        logs.configure(form=asked.log_format, level=asked.log_level, secrets=known)
+        with _telemetry(surroundings) as telemetry:
+            problem = asyncio.run(_serve(asked, surroundings, settings, telemetry))
     except (DataDirectoryError, DatabaseError, SecretFileError) as error:
         raise Problem(str(error)) from error
     if problem is not None:
@@ -49,6 +59,10 @@ class _Asked(Value, kw_only=True):
     origins: tuple[str, ...]
     hosts: tuple[str, ...]
     local_models: bool
+    trusts: bool
+    permission_timeout: float | None
+    log_format: str
+    log_level: str
 
 
 def _parse(argv: list[str]) -> _Asked:
@@ -64,7 +78,11 @@ def _parse(argv: list[str]) -> _Asked:
     parser.add_argument(
         "--allow-host", metavar="NAME", action="append", default=[], help="a name to answer to"
     )
+    parser.add_argument("--log-format", choices=logs.FORMATS, default="text")
+    parser.add_argument("--log-level", choices=logs.LEVELS, default="info")
     options.add_local_models(parser)
+    options.add_trust(parser)
+    options.add_permission_timeout(parser)
     given = parser.parse_args(argv)
     if not 0 <= given.port <= 65_535:
         parser.error(f"there is no port {given.port}")
@@ -76,7 +94,22 @@ def _parse(argv: list[str]) -> _Asked:
         origins=tuple(given.cors),
         hosts=tuple(given.allow_host),
         local_models=given.local_models,
+        trusts=given.trust,
+        permission_timeout=given.permission_timeout,
+        log_format=given.log_format,
+        log_level=given.log_level,
     )
+
+
+def _telemetry(surroundings: Environment) -> AbstractContextManager[Telemetry | None]:
+    """Where spans and metrics go, if the environment says so."""
+    if not surroundings.variables.get(_TELEMETRY):
+        return nullcontext()
+    try:
+        return import_module("perdure.host.telemetry").exporting(__version__)
+    except ImportError:
+        logger.warning("%s is set, but perdure[telemetry] is not installed", _TELEMETRY)
+        return nullcontext()
 
 
 def _settings(asked: _Asked, surroundings: Environment) -> ServerSettings:
@@ -98,13 +131,25 @@ def _settings(asked: _Asked, surroundings: Environment) -> ServerSettings:
     )
 
 
-async def _serve(asked: _Asked, surroundings: Environment, settings: ServerSettings) -> str | None:
+async def _serve(
+    asked: _Asked,
+    surroundings: Environment,
+    settings: ServerSettings,
+    telemetry: Telemetry | None,
+) -> str | None:
     """Serve until stopped; what prevented it, if something did."""
+    if asked.trusts or terminal.is_attended():
+        # Late: a server reads no configuration until somebody asks for a Location.
+        trust = import_module("perdure.cli.trust")
+        await trust.settle(surroundings, settings.default_directory, trusts=asked.trusts)
     runtime_settings = RuntimeSettings(
         environment=surroundings,
         data_dir=surroundings.data_dir,
         default_directory=settings.default_directory,
         local_models=asked.local_models,
+        permission_timeout=asked.permission_timeout,
+        installed_plugins=True,
+        telemetry=telemetry,
         models_url=model_source.source_of(surroundings.variables),
     )
     async with open_runtime(runtime_settings) as runtime:
@@ -124,7 +169,7 @@ def _announce(
     asked: _Asked, surroundings: Environment, settings: ServerSettings, port: int
 ) -> None:
     host = f"[{asked.hostname}]" if ":" in asked.hostname else asked.hostname
-    sys.stdout.write(
+    terminal.say(
         f"perdure {__version__} listening on http://{host}:{port}\n"
         f"data      {surroundings.data_dir}\n"
         f"password  {_password_place(surroundings, settings)}\n"

@@ -1,8 +1,6 @@
 """`perdure sessions`: the Sessions there are, the newest first."""
 
 import asyncio
-import json
-import sys
 from datetime import UTC, datetime
 
 from perdure.cli import attach, options, terminal
@@ -23,8 +21,8 @@ def main(argv: list[str]) -> int:
     with attach.explained():
         found = asyncio.run(_sessions(given.attach, surroundings, given.limit))
     for session in found:
-        line = json.dumps(session) if given.format == "json" else _line(session)
-        sys.stdout.write(line + "\n")
+        line = terminal.as_json(session) if given.format == "json" else _line(session)
+        terminal.say(line + "\n")
     return 0
 
 

@@ -1,17 +1,22 @@
 """Showing text that somebody else wrote, and asking the person at the terminal.
 
 A model, a tool or a file may contain sequences that move the cursor, retitle the window, fill the
-clipboard or reverse the reading order. None of them reaches the screen.
+clipboard or reverse the reading order. None of them reaches the screen: every command says what it
+says through here, and so does the log.
 
 Invariant: what is shown consists of printable characters, newlines and tabs, in reading order.
 """
 
 import asyncio
+import json
+import logging
 import os
 import re
 import sys
 from enum import Enum, auto
 from typing import Final
+
+from perdure.schema.codec import JsonValue
 
 _LINE_CHARS_MAX: Final = 200
 _ANSWER_BYTES_MAX: Final = 1_024
@@ -62,6 +67,36 @@ def clean(text: str) -> str:
     return Cleaner().feed(text)
 
 
+def say(text: str) -> None:
+    """Show the result of a command, on stdout."""
+    sys.stdout.write(clean(text))
+
+
+def as_json(value: JsonValue, *, indent: int | None = None) -> str:
+    """JSON that loses nothing when it is said: pure ASCII, every control character an escape."""
+    separators = (",", ":") if indent is None else None
+    return json.dumps(value, indent=indent, separators=separators).replace("\x7f", "\\u007f")
+
+
+def note(text: str) -> None:
+    """Show something about it, on stderr."""
+    sys.stderr.write(clean(text))
+    sys.stderr.flush()
+
+
+class LogFormatter(logging.Formatter):
+    """Lines of the log, which quote files, providers and requests."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return clean(super().format(record))
+
+
+def clean_warnings() -> None:
+    """Clean also what is logged where nobody set a log up."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(LogFormatter())
+
+
 def one_line(text: str) -> str:
     """`text` on one line of bearable length."""
     line = _SPACES.sub(" ", clean(text)).strip()
@@ -75,8 +110,7 @@ def is_attended() -> bool:
 
 async def ask(question: str) -> str:
     """The line typed in answer; empty at the end of input. Cancelling it leaves nothing behind."""
-    sys.stderr.write(question)
-    sys.stderr.flush()
+    note(question)
     loop = asyncio.get_running_loop()
     source = sys.stdin.fileno()
     typed = asyncio.Event()

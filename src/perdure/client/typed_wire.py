@@ -73,6 +73,9 @@ class TypedWire:
         with _declared():
             return await self._wire.content(path, **_spelled(call))
 
+    def socket_url(self, path: str, **call: Unpack[TypedCall]) -> str:
+        return self._wire.socket_url(path, query=_spelled(call).get("query", {}))
+
     async def durable_events(
         self, path: str, **call: Unpack[TypedCall]
     ) -> AsyncGenerator[DurableEvent]:

@@ -142,6 +142,12 @@ class Wire:
             async for frame in frames(response):
                 yield frame.data
 
+    def socket_url(self, path: str, *, query: Query) -> str:
+        """Where a WebSocket is opened. The HTTP library has none: bring your own."""
+        request = self._request("GET", path, Call(query=query), seconds=None)
+        scheme = "wss" if request.url.scheme == "https" else "ws"
+        return str(request.url.copy_with(scheme=scheme))
+
     async def aclose(self) -> None:
         await self._http.aclose()
 

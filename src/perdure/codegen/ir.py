@@ -2,8 +2,7 @@
 
 Each operation has its public name, its parameters with the wire form and the decoded type of each,
 what success looks like, the failures it declares and how it travels. Nothing here spells source
-code or knows an HTTP library. The OpenAPI document is written from the table itself, because the
-server publishes it and must not need a generator.
+code or knows an HTTP library. The document that the server publishes is emitted from it as well.
 
 Invariant: every endpoint of the table is one operation here, and an emitter reads nothing else.
 """
@@ -61,12 +60,24 @@ class Failure(Value):
     status: int
 
 
+class EventKind(Value):
+    """An event of a stream: its name on the wire and its data, as it is decoded."""
+
+    name: str
+    data: type[Value]
+    durable: bool
+
+
 class Operation(Value, kw_only=True):
     id: str
+    tag: str
+    """What it belongs to in the server's words; a reader of the document finds it below this."""
     public: PublicName
     method: Method
     path: str
     parameters: tuple[Parameter, ...]
+    params: type[Payload] | None
+    """The path's, where it has more than a Session id."""
     query: type[Payload] | None
     body: type[Payload] | None
     success: Outcome
@@ -78,6 +89,8 @@ class Contract(Value, kw_only=True):
     records: Mapping[str, Record]
     unions: Mapping[str, Shape]
     """Named unions; each refers to records and to unions before it only."""
+    events: tuple[EventKind, ...]
+    """Every event in every version that a reader may be sent."""
     failures: Mapping[str, Record]
     aliases: tuple[Alias, ...]
 
@@ -92,6 +105,10 @@ def compile_contract(endpoints: Iterable[Endpoint]) -> Contract:
         operations=operations,
         records=dict(sorted(shapes.records.items())),
         unions=shapes.aliases,
+        events=(
+            *(EventKind(name, shape, False) for shape, name in LIVE_TYPES.items()),
+            *(EventKind(one.type, one.shape, True) for one in manifest.DEFINITIONS if one.public),
+        ),
         failures=failure_records(kinds),
         aliases=ALIASES,
     )
@@ -104,10 +121,12 @@ def _operation(endpoint: Endpoint, shapes: ShapeTable) -> Operation:
         raise ValueError(f"{endpoint.operation_id} has two parameters of one name")
     return Operation(
         id=endpoint.operation_id,
+        tag=endpoint.group,
         public=public,
         method=endpoint.method,
         path=endpoint.path,
         parameters=parameters,
+        params=endpoint.params,
         query=endpoint.query,
         body=endpoint.body,
         success=_outcome(endpoint, shapes),

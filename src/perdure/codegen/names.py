@@ -67,8 +67,14 @@ def _name(
 
 
 PUBLIC: Final[Mapping[str, PublicName]] = {
-    "v2.health.get": _name("health.get", "Whether the server is up, and which version it is."),
+    "v2.health.get": _name("health.get", "Whether the server is up."),
+    "v2.health.detail": _name(
+        "health.detail", "How the server is, for whoever operates it: memory, latencies, problems."
+    ),
     "v2.location.get": _name("locations.get", "The Location with its project."),
+    "v2.location.trust": _name(
+        "locations.trust", "What the Location's configuration asks for and nobody granted."
+    ),
     "v2.session.create": _name(
         "sessions.create", "A new Session; an `id` that exists gives the one that has it."
     ),
@@ -138,7 +144,24 @@ PUBLIC: Final[Mapping[str, PublicName]] = {
         "sessions.messages", "Projected messages, the newest first unless asked otherwise."
     ),
     "v2.session.message": _name("sessions.message", "One projected message."),
+    "v2.session.usage": _name(
+        "sessions.usage", "What it has used by itself and with all below it, model by model."
+    ),
+    "v2.session.budget": _name(
+        "sessions.set_budget", "What it may use with all below it, in place of any bound before."
+    ),
+    "v2.session.children": _name(
+        "sessions.children",
+        "The Sessions that its subagents work in, in the order of their making.",
+    ),
     "v2.session.todo": _name("sessions.todos", "What the model means to do, as it last said."),
+    "v2.session.recovery.get": _name(
+        "sessions.recovery.get", "Whether a crash left something for a person to decide."
+    ),
+    "v2.session.recovery.decide": _name(
+        "sessions.recovery.decide",
+        "Send what may have been sent again, or give it up; 409 when nothing waits.",
+    ),
     "v2.session.revert.stage": _name(
         "sessions.revert.stage",
         "Make a message the last that will stay; staging again moves the boundary.",
@@ -163,12 +186,18 @@ PUBLIC: Final[Mapping[str, PublicName]] = {
     "v2.session.inbox.reorder": _name(
         "sessions.inbox.reorder", "Let these exchange their places, to be promoted in this order."
     ),
+    "v2.session.job.list": _name("sessions.jobs.list", "Commands in the background, newest first."),
+    "v2.session.job.get": _name("sessions.jobs.get", "A job, with the end of what it printed."),
+    "v2.session.job.cancel": _name(
+        "sessions.jobs.cancel", "End a job and all that it started; the Session is told."
+    ),
     "v2.session.permission.create": _name(
         "sessions.permissions.create",
         "An id and the effect of the rules. A request of that id waits only after `ask`.",
     ),
     "v2.session.permission.list": _name(
-        "sessions.permissions.list", "Requests of a Session that wait for a reply."
+        "sessions.permissions.list",
+        "Requests of a Session and its subagents that wait; `sessionID` says whose.",
     ),
     "v2.session.permission.get": _name("sessions.permissions.get", "One request that waits."),
     "v2.session.permission.reply": _name(
@@ -176,7 +205,8 @@ PUBLIC: Final[Mapping[str, PublicName]] = {
         "Settle a request. A `reject` stops the run, or with a `message` tells the model why.",
     ),
     "v2.session.question.list": _name(
-        "sessions.questions.list", "What a Session wants to know from a person."
+        "sessions.questions.list",
+        "What a Session and its subagents want to know from a person; `sessionID` says whose.",
     ),
     "v2.session.question.reply": _name(
         "sessions.questions.reply",

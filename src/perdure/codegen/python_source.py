@@ -116,8 +116,16 @@ def signature(
         else:
             place = leading if parameter.leading else named
             place.append(f"{parameter.name}: {annotation} | None = None")
-    items = ["self", *leading, "*", *named, "options: CallOptions | None = None"]
-    return bracketed(f"{kind} {operation.public.method}(", items, f") -> {returns}:", indent=4)
+    items = ["self", *leading, "*", *named]
+    if operation.success.kind != "websocket":
+        items.append("options: CallOptions | None = None")
+    return bracketed(f"{kind} {method_name(operation)}(", items, f") -> {returns}:", indent=4)
+
+
+def method_name(operation: Operation) -> str:
+    """As it was chosen. A socket is opened by the caller's own library; here is its address."""
+    socket = operation.success.kind == "websocket"
+    return f"{operation.public.method}_url" if socket else operation.public.method
 
 
 def path_of(operation: Operation) -> str:
@@ -130,11 +138,10 @@ def path_of(operation: Operation) -> str:
 
 
 def by_group(contract: Contract) -> dict[tuple[str, ...], list[Operation]]:
-    """Operations that a client of requests and answers can offer, by their group."""
+    """The operations by their group, inner groups first."""
     groups: dict[tuple[str, ...], list[Operation]] = {}
     for operation in contract.operations:
-        if operation.success.kind != "websocket":
-            groups.setdefault(operation.public.group, []).append(operation)
+        groups.setdefault(operation.public.group, []).append(operation)
     return dict(sorted(groups.items(), key=lambda item: (-len(item[0]), item[0])))
 
 
@@ -147,7 +154,10 @@ def children(group: tuple[str, ...], groups: Iterable[tuple[str, ...]]) -> list[
 
 
 def document(operation: Operation) -> str:
-    return f'        """{operation.public.summary}"""\n'
+    summary = operation.public.summary
+    if operation.success.kind == "websocket":
+        summary = f"The address of {summary[0].lower()}{summary[1:]}"
+    return f'        """{summary}"""\n'
 
 
 def _quoted(value: str | int) -> str:

@@ -100,20 +100,21 @@ def _class(
 
 
 def _method(operation: Operation, spelling: _Spelling) -> str:
-    streams = operation.success.kind in _STREAMS
+    socket = operation.success.kind == "websocket"
+    at_once = socket or operation.success.kind in _STREAMS
     head = signature(
         operation,
         [(one, _accepted(one, spelling)) for one in operation.parameters],
         returns=_returned(operation, spelling),
-        kind="def" if streams else "async def",
+        kind="def" if at_once else "async def",
     )
     call = bracketed(
-        f"return {'' if streams else 'await '}self._wire.{_verb(operation)}(",
+        f"return {'' if at_once else 'await '}self._wire.{_verb(operation)}(",
         [
             *_leading(operation, spelling),
             path_of(operation),
             *_arguments(operation, spelling),
-            "options=options",
+            *([] if socket else ["options=options"]),
         ],
         ")",
         indent=8,
@@ -127,7 +128,7 @@ def _accepted(parameter: Parameter, spelling: _Spelling) -> str:
 
 def _leading(operation: Operation, spelling: _Spelling) -> list[str]:
     match operation.success.kind:
-        case "durable_stream" | "live_stream" | "content":
+        case "durable_stream" | "live_stream" | "content" | "websocket":
             return []
         case "no_content" | "history":
             return [f'"{operation.method}"']
@@ -171,6 +172,8 @@ def _verb(operation: Operation) -> str:
             return "durable_events"
         case "live_stream":
             return "live_events"
+        case "websocket":
+            return "socket_url"
         case kind:
             return kind
 
@@ -182,6 +185,8 @@ def _returned(operation: Operation, spelling: _Spelling) -> str:
             return "None"
         case "content":
             return "bytes"
+        case "websocket":
+            return "str"
         case "page":
             return f"Page[{spelling.of(success.decoded)}]"
         case "history":

@@ -10,6 +10,7 @@ from perdure.codegen.python_source import (
     children,
     class_name,
     document,
+    method_name,
     module,
     path_of,
     signature,
@@ -18,6 +19,7 @@ from perdure.codegen.python_source import (
 from perdure.codegen.shapes import ListOf
 
 _STREAMS = frozenset({"durable_stream", "live_stream"})
+_AT_ONCE = _STREAMS | {"websocket"}
 _FOR_TYPES = {
     "collections.abc": ["AsyncGenerator", "Generator", "Mapping", "Sequence"],
     "typing": ["Literal"],
@@ -74,16 +76,16 @@ def _wire_class(group: Group, operations: list[Operation], groups: list[Group]) 
 
 
 def _wire_method(operation: Operation) -> str:
-    streams = operation.success.kind in _STREAMS
+    at_once = operation.success.kind in _AT_ONCE
     head = signature(
         operation,
         _annotated(operation),
         returns=_returned(operation, stream="AsyncGenerator"),
-        kind="def" if streams else "async def",
+        kind="def" if at_once else "async def",
     )
     call = bracketed(
-        f"return {'' if streams else 'await '}self._wire.{_verb(operation)}(",
-        [*_method(operation), path_of(operation), *_arguments(operation), "options=options"],
+        f"return {'' if at_once else 'await '}self._wire.{_verb(operation)}(",
+        [*_method(operation), path_of(operation), *_arguments(operation), *_options(operation)],
         ")",
         indent=8,
     )
@@ -91,7 +93,11 @@ def _wire_method(operation: Operation) -> str:
 
 
 def _method(operation: Operation) -> list[str]:
-    return [] if operation.success.kind in {*_STREAMS, "content"} else [f'"{operation.method}"']
+    return [] if operation.success.kind in {*_AT_ONCE, "content"} else [f'"{operation.method}"']
+
+
+def _options(operation: Operation) -> list[str]:
+    return [] if operation.success.kind == "websocket" else ["options=options"]
 
 
 def _arguments(operation: Operation) -> list[str]:
@@ -131,6 +137,8 @@ def _verb(operation: Operation) -> str:
             return "done"
         case "durable_stream" | "live_stream":
             return "stream"
+        case "websocket":
+            return "socket_url"
         case kind:
             return kind
 
@@ -144,7 +152,7 @@ def _annotated(operation: Operation) -> list[tuple[Parameter, str]]:
 def _returned(operation: Operation, *, stream: str) -> str:
     success = operation.success
     if success.encoded is None:
-        return "bytes" if success.kind == "content" else "None"
+        return {"content": "bytes", "websocket": "str"}.get(success.kind, "None")
     if isinstance(success.encoded, ListOf):
         return f"tuple[{spelled(success.encoded.item, prefix='types.')}, ...]"
     inner = spelled(success.encoded, prefix="types.")
@@ -178,8 +186,11 @@ def _sync_method(operation: Operation) -> str:
     passed = [
         *(f"{one.name}={one.name}" for one in operation.parameters),
         *([] if short is None else [f"{short[1]}={short[1]}"]),
-        "options=options",
+        *_options(operation),
     ]
+    if operation.success.kind == "websocket":
+        call = bracketed(f"return self._group.{method_name(operation)}(", passed, ")", indent=8)
+        return f"{head}\n{document(operation)}{call}\n"
     verb = "iterate" if operation.success.kind in _STREAMS else "run"
     inner = bracketed(f"self._group.{operation.public.method}(", passed, ")", indent=12).lstrip()
     call = bracketed(f"return self._blocking.{verb}(", [inner], ")", indent=8)

@@ -1,8 +1,8 @@
 """Access to AWS: in which region, at which address, and with which of the user's keys.
 
 Settings say it, or the variables that every program for AWS reads. Those have no address, so they
-go only to AWS itself, or where the user's own configuration sends them. Files of the AWS tools are
-not read here, and nothing is signed.
+go only to AWS itself, or where the user's own configuration sends them. The files of the AWS tools
+are core.aws_profile, and nothing is signed here.
 
 Invariant: a region that is not the name of one reaches no address.
 """

@@ -6,7 +6,10 @@ sent. Several budgets hold together: of each kind the smallest counts.
 
 from typing import TypeVar
 
+from msgspec import UNSET, UnsetType
+
 from perdure.schema.model import TokenUsage
+from perdure.schema.usage import SessionBudget
 from perdure.schema.value import Value
 
 N = TypeVar("N", int, float)
@@ -49,21 +52,31 @@ def total(tokens: TokenUsage) -> int:
     )
 
 
-def reached(budget: Budget, spent: Spent) -> str | None:
-    """Why no further turn may be sent; None while one may."""
+def of_session(budget: SessionBudget | UnsetType) -> Budget:
+    if budget is UNSET:
+        return NO_BUDGET
+    return Budget(
+        cost=None if budget.cost is UNSET else budget.cost,
+        tokens=None if budget.tokens is UNSET else budget.tokens,
+        turns=None if budget.turns is UNSET else budget.turns,
+    )
+
+
+def reached(budget: Budget, spent: Spent, *, where: str = "in the configuration") -> str | None:
+    """Why no further turn may be sent; None while one may. `where` the bound was set."""
     if budget.cost is not None and spent.cost >= budget.cost:
-        return _told("cost", f"{spent.cost:.4f} of {budget.cost:.4f} US dollars")
+        return _told("cost", where, f"{spent.cost:.4f} of {budget.cost:.4f} US dollars")
     if budget.tokens is not None and spent.tokens >= budget.tokens:
-        return _told("tokens", f"{spent.tokens} of {budget.tokens} tokens")
+        return _told("tokens", where, f"{spent.tokens} of {budget.tokens} tokens")
     if budget.turns is not None and spent.turns >= budget.turns:
-        return _told("turns", f"{spent.turns} of {budget.turns} turns")
+        return _told("turns", where, f"{spent.turns} of {budget.turns} turns")
     return None
 
 
-def _told(kind: str, used: str) -> str:
+def _told(kind: str, where: str, used: str) -> str:
     return (
         f"The budget of this Session is used up: {used}."
-        f" Raise `{kind}` of the `budget` in the configuration to go on."
+        f" Raise `{kind}` of the `budget` {where} to go on."
     )
 
 

@@ -50,6 +50,8 @@ class CatalogModel(Confidential, kw_only=True):
     capabilities: ModelCapabilities
     limit: ModelLimit
     """A context of 0 is unknown."""
+    takes: frozenset[str] | None = None
+    """The kinds of input that somebody said it takes; None where nobody has."""
     family: str | None = None
     request: Overrides = field(default_factory=Overrides)
     default_variant: str | None = None
@@ -239,6 +241,7 @@ def _model(
             input=(capabilities.input if capabilities else UNSET) or ("text",),
             output=(capabilities.output if capabilities else UNSET) or ("text",),
         ),
+        takes=frozenset(capabilities.input) if capabilities and capabilities.input else None,
         limit=ModelLimit(
             context=(limit.context if limit else UNSET) or 0,
             output=(limit.output if limit else UNSET) or 0,

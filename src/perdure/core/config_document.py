@@ -17,10 +17,12 @@ from msgspec import UNSET, UnsetType, field
 from perdure.core import config_legacy, config_problem, config_substitution, jsonc, oauth, reference
 from perdure.core.config_entry import (
     AgentEntry,
+    AttachmentsEntry,
     BashEntry,
     BudgetEntry,
     CommandEntry,
     CompactionEntry,
+    DiagnosticsEntry,
     Entry,
     ExperimentalEntry,
     LoginEntry,
@@ -28,7 +30,9 @@ from perdure.core.config_entry import (
     OtherEntry,
     OutputEntry,
     Policy,
+    ProgramEntry,
     ProviderEntry,
+    RecoveryPolicy,
     WebFetchEntry,
     WebSearchEntry,
 )
@@ -56,6 +60,8 @@ class Document(Confidential, kw_only=True):
     default_agent: str | None = None
     shell: str | None = None
     timezone: str | None = None
+    recovery: RecoveryPolicy | None = None
+    snapshots: bool | None = None
     permissions: Ruleset = ()
     agents: tuple[tuple[str, AgentEntry], ...] = ()
     providers: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
@@ -78,6 +84,10 @@ class Document(Confidential, kw_only=True):
     """Valid as a WebSearchEntry."""
     logins: tuple[tuple[str, LoginMethod], ...] = ()
     """Ways to log in, each with the provider it is for."""
+    attachments: AttachmentsEntry = field(default_factory=AttachmentsEntry)
+    formatter: bool | Mapping[str, ProgramEntry] | None = None
+    diagnostics: Mapping[str, ProgramEntry] | None = None
+    lsp: bool | Mapping[str, ProgramEntry] | None = None
     problems: tuple[Problem, ...] = ()
     written: JsonObject = field(default_factory=dict[str, JsonValue])
     """The whole document in the current form, with its placeholders as they were written."""
@@ -85,6 +95,15 @@ class Document(Confidential, kw_only=True):
     """Where relative paths in it begin."""
     text: bytes = b""
     """As it was read, for whoever asks where a key stands."""
+    plugin: bool = False
+    """Whether a plugin says this and no file. It lies below every other."""
+    granted: bool = False
+    """Whether a person granted what this document of a project asks for (core.trust)."""
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether programs that it names may be started, and keys sent to where it says."""
+        return self.trust == "user" or self.granted
 
 
 def read(
@@ -113,14 +132,17 @@ def read(
     raw = substituted.value
     texts = reading.entry(_Texts, raw, ())
     experimental = reading.object(raw, "experimental", ())
-    reading.entry(OtherEntry, raw, ())
+    plain = reading.entry(ExperimentalEntry, experimental, ("experimental",))
+    other = reading.entry(OtherEntry, raw, ())
     return Document(
         path=path,
         trust=trust,
         model=reading.model(texts.model, ("model",)),
         default_agent=texts.default_agent or None,
         shell=texts.shell or None,
-        timezone=reading.timezone(experimental),
+        timezone=plain.timezone or None,
+        recovery=plain.recovery or None,
+        snapshots=None if other.snapshots is UNSET else other.snapshots,
         permissions=reading.items(Rule, raw, "permissions", ()),
         agents=tuple(reading.agents(raw)),
         providers=dict(reading.providers(raw)),
@@ -136,6 +158,10 @@ def read(
         webfetch=reading.section(WebFetchEntry, experimental, "webfetch", ("experimental",)),
         websearch=reading.section(WebSearchEntry, experimental, "websearch", ("experimental",)),
         logins=tuple(reading.logins(experimental)),
+        attachments=other.attachments or AttachmentsEntry(),
+        formatter=None if other.formatter is UNSET else other.formatter,
+        diagnostics=reading.diagnostics(experimental),
+        lsp=None if other.lsp is UNSET else other.lsp,
         problems=config_problem.located(reading.problems, text),
         written=written,
         directory=directory,
@@ -207,9 +233,9 @@ class _Reading:
             self._report(at, f"must be written provider/model{given}; it is ignored")
         return ref
 
-    def timezone(self, experimental: JsonObject) -> str | None:
-        entry = self.entry(ExperimentalEntry, experimental, ("experimental",))
-        return entry.timezone or None
+    def diagnostics(self, experimental: JsonObject) -> Mapping[str, ProgramEntry] | None:
+        entry = self.entry(DiagnosticsEntry, experimental, ("experimental",))
+        return None if entry.diagnostics is UNSET else entry.diagnostics
 
     def agents(self, raw: JsonObject) -> Iterator[tuple[str, AgentEntry]]:
         for name, fields, at in self._objects(raw, "agents", ()):

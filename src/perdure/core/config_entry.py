@@ -214,7 +214,7 @@ class McpEntry(Entry, frozen=True):
 
 
 class ProgramEntry(Entry, frozen=True):
-    """A formatter or a language server."""
+    """A formatter, a checker or a language server."""
 
     command: tuple[str, ...] | UnsetType = UNSET
     extensions: tuple[str, ...] | UnsetType = UNSET
@@ -228,6 +228,7 @@ class OtherEntry(Entry, frozen=True):
     """Keys for parts that other programs have. They are checked, so that mistakes are told."""
 
     username: str | UnsetType = UNSET
+    snapshots: bool | UnsetType = UNSET
     attachments: AttachmentsEntry | UnsetType = UNSET
     watcher: WatcherEntry | UnsetType = UNSET
     mcp: McpEntry | UnsetType = UNSET
@@ -235,8 +236,17 @@ class OtherEntry(Entry, frozen=True):
     lsp: bool | dict[str, ProgramEntry] | UnsetType = UNSET
 
 
+RecoveryPolicy = Literal["ask", "retry", "abandon"]
+"""What happens to a request that may have been sent when the process died; see core.recovery."""
+
+
 class ExperimentalEntry(Entry, frozen=True):
     timezone: str | UnsetType = UNSET
+    recovery: RecoveryPolicy | UnsetType = UNSET
+
+
+class DiagnosticsEntry(Entry, frozen=True):
+    diagnostics: dict[str, ProgramEntry] | UnsetType = UNSET
 
 
 class LoginEntry(Entry, frozen=True):

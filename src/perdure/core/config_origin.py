@@ -57,7 +57,7 @@ _FIELDS: Final = {
     "providers": frozenset(ProviderEntry.__struct_fields__),
 }
 _EXPERIMENTAL: Final = frozenset(
-    {"bash", "logins", "policies", "timezone", "webfetch", "websearch"}
+    {"bash", "logins", "policies", "recovery", "timezone", "webfetch", "websearch"}
 )
 _ADDING: Final = frozenset({"instructions", "permissions", "plugins", "policies", "skills"})
 """Lists of which every document adds its own."""

@@ -3,8 +3,8 @@
 A stored credential goes to the origins it was saved for. A key written beside an address belongs
 to it. A key of the environment has no address, so it goes only to an origin that its name is known
 for (core.known_providers), or one that the user's own configuration pairs it with; a project that
-names somebody's variable beside its own server gets nothing. Redirecting a user's provider is
-prevented in core.settings.
+names somebody's variable beside its own server gets nothing, unless a person trusts it
+(core.trust). Redirecting a user's provider is prevented in core.settings.
 
 Invariant: no function here returns a text that contains a secret, except `Key.value`.
 """
@@ -90,7 +90,8 @@ def find_key(
     if present:
         where = origin or "an unknown address"
         return KeyMissing(
-            f"{present[0]} is set, but only your own configuration may send it to {where}"
+            f"{present[0]} is set, but only your own configuration or a project that you trust"
+            f" (`perdure trust`) may send it to {where}"
         )
     return KeyMissing(f"no key: set {' or '.join(names)}")
 
@@ -121,7 +122,7 @@ def user_origins(
     """
     pairs: dict[str, frozenset[str]] = {}
     for provider_id, entry in providers.items():
-        origins = frozenset(_origins(entry))
+        origins = frozenset(entry_origins(entry))
         for name in keys(provider_id) if entry.env is UNSET else entry.env:
             pairs[name] = pairs.get(name, frozenset()) | origins
     return pairs
@@ -163,7 +164,16 @@ def own_address(entry: ProviderEntry | ModelEntry) -> str | None:
     )
 
 
-def _origins(entry: ProviderEntry) -> list[str]:
+def own_key(entry: ProviderEntry | ModelEntry) -> str | None:
+    """The key that an entry itself holds."""
+    body = (entry.request.body or {}) if entry.request else {}
+    api_settings = (entry.api.settings or {}) if entry.api else {}
+    written: tuple[JsonValue, ...] = (body.get("apiKey"), api_settings.get("apiKey"))
+    return next((key for key in written if isinstance(key, str) and key), None)
+
+
+def entry_origins(entry: ProviderEntry) -> list[str]:
+    """The addresses that a provider's entry gives itself and its models."""
     found: list[str] = []
     for part in (entry, *(entry.models or {}).values()):
         origin = origin_of(own_address(part))

@@ -1,8 +1,8 @@
 """The Session Drain as a state machine: what comes next, and when it is over.
 
 A drain promotes what may be promoted and runs Provider Turns until nothing immediate remains. It
-has no durable identity: everything it needs to know is in the inbox and the log. Steers join at
-every boundary; a queued prompt starts only when the drain would otherwise end, one at a time.
+has no durable identity: everything it needs to know is in the inbox and the log. Steers and notices
+join at every boundary; a queued prompt starts only when the drain would otherwise end, one by one.
 """
 
 from perdure.core.inbox import Promotion
@@ -10,10 +10,17 @@ from perdure.schema.value import Value
 
 
 class Pending(Value):
-    """What the inbox holds right now."""
+    """What waits to be heard right now."""
 
     steer: bool
     queue: bool
+    notice: bool = False
+    """Whether the runtime has something to tell; it joins as a steer does."""
+
+    @property
+    def joins(self) -> bool:
+        """Whether something waits for the next boundary, whatever else is under way."""
+        return self.steer or self.notice
 
 
 class RunTurn(Value):
@@ -42,7 +49,7 @@ DrainStep = RunTurn | Stop
 
 def begin(pending: Pending, *, force: bool) -> DrainStep:
     """The first step; a forced drain runs a turn even with an empty inbox."""
-    if pending.steer:
+    if pending.joins:
         return RunTurn("steer", 1, for_input=True)
     if pending.queue:
         return RunTurn("queue", 1, for_input=True)
@@ -50,7 +57,7 @@ def begin(pending: Pending, *, force: bool) -> DrainStep:
 
 
 def after(outcome: TurnOutcome, pending: Pending) -> DrainStep:
-    if outcome.needs_continuation or pending.steer:
+    if outcome.needs_continuation or pending.joins:
         return RunTurn("steer", outcome.step + 1, for_input=not outcome.needs_continuation)
     if pending.queue:
         return RunTurn("queue", 1, for_input=True)

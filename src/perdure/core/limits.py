@@ -311,6 +311,7 @@ PTY_FRAME_CHARS_MAX: Final = 64 * 1024  # of one frame to a client
 PTY_TITLE_CHARS_MAX: Final = 200
 PTY_TICKET_SECONDS: Final = 60
 PTY_TICKETS_MAX: Final = 1_000  # that are not used yet; the oldest is forgotten
+PTY_GUEST_SECONDS_MAX: Final = 5  # for a plugin to say what a terminal's variables are
 
 # WebSockets.
 SOCKET_MESSAGE_BYTES_MAX: Final = 1024 * 1024  # from a client, all fragments together
@@ -331,3 +332,91 @@ RETRY_CROWDED_SECONDS_FIRST: Final = 1.0
 RETRY_SECONDS_MAX: Final = 30.0
 RETRY_SPREAD: Final = 0.2  # of a wait, to either side
 RETRY_TOLD_SECONDS_MAX: Final = 10 * 60  # a provider that asks for more is not waited for
+
+# What people granted to the configuration of projects; about 200 bytes each.
+TRUST_FILE_BYTES_MAX: Final = 4 * 1024 * 1024
+
+# Attachments of a prompt: what is told of them is kept in the log for good.
+ATTACHMENTS_MAX: Final = 100  # of one prompt that are looked at
+ATTACHED_TEXT_BYTES_MAX: Final = 400 * 1024  # of one prompt, all texts together
+ATTACHED_MEDIA_CHARS_MAX: Final = 20 * 1024 * 1024  # of one prompt, in base64
+ATTACHED_PAGES_MAX: Final = 10  # of one prompt that are fetched
+ATTACHED_PAGE_SECONDS_MAX: Final = 20
+DOCUMENT_BYTES_MAX: Final = 3_750_000  # 5 MB in base64: the least that a provider takes
+MENTIONS_MAX: Final = 20  # of paths in one text; more is not a person's typing
+MENTION_CHARS_MAX: Final = 512
+MEDIA_CACHE_CHARS_MAX: Final = 64 * 1024 * 1024  # of images whose form for requests is remembered
+
+# Recovery after a crash, and Sessions that another process runs.
+RECOVERY_DEATHS_MAX: Final = 3  # processes that may die in one run before it is left to a person
+ELSEWHERE_LOOK_SECONDS: Final = 0.05  # as often as that process looks what was asked of it
+INTERRUPT_ELSEWHERE_SECONDS_MAX: Final = 10.0  # one that hangs is not waited for
+
+# Subagents. Fewer run at once than calls of a turn may, so that other tools are never kept waiting.
+TASK_DEPTH_MAX: Final = 3  # Sessions below the root
+TASKS_RUNNING_MAX: Final = 10  # of one root and all below it, at a time
+TASKS_MAX: Final = 100  # of one root and all below it, ever
+TASK_PROMPT_BYTES_MAX: Final = 256 * 1024
+TASK_WAIT_SECONDS_MAX: Final = 60 * 60  # after this the result comes as a notice
+TASK_NOTICE_CHARS_MAX: Final = 20_000  # of a result that comes as a notice
+
+# What a Session's steps do to files is kept, so that it can be taken back.
+SNAPSHOT_FILE_BYTES_MAX: Final = 2 * 1024 * 1024  # of a file that a command may change
+SNAPSHOT_WRITTEN_BYTES_MAX: Final = EDIT_FILE_BYTES_MAX  # of a file that a file tool changes
+SNAPSHOT_TREE_FILES_MAX: Final = 50_000  # in a directory with more, commands are not watched
+SNAPSHOT_TREE_BYTES_MAX: Final = 512 * 1024 * 1024  # kept anew for one command
+SNAPSHOT_SCAN_SECONDS_MAX: Final = 10.0  # of reading before a command; the rest is not kept
+SNAPSHOT_STORE_BYTES_MAX: Final = 4 * 1024 * 1024 * 1024  # nothing new is kept beyond
+SNAPSHOT_DISK_FREE_MIN: Final = 512 * 1024 * 1024  # left to others on the disk of the store
+SNAPSHOT_KEPT_SECONDS: Final = 24 * 60 * 60  # after this what no Session needs is removed
+SNAPSHOT_SETTLED_NANOS: Final = 1_000_000_000
+"""A file system may stamp two changes within this time alike; an older stamp is trusted."""
+SNAPSHOT_TREES_REMEMBERED_MAX: Final = 8  # whose stamps are kept in memory
+REVERT_DIFF_BYTES_MAX: Final = 1024 * 1024  # shown of one revert; a patch beyond is left out
+
+# Commands in the background. They outlive a call, a run and this process, but not their bounds.
+JOBS_PER_SESSION_MAX: Final = 8  # running at a time
+JOBS_MAX: Final = 64  # running at a time, on one data directory
+JOB_SECONDS_DEFAULT: Final = 60 * 60
+JOB_SECONDS_MAX: Final = 24 * 60 * 60
+JOB_OUTPUT_BYTES_MAX: Final = TOOL_OUTPUT_FILE_BYTES_MAX  # beyond this the job is ended
+JOB_OUTPUT_SHOWN_BYTES_MAX: Final = 32 * 1024  # by one look at it
+JOB_LAST_WORDS_BYTES_MAX: Final = 2 * 1024  # in the notice of its end
+JOB_COMMAND_SHOWN_CHARS_MAX: Final = 500  # in the notice of its end
+JOB_WAIT_SECONDS_MAX: Final = 300  # for one look
+JOB_LOOK_SECONDS_MIN: Final = 0.05  # between two looks at its process: short-lived ones end soon
+JOB_LOOK_SECONDS_MAX: Final = 1.0
+JOB_GUSH_BYTES: Final = 1024 * 1024  # printed between two looks: the next one is soon
+JOBS_LISTED_MAX: Final = 200
+
+# Programs that look after a file that a tool has changed.
+FORMATTER_SECONDS_MAX: Final = 20
+CHECKER_SECONDS_MAX: Final = 30
+EDIT_PROGRAM_OUTPUT_BYTES_MAX: Final = 64 * 1024
+FORMATTER_WORDS_CHARS_MAX: Final = 400  # of one that failed
+DIAGNOSTICS_LINES_MAX: Final = 20
+DIAGNOSTICS_LINE_CHARS_MAX: Final = 400
+DIAGNOSED_FILES_MAX: Final = 5  # of one patch
+
+# The inbox of one Session. A client that sends without end is refused before the disk is full.
+INBOX_PENDING_MAX: Final = 1_000  # admitted, and neither promoted nor cancelled
+
+# Language servers: programs of others that stay. An edit is held up by them no longer than this.
+LSP_ANSWER_SECONDS_MAX: Final = 5.0  # for one edit, from the start of a server to its last word
+LSP_SETTLE_SECONDS: Final = 0.4  # after a word that does not say which text it is about
+LSP_SILENCES_MAX: Final = 3  # edits without an answer; until the next one nobody waits
+LSP_START_SECONDS_MAX: Final = 60.0  # to be ready; large projects take a while to be read
+LSP_STOP_SECONDS_MAX: Final = 2.0  # to end when asked to
+LSP_IDLE_SECONDS_MAX: Final = 15 * 60.0  # without an edit
+LSP_RESTARTS_MAX: Final = 3  # of one that ends by itself
+LSP_RUNNING_MAX: Final = 8  # of one Location; they may take a gigabyte each
+LSP_DOCUMENTS_OPEN_MAX: Final = 100  # in one server
+LSP_HEAD_BYTES_MAX: Final = 8 * 1024
+LSP_MESSAGE_BYTES_MAX: Final = 4 * 1024 * 1024  # a longer one is dropped
+LSP_HEARD_BYTES_MAX: Final = 16 * 1024 * 1024  # in one second; one that says more is ended
+LSP_UNREAD_BYTES_MAX: Final = 64 * 1024 * 1024  # of what we said; one that reads no more is ended
+LSP_FILE_BYTES_MAX: Final = 2 * 1024 * 1024  # a larger file is not shown to one
+LSP_DIAGNOSTICS_READ_MAX: Final = 1_000  # of one file; the rest is not looked at
+
+# How long the command line can be told to wait for a person.
+PERMISSION_TIMEOUT_SECONDS_MAX: Final = 30 * 24 * 60 * 60

@@ -22,7 +22,7 @@ from perdure.llm.message import (
 from perdure.llm.message import ReasoningPart as LLMReasoning
 from perdure.schema import codec
 from perdure.schema import message as messages
-from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.codec import JsonObject
 from perdure.schema.message import AssistantMessage, SessionMessage, ToolPart, UserMessage
 from perdure.schema.model import ModelRef
 from perdure.schema.tool import (
@@ -60,11 +60,19 @@ def lower(message: SessionMessage, model: ModelRef) -> tuple[LLMMessage, ...]:
 
 
 def _user_parts(message: UserMessage) -> tuple[Part, ...]:
-    files = () if message.files is UNSET else message.files
-    media = tuple(
-        MediaPart(file.mime, file.uri, None if file.name is UNSET else file.name) for file in files
-    )
-    return (TextPart(message.text), *media)
+    parts: list[Part] = [TextPart(message.text)]
+    attached = () if message.attached is UNSET else message.attached
+    told = {item.file: item for item in attached if item.file is not UNSET}
+    for index, file in enumerate(() if message.files is UNSET else message.files):
+        if index in told:
+            parts += map(_content, told[index].content)
+        else:
+            name = None if file.name is UNSET else file.name
+            parts.append(MediaPart(file.mime, file.uri, name))
+    for item in attached:
+        if item.file is UNSET:
+            parts += map(_content, item.content)
+    return tuple(parts)
 
 
 def _assistant(message: AssistantMessage, model: ModelRef) -> tuple[LLMMessage, ...]:
@@ -154,7 +162,7 @@ def _success(content: tuple[ToolContent, ...], structured: JsonObject) -> ToolRe
     return ToolResult("content", [_content(item) for item in content])
 
 
-def _content(item: ToolContent) -> JsonValue:
+def _content(item: ToolContent) -> TextPart | MediaPart:
     match item:
         case TextResult(text=text):
             return TextPart(text)

@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from perdure.core import tool_call_mode
 from perdure.core.model_request import Overrides
 from perdure.core.reach import Dialect
 from perdure.llm.request import GenerationControls
@@ -59,7 +60,7 @@ _OPENAI: Final = frozenset(
 )
 UNDERSTOOD: Final[Mapping[Dialect, frozenset[str]]] = {
     "openai": _OPENAI,
-    "openai_compatible": _OPENAI - {"instructions"} | {"thinking"},
+    "openai_compatible": _OPENAI - {"instructions"} | {"thinking", tool_call_mode.OPTION},
     "anthropic": frozenset(
         {"effort", "metadata", "reasoningEffort", "serviceTier", "taskBudget", "thinking"}
     ),
@@ -125,8 +126,10 @@ def for_dialect(options: JsonObject, dialect: Dialect) -> dict[str, JsonObject]:
     kept = {name: value for name, value in options.items() if name in understood}
     if dialect == "anthropic":
         kept = _as_anthropic(kept)
-    elif dialect == "openai_compatible" and "textVerbosity" in kept:
-        kept["verbosity"] = kept.pop("textVerbosity")
+    elif dialect == "openai_compatible":
+        kept.pop(tool_call_mode.OPTION, None)
+        if "textVerbosity" in kept:
+            kept["verbosity"] = kept.pop("textVerbosity")
     return {dialect: kept} if kept else {}
 
 

@@ -45,6 +45,7 @@ from perdure.schema.tool import (
     PendingState,
     RunningState,
 )
+from perdure.schema.usage import SessionBudget
 
 PartT = TypeVar("PartT", TextPart, ReasoningPart, ToolPart)
 
@@ -77,11 +78,11 @@ def session_after(info: SessionInfo, event: SessionEvent) -> SessionInfo:
             info = replace(info, model=_with_variant(model))
         case events.Moved(location=location, subdirectory=subdirectory):
             info = replace(info, location=location, subpath=subdirectory or UNSET)
-        case events.Renamed() | events.Archived() | events.Unarchived():
-            info = _listed(info, event)
+        case events.Renamed() | events.Archived() | events.Unarchived() | events.BudgetChanged():
+            info = _kept(info, event)
         case events.PromptPromoted(prompt=prompt) if title.is_placeholder(info.title):
             info = replace(info, title=title.from_prompt(prompt.text) or info.title)
-        case events.StepEnded(cost=cost, tokens=tokens):
+        case events.StepEnded(cost=cost, tokens=tokens) | events.Spent(cost=cost, tokens=tokens):
             info = replace(info, cost=info.cost + cost, tokens=info.tokens.plus(tokens))
         case events.RevertStaged(revert=revert):
             info = replace(info, revert=revert)
@@ -96,9 +97,11 @@ def session_after(info: SessionInfo, event: SessionEvent) -> SessionInfo:
     return replace(info, time=replace(info.time, updated=updated))
 
 
-def _listed(
-    info: SessionInfo, event: events.Renamed | events.Archived | events.Unarchived
+def _kept(
+    info: SessionInfo,
+    event: events.Renamed | events.Archived | events.Unarchived | events.BudgetChanged,
 ) -> SessionInfo:
+    """What a person decides about a Session as a whole."""
     match event:
         case events.Renamed(title=chosen):
             return replace(info, title=chosen)
@@ -106,6 +109,8 @@ def _listed(
             return replace(info, time=replace(info.time, archived=now))
         case events.Unarchived():
             return replace(info, time=replace(info.time, archived=UNSET))
+        case events.BudgetChanged(budget=budget):
+            return replace(info, budget=UNSET if budget == SessionBudget() else budget)
         case _:
             assert_never(event)
 
@@ -120,6 +125,7 @@ def message_created(event: SessionEvent) -> SessionMessage | None:
                 text=prompt.text,
                 files=prompt.files,
                 agents=prompt.agents,
+                attached=event.attached,
             )
         case events.StepStarted(assistant_message_id=id, agent=agent, model=model):
             snapshot = StepSnapshot(start=event.snapshot) if event.snapshot else UNSET

@@ -4,8 +4,8 @@ A project's documents may set rules, agents, models, and providers with their ad
 not choose the shell, which would be a program of theirs, nor which secrets commands are given; they
 may not open the user's network to webfetch nor say where searches go; they may not send a provider
 that the user's own documents define to another address, since the user's key would follow it there;
-they cannot lift a policy of the user's; and no key names a directory of ours. For placeholders see
-core.config_substitution.
+they cannot lift a policy of the user's; and no key names a directory of ours. Programs and other
+people's keys need a person's trust (core.trust). For placeholders see core.config_substitution.
 
 Invariant: merging never fails; what it leaves out stands in `problems`.
 """
@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import UNSET, UnsetType, field
 
-from perdure.core import config_problem, jsonc, limits
+from perdure.core import config_problem, edit_program, jsonc, limits, media_limits, trust
 from perdure.core.budget import NO_BUDGET, Budget
 from perdure.core.config_document import Document
 from perdure.core.config_entry import (
@@ -27,15 +27,19 @@ from perdure.core.config_entry import (
     OutputEntry,
     Policy,
     ProviderEntry,
+    RecoveryPolicy,
     WebFetchEntry,
     WebSearchEntry,
 )
 from perdure.core.config_problem import Problem, named
 from perdure.core.config_substitution import Trust
+from perdure.core.edit_program import EditPrograms
 from perdure.core.jsonc import Address
+from perdure.core.media_limits import ImageBounds
 from perdure.core.oauth import LoginMethod
 from perdure.core.reference import ReferenceEntry
 from perdure.core.tool_output import OutputLimits
+from perdure.core.trust import KeyWish, ProgramWish, Wish
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.model import ModelRef
@@ -85,6 +89,8 @@ class Settings(Confidential, kw_only=True):
     permissions: Ruleset = ()
     agents: tuple[tuple[str, AgentEntry], ...] = ()
     """Changes to agents by name, in the order in which they apply."""
+    plugin_agents: tuple[tuple[str, AgentEntry], ...] = ()
+    """What plugins say of them, below everything that is configured."""
     commands: tuple[tuple[str, CommandEntry], ...] = ()
     """In the order in which they apply; the last of a name counts."""
     providers: Mapping[str, ProviderEntry] = field(default_factory=dict[str, ProviderEntry])
@@ -104,8 +110,23 @@ class Settings(Confidential, kw_only=True):
         default_factory=dict[str, tuple[LoginMethod, ...]]
     )
     """How one logs in to a provider, by provider."""
+    recovery: RecoveryPolicy | None = None
+    """What happens to a request that may have been sent when the process died."""
+    snapshots: bool = True
+    """Whether it is kept what steps do to files, so that a revert can take it back."""
+    images: ImageBounds = field(default_factory=ImageBounds)
+    """How large an image may be that a model is shown."""
+    after_edit: EditPrograms = field(default_factory=EditPrograms)
+    """What looks after a file that a tool has changed."""
     timezone: str | None = None
     """IANA name; None is the zone of this machine."""
+    may_run_commands: bool = True
+    """Whether every program that the documents name may be started. False while one of them is
+    named by a project's document that nobody trusts; see `Document.is_trusted` for which."""
+    granted_keys: tuple[KeyWish, ...] = ()
+    """Where a person lets keys be sent, by trusting the project's documents that say so."""
+    ungranted: tuple[Wish, ...] = ()
+    """What a project's documents ask for and do not get until a person trusts them."""
     problems: tuple[Problem, ...] = ()
     documents: tuple[Document, ...] = ()
     """What these settings were made of, the first lowest."""
@@ -118,6 +139,7 @@ _USERS_ALONE: Final[tuple[Address, ...]] = (
     ("experimental", "webfetch"),
     ("experimental", "websearch"),
     ("experimental", "logins"),
+    ("experimental", "recovery"),
 )
 
 
@@ -125,13 +147,15 @@ def merge(documents: Sequence[Document]) -> Settings:
     """Lay `documents` over each other, the first lowest."""
     users = _providers(document.providers for document in documents if document.trust == "user")
     checked = [_kept_in_place(document, users) for document in documents]
+    ungranted = trust.ungranted(documents)
     return Settings(
         model=_last(document.model for document in documents),
         default_agent=_last(document.default_agent for document in documents),
         shell=_last(document.shell for document in documents if document.trust == "user"),
         shell_variables=_shell_variables(documents),
         permissions=tuple(rule for document in documents for rule in document.permissions),
-        agents=tuple(change for document in documents for change in document.agents),
+        agents=_agents(documents, of_plugins=False),
+        plugin_agents=_agents(documents, of_plugins=True),
         commands=tuple(command for document in documents for command in document.commands),
         providers=_typed(_providers(providers for providers, _ in checked)),
         user_providers=_typed(users),
@@ -145,7 +169,16 @@ def merge(documents: Sequence[Document]) -> Settings:
         budget=_budget(documents),
         web=_web([document for document in documents if document.trust == "user"]),
         logins=_logins([document for document in documents if document.trust == "user"]),
+        recovery=_recovery(documents),
+        snapshots=_last(document.snapshots for document in documents) is not False,
+        images=media_limits.configured(document.attachments for document in documents),
+        after_edit=edit_program.configured(documents),
         timezone=_last(document.timezone for document in documents),
+        may_run_commands=not any(isinstance(wish, ProgramWish) for wish in ungranted),
+        granted_keys=tuple(
+            wish for document in documents if document.granted for wish in trust.keys(document)
+        ),
+        ungranted=ungranted,
         problems=(
             *(problem for document in documents for problem in document.problems),
             *(problem for _, problems in checked for problem in problems),
@@ -169,13 +202,24 @@ def is_refused(document: Document, at: Address, users: Mapping[str, ProviderEntr
     """Whether the key at `at` is one that this document, being a project's, may not set."""
     if document.trust == "user" or not at:
         return False
-    theirs = len(at) > 2 and at[0] == "providers" and at[1] in users
-    users_alone = any(at[: len(key)] == key for key in _USERS_ALONE)
-    return users_alone or (theirs and _says_where(at[2:]))
+    if any(at[: len(key)] == key for key in _USERS_ALONE):
+        return True
+    match at:
+        case ("providers", str(provider), *below) if below and provider in users:
+            return _says_where(tuple(below)) and not _may_move(document, provider)
+        case _:
+            return False
 
 
 def _last(values: Iterable[codec.T | None]) -> codec.T | None:
     return next((value for value in reversed(tuple(values)) if value is not None), None)
+
+
+def _agents(
+    documents: Sequence[Document], *, of_plugins: bool
+) -> tuple[tuple[str, AgentEntry], ...]:
+    theirs = (document for document in documents if document.plugin is of_plugins)
+    return tuple(change for document in theirs for change in document.agents)
 
 
 def _output_limits(documents: Sequence[Document]) -> OutputLimits:
@@ -220,6 +264,13 @@ def _budget(documents: Sequence[Document]) -> Budget:
     return users.narrowed(projects)
 
 
+def _recovery(documents: Sequence[Document]) -> RecoveryPolicy | None:
+    said: list[RecoveryPolicy | None] = [
+        document.recovery for document in documents if document.trust == "user"
+    ]
+    return _last(said)
+
+
 def _instructions(documents: Sequence[Document]) -> Iterator[InstructionEntry]:
     for document in documents:
         for text in document.instructions:
@@ -239,7 +290,14 @@ def _references(documents: Sequence[Document]) -> dict[str, ReferenceEntry]:
 def _misplaced(document: Document) -> tuple[Problem, ...]:
     if document.trust == "user":
         return ()
-    said = (document.shell, document.bash, document.webfetch, document.websearch, document.logins)
+    said = (
+        document.shell,
+        document.bash,
+        document.webfetch,
+        document.websearch,
+        document.logins,
+        document.recovery,
+    )
     problems = [
         Problem(document.path, f"`{named(at)}` can only be set in your own configuration", at=at)
         for at, value in zip(_USERS_ALONE, said, strict=True)
@@ -300,14 +358,21 @@ def _kept_in_place(
     kept: dict[str, JsonObject] = {}
     problems: list[Problem] = []
     for name, entry in document.providers.items():
-        kept[name] = _without_address(entry) if name in users else entry
+        stays = name in users and not _may_move(document, name)
+        kept[name] = _without_address(entry) if stays else entry
         if kept[name] != entry:
             message = (
-                f"`providers.{name}` is defined in your own configuration; "
-                "a project cannot change its address or protocol"
+                f"`providers.{name}` is defined in your own configuration or by a plugin; "
+                "a project that you do not trust cannot change its address or protocol"
             )
             problems.append(Problem(document.path, message, at=("providers", name, "api")))
     return kept, config_problem.located(problems, document.text)
+
+
+def _may_move(document: Document, provider: str) -> bool:
+    """Whether a person lets the document send a provider of the user's, and its key, elsewhere."""
+    entry = document.providers.get(provider)
+    return document.granted and entry is not None and bool(trust.key_origins(entry))
 
 
 def _says_where(at: Address) -> bool:

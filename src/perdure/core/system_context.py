@@ -106,6 +106,11 @@ def unavailable(key: str) -> Observed:
     return Observed(key, False, None, _never, _never_update, None)
 
 
+def missing(observation: Observation) -> int:
+    """How many sources could not be observed."""
+    return sum(not observed.available for observed in observation)
+
+
 def combine(*observations: Observation) -> Observation:
     """All sources in caller order; a repeated key is refused."""
     joined = tuple(observed for observation in observations for observed in observation)

@@ -92,6 +92,15 @@ def room(demand: Demand, window_tokens: int) -> int:
     return aimed * demand.estimated // counted - demand.fixed
 
 
+def room_due(demand: Demand, window_tokens: int) -> int | None:
+    """The room that a compaction before this request is to make; None where none is due."""
+    if not window_tokens or demand.tokens <= window_tokens:
+        return None
+    made = room(demand, window_tokens)
+    # Where all but the conversation takes the room, condensing it would not end.
+    return None if made < limits.COMPACTION_ROOM_TOKENS_MIN else made
+
+
 def estimate(text: str) -> int:
     """About how many tokens a text is: a quarter of its UTF-16 length, rounded."""
     units = len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -19,6 +19,7 @@ from perdure.schema import live_event as live
 from perdure.schema import session_event as events
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
+from perdure.schema.message import StepSnapshot
 from perdure.schema.model import ModelRef
 from perdure.schema.session_event import SessionEvent
 from perdure.schema.tool import CallProvider, ProviderMetadata, ToolContent, error_info
@@ -28,6 +29,7 @@ Fragment = live.TextDelta | live.ReasoningDelta | live.ToolInputDelta
 Output = SessionEvent | Fragment
 
 TOOLS_DISABLED: Final = "Tools are disabled for this answer: the step limit is reached."
+NOTHING_KEPT: Final = StepSnapshot()
 NO_HOSTED_RESULT: Final = "The provider did not return a result for this call"
 
 
@@ -49,6 +51,8 @@ class TurnRecorder:
         self._message_id = message_id
         self._agent = agent
         self._model = model
+        self.before = NOTHING_KEPT
+        """What is known of files when the step begins."""
         self._texts: dict[str, list[str]] = {}
         self._reasonings: dict[str, list[str]] = {}
         self._ended: set[str] = set()
@@ -164,14 +168,21 @@ class TurnRecorder:
         out, self._out = self._out, []
         return [item for item in out if not isinstance(item, Fragment)]
 
-    def step_ended(self, *, now: int, cost: float) -> list[SessionEvent]:
+    def step_ended(
+        self, *, now: int, cost: float, after: StepSnapshot = NOTHING_KEPT
+    ) -> list[SessionEvent]:
         assert self.finish is not None
         self._now = now
         self._begin()
         spent = self.finish.usage or llm.Usage()
         self._out.append(
             events.StepEnded(
-                *self._stamp, finish=self.finish.reason, cost=cost, tokens=usage.tokens_of(spent)
+                *self._stamp,
+                finish=self.finish.reason,
+                cost=cost,
+                tokens=usage.tokens_of(spent),
+                snapshot=after.end,
+                files=after.files,
             )
         )
         return self._durable()
@@ -200,11 +211,9 @@ class TurnRecorder:
         self._out.append(live.TextDelta(*self._stamp, text_id=event.id, delta=event.text))
 
     def _text_end(self, event: llm.TextEnd) -> None:
-        self._out.append(
-            events.TextEnded(
-                *self._stamp, text_id=event.id, text=self._close(self._texts, event.id, "text")
-            )
-        )
+        shown = self._close(self._texts, event.id, "text")
+        text = shown if event.text is None else event.text
+        self._out.append(events.TextEnded(*self._stamp, text_id=event.id, text=text))
 
     def _reasoning_start(self, event: llm.ReasoningStart) -> None:
         self._open(self._reasonings, event.id, "reasoning")
@@ -347,7 +356,9 @@ class TurnRecorder:
         if self.started:
             return
         self.started = True
-        self._out.append(events.StepStarted(*self._stamp, agent=self._agent, model=self._model))
+        self._out.append(
+            events.StepStarted(*self._stamp, self._agent, self._model, self.before.start)
+        )
 
     def _open(self, fragments: dict[str, list[str]], id: str, kind: str) -> None:
         if id in fragments or f"{kind}:{id}" in self._ended:

@@ -72,6 +72,8 @@ class EmbeddedOptions(TypedDict, total=False):
     """Look for servers of models on this machine."""
     resumes: bool
     """False leaves alone what was left waiting, also by other processes."""
+    installed_plugins: bool
+    """Add the plugins that installed packages offer, as a server does."""
     surroundings: Environment | None
 
 
@@ -138,6 +140,7 @@ def _settings(directory: str, options: EmbeddedOptions) -> RuntimeSettings:
         providers=_providers(options.get("models", {})),
         local_models=options.get("local_models", False),
         resumes=options.get("resumes", True),
+        installed_plugins=options.get("installed_plugins", False),
     )
 
 

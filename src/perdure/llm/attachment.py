@@ -6,11 +6,9 @@ be sent: it would fail every later turn. Nothing is fetched here and no file is 
 Invariant: `classify` has an answer for every media part and never raises.
 """
 
-import base64
-import binascii
 from typing import Final
-from urllib.parse import unquote_to_bytes
 
+from perdure.llm import data_uri
 from perdure.llm.message import MediaPart
 from perdure.schema.value import Value
 
@@ -65,23 +63,22 @@ def classify(media: MediaPart) -> Attachment:
 
 
 def _inline(media: MediaPart, declared: str) -> Attachment:
-    header, comma, payload = media.data[5:].partition(",")
-    if not comma:
+    in_uri = data_uri.type_of(media.data)
+    if in_uri is None:
         return _omitted(media, "its data URI is malformed")
-    if len(payload) > MEDIA_ENCODED_CHARS_MAX:
+    if len(media.data) > MEDIA_ENCODED_CHARS_MAX:
         return _omitted(media, "it is too large")
-    in_uri, *parameters = header.split(";")
     media_type = declared or _normal(in_uri) or "text/plain"
     if media_type not in IMAGE_TYPES and not _is_text(media_type):
         return _omitted(media, "the model cannot read this type")
-    data = _decoded(payload, is_base64="base64" in parameters)
-    if data is None:
+    given = data_uri.read(media.data)
+    if given is None:
         return _omitted(media, "its data URI is malformed")
-    if len(data) > MEDIA_DECODED_BYTES_MAX:
+    if len(given.data) > MEDIA_DECODED_BYTES_MAX:
         return _omitted(media, "it is too large")
     if media_type in IMAGE_TYPES:
-        return _image(media, media_type, _normal(in_uri), data)
-    return _text(media, data)
+        return _image(media, media_type, _normal(in_uri), given.data)
+    return _text(media, given.data)
 
 
 def _image(media: MediaPart, media_type: str, in_uri: str, data: bytes) -> Attachment:
@@ -89,8 +86,7 @@ def _image(media: MediaPart, media_type: str, in_uri: str, data: bytes) -> Attac
         return _omitted(media, f"its data URI says {in_uri[:60]}")
     if not data:
         return _omitted(media, "it is empty")
-    encoded = base64.b64encode(data).decode()
-    return ImageAttachment(media_type=media_type, url=f"data:{media_type};base64,{encoded}")
+    return ImageAttachment(media_type=media_type, url=data_uri.write(media_type, data))
 
 
 def _text(media: MediaPart, data: bytes) -> Attachment:
@@ -101,16 +97,6 @@ def _text(media: MediaPart, data: bytes) -> Attachment:
     if media.filename is None:
         return TextAttachment(text)
     return TextAttachment(f"Attached file {_one_line(media.filename)}:\n{text}")
-
-
-def _decoded(payload: str, *, is_base64: bool) -> bytes | None:
-    raw = unquote_to_bytes(payload)
-    if not is_base64:
-        return raw
-    try:
-        return base64.b64decode(raw, validate=True)
-    except binascii.Error:
-        return None
 
 
 def _omitted(media: MediaPart, why: str) -> OmittedAttachment:

@@ -14,12 +14,14 @@ from typing import Final, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from perdure.llm import failure, lowering, wire_protocol
+from perdure.llm import failure, lowering, printed_call, wire_protocol
+from perdure.llm.constrained_tools import constrained
 from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, LLMEvent, ProviderError
 from perdure.llm.model_call import ModelCall
+from perdure.llm.printed_tools import Read, reading
 from perdure.llm.request import LLMRequest
-from perdure.llm.route import Route
+from perdure.llm.route import Route, ToolCallMode
 from perdure.llm.transport import HttpRequest, HttpResponse, HttpTransport, TransportError
 from perdure.llm.wire_protocol import FrameReader, ModelFacts, WireProtocol
 from perdure.schema import sse
@@ -65,6 +67,12 @@ PROTOCOL_OWNED: Final = frozenset(
 """Body keys that only a wire protocol may write."""
 
 
+_READERS: Final[Mapping[ToolCallMode, Read]] = {
+    "printed": printed_call.parse,
+    "constrained": printed_call.answer,
+}
+
+
 class CallClock(Protocol):
     """What a call needs of the program's clock."""
 
@@ -96,7 +104,10 @@ def model_call(
     limits: CallLimits = DEFAULT_LIMITS,
 ) -> ModelCall:
     """A ModelCall that reaches `route` through `transport`."""
-    return _HttpModelCall(route, transport, clock, limits=limits)
+    if route.tool_calls == "constrained":
+        route = replace(route, protocol=constrained(route.protocol))
+    call = _HttpModelCall(route, transport, clock, limits=limits)
+    return call if route.tool_calls == "native" else reading(call, _READERS[route.tool_calls])
 
 
 class _HttpModelCall:

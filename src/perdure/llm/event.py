@@ -22,6 +22,8 @@ class TextDelta(Value):
 
 class TextEnd(Value):
     id: str
+    text: str | None = None
+    """What was said, where that is not all of what was shown; see llm.printed_tools."""
 
 
 class ReasoningStart(Value):

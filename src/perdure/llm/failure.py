@@ -16,15 +16,12 @@ import msgspec
 
 from perdure.llm.classification import ErrorDetail
 from perdure.llm.error import LLMError
-from perdure.schema import codec
+from perdure.schema import codec, redaction
 from perdure.schema.codec import JsonValue
 
 BODY_BYTES_MAX: Final = 16 * 1024
 MESSAGE_CHARS_MAX: Final = 500
 RETRY_AFTER_MILLIS_MAX: Final = 24 * 60 * 60 * 1000
-_SECRET_CHARS_MIN: Final = 4
-_REDACTED: Final = "[redacted]"
-
 
 _HTML_TITLE: Final = re.compile(r"<title[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
 
@@ -36,25 +33,11 @@ _TOLD: Final = re.compile(
 _UNITS: Final = {"ms": 0.001, "s": 1, "m": 60}
 _DAILY: Final = re.compile(rb"per[ -]?day", re.IGNORECASE)
 
-_SECRET_FIELD: Final = (
-    r"(?:proxy-)?authorization|(?:x-)?api[-_]?key|x-goog-api-key|access[-_]?token|refresh[-_]?token"
-    r"|auth[-_]?token|client[-_]?secret|secret|password|passwd|cookie|credential|token|key|signature"
-)
 _PLAIN_HEADERS: Final = frozenset(
     {"accept", "accept-language", "content-type", "http-referer", "origin", "referer", "user-agent"}
 )
 # What these switch on is often what an answer complains about.
 _PLAIN_HEADER: Final = re.compile(r".*[-_](?:beta|title|version)", re.IGNORECASE)
-_SECRET_SHAPES: Final = (
-    # "field": "value", in plain and in escaped JSON, before anything can break the quotes.
-    re.compile(rf'((?:{_SECRET_FIELD})\\?"\s{{0,4}}:\s{{0,4}}\\?")[^"\\]+', re.IGNORECASE),
-    re.compile(r"\b((?:Bearer|Basic)\s{1,4})[^\s\"',;]+", re.IGNORECASE),
-    re.compile(rf"\b((?:{_SECRET_FIELD})\s{{0,4}}[=:]\s{{0,4}})[^\s\"'&,;\[]+", re.IGNORECASE),
-    re.compile(r"(://)[^\s/@]{1,400}(?=@)"),
-    re.compile(r"()\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|ghs|glpat|xox[abprs])[-_][\w*.-]{6,}"),
-    re.compile(r"()\b(?:AKIA|ASIA|AIza)[\w-]{10,}"),
-    re.compile(r"()\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"),
-)
 
 
 def from_response(
@@ -111,18 +94,8 @@ def detail_of_body(body: bytes) -> ErrorDetail:
 def clean(text: str, secrets: Iterable[str]) -> str:
     """One bounded line of `text` without secrets."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    line = redact(line, secrets)
+    line = redaction.redact(line, secrets)
     return line if len(line) <= MESSAGE_CHARS_MAX else f"{line[: MESSAGE_CHARS_MAX - 1]}…"
-
-
-def redact(text: str, secrets: Iterable[str]) -> str:
-    """Take out the given secrets and whatever has the shape of one."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _SECRET_CHARS_MIN:
-            text = text.replace(secret, _REDACTED)
-    for shape in _SECRET_SHAPES:
-        text = shape.sub(rf"\1{_REDACTED}", text)
-    return text
 
 
 def may_carry_secret(header: str) -> bool:

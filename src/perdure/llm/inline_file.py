@@ -8,11 +8,9 @@ Invariant: `inlined` has an answer for every media part and never raises.
 """
 
 import base64
-import binascii
 from typing import Final
-from urllib.parse import unquote_to_bytes
 
-from perdure.llm import attachment
+from perdure.llm import attachment, data_uri
 from perdure.llm.attachment import ImageAttachment, OmittedAttachment, TextAttachment
 from perdure.llm.message import MediaPart
 from perdure.schema.value import Value
@@ -51,6 +49,15 @@ def inlined(media: MediaPart, limits: InlineLimits) -> InlineFile | str:
             return note
 
 
+def document(media: MediaPart, *, encoded_chars_max: int) -> InlineFile | None:
+    """A PDF that is one by its first bytes, and within its bound; None for anything else."""
+    data = _pdf(media)
+    if data is None or len(data) > encoded_chars_max:
+        return None
+    is_pdf = _type_of(base64.b64decode(data[:_SNIFFED_CHARS])) == PDF
+    return InlineFile(PDF, data) if is_pdf else None
+
+
 def _checked(media: MediaPart, encoded: str, limits: InlineLimits) -> InlineFile | str:
     media_type = _type_of(base64.b64decode(encoded[:_SNIFFED_CHARS]))
     if media_type is None:
@@ -64,17 +71,11 @@ def _checked(media: MediaPart, encoded: str, limits: InlineLimits) -> InlineFile
 
 def _pdf(media: MediaPart) -> str | None:
     """A document's bytes in base64; None for anything that is no data URI of one."""
-    header, comma, payload = media.data[:256].partition(",")
-    header = header.lower()
-    if not comma or not header.startswith("data:application/pdf") or ";base64" not in header:
+    is_one = data_uri.type_of(media.data) == PDF
+    if not is_one or len(media.data) > attachment.MEDIA_ENCODED_CHARS_MAX:
         return None
-    payload = media.data.partition(",")[2]
-    if len(payload) > attachment.MEDIA_ENCODED_CHARS_MAX:
-        return None
-    try:
-        return base64.b64encode(base64.b64decode(unquote_to_bytes(payload), validate=True)).decode()
-    except binascii.Error:
-        return None
+    given = data_uri.read(media.data)
+    return None if given is None else base64.b64encode(given.data).decode()
 
 
 def _left_out(media: MediaPart, why: str) -> str:

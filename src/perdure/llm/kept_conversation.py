@@ -34,6 +34,10 @@ class KeptConversation:
         open_run = [encode(run) for run in runs[last:]]
         return tuple(piece for piece in (*kept.blocks, kept.tail, *open_run) if piece)
 
+    def forget(self) -> None:
+        """The runs are others from now on."""
+        self._kept.clear()
+
 
 class _Kept:
     """Closed runs as bytes: full blocks, and a short tail that new ones join."""

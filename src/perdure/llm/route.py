@@ -11,6 +11,9 @@ from perdure.llm.wire_protocol import ModelFacts, WireProtocol
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
+ToolCallMode = Literal["native", "printed", "constrained"]
+"""How a model is offered tools, and how its calls are read; see core.tool_call_mode."""
+
 
 class Credential(Value):
     """A secret and the header that carries it. Never printed."""
@@ -40,3 +43,5 @@ class Route(Value, kw_only=True):
     """Namespace -> Model Request Options, below those of the request itself."""
     sign: Callable[[HttpRequest], HttpRequest] | None = None
     """Adds what proves the request's origin, where a header with the credential is not enough."""
+    tool_calls: ToolCallMode = "native"
+    """Anything else is for Chat Completions alone."""

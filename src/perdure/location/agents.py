@@ -1,10 +1,10 @@
-"""Agents of a Location: the built-in ones, changed and joined by those of the configuration.
+"""Agents of a Location: the built-in ones, changed and joined by plugins and the configuration.
 
 An agent is instructions and rules; choosing one for a turn is the runner's business. An agent
 that is asked for by name and does not exist is not silently another one: `select` says so.
 
-Invariant: rules stand in the order built-in defaults, the agent's own, the configuration's global
-ones, the configuration's for this agent; the last that matches wins.
+Invariant: rules stand in the order built-in defaults, the agent's own, a plugin's for this agent,
+the configuration's global ones, the configuration's for this agent; the last that matches wins.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import UNSET, UnsetType, field, structs
 
-from perdure.core import call_discipline, config_document, model_options, permission
+from perdure.core import call_discipline, config_document, model_options, permission, subagent
 from perdure.core.budget import NO_BUDGET, Budget
 from perdure.core.config_entry import AgentEntry, RequestEntry
 from perdure.core.model_request import Overrides
@@ -144,21 +144,17 @@ class Agents:
 
 def load(settings: Settings, environment: Environment) -> Agents:
     """The agents in force under `settings`."""
-    everywhere = permission.expand_home(settings.permissions, environment.home)
+    home = environment.home
+    everywhere = permission.expand_home(settings.permissions, home)
+    below = _Roster({agent.id: agent for agent in built_in(environment)}, home)
+    below.change(settings.plugin_agents)
     agents = {
-        agent.id: structs.replace(agent, permissions=(*agent.permissions, *everywhere))
-        for agent in built_in(environment)
+        name: structs.replace(agent, permissions=(*agent.permissions, *everywhere))
+        for name, agent in below.agents.items()
     }
-    options: dict[str, AgentOptions] = {}
-    for name, entry in settings.agents:
-        if entry.disabled is True:
-            agents.pop(name, None)
-            options.pop(name, None)
-            continue
-        agent = agents.get(name) or _agent(name, everywhere)
-        options[name] = _changed_options(options.get(name) or AgentOptions(), entry)
-        agents[name] = _changed(agent, entry, options[name].variant, environment.home)
-    return Agents(agents, default=settings.default_agent, options=options)
+    roster = _Roster(agents, home, options=below.options, rules=everywhere)
+    roster.change(settings.agents)
+    return Agents(roster.agents, default=settings.default_agent, options=roster.options)
 
 
 def built_in(environment: Environment) -> tuple[AgentInfo, ...]:
@@ -183,7 +179,7 @@ def built_in(environment: Environment) -> tuple[AgentInfo, ...]:
         ),
         _agent(
             "general",
-            (*defaults, Rule("todowrite", "*", "deny")),
+            (*defaults, *_rules("deny", ("todowrite", subagent.ACTION))),
             mode="subagent",
             system=_BUILD_SYSTEM,
             description="Carries out a task of several steps on its own.",
@@ -199,6 +195,35 @@ def built_in(environment: Environment) -> tuple[AgentInfo, ...]:
         _agent(TITLE, nothing, mode="primary", hidden=True, system=_TITLE_SYSTEM),
         _agent("summary", nothing, mode="primary", hidden=True, system=_SUMMARY_SYSTEM),
     )
+
+
+class _Roster:
+    """Agents that are being changed, entry by entry."""
+
+    def __init__(
+        self,
+        agents: dict[str, AgentInfo],
+        home: str,
+        *,
+        options: dict[str, AgentOptions] | None = None,
+        rules: Ruleset = (),
+    ) -> None:
+        self.agents = agents
+        self.options = options or {}
+        self._home = home
+        self._rules = rules
+        """Those that a new agent begins with."""
+
+    def change(self, entries: Iterable[tuple[str, AgentEntry]]) -> None:
+        for name, entry in entries:
+            if entry.disabled is True:
+                self.agents.pop(name, None)
+                self.options.pop(name, None)
+                continue
+            agent = self.agents.get(name) or _agent(name, self._rules)
+            options = _changed_options(self.options.get(name) or AgentOptions(), entry)
+            self.options[name] = options
+            self.agents[name] = _changed(agent, entry, options.variant, self._home)
 
 
 def _agent(

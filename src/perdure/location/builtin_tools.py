@@ -9,11 +9,14 @@ from perdure.location.files import LocationFiles
 from perdure.location.services import ToolSite
 from perdure.location.web_access import Web
 from perdure.ports import Filesystem, SpoolingRunner
+from perdure.schema.live_event import FileEdited
 from perdure.schema.value import Value
+from perdure.tools.after_edit import AfterEdit
 from perdure.tools.authority import OwnDirectories, PathAuthority
 from perdure.tools.builtins import register_builtins
 from perdure.tools.environment import ToolEnvironment
 from perdure.tools.file_mutation import FileMutations
+from perdure.tools.job_desk import JobDesk
 from perdure.tools.output_store import ToolOutputStore
 from perdure.tools.registry import ToolRegistry
 
@@ -35,11 +38,15 @@ class BuiltinTools(Value, kw_only=True):
     ripgrep: str | None = None
     application: ToolRegistry | None = None
     web: Web | None = None
+    jobs: JobDesk | None = None
 
     @contextmanager
     def __call__(self, site: ToolSite) -> Generator[ToolRegistry]:
         registry = ToolRegistry(application=self.application)
-        with register_builtins(registry, self.environment(site), site.questions, site.skills):
+        environment = self.environment(site)
+        with register_builtins(
+            registry, environment, site.questions, site.skills, subagents=site.subagents
+        ):
             yield registry
 
     def files(self, site: ToolSite) -> LocationFiles:
@@ -66,15 +73,24 @@ class BuiltinTools(Value, kw_only=True):
             authority=authority,
             mutations=self.mutations,
             shell=shell_of(site),
-            variables=shell_environment.scrubbed(
-                site.environment.variables,
-                keys=_key_variables(site),
-                allowed=site.settings.shell_variables,
-            ),
+            variables=_variables(site),
             outputs=self.outputs,
             ripgrep=self.ripgrep,
             output_limits=site.settings.tool_output,
+            images=site.settings.images,
+            after_edit=self._after_edit(site),
             web=None if self.web is None else self.web.access(site),
+            jobs=self.jobs,
+        )
+
+    def _after_edit(self, site: ToolSite) -> AfterEdit:
+        return AfterEdit(
+            programs=site.settings.after_edit,
+            directory=site.directory,
+            processes=self.processes,
+            variables=_variables(site),
+            diagnoser=site.diagnoser,
+            edited=lambda path: site.publish(FileEdited(path)),
         )
 
 
@@ -82,6 +98,15 @@ def _key_variables(site: ToolSite) -> frozenset[str]:
     """The variables that configured providers take their keys from, whatever they are called."""
     configured = (provider.env or () for provider in site.settings.providers.values())
     return frozenset(name for names in configured for name in names)
+
+
+def _variables(site: ToolSite) -> dict[str, str]:
+    """The environment of commands: the user's, without what looks like a secret."""
+    return shell_environment.scrubbed(
+        site.environment.variables,
+        keys=_key_variables(site),
+        allowed=site.settings.shell_variables,
+    )
 
 
 def _references(site: ToolSite) -> dict[str, str]:

@@ -15,21 +15,41 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from msgspec.structs import replace
 
-from perdure.core import aws_access, catalog, catalog_public, credential, model_options, model_rank
+from perdure.core import (
+    aws_access,
+    catalog,
+    catalog_public,
+    credential,
+    key_homes,
+    media_limits,
+    model_options,
+    model_price,
+    model_rank,
+    tool_call_mode,
+)
 from perdure.core.catalog import CatalogModel, CatalogProvider
 from perdure.core.credential import Key, KeyLookup, KeyMissing, Login, Stored, StoreUnreadable
 from perdure.core.known_providers import KnownProviders
+from perdure.core.media_limits import MediaLimits
 from perdure.core.model_request import NO_OVERRIDES, Overrides
-from perdure.core.reach import BuiltIn, Supplied, Unreachable, Wire
+from perdure.core.reach import NATIVE, BuiltIn, Supplied, Unreachable, Wire
 from perdure.core.settings import Settings
 from perdure.llm.aws_keys import AwsKeys
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import GenerationControls
-from perdure.llm.route import Credential, Route
+from perdure.llm.route import Credential, Route, ToolCallMode
 from perdure.llm.transport import HttpRequest, HttpTransport
 from perdure.llm.wire_protocol import ModelFacts, WireProtocol
 from perdure.location import renewed_call
+from perdure.location.aws_profile import AwsProfile
 from perdure.location.credentials import Credentials
+from perdure.location.model_failure import (
+    ModelFailure,
+    ModelNotSelected,
+    ModelUnavailable,
+    UnsupportedApi,
+    VariantUnavailable,
+)
 from perdure.location.model_snapshot import ModelSnapshot
 from perdure.ports import Clock
 from perdure.schema import codec
@@ -43,7 +63,7 @@ from perdure.schema.model import (
     ModelRef,
     ProviderInfo,
 )
-from perdure.schema.value import Confidential, Value
+from perdure.schema.value import Confidential
 
 if TYPE_CHECKING:
     from perdure.llm.client import CallLimits
@@ -62,44 +82,12 @@ class ResolvedModel(Confidential, kw_only=True):
     limit: ModelLimit
     generation: GenerationControls
     """What was configured for it, for models that no route reaches."""
+    free: bool
+    """Whether asking twice costs no more than asking once."""
     call: ModelCall
+    media: MediaLimits
 
 
-class ModelUnavailable(Value):
-    ref: ModelRef
-    reason: str
-
-    @property
-    def message(self) -> str:
-        return f"Model {_name(self.ref)} cannot be used: {self.reason}."
-
-
-class VariantUnavailable(Value):
-    ref: ModelRef
-    variants: tuple[str, ...]
-
-    @property
-    def message(self) -> str:
-        known = ", ".join(self.variants) or "none"
-        return (
-            f"Model {_name(self.ref)} has no variant {self.ref.variant_name!r} (it has: {known})."
-        )
-
-
-class UnsupportedApi(Value):
-    ref: ModelRef
-    reason: str
-
-    @property
-    def message(self) -> str:
-        return f"Model {_name(self.ref)} cannot be called: {self.reason}."
-
-
-class ModelNotSelected(Value):
-    message: str = "No model can be used here. Configure a provider, or choose a model."
-
-
-ModelFailure = ModelUnavailable | VariantUnavailable | UnsupportedApi | ModelNotSelected
 Resolution = ResolvedModel | ModelFailure
 
 
@@ -114,6 +102,7 @@ class Catalog:
         host_providers: tuple[CatalogProvider, ...] = (),
         credentials: Credentials | None = None,
         snapshot: ModelSnapshot | None = None,
+        aws: AwsProfile | None = None,
     ) -> None:
         self._settings = settings
         self._host_providers = host_providers
@@ -123,6 +112,7 @@ class Catalog:
         self._origins: Mapping[str, frozenset[str]] = {}
         self._built = False
         self._variables = variables
+        self._aws = aws
         self._transport = transport
         self._clock = clock
         self._credentials = credentials
@@ -219,7 +209,9 @@ class Catalog:
             cost=model.cost,
             limit=model.limit,
             generation=request.generation,
+            free=model_price.is_free(model),
             call=self._call(model, model.reach, request, key),
+            media=_media(model),
         )
 
     def _call(
@@ -252,9 +244,17 @@ class Catalog:
             generation=request.generation,
             options=model_options.for_dialect(request.options, reach.dialect),
             sign=self._signer(model, key) if isinstance(key, AwsKeys) else None,
+            tool_calls=self._tool_calls(model, reach, request),
         )
         model_call = cast("_ModelCallOf", _load("perdure.llm.client:model_call"))
         return model_call(route, self._transport, self._clock, limits=self._limits(model))
+
+    def _tool_calls(self, model: CatalogModel, reach: Wire, request: Overrides) -> ToolCallMode:
+        if reach.protocol != NATIVE.protocol:
+            return "native"
+        wanted = request.options.get(tool_call_mode.OPTION)
+        able = model.capabilities.tools
+        return tool_call_mode.choose(wanted, url=self._url(model), calls_tools=able)
 
     def _limits(self, model: CatalogModel) -> "CallLimits":
         timeouts = self._providers[model.provider_id].timeouts
@@ -270,6 +270,9 @@ class Catalog:
         known = None if self._snapshot is None else self._snapshot.known()
         if not self._built or known is not self._known:
             self._build(known)
+        if self._aws is not None and (variables := self._aws.variables()) is not self._variables:
+            self._variables = variables
+            self._resolved.clear()
         if self._credentials is None:
             return
         stored = self._credentials.stored()
@@ -279,20 +282,15 @@ class Catalog:
 
     def _build(self, known: KnownProviders | None) -> None:
         settings = self._settings
-        users = credential.user_origins(
-            settings.user_providers, known.keys if known else lambda provider_id: ()
-        )
-        origins = dict(known.origins) if known else {}
-        for name, theirs in users.items():
-            origins[name] = origins.get(name, frozenset()) | theirs
-        self._built, self._known, self._origins = True, known, origins
+        self._built, self._known = True, known
+        self._origins = key_homes.of_variables(settings, known)
         self._providers = catalog.build(settings, self._host_providers, known)
         self._resolved.clear()
 
     def _stored_for(self, provider: CatalogProvider) -> Stored:
         if isinstance(self._stored, StoreUnreadable):
             return self._stored
-        return self._stored.get(provider.id)
+        return key_homes.widened(self._stored.get(provider.id), self._settings)
 
     def _available(self) -> list[CatalogModel]:
         self._look()
@@ -385,11 +383,13 @@ def _ref(model: CatalogModel | None) -> ModelRef | None:
     return None if model is None else ModelRef(id=model.id, provider_id=model.provider_id)
 
 
+def _media(model: CatalogModel) -> MediaLimits:
+    reach = model.reach
+    family = reach.dialect if isinstance(reach, Wire) else "openai_compatible"
+    return media_limits.of_family(family, model.takes)
+
+
 def _load(name: str) -> object:
     """The value that `module:attribute` names."""
     module, _, attribute = name.partition(":")
     return getattr(importlib.import_module(module), attribute)
-
-
-def _name(ref: ModelRef) -> str:
-    return f"{ref.provider_id}/{ref.id}"

@@ -1,9 +1,9 @@
 """Configuration of a Location: which documents there are, and the Settings they add up to.
 
-From low to high: the user's config directory; each directory from the project's root to the
-Location; the `.opencode` directory of each, in the same order; the file that `OPENCODE_CONFIG`
-names; the text of `OPENCODE_CONFIG_CONTENT`. In a directory `opencode.jsonc` lies over
-`opencode.json`, and the agents of a config directory over both. A relative name in
+From low to high: what plugins say; the user's config directory; each directory from the project's
+root to the Location; the `.opencode` directory of each, in the same order; the file that
+`OPENCODE_CONFIG` names; the text of `OPENCODE_CONFIG_CONTENT`. In a directory `opencode.jsonc` lies
+over `opencode.json`, and the agents of a config directory over both. A relative name in
 `OPENCODE_CONFIG` lies in the Location and is trusted no more than what else lies there.
 
 What a project's documents may do stands in core.settings. Nothing is ever written.
@@ -18,10 +18,13 @@ from perdure.core import limits, settings
 from perdure.core.config_document import Document
 from perdure.core.config_problem import Problem
 from perdure.core.settings import Settings
+from perdure.core.trust import Wish
 from perdure.host.environment import Environment
 from perdure.location import ancestry
 from perdure.location.agent_files import AgentFiles
 from perdure.location.config_files import DIRECTORY_NAME, DocumentFiles
+from perdure.location.plugin_documents import PluginDocuments
+from perdure.location.trust import Trust
 from perdure.schema.value import Value
 
 logger = logging.getLogger(__name__)
@@ -34,12 +37,14 @@ _EXTRA: Final = "OPENCODE_CONFIG"
 class Configuration:
     """Reads documents, and reads them again only when they changed. One for the process."""
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, plugins: PluginDocuments | None = None) -> None:
         self._environment = environment
+        self._plugins = plugins or PluginDocuments()
         self._users = DocumentFiles(environment, "user")
         self._projects = DocumentFiles(environment, "project")
         self._users_agents = AgentFiles("user")
         self._projects_agents = AgentFiles("project")
+        self.trust: Final = Trust(environment.data_dir)
         self._places: dict[tuple[str, str], _Places] = {}
         self._reported: dict[str, frozenset[Problem]] = {}
         """What was told of each Location: a problem is told when it is new."""
@@ -51,14 +56,16 @@ class Configuration:
         """
         found = self.read(directory, root=root, before=before)
         if found is not before:
-            self._report(directory, found.problems)
+            wishes = tuple(Problem(wish.path, _off(wish)) for wish in found.ungranted)
+            self._report(directory, (*found.problems, *wishes))
         return found
 
     def read(self, directory: str, *, root: str, before: Settings | None = None) -> Settings:
         """As `load`, without a word to the log."""
         if before is None or (directory, root) not in self._places:
             self._remember(directory, root)
-        documents = tuple(self._documents(directory, self._places[directory, root]))
+        found = self._documents(directory, self._places[directory, root])
+        documents = tuple(map(self.trust.marked, found))
         if before is not None and before.documents == documents:
             return before
         return settings.merge(documents)
@@ -81,6 +88,7 @@ class Configuration:
 
     def _documents(self, directory: str, places: "_Places") -> Iterator[Document]:
         home = self._environment.config_dir
+        yield from self._plugins.list()
         yield from _existing(self._users, _candidates(home))
         yield from self._users_agents.get(home)
         yield from _existing(self._projects, places.files)
@@ -114,6 +122,10 @@ class _Places(Value):
 
     files: tuple[str, ...]
     config_directories: tuple[str, ...]
+
+
+def _off(wish: Wish) -> str:
+    return f"would {wish.says}; that is off until you trust it: perdure trust"
 
 
 def _candidates(directory: str) -> tuple[str, ...]:

@@ -34,6 +34,8 @@ class Subject(Value, kw_only=True):
     """Instruction files that lie beside what the Session has read."""
     admitted: frozenset[str] = frozenset()
     """The keys of the sources it has been told of."""
+    above: tuple[str, ...] = ()
+    """The agents of those who called this Session."""
 
 
 Producer = Callable[[Subject], Awaitable[Observation]]

@@ -61,7 +61,7 @@ class LocationFiles:
             raise _failure(path, error) from error
         if len(children) > limits.FS_ENTRIES_MAX:
             raise _refused(f"{path or '.'} has more than {limits.FS_ENTRIES_MAX} entries")
-        root = await self._environment.authority.root()
+        root = await self.environment.authority.root()
         folder = posixpath.relpath(real, root)
         found = [
             _entry(posixpath.normpath(posixpath.join(folder, name)), status.is_directory)
@@ -74,7 +74,7 @@ class LocationFiles:
         self, query: str, *, type: EntryType | None = None, limit: int | None = None
     ) -> tuple[FileEntry, ...]:
         """Paths that resemble `query`, the best first."""
-        environment = self._environment
+        environment = self.environment
         root = await environment.authority.root()
         try:
             search.check_length(query)
@@ -91,13 +91,14 @@ class LocationFiles:
         return tuple(_entry(path.rstrip("/"), path.endswith("/")) for path in found)
 
     @cached_property
-    def _environment(self) -> ToolEnvironment:
+    def environment(self) -> ToolEnvironment:
+        """What tools of this Location work in."""
         return self._make()
 
     async def _inside(self, path: str) -> tuple[str, Filesystem]:
         """The canonical path, and the disk as far as it lies in the Location."""
         _require_sane(path)
-        authority, filesystem = self._environment.authority, self._environment.filesystem
+        authority, filesystem = self.environment.authority, self.environment.filesystem
         root = await authority.root()
         lexical = posixpath.normpath(posixpath.join(root, path))
         # By spelling first: what is outside is not looked at, not even to resolve a link.

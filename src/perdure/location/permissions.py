@@ -14,7 +14,7 @@ from typing import assert_never
 
 from msgspec import UNSET, field
 
-from perdure.core import limits, permission
+from perdure.core import limits, permission, subagent
 from perdure.core.permission import Decision
 from perdure.location.pending_book import NoBook, PendingBook
 from perdure.location.saved_rules import SavedRules
@@ -30,6 +30,7 @@ from perdure.schema.errors import PermissionConflictError, PermissionNotFoundErr
 from perdure.schema.ids import PermissionID, ProjectID, SessionID
 from perdure.schema.live_event import LiveEvent, PermissionReplied
 from perdure.schema.permission import (
+    Effect,
     Headless,
     PermissionDecision,
     PermissionRequest,
@@ -144,6 +145,10 @@ class LocationPermissions:
             await self._open(chosen, ask)
         return PermissionDecision(chosen, decision.effect)
 
+    async def judge(self, ask: PermissionAsk) -> Effect:
+        """What rules and approvals say. Nobody is asked, and nothing is left pending."""
+        return (await self._decide(self._refined(ask))).effect
+
     def list(self, session_id: SessionID | None = None) -> tuple[PermissionRequest, ...]:
         """What is pending, oldest first, of one Session or of all."""
         requests = (pending.request for pending in self._pending.values())
@@ -184,11 +189,19 @@ class LocationPermissions:
         return bool(self._pending)
 
     def _refined(self, ask: PermissionAsk) -> PermissionAsk:
-        sweeping = permission.sweeping(self._rules(ask.agent), ask.action)
-        return ask if ask.refine is None or sweeping in {"allow", "deny"} else ask.refine()
+        if ask.refine is None:
+            return ask
+        judges = (self._rules(ask.agent), *subagent.ceilings(ask.above, self._rules))
+        effects = {permission.sweeping(rules, ask.action) for rules in judges}
+        return ask if effects <= {"allow", "deny"} else ask.refine()
 
     async def _decide(self, ask: PermissionAsk) -> Decision:
         rules = self._rules(ask.agent)
+        bounds = subagent.ceilings(ask.above, self._rules)
+        if denied := subagent.forbidden(
+            bounds, action=ask.action, resources=ask.resources, parts=ask.parts
+        ):
+            return denied
         if ask.protected:
             return permission.decide_protected(rules, action=ask.action, resources=ask.resources)
         decision = permission.decide(

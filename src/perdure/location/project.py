@@ -186,6 +186,12 @@ def find_repository(directory: str) -> Repository | None:
         at = parent
 
 
+def root_of(directory: str) -> str:
+    """Where the project of a directory begins; `/` outside any repository."""
+    repository = find_repository(directory)
+    return GLOBAL.directory if repository is None else repository.worktree
+
+
 def recorded_id(repository: Repository) -> ProjectID | None:
     """The identity that git's files alone give: the remote's, or the one kept beside it."""
     config = _read(os.path.join(repository.common_dir, "config"))

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 
+from msgspec.structs import replace
+
 from perdure.core import permission, system_context
 from perdure.core.catalog import CatalogProvider
 from perdure.core.settings import Settings
@@ -19,8 +21,18 @@ from perdure.core.system_context import Observation
 from perdure.core.tool_output import OutputLimits
 from perdure.host.environment import Environment
 from perdure.llm.transport import HttpTransport
-from perdure.location import agents, context_builtins, project, references, skill_guidance, skills
+from perdure.location import (
+    agents,
+    context_builtins,
+    project,
+    references,
+    skill_guidance,
+    skills,
+    subagents,
+)
 from perdure.location.agents import Agents
+from perdure.location.attachments import Attachments, TypedDesk
+from perdure.location.aws_profile import AwsProfile
 from perdure.location.catalog import Catalog
 from perdure.location.commands import Commands
 from perdure.location.config import Configuration
@@ -30,6 +42,7 @@ from perdure.location.credentials import Credentials
 from perdure.location.files import LocationFiles
 from perdure.location.instructions import Instructions
 from perdure.location.integrations import Integrations
+from perdure.location.language_servers import LanguageServers
 from perdure.location.model_snapshot import ModelSnapshot
 from perdure.location.pending_book import NoBook, PendingBook
 from perdure.location.permissions import Desk, LocationPermissions
@@ -41,15 +54,26 @@ from perdure.location.saved_rules import SavedRules
 from perdure.location.skill_downloads import SkillDownloads
 from perdure.location.skill_guidance import AgentSkills
 from perdure.location.skills import SkillPlace, Skills
+from perdure.location.subagents import CallableAgents
 from perdure.location.terminals import LocationTerminals, StartTask
-from perdure.ports import Clock, IdSource, PermissionDesk, QuestionDesk, TerminalHost, WebPages
+from perdure.ports import (
+    Clock,
+    IdSource,
+    PermissionDesk,
+    PipedProcesses,
+    QuestionDesk,
+    TerminalHost,
+    WebPages,
+)
 from perdure.schema.ids import ProjectID
 from perdure.schema.live_event import LiveEvent
 from perdure.schema.location import LocationInfo, LocationRef
 from perdure.schema.permission import Headless
 from perdure.schema.value import Value
+from perdure.tools.after_edit import Diagnoser
 from perdure.tools.registry import ToolRegistry
 from perdure.tools.skill import SkillShelf
+from perdure.tools.task import Subagents, TaskDesk
 
 
 class ToolSite(Value, kw_only=True):
@@ -62,6 +86,9 @@ class ToolSite(Value, kw_only=True):
     questions: QuestionDesk
     skills: SkillShelf
     references: References | None = None
+    subagents: Subagents | None = None
+    diagnoser: Diagnoser | None = None
+    publish: Callable[[LiveEvent], None] = lambda event: None
 
 
 OpenTools = Callable[[ToolSite], AbstractContextManager[ToolRegistry]]
@@ -82,6 +109,8 @@ class LocationHost(Value, kw_only=True):
     open_tools: OpenTools
     open_files: Callable[[ToolSite], LocationFiles]
     terminals: TerminalHost
+    servers: PipedProcesses
+    """How language servers are started."""
     start: StartTask
     """Runs something beside everything else, until it ends or the process does."""
     skill_downloads: SkillDownloads
@@ -89,6 +118,8 @@ class LocationHost(Value, kw_only=True):
     pages: WebPages
     context: ContextRegistry
     """What is contributed to the System Context of every Location."""
+    tasks: TaskDesk | None = None
+    """Who sets subagents to work; without it there are none."""
     headless: Headless = "wait"
     patience_seconds: float | None = None
     """How long a person is waited for; for ever, if it is not said."""
@@ -139,8 +170,12 @@ class LocationServices(Value, kw_only=True):
     references: References
     commands: Commands
     files: LocationFiles
+    attachments: Attachments
     terminals: LocationTerminals
+    language_servers: LanguageServers
     projects: Projects
+    delegates: bool = False
+    """Whether there are subagents to be called."""
 
     @property
     def output_limits(self) -> OutputLimits:
@@ -161,6 +196,7 @@ class LocationServices(Value, kw_only=True):
             await self.context.observe(subject),
             skill_guidance.observe(self.skills, subject.agent, told=known),
             references.observe(self.references),
+            subagents.observe(self.agents, subject) if self.delegates else (),
             context_builtins.model(subject),
         )
 
@@ -170,11 +206,12 @@ class LocationServices(Value, kw_only=True):
         self.questions.close()
         self.tools.close()
         self.terminals.close()
+        self.language_servers.close()
 
 
 def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
     """Join the services of an existing directory."""
-    root = _root(ref.directory)
+    root = project.root_of(ref.directory)
     settings = host.configuration.load(ref.directory, root=root)
     book = host.book(ref)
     permissions = LocationPermissions(
@@ -194,19 +231,22 @@ def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
         patience_seconds=host.patience_seconds,
         book=book,
     )
-    kept = _Kept(permissions, questions, _terminals(ref, host))
+    servers = LanguageServers(ref.directory, processes=host.servers, start=host.start)
+    kept = _Kept(permissions, questions, _terminals(ref, host), servers)
     return _joined(ref, host, root=root, settings=settings, kept=kept)
 
 
 def refreshed(location: LocationServices, host: LocationHost) -> LocationServices:
     """The Location under the configuration of now; the very same when nothing changed."""
-    ref, root = location.ref, _root(location.ref.directory)
+    ref, root = location.ref, project.root_of(location.ref.directory)
     # Another root: a repository was made here, or is gone, and other documents count.
     before = location.settings if root == location.root else None
     settings = host.configuration.load(ref.directory, root=root, before=before)
     if settings is location.settings:
         return location
-    kept = _Kept(location.permissions, location.questions, location.terminals)
+    kept = _Kept(
+        location.permissions, location.questions, location.terminals, location.language_servers
+    )
     return _joined(ref, host, root=root, settings=settings, kept=kept)
 
 
@@ -216,11 +256,7 @@ class _Kept(Value):
     permissions: LocationPermissions
     questions: LocationQuestions
     terminals: LocationTerminals
-
-
-def _root(directory: str) -> str:
-    repository = project.find_repository(directory)
-    return project.GLOBAL.directory if repository is None else repository.worktree
+    language_servers: LanguageServers
 
 
 def _joined(
@@ -248,6 +284,11 @@ def _joined(
         questions=questions,
         skills=AgentSkills(found, known_agents.rules),
         references=named,
+        subagents=None
+        if host.tasks is None
+        else Subagents(CallableAgents(known_agents), host.tasks),
+        diagnoser=kept.language_servers,
+        publish=partial(host.publish, ref),
     )
     catalog = _catalog(host, settings)
     location = LocationServices(
@@ -268,11 +309,21 @@ def _joined(
             settings, directory=ref.directory, root=root, environment=host.environment
         ),
         files=host.open_files(site),
+        attachments=_attachments(host, site, permissions),
         terminals=kept.terminals,
+        language_servers=kept.language_servers,
         projects=host.projects,
+        delegates=host.tasks is not None,
     )
     _contribute(location, host)
     return location
+
+
+def _attachments(
+    host: LocationHost, site: ToolSite, permissions: LocationPermissions
+) -> Attachments:
+    typed = host.open_files(replace(site, permissions=TypedDesk(permissions)))
+    return Attachments(lambda: typed.environment, permissions)
 
 
 def _contribute(location: LocationServices, host: LocationHost) -> None:
@@ -308,6 +359,7 @@ def _catalog(host: LocationHost, settings: Settings) -> Catalog:
         host_providers=host.providers,
         credentials=host.credentials,
         snapshot=host.models,
+        aws=AwsProfile(host.environment),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a plugin is written against: context it tells, tools it offers, and the host it meets.
+"""What a plugin is written against: context it tells, tools, agents and models, the host it meets.
 
 class Weather:
     name = "weather"
@@ -12,12 +12,14 @@ class Weather:
 
 from perdure.location.context_registry import ContextText, Subject
 from perdure.runtime.plugins import Plugin, PluginError, PluginHost
+from perdure.schema.location import LocationRef
 from perdure.tools.authored import tool
 from perdure.tools.registry import ToolRegistrationError
 from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
 
 __all__ = [
     "ContextText",
+    "LocationRef",
     "Plugin",
     "PluginError",
     "PluginHost",

@@ -11,7 +11,7 @@ from typing import Final, cast
 from perdure.schema import errors
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.errors import DomainError
-from perdure.schema.ids import MessageID, PermissionID, PtyID, QuestionID, SessionID
+from perdure.schema.ids import JobID, MessageID, PermissionID, PtyID, QuestionID, SessionID
 
 
 class RequestHeadTooLargeError(DomainError):
@@ -53,18 +53,22 @@ STATUS_BY_ERROR: Final[Mapping[type[DomainError], int]] = {
     errors.PermissionNotFoundError: 404,
     errors.QuestionNotFoundError: 404,
     errors.PtyNotFoundError: 404,
+    errors.JobNotFoundError: 404,
     errors.MethodNotAllowedError: 405,
     RequestTimeoutError: 408,
     errors.PromptConflictError: 409,
+    errors.RevertConflictError: 409,
     errors.PromptSettledError: 409,
     errors.PermissionConflictError: 409,
     errors.SessionBusyError: 409,
+    errors.NothingToDecideError: 409,
     errors.MoveConflictError: 409,
     # The request is sound and would be again; what it is about has to be repaired first.
     errors.DamagedRowError: 409,
     errors.PayloadTooLargeError: 413,
     errors.UnsupportedMediaTypeError: 415,
     TooManyRequestsError: 429,
+    errors.InboxFullError: 429,
     RequestHeadTooLargeError: 431,
     errors.UnknownError: 500,
     errors.ServiceUnavailableError: 503,
@@ -97,14 +101,18 @@ def _method_not_allowed(body: JsonObject) -> DomainError:
 
 
 def _conflict(body: JsonObject) -> DomainError:
-    # One tag for five kinds: what is in conflict tells them apart.
+    # One tag for seven kinds: what is in conflict tells them apart.
     resource = str(body["resource"])
     if "state" in body:
         return errors.PromptSettledError(MessageID(resource), body["state"])
     if resource.startswith("per_"):
         return errors.PermissionConflictError(PermissionID(resource))
+    if "decision" in body:
+        return errors.NothingToDecideError(SessionID(resource))
     if resource.startswith("ses_"):
         return errors.SessionBusyError(SessionID(resource))
+    if "reason" in body:
+        return errors.RevertConflictError(resource, body["reason"])
     if resource.startswith("/"):
         return errors.MoveConflictError(resource, body["message"])
     return errors.PromptConflictError(MessageID(resource))
@@ -132,6 +140,7 @@ _REBUILD: Final[Mapping[str, Callable[[JsonObject], DomainError]]] = {
     "QuestionNotFoundError": lambda body: errors.QuestionNotFoundError(
         QuestionID(body["requestID"])
     ),
+    "JobNotFoundError": lambda body: errors.JobNotFoundError(JobID(body["jobID"])),
     "PtyNotFoundError": lambda body: errors.PtyNotFoundError(PtyID(body["ptyID"])),
     "MethodNotAllowedError": _method_not_allowed,
     "RequestTimeoutError": lambda _: RequestTimeoutError(),
@@ -139,6 +148,9 @@ _REBUILD: Final[Mapping[str, Callable[[JsonObject], DomainError]]] = {
     "PayloadTooLargeError": lambda body: errors.PayloadTooLargeError(body["limit"]),
     "UnsupportedMediaTypeError": lambda body: errors.UnsupportedMediaTypeError(body["message"]),
     "TooManyRequestsError": lambda body: TooManyRequestsError(body["message"]),
+    "InboxFullError": lambda body: errors.InboxFullError(
+        SessionID(body["sessionID"]), body["limit"]
+    ),
     "RequestHeadTooLargeError": lambda body: RequestHeadTooLargeError(body["limit"]),
     "DamagedRowError": lambda body: errors.DamagedRowError(
         SessionID(body["sessionID"]),

@@ -1,9 +1,10 @@
-"""Whether the server answers at all."""
+"""Whether the server answers at all, and how it is."""
 
 from typing import Final
 
 from perdure.protocol.endpoint import Endpoint, Success
 from perdure.schema.codec import Record
+from perdure.schema.health import HealthDetail
 
 
 class Health(Record, frozen=True):
@@ -18,4 +19,12 @@ GET: Final = Endpoint(
     success=Success("bare", Health),
 )
 
-ENDPOINTS: Final = (GET,)
+DETAIL: Final = Endpoint(
+    operation_id="v2.health.detail",
+    method="GET",
+    path="/api/health/detail",
+    group="health",
+    success=Success("bare", HealthDetail),
+)
+
+ENDPOINTS: Final = (GET, DETAIL)

@@ -1,9 +1,10 @@
-"""The Location a request names, with its project resolved."""
+"""The Location a request names, with its project resolved, and what of it nobody trusts."""
 
 from typing import Final
 
 from perdure.protocol.endpoint import Endpoint, Success
 from perdure.schema.location import LocationInfo
+from perdure.schema.trust import TrustInfo
 
 GET: Final = Endpoint(
     operation_id="v2.location.get",
@@ -14,4 +15,13 @@ GET: Final = Endpoint(
     success=Success("bare", LocationInfo),
 )
 
-ENDPOINTS: Final = (GET,)
+TRUST: Final = Endpoint(
+    operation_id="v2.location.trust",
+    method="GET",
+    path="/api/location/trust",
+    group="location",
+    scope="location",
+    success=Success("location_data", TrustInfo),
+)
+
+ENDPOINTS: Final = (GET, TRUST)

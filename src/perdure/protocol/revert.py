@@ -7,6 +7,8 @@ from perdure.schema.codec import Payload
 from perdure.schema.errors import (
     DamagedRowError,
     MessageNotFoundError,
+    RevertConflictError,
+    ServiceUnavailableError,
     SessionBusyError,
     SessionNotFoundError,
     UnknownError,
@@ -24,6 +26,12 @@ class StageRevert(Payload, frozen=True):
 
 _GROUP: Final = "sessions"
 _ON_SESSION: Final = (*REFUSALS, SessionNotFoundError, SessionBusyError, DamagedRowError)
+_WITH_FILES: Final = (
+    *_ON_SESSION,
+    RevertConflictError,
+    ServiceUnavailableError,
+    UnknownError,
+)
 
 STAGE: Final = Endpoint(
     operation_id="v2.session.revert.stage",
@@ -33,7 +41,7 @@ STAGE: Final = Endpoint(
     scope="session",
     body=StageRevert,
     success=Success("data", RevertState),
-    errors=(*_ON_SESSION, MessageNotFoundError, UnknownError),
+    errors=(*_WITH_FILES, MessageNotFoundError),
 )
 CLEAR: Final = Endpoint(
     operation_id="v2.session.revert.clear",
@@ -42,7 +50,7 @@ CLEAR: Final = Endpoint(
     group=_GROUP,
     scope="session",
     success=Success("no_content"),
-    errors=(*_ON_SESSION, UnknownError),
+    errors=_WITH_FILES,
 )
 COMMIT: Final = Endpoint(
     operation_id="v2.session.revert.commit",

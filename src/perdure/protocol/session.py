@@ -8,6 +8,7 @@ from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
 from perdure.schema.codec import Payload
 from perdure.schema.errors import (
     DamagedRowError,
+    InboxFullError,
     InvalidCursorError,
     MoveConflictError,
     PromptConflictError,
@@ -169,7 +170,7 @@ PROMPT: Final = Endpoint(
     scope="session",
     body=PromptSession,
     success=Success("data", AdmittedPrompt),
-    errors=(*_ON_SESSION, PromptConflictError),
+    errors=(*_ON_SESSION, PromptConflictError, InboxFullError),
 )
 INTERRUPT: Final = Endpoint(
     operation_id="v2.session.interrupt",

@@ -12,7 +12,7 @@ from perdure.runtime.deletions import Deletions
 from perdure.runtime.engine_room import EngineRoom
 from perdure.runtime.run_coordinator import RunCoordinator
 from perdure.schema.ids import SessionID
-from perdure.store import inbox_table, retry_table
+from perdure.store import inbox_table, notice_table, retry_table
 
 logger = logging.getLogger(__name__)
 
@@ -21,6 +21,7 @@ async def sweep(engine: EngineRoom, clock: Clock) -> None:
     """Later, when nobody waits for the start any more; it also has the engine ready by then."""
     await clock.sleep(limits.WARM_UP_SECONDS)
     await engine.get().outputs.sweep()
+    await engine.get().snapshots.sweep()
 
 
 async def finish_deletions(deletions: Deletions, clock: Clock) -> None:
@@ -30,6 +31,18 @@ async def finish_deletions(deletions: Deletions, clock: Clock) -> None:
             await deletions.finish()
         except DatabaseError as error:
             logger.warning("cannot finish deletions that were begun: %s", error)
+        else:
+            return
+        await clock.sleep(limits.STORAGE_RETRY_SECONDS)
+
+
+async def adopt_jobs(engine: EngineRoom, clock: Clock) -> None:
+    """Tried until it is done: nobody else would tell of their end."""
+    while True:
+        try:
+            await engine.adopt_jobs()
+        except DatabaseError as error:
+            logger.warning("cannot look for background jobs that were left: %s", error)
         else:
             return
         await clock.sleep(limits.STORAGE_RETRY_SECONDS)
@@ -62,7 +75,9 @@ async def _left_at_boot(engine: EngineRoom) -> tuple[list[SessionID], list[Sessi
     while True:
         try:
             await engine.reject_orphans()
+            await engine.take_back_reverts()
             pending = await on.database.read(inbox_table.sessions_with_pending)
+            pending += await on.database.read(notice_table.sessions_with_pending)
             retries = await on.database.read(retry_table.waiting)
             others = dict.fromkeys((*pending, *await engine.unfinished()))
             return retries, [found for found in others if found not in retries]

@@ -1,4 +1,4 @@
-"""The Safe Provider-Turn Boundary: initialize, promote, reconcile, in that order, in one commit.
+"""The Safe Provider-Turn Boundary: initialize, promote, tell, reconcile: in that order, one commit.
 
 Everything a turn depends on is sampled here and stays fixed until the turn is over. The first
 baseline is made before anything is promoted: while it is blocked, the prompt stays pending. Later
@@ -27,18 +27,23 @@ from perdure.schema.session_event import (
     PromptRevised,
     RevertCommitted,
     SessionEvent,
+    SyntheticAdded,
 )
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.value import Value
 from perdure.store import (
+    attempt_table,
     epoch_table,
     event_store,
     inbox_table,
     instruction_table,
     message_table,
+    notice_table,
     session_table,
+    task_table,
 )
 from perdure.store.event_store import EventStore, latest_seq
+from perdure.store.notice_table import Notice
 
 _INBOX_CHANGES: Final = (PromptRevised, PromptCancelled, InboxReordered)
 
@@ -86,6 +91,8 @@ class Crossed(Value, kw_only=True):
     epoch: ContextEpoch
     compaction: Seq | None
     step: int
+    above: tuple[str, ...] = ()
+    """The agents of those who called this Session."""
 
 
 class Plan(Value, kw_only=True):
@@ -106,6 +113,8 @@ class Sample(Value, kw_only=True):
     session: SessionInfo
     discovered: tuple[str, ...]
     admitted: frozenset[str]
+    above: tuple[str, ...] = ()
+    """The agents of those who called this Session."""
 
 
 class _Inbox(Value, kw_only=True):
@@ -114,7 +123,9 @@ class _Inbox(Value, kw_only=True):
     compaction: Seq | None
     steers: list[AdmittedPrompt]
     queued: AdmittedPrompt | None
+    notices: list[Notice]
     cutoff: Seq
+    above: tuple[str, ...]
 
 
 class Boundary:
@@ -128,8 +139,10 @@ class Boundary:
 
         async def job(tx: Transaction) -> Sample:
             epoch = await epoch_table.get(tx, session_id)
+            session = await session_table.require(tx, session_id)
             return Sample(
-                session=await session_table.require(tx, session_id),
+                session=session,
+                above=await task_table.agents_above(tx, session),
                 discovered=await instruction_table.of(tx, session_id),
                 admitted=frozenset() if epoch is None else system_context.keys(epoch.snapshot),
             )
@@ -137,7 +150,10 @@ class Boundary:
         return await self._store.database.read(job)
 
     async def cross(self, session: SessionInfo, turn: RunTurn, observation: Observation) -> Crossed:
-        plan = await self.plan(session, turn, observation)
+        return await self.commit(await self.plan(session, turn, observation))
+
+    async def commit(self, plan: Plan) -> Crossed:
+        """Do what was planned, unless the Session has changed since."""
         await self._commit(plan)
         return plan.crossed
 
@@ -150,9 +166,10 @@ class Boundary:
             queued=sample.queued,
             cutoff=sample.cutoff,
         )
-        if turn.for_input and not promoted:
+        if turn.for_input and not promoted and not sample.notices:
             raise NothingPendingError(session.id)
         facts: list[SessionEvent] = [_promotion(prompt) for prompt in promoted]
+        facts += map(_told, sample.notices)
         admission = _admit_context(sample, observation)
         if admission.told is not None:
             facts.append(self._context_updated(session, admission.told))
@@ -161,6 +178,7 @@ class Boundary:
             epoch=admission.epoch,
             compaction=sample.compaction,
             step=drain.step_of(turn, promoted=len(promoted)),
+            above=sample.above,
         )
         return Plan(
             crossed=crossed,
@@ -183,6 +201,8 @@ class Boundary:
 
         async def within(tx: Transaction, seq: Seq) -> None:
             await _check_unmoved(tx, plan)
+            await _take_notices(tx, plan)
+            await attempt_table.put(tx, session.id, "prepared", step=plan.crossed.step)
             if plan.stores_epoch:
                 await epoch_table.put(tx, session.id, plan.crossed.epoch)
 
@@ -218,6 +238,12 @@ async def _check_unmoved(tx: Transaction, plan: Plan) -> None:
         tx, before.id, plan.read_at, RevertCommitted, *_INBOX_CHANGES
     ):
         raise OvertakenError(before.id)
+
+
+async def _take_notices(tx: Transaction, plan: Plan) -> None:
+    for fact in plan.facts:
+        if isinstance(fact, SyntheticAdded) and not await notice_table.take(tx, fact.message_id):
+            raise OvertakenError(fact.session_id)
 
 
 class _Admission(Value, kw_only=True):
@@ -269,11 +295,14 @@ def _first_epoch(sample: _Inbox, observation: Observation) -> ContextEpoch:
 async def _sample(tx: Transaction, session: SessionInfo, turn: RunTurn) -> _Inbox:
     steers: list[AdmittedPrompt] = []
     queued: list[AdmittedPrompt] = []
+    notices: list[Notice] = []
     if turn.promotion != "none":
         # One append can hold so many facts; whatever is over joins at the next boundary.
         steers = await inbox_table.pending(
             tx, session.id, "steer", limit=limits.APPEND_EVENTS_MAX - 2
         )
+        room = limits.APPEND_EVENTS_MAX - 2 - len(steers)
+        notices = await notice_table.pending(tx, session.id, limit=room)
     if turn.promotion == "queue":
         queued = await inbox_table.pending(tx, session.id, "queue", limit=1)
     return _Inbox(
@@ -282,7 +311,9 @@ async def _sample(tx: Transaction, session: SessionInfo, turn: RunTurn) -> _Inbo
         compaction=await message_table.latest_compaction(tx, session.id),
         steers=steers,
         queued=queued[0] if queued else None,
+        notices=notices,
         cutoff=await latest_seq(tx, session.id),
+        above=await task_table.agents_above(tx, session),
     )
 
 
@@ -293,6 +324,15 @@ def _promotion(admitted: AdmittedPrompt) -> PromptPromoted:
         message_id=admitted.id,
         prompt=admitted.prompt,
         delivery=admitted.delivery,
+    )
+
+
+def _told(notice: Notice) -> SyntheticAdded:
+    return SyntheticAdded(
+        timestamp=notice.time_created,
+        session_id=notice.session_id,
+        message_id=notice.id,
+        text=notice.text,
     )
 
 

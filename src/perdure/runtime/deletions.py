@@ -1,19 +1,22 @@
 """Deleting a Session, with those that it started: first one event, then every row and file.
 
-What runs is interrupted. The event makes the Session unfindable and its log final; the rows go in
-small transactions, and before them the files of tool output that they name. A process that dies in
-between leaves an entry in `session_deletion`, and the next start goes on from there.
+What runs, in whichever process, is interrupted, and background jobs are ended. The event makes the
+Session unfindable and its log final; the rows go in small transactions, and before them the files
+of tool output that they name. A process that dies in between leaves an entry in `session_deletion`,
+and the next start goes on from there.
 
 Invariant: nothing of a deleted Session can be read once `delete` has returned.
 """
 
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Protocol
 
 from perdure.core import limits
 from perdure.ports import Clock, Transaction
 from perdure.runtime.concurrency import shielded
+from perdure.runtime.elsewhere import Runs
 from perdure.runtime.run_coordinator import DrainInterruptedError, RunCoordinator
 from perdure.schema.errors import DamagedRowError, ServiceUnavailableError, SessionNotFoundError
 from perdure.schema.ids import SessionID
@@ -40,12 +43,15 @@ class Deletions:
         clock: Clock,
         *,
         outputs: Outputs,
+        end_jobs: Callable[[SessionID], Awaitable[None]],
     ) -> None:
         self._store = store
         self._tails = tails
         self._coordinator = coordinator
+        self._runs = Runs(store, coordinator, clock)
         self._clock = clock
         self._outputs = outputs
+        self._end_jobs = end_jobs
         self._leaving: set[SessionID] = set()
         """What is being deleted here: whoever asks for the same waits for it."""
 
@@ -70,6 +76,8 @@ class Deletions:
     async def _delete(self, session_id: SessionID) -> None:
         while session_id in self._coordinator.active:
             await self._coordinator.interrupt(session_id)
+        # A run of another process would go on with a Session that is gone, and pay for it.
+        await self._runs.interrupt(session_id)
         try:
             await self._coordinator.exclusive(session_id, self._remove)
         except DrainInterruptedError as error:
@@ -81,6 +89,8 @@ class Deletions:
                 ) from error
 
     async def _remove(self, session_id: SessionID) -> None:
+        # Before nobody knows any more that they are there.
+        await self._end_jobs(session_id)
         event = Deleted(timestamp=self._clock.now_millis(), session_id=session_id)
         # Another process may be deleting it too; together they are done no later.
         with suppress(SessionNotFoundError):

@@ -10,8 +10,9 @@ from collections import OrderedDict
 
 from msgspec import UNSET, field
 
-from perdure.core import limits, lowering, token_budget
+from perdure.core import limits, lowering, media_walk, token_budget
 from perdure.core.history import Cut
+from perdure.core.media_limits import MediaLimits
 from perdure.core.token_budget import ConversationSize
 from perdure.llm.kept_conversation import KeptConversation
 from perdure.llm.message import LLMMessage, Run, runs_of
@@ -24,6 +25,20 @@ from perdure.store import message_table
 from perdure.store.event_store import NO_EVENTS
 
 
+class MediaSent(State):
+    """Whether a conversation has media, and how it was last sent (runtime.sent_media)."""
+
+    there: bool = False
+    takes: MediaLimits | None = None
+    left_out: int = 0
+
+    def changed(self, takes: MediaLimits, left_out: int) -> bool:
+        """Whether what is kept of the last request was made in another way."""
+        before = (self.takes, self.left_out)
+        self.takes, self.left_out = takes, left_out
+        return before != (takes, left_out)
+
+
 class _Kept(State):
     cut: Cut
     model: ModelRef
@@ -31,6 +46,7 @@ class _Kept(State):
     runs: list[Run] = field(default_factory=list[Run])
     conversation: KeptConversation = field(default_factory=KeptConversation)
     tokens: ConversationSize = field(default_factory=ConversationSize)
+    media: MediaSent = field(default_factory=MediaSent)
     size: int = 0
 
 
@@ -40,6 +56,7 @@ class History(Value):
     runs: tuple[Run, ...]
     kept: KeptConversation
     tokens: ConversationSize = field(default_factory=ConversationSize)
+    media: MediaSent = field(default_factory=MediaSent)
 
 
 class HistoryCache:
@@ -66,7 +83,7 @@ class HistoryCache:
         self._kept[session_id] = kept
         self._size += kept.size
         self._evict()
-        return History(tuple(kept.runs), kept.conversation, kept.tokens)
+        return History(tuple(kept.runs), kept.conversation, kept.tokens, kept.media)
 
     def drop(self, session_id: SessionID) -> None:
         kept = self._kept.pop(session_id, None)
@@ -94,7 +111,8 @@ async def _extend(tx: Transaction, session_id: SessionID, kept: _Kept) -> None:
             message = row.message()
             lowered = lowering.lower(message, kept.model)
             fresh.extend(lowered)
-            kept.tokens = _measured(kept, message, lowered)
+            kept.media.there = kept.media.there or media_walk.has_media(lowered)
+            kept.tokens = measured(kept.tokens, message, lowered, model=kept.model)
             # Rows, lowered values and wire bytes are each about the size of the row.
             kept.size += 3 * len(row.data)
     if not fresh:
@@ -104,14 +122,19 @@ async def _extend(tx: Transaction, session_id: SessionID, kept: _Kept) -> None:
     kept.runs.extend(runs_of((*open_run, *fresh)))
 
 
-def _measured(
-    kept: _Kept, message: SessionMessage, lowered: tuple[LLMMessage, ...]
+def measured(
+    before: ConversationSize,
+    message: SessionMessage,
+    lowered: tuple[LLMMessage, ...],
+    *,
+    model: ModelRef,
 ) -> ConversationSize:
-    grown = kept.tokens.plus(token_budget.of_messages(lowered))
+    """The size of a conversation with one message more, for that model."""
+    grown = before.plus(token_budget.of_messages(lowered))
     if (
         not isinstance(message, AssistantMessage)
         or message.tokens is UNSET
-        or not message.model.same_model(kept.model)
+        or not message.model.same_model(model)
         or token_budget.total(message.tokens) == 0
     ):
         return grown

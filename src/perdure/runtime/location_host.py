@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from perdure.host import http_proxy
 from perdure.host.environment import Environment
 from perdure.host.filesystem import LocalFilesystem
+from perdure.host.piped_process import LocalPipedProcesses
 from perdure.host.process import LocalProcesses, find_ripgrep
 from perdure.host.pty import LocalPtys
 from perdure.host.web import WebClient
@@ -14,6 +15,7 @@ from perdure.location.config import Configuration
 from perdure.location.context_registry import ContextRegistry
 from perdure.location.credentials import Credentials
 from perdure.location.model_snapshot import ModelSnapshot, ModelSource
+from perdure.location.plugin_documents import PluginDocuments
 from perdure.location.project import Projects
 from perdure.location.repositories import Repositories
 from perdure.location.saved_rules import SavedRules
@@ -25,8 +27,10 @@ from perdure.runtime.parts import Parts
 from perdure.schema.live_event import CatalogChanged, IntegrationsChanged, ModelsRefreshed
 from perdure.schema.value import Value
 from perdure.tools.file_mutation import FileMutations
+from perdure.tools.job_desk import JobDesk
 from perdure.tools.output_store import ToolOutputStore
 from perdure.tools.registry import ToolRegistry
+from perdure.tools.task import TaskDesk
 
 
 class Shared(Value, kw_only=True):
@@ -37,9 +41,12 @@ class Shared(Value, kw_only=True):
     tools: ToolRegistry
     """Tools of the whole application, below those of every Location."""
     context: ContextRegistry
+    plugins: PluginDocuments
     background: Background
     outputs: ToolOutputStore
     credentials: Credentials
+    tasks: TaskDesk
+    jobs: JobDesk
 
 
 def environment_of(parts: Parts) -> Environment:
@@ -53,7 +60,7 @@ def location_host(parts: Parts, shared: Shared) -> LocationHost:
     tools = _tools(shared, pages)
     return LocationHost(
         environment=environment,
-        configuration=Configuration(environment),
+        configuration=Configuration(environment, shared.plugins),
         projects=Projects(LocalProcesses(), environment.variables),
         clock=on.clock,
         ids=on.ids,
@@ -63,7 +70,8 @@ def location_host(parts: Parts, shared: Shared) -> LocationHost:
         open_tools=tools,
         open_files=tools.files,
         terminals=LocalPtys(),
-        start=lambda work: shared.background.start(work, name="terminal"),
+        servers=LocalPipedProcesses(),
+        start=lambda work: shared.background.start(work, name="program of a Location"),
         skill_downloads=SkillDownloads(
             f"{settings.data_dir}/cache/skills",
             transport=shared.transport,
@@ -81,6 +89,7 @@ def location_host(parts: Parts, shared: Shared) -> LocationHost:
         ),
         pages=pages,
         context=shared.context,
+        tasks=shared.tasks,
         headless=settings.headless,
         patience_seconds=settings.permission_timeout,
         book=parts.pending.at,
@@ -119,4 +128,5 @@ def _tools(shared: Shared, pages: WebClient) -> BuiltinTools:
         ripgrep=find_ripgrep(),
         application=shared.tools,
         web=Web(pages=pages, transport=shared.transport),
+        jobs=shared.jobs,
     )

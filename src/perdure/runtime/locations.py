@@ -2,6 +2,7 @@
 
 import asyncio
 
+from perdure.core.trust import ProgramWish
 from perdure.location.location_map import LocationMap
 from perdure.schema.agent import AgentInfo
 from perdure.schema.command import CommandInfo
@@ -9,6 +10,7 @@ from perdure.schema.location import LocationInfo, LocationRef
 from perdure.schema.model import ModelInfo, ProviderInfo
 from perdure.schema.reference import ReferenceInfo
 from perdure.schema.skill import SkillInfo
+from perdure.schema.trust import TrustInfo, TrustWish
 
 
 class Locations:
@@ -40,3 +42,15 @@ class Locations:
 
     async def references(self, ref: LocationRef) -> tuple[ReferenceInfo, ...]:
         return (await self._locations.get(ref)).references.list()
+
+    async def trust(self, ref: LocationRef) -> TrustInfo:
+        wishes = (await self._locations.get(ref)).settings.ungranted
+        off = tuple(
+            TrustWish(
+                kind="program" if isinstance(wish, ProgramWish) else "key",
+                path=wish.path.encode(errors="surrogateescape").decode(errors="replace"),
+                message=wish.says,
+            )
+            for wish in wishes
+        )
+        return TrustInfo(trusted=not off, off=off)

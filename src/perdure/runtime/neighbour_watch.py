@@ -13,7 +13,14 @@ from perdure.ports import Clock, DatabaseError, Neighbours, Transaction
 from perdure.runtime.known_sessions import KnownSessions
 from perdure.runtime.run_coordinator import RunCoordinator
 from perdure.schema.ids import SessionID
-from perdure.store import inbox_table, lease_table, wake_table
+from perdure.store import (
+    attempt_table,
+    inbox_table,
+    interrupt_table,
+    lease_table,
+    notice_table,
+    wake_table,
+)
 from perdure.store.event_store import EventStore
 from perdure.store.tail import EventTails
 
@@ -24,10 +31,11 @@ _SECONDS_ALONE: Final = 1.0
 
 
 class PeopleElsewhere(Protocol):
-    """What people said to other processes, and what dead ones waited for."""
+    """What people said to other processes, and what dead ones waited for or watched."""
 
     async def deliver(self) -> None: ...
     async def reject_orphans(self) -> None: ...
+    async def adopt_jobs(self) -> None: ...
 
 
 class NeighbourWatch:
@@ -51,6 +59,8 @@ class NeighbourWatch:
         self._known = known
         self._neighbours = neighbours
         self._clock = clock
+        self._taken_up: set[SessionID] = set()
+        """Sessions whose run another process asked for: marked as running until it is over."""
         self._missed = False
         """Whether the last look was cut off by a failing store: it is made again."""
 
@@ -68,10 +78,12 @@ class NeighbourWatch:
             await self._clock.sleep(_SECONDS_TOGETHER if others else _SECONDS_ALONE)
 
     async def _look(self, before: frozenset[str], others: frozenset[str]) -> None:
+        await self._put_down()
         changed = await self._database.changed_elsewhere() or self._missed
         if changed:
             self._known.clear()
             self._tails.wake_all()
+            await self._obey_interrupts()
             await self._answer_wakes()
             await self._requests.deliver()
         # Changed by nobody who is here: a process came, wrote and died between two looks.
@@ -85,24 +97,53 @@ class NeighbourWatch:
             lambda tx: wake_table.answerable(tx, process=me, alive=alive)
         )
         for session_id in asked:
-            await self._database.write(partial(wake_table.answered, session_id=session_id))
+            await self._database.write(partial(self._take_up, session_id=session_id))
             self._coordinator.wake(session_id)
+
+    async def _take_up(self, tx: Transaction, session_id: SessionID) -> None:
+        """Whoever asked and waits sees one run, from now to its end."""
+        await wake_table.answered(tx, session_id)
+        if await self._is_mine(tx, session_id):
+            await attempt_table.begin(tx, session_id)
+            self._taken_up.add(session_id)
+
+    async def _put_down(self) -> None:
+        """A run that was taken up is over: an interrupt may have ended it before it began."""
+        for session_id in self._taken_up - set(self._coordinator.active):
+            self._taken_up.discard(session_id)
+            await self._database.write(partial(attempt_table.clear_begun, session_id=session_id))
+
+    async def _obey_interrupts(self) -> None:
+        async def job(tx: Transaction) -> list[SessionID]:
+            asked = await interrupt_table.asked(tx)
+            return [session_id for session_id in asked if await self._is_mine(tx, session_id)]
+
+        for session_id in await self._database.read(job):
+            self._coordinator.stop(session_id)
+            await self._database.write(partial(interrupt_table.clear, session_id=session_id))
 
     async def _adopt_orphans(self) -> None:
         """Run what waits for nobody: a process that left, in whatever way, takes no more wakes."""
 
         async def job(tx: Transaction) -> list[SessionID]:
             orphans: list[SessionID] = []
-            for session_id in await inbox_table.sessions_with_pending(tx):
+            waiting = await inbox_table.sessions_with_pending(tx)
+            waiting += await notice_table.sessions_with_pending(tx)
+            for session_id in waiting:
                 lease = await lease_table.get(tx, session_id)
                 if lease is None or not lease.process or not self._alive(lease.process):
                     orphans.append(session_id)
             return orphans
 
         await self._requests.reject_orphans()
+        await self._requests.adopt_jobs()
         waiting = await self._database.read(job)
         for session_id in dict.fromkeys((*waiting, *await self._unfinished())):
             self._coordinator.wake(session_id)
+
+    async def _is_mine(self, tx: Transaction, session_id: SessionID) -> bool:
+        lease = await lease_table.get(tx, session_id)
+        return lease is not None and lease.process == self._neighbours.me
 
     def _alive(self, process: str) -> bool:
         return self._neighbours.alive(process)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from msgspec import field
 
 from perdure.host.environment import Environment
-from perdure.ports import Chance, Clock, Database, IdSource, Neighbours
+from perdure.ports import Chance, Clock, Database, DetachedProcesses, IdSource, Neighbours
 from perdure.runtime.live_hub import LiveHub
+from perdure.runtime.measures import Measures, Telemetry
+from perdure.runtime.run_coordinator import RunCoordinator
 from perdure.schema.ids import SessionID
 from perdure.schema.permission import Headless
 from perdure.schema.value import Value
@@ -37,6 +39,10 @@ class RuntimeSettings(Value, kw_only=True):
     """Where facts about models are fetched from, once models are used; None fetches nothing."""
     resumes: bool = True
     """Whether to run what was left waiting. If not, only what is asked for runs."""
+    telemetry: Telemetry | None = None
+    """Where figures and spans go beyond this process."""
+    installed_plugins: bool = False
+    """Whether to add the plugins that installed packages offer."""
 
 
 class Foundations(Value, kw_only=True):
@@ -47,6 +53,9 @@ class Foundations(Value, kw_only=True):
     clock: Clock
     ids: IdSource
     chance: Chance = field(default_factory=partial(Random, 0))
+    measures: Measures = field(default_factory=Measures)
+    detached: DetachedProcesses | None = None
+    """What background jobs run as; processes of this machine, if it is not said."""
 
 
 class Parts(Value, kw_only=True):
@@ -57,6 +66,7 @@ class Parts(Value, kw_only=True):
     store: EventStore
     hub: LiveHub
     sessions: "Sessions"
+    coordinator: RunCoordinator
     wake: Callable[[SessionID], None]
     """There may be work in a Session. Never waits."""
     closing: Callable[[], bool]

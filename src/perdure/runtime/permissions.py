@@ -4,7 +4,7 @@ A request waits at the desk of the Location where its Session works, here or in 
 (store.pending_table): both are seen, and a word to the other is left where its process finds it.
 Only asking opens a Location: one that is not open has nobody waiting here.
 
-Invariant: a request is seen and settled only under the Session it belongs to.
+Invariant: a request is seen and settled only under the Session it belongs to, or one above that.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,8 +16,8 @@ from perdure.location.agents import Agents, Selected
 from perdure.location.location_map import LocationMap
 from perdure.location.permissions import LocationPermissions
 from perdure.location.saved_rules import SavedRules
-from perdure.ports import PermissionAsk, PermissionBlockedError
-from perdure.runtime import pending_requests
+from perdure.ports import Database, PermissionAsk, PermissionBlockedError
+from perdure.runtime import pending_requests, subtree
 from perdure.runtime.concurrency import shielded
 from perdure.runtime.sessions import Sessions
 from perdure.schema import codec
@@ -37,6 +37,7 @@ from perdure.schema.permission import (
     SavedRule,
 )
 from perdure.schema.session import SessionInfo
+from perdure.store import task_table
 from perdure.store.pending_table import PendingRequests, PendingRow
 
 
@@ -47,7 +48,10 @@ class Permissions:
         locations: LocationMap,
         saved: SavedRules,
         requests: PendingRequests,
+        *,
+        database: Database,
     ) -> None:
+        self._database = database
         self._sessions = sessions
         self._locations = locations
         self._saved = saved
@@ -67,19 +71,21 @@ class Permissions:
         """
         _check_size(given)
         session = await self._session(session_id)
+        above = await self._database.read(lambda tx: task_table.agents_above(tx, session))
         async with self._locations.hold(session.location) as location:
-            ask = _ask(given, session, _agent_name(location.agents, session, agent))
+            ask = _ask(given, session, _agent_name(location.agents, session, agent), above)
             try:
                 return await location.permissions.ask(ask, request_id=id)
             except PermissionBlockedError as error:
                 raise ServiceUnavailableError(str(error), service="permission") from error
 
     async def list(self, session_id: SessionID) -> tuple[PermissionRequest, ...]:
-        """What is pending for a Session, oldest first."""
-        desk = self._desk((await self._session(session_id)).location)
-        here = () if desk is None else desk.list(session_id)
-        elsewhere = await self._requests.elsewhere("permission", session_id=session_id)
-        return (*_requests(elsewhere), *here)
+        """What is pending for a Session and all below it, oldest first of each."""
+        tree = await self._database.read(lambda tx: subtree.members(tx, session_id))
+        desks = [desk for ref in tree.locations if (desk := self._desk(ref)) is not None]
+        here = [request for desk in desks for request in desk.list()]
+        elsewhere = _requests(await self._requests.elsewhere("permission"))
+        return tuple(it for it in (*elsewhere, *here) if it.session_id in tree.ids)
 
     async def get(self, session_id: SessionID, request_id: PermissionID) -> PermissionRequest:
         """A pending request; raises PermissionNotFoundError."""
@@ -99,13 +105,14 @@ class Permissions:
         """Settle a request, and with it those that the same word settles."""
         if len((message or "").encode()) > limits.PERMISSION_FEEDBACK_BYTES_MAX:
             raise _too_large("message", limits.PERMISSION_FEEDBACK_BYTES_MAX)
-        desk = self._desk((await self._session(session_id)).location)
-        if desk is not None and desk.has(request_id, session_id):
+        owner = (await self.get(session_id, request_id)).session_id
+        desk = self._desk((await self._session(owner)).location)
+        if desk is not None and desk.has(request_id, owner):
             # A caller that hangs up must not leave a word half said: saved, but nobody let through.
             await shielded(desk.reply(request_id, reply, message=message))
             return
         word = PermissionWord(reply=reply, message=message or UNSET)
-        if not await self._requests.answer(request_id, session_id, word):
+        if not await self._requests.answer(request_id, owner, word):
             raise PermissionNotFoundError(request_id)
 
     async def pending(self, ref: LocationRef) -> tuple[PermissionRequest, ...]:
@@ -135,10 +142,13 @@ def _requests(rows: Iterable[PendingRow]) -> Iterator[PermissionRequest]:
     return (row.request for row in rows if isinstance(row.request, PermissionRequest))
 
 
-def _ask(given: PermissionInput, session: SessionInfo, agent: str) -> PermissionAsk:
+def _ask(
+    given: PermissionInput, session: SessionInfo, agent: str, above: tuple[str, ...]
+) -> PermissionAsk:
     return PermissionAsk(
         session_id=session.id,
         agent=agent,
+        above=above,
         action=given.action,
         resources=given.resources,
         save=() if given.save is UNSET else given.save,

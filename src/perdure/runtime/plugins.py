@@ -3,7 +3,8 @@
 A plugin says what it contributes; nothing of it takes effect before all of it can. Adding one
 again under the same name replaces the earlier one in a single step, so that a reload is never
 seen half done. What it contributes to the System Context appears, changes and disappears at the
-next Safe Provider-Turn Boundary of each Session, as its own words.
+next Safe Provider-Turn Boundary of each Session, as its own words; what it says of agents,
+providers and models counts from the next turn on.
 """
 
 import re
@@ -11,7 +12,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Final, Protocol
 
+from perdure.core.config_document import Document
+from perdure.location import plugin_documents
 from perdure.location.context_registry import ContextRegistry, GuestProducer
+from perdure.location.plugin_documents import PluginDocuments
+from perdure.runtime.pty_environment import PtyEnvironment, PtyVariables
+from perdure.schema.codec import JsonObject
+from perdure.schema.value import Value
 from perdure.tools.registry import ToolRegistry
 from perdure.tools.tool import InputT, OutputT, Tool
 
@@ -26,20 +33,50 @@ class PluginError(ValueError):
 class PluginHost:
     """What a plugin may contribute to. Valid during its `setup`."""
 
-    def __init__(self, name: str, context: ContextRegistry, tools: ToolRegistry) -> None:
+    def __init__(self, name: str, registries: "Registries") -> None:
         self._name = name
-        self._context = context
-        self._tools = tools
+        self._to = registries
         self.contributions: list[Callable[[], AbstractContextManager[None]]] = []
 
     def context(self, name: str, producer: GuestProducer) -> None:
         """Tell every Session of it: texts with the key `<plugin>/<name>`, or keys below that."""
         key = f"{self._name}/{name}"
-        self.contributions.append(lambda: self._context.register_guest(key, producer))
+        self.contributions.append(lambda: self._to.context.register_guest(key, producer))
 
     def tool(self, tool: Tool[InputT, OutputT]) -> None:
         """Offer `tool` everywhere, where permissions allow it."""
-        self.contributions.append(lambda: self._tools.register(tool))
+        self.contributions.append(lambda: self._to.tools.register(tool))
+
+    def agent(self, name: str, options: JsonObject) -> None:
+        """Add an agent, or change one: `options` as in `agents` of a configuration, and below it.
+
+        Raises PluginError when they make no sense.
+        """
+        self._say(lambda: plugin_documents.agent(self._name, name, options))
+
+    def catalog(self, providers: JsonObject) -> None:
+        """Add providers and models, or change them: as in `providers` of a configuration, and
+        below it. Raises PluginError when that makes no sense.
+        """
+        self._say(lambda: plugin_documents.catalog(self._name, providers))
+
+    def pty_environment(self, provide: PtyVariables) -> None:
+        """Lay variables over those of every new terminal."""
+        self.contributions.append(lambda: self._to.environment.register(self._name, provide))
+
+    def scope(self, make: Callable[[], AbstractContextManager[None]]) -> None:
+        """Enter what `make` gives when the plugin takes effect, and leave it with the plugin.
+
+        It is made again if the plugin has to be put back, after a reload that failed.
+        """
+        self.contributions.append(make)
+
+    def _say(self, read: Callable[[], Document]) -> None:
+        try:
+            document = read()
+        except ValueError as error:
+            raise PluginError(f"plugin {self._name!r}: {error}") from error
+        self.contributions.append(lambda: self._to.documents.register(document))
 
 
 class Plugin(Protocol):
@@ -51,10 +88,21 @@ class Plugin(Protocol):
     def setup(self, host: PluginHost) -> None: ...
 
 
+class Registries(Value):
+    """What plugins contribute to."""
+
+    context: ContextRegistry
+    tools: ToolRegistry
+    documents: PluginDocuments
+    environment: PtyEnvironment
+
+
 class Plugins:
-    def __init__(self, context: ContextRegistry, tools: ToolRegistry) -> None:
-        self._context = context
-        self._tools = tools
+    def __init__(
+        self, context: ContextRegistry, tools: ToolRegistry, documents: PluginDocuments
+    ) -> None:
+        self.environment = PtyEnvironment()
+        self._registries = Registries(context, tools, documents, self.environment)
         self._added: dict[str, tuple[PluginHost, ExitStack]] = {}
 
     def add(self, plugin: Plugin) -> None:
@@ -62,7 +110,7 @@ class Plugins:
         name = plugin.name
         if _NAME.fullmatch(name) is None or name in _RESERVED:
             raise PluginError(f"{name!r} cannot be the name of a plugin")
-        host = PluginHost(name, self._context, self._tools)
+        host = PluginHost(name, self._registries)
         plugin.setup(host)
         before = self._added.pop(name, None)
         if before is not None:
@@ -83,8 +131,10 @@ class Plugins:
         return tuple(sorted(self._added))
 
     def close(self) -> None:
-        for name in self.names():
-            self.remove(name)
+        """Withdraw all of them, also if one fails at it."""
+        with ExitStack() as all_of_them:
+            for name in self.names():
+                all_of_them.callback(self.remove, name)
 
 
 def _entered(host: PluginHost) -> ExitStack:

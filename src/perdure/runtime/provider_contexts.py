@@ -7,27 +7,37 @@ are at any boundary. What was told so far is read by runtime.sessions.
 Invariant: with nothing changed in between, the request shown is the request sent.
 """
 
-from perdure.core import drain, lowering, projection, request_view, system_context
+from msgspec import UNSET
+
+from perdure.core import drain, lowering, media_walk, projection, request_view, system_context
 from perdure.core.drain import Pending, RunTurn
 from perdure.core.history import Cut
 from perdure.core.system_context import ContextEpoch, Observation, Snapshot
+from perdure.core.token_budget import ConversationSize, Demand
 from perdure.llm.kept_conversation import KeptConversation
 from perdure.llm.message import LLMMessage, runs_of
 from perdure.location.services import LocationServices
 from perdure.ports import Transaction
-from perdure.runtime import model_choice, provider_request
+from perdure.runtime import (
+    attached_prompts,
+    history_cache,
+    model_choice,
+    provider_request,
+    turn_room,
+)
 from perdure.runtime.boundary import Boundary, ContextBlockedError, Plan
-from perdure.runtime.history_cache import History
+from perdure.runtime.history_cache import History, MediaSent
 from perdure.runtime.model_choice import Chosen, NotChosen
 from perdure.runtime.run_services import RunServices
+from perdure.runtime.sent_media import SentMedia
 from perdure.schema.codec import JsonObject
 from perdure.schema.errors import InvalidRequestError
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.model import ModelRef
-from perdure.schema.provider_context import EpochInfo, PendingContext
+from perdure.schema.provider_context import EpochInfo, PendingContext, WindowInfo
 from perdure.schema.session_event import ContextUpdated
 from perdure.schema.value import Value
-from perdure.store import inbox_table, message_table
+from perdure.store import inbox_table, message_table, notice_table
 from perdure.store.event_store import NO_EVENTS
 
 
@@ -59,6 +69,9 @@ class ProviderContexts:
                     plan = await self._boundary.plan(sample.session, waiting.turn, observation)
                 except ContextBlockedError as blocked:
                     return shown | _blocked(blocked, observation, snapshot)
+                agent = chosen.agent.id if isinstance(chosen, Chosen) else chosen.agent
+                looking = location.attachments.unnoticed()
+                plan = await attached_prompts.with_content(plan, looking, agent)
                 shown |= _planned(plan, observation, snapshot)
                 return shown | await self._request(plan, chosen, location)
         except InvalidRequestError as unusable:
@@ -76,9 +89,13 @@ class ProviderContexts:
         if isinstance(chosen, NotChosen):
             return {"refusal": chosen.reason}
         history = await self._history(plan, chosen.model.ref)
+        history = await SentMedia().within(history, chosen.model.media)
         offered = provider_request.offered(plan.crossed, chosen.agent, location)
         built = provider_request.build(plan.crossed, chosen, history, offered)
-        return {"request": request_view.request(built, agent=chosen.agent.id)}
+        return {
+            "request": request_view.request(built, agent=chosen.agent.id),
+            "window": _window(turn_room.demand(built, history), chosen, location),
+        }
 
     async def _history(self, plan: Plan, model: ModelRef) -> History:
         """Session History as it would be then. The one that runs keep is left alone."""
@@ -91,15 +108,30 @@ class ProviderContexts:
         created = (projection.message_created(fact) for fact in plan.facts)
         messages.extend(message for message in created if message is not None)
         lowered: list[LLMMessage] = []
+        size = ConversationSize()
         for message in messages:
-            lowered.extend(lowering.lower(message, model))
-        return History(runs_of(tuple(lowered)), KeptConversation())
+            said = lowering.lower(message, model)
+            size = history_cache.measured(size, message, said, model=model)
+            lowered.extend(said)
+        media = MediaSent(there=media_walk.has_media(lowered))
+        return History(runs_of(tuple(lowered)), KeptConversation(), size, media)
+
+
+def _window(demand: Demand, chosen: Chosen, location: LocationServices) -> WindowInfo:
+    request_max = turn_room.window(chosen, location)
+    return WindowInfo(
+        tokens=demand.tokens,
+        compacts=turn_room.due(demand, chosen, location) is not None,
+        context=chosen.model.limit.context or UNSET,
+        request_max=request_max or UNSET,
+    )
 
 
 async def _waiting(tx: Transaction, session_id: SessionID) -> _Waiting:
     pending = Pending(
         steer=await inbox_table.is_pending(tx, session_id, "steer"),
         queue=await inbox_table.is_pending(tx, session_id, "queue"),
+        notice=await notice_table.is_pending(tx, session_id),
     )
     step = drain.begin(pending, force=True)
     assert isinstance(step, RunTurn)

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from perdure.core import drain
+from perdure.core import drain, subagent
 from perdure.llm.message import LLMMessage, TextPart, runs_of
 from perdure.llm.request import LLMRequest
 from perdure.location.context_registry import Subject
@@ -38,6 +38,7 @@ def subject(sample: Sample, chosen: Chosen | NotChosen) -> Subject:
         model=chosen.model.ref if known else None,
         discovered=sample.discovered,
         admitted=sample.admitted,
+        above=sample.above,
     )
 
 
@@ -47,7 +48,8 @@ def offered(
     """The tools of the turn; None at the last step that the agent may take."""
     if drain.is_last(crossed.step, None if agent.steps is UNSET else agent.steps):
         return None
-    return location.tools.registry().materialize(agent.permissions)
+    bounds = subagent.ceilings(crossed.above, location.agents.rules)
+    return location.tools.registry().materialize(agent.permissions, *bounds)
 
 
 def build(

@@ -21,22 +21,26 @@ from perdure.llm.event import LLMEvent, Usage
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
 from perdure.ports import Clock, DatabaseError, Transaction
+from perdure.runtime.attempts import TurnAttempt
 from perdure.runtime.call_progress import CallProgress
 from perdure.runtime.concurrency import Background, shielded
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.settlement import Settlement, Succeeded, Toolbox
+from perdure.runtime.step_journal import NothingKept, StepJournal
 from perdure.schema.ids import Seq
 from perdure.schema.live_event import TodosChanged
 from perdure.schema.location import LocationRef
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import (
     SessionEvent,
+    StepEnded,
+    StepFailed,
     TodosUpdated,
     ToolCalled,
     ToolProgressed,
 )
 from perdure.schema.value import Value
-from perdure.store import instruction_table
+from perdure.store import instruction_table, task_table
 from perdure.store.event_store import EventStore
 from perdure.store.lease_table import LeaseHeldError
 from perdure.tools.registry import ToolError
@@ -84,13 +88,17 @@ class ProviderTurn:
         agent: str,
         toolbox: Toolbox | None,
         cost: Callable[[Usage], float],
+        attempt: TurnAttempt,
+        journal: StepJournal | NothingKept,
     ) -> None:
+        self._journal = journal
         self._store = services.store
         self._hub = services.hub
         self._clock = services.clock
         self._session = session
         self._recorder = recorder
         self._cost = cost
+        self._attempt = attempt
         self._settlement = (
             None if toolbox is None else Settlement(toolbox, agent, self._record, self._progress_of)
         )
@@ -107,6 +115,7 @@ class ProviderTurn:
     async def run(self, call: ModelCall, request: LLMRequest) -> TurnEnd:
         """Raises CancelledError when interrupted, after the step has been settled."""
         async with self._beside:
+            await self._attempt.dispatch()
             return await self._run(call, request)
 
     async def _run(self, call: ModelCall, request: LLMRequest) -> TurnEnd:
@@ -136,8 +145,7 @@ class ProviderTurn:
             return TurnEnd(needs_continuation=False, failed=failed)
         await shielded(self._conclude(failure))
         done = failure is None and self._recorder.provider_error is None
-        waiting = self._recorder.local_calls > 0 and self._settlement is not None
-        return TurnEnd(needs_continuation=done and waiting, answered=done)
+        return TurnEnd(needs_continuation=done and self._continues, answered=done)
 
     # ---- the answer as it arrives ---------------------------------------------------------------
 
@@ -223,12 +231,11 @@ class ProviderTurn:
     async def _record(self, call: ToolCalled, outcome: Succeeded | ToolError) -> None:
         now = self._clock.now_millis()
         events: list[SessionEvent] = []
-        discovered: tuple[str, ...] = ()
+        brought = None if isinstance(outcome, ToolError) else outcome
         if isinstance(outcome, ToolError):
             message = outcome.message
             events.append(self._recorder.failed(call.call_id, now=now, message=message))
         else:
-            discovered = outcome.discovered
             events += _written(call, outcome, now)
             events.append(
                 self._recorder.succeeded(
@@ -240,9 +247,10 @@ class ProviderTurn:
                 )
             )
         # The last settlement ends the step, in the same commit.
-        if self._streamed and not self._recorder.unsettled and not self._pending:
+        ends = self._streamed and not self._recorder.unsettled and not self._pending
+        if ends:
             events += self._ended(now)
-        await self._append(events, discovered=discovered)
+        await self._append(events, brought=brought, continues=ends and self._continues)
         for event in events:
             if isinstance(event, TodosUpdated):
                 changed = TodosChanged(session_id=event.session_id, todos=event.todos)
@@ -295,7 +303,8 @@ class ProviderTurn:
         elif error is not None:
             await self._settle_step(INTERRUPTED, error.message)
         elif not self._step_settled:
-            await self._append([*self._drained(), *self._ended(now)])
+            events = [*self._drained(), *self._ended(now)]
+            await self._append(events, continues=self._continues)
 
     async def _settle_step(self, unsettled: str, reason: str) -> None:
         """Settle what is open and fail the step, unless its answer had come to its end."""
@@ -319,7 +328,7 @@ class ProviderTurn:
         cost = 0.0 if finish.usage is None else self._cost(finish.usage)
         return [
             *self._recorder.fail_hosted(now=now),
-            *self._recorder.step_ended(now=now, cost=cost),
+            *self._recorder.step_ended(now=now, cost=cost, after=self._journal.snapshot),
         ]
 
     def _drained(self) -> list[SessionEvent]:
@@ -329,12 +338,23 @@ class ProviderTurn:
         return events
 
     async def _append(
-        self, events: list[SessionEvent], *, discovered: tuple[str, ...] = ()
+        self,
+        events: list[SessionEvent],
+        *,
+        brought: Succeeded | None = None,
+        continues: bool = False,
     ) -> None:
+        """`continues`: once these facts settle the step, the model is owed its tools' results."""
         session_id = self._session.id
+        settles = any(isinstance(event, StepEnded | StepFailed) for event in events)
 
         async def within(tx: Transaction, seq: Seq) -> None:
-            await instruction_table.add(tx, session_id, discovered)
+            if brought is not None:
+                await instruction_table.add(tx, session_id, brought.discovered)
+            if brought is not None and brought.delivers is not None:
+                await task_table.mark(tx, brought.delivers, "delivered")
+            if settles:
+                await self._attempt.settle(tx, continues=continues)
 
         try:
             await self._store.append(
@@ -342,11 +362,18 @@ class ProviderTurn:
                 events,
                 location=self._location,
                 running=True,
-                within=within if discovered else None,
+                within=within if brought is not None or settles else None,
             )
         except DatabaseError:
             self._write_failed = True
             raise
+
+    @property
+    def _continues(self) -> bool:
+        """Whether the model waits for results of ours, if the answer came to its end."""
+        if self._recorder.provider_error is not None:
+            return False
+        return self._recorder.local_calls > 0 and self._settlement is not None
 
     @property
     def _location(self) -> LocationRef:

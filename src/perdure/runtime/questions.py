@@ -4,7 +4,7 @@ A request waits at the desk of the Location where its Session works, here or in 
 (store.pending_table): both are seen, and an answer to the other is left where its process finds it.
 Nothing here opens a Location: one that is not open has nobody waiting here.
 
-Invariant: a request is seen and settled only under the Session it belongs to.
+Invariant: a request is seen and settled only under the Session it belongs to, or one above that.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from perdure.core import answers as core_answers
 from perdure.location.location_map import LocationMap
 from perdure.location.questions import LocationQuestions
-from perdure.runtime import pending_requests
+from perdure.ports import Database
+from perdure.runtime import pending_requests, subtree
 from perdure.runtime.sessions import Sessions
 from perdure.schema import codec
 from perdure.schema.errors import QuestionNotFoundError
@@ -26,39 +27,47 @@ from perdure.store.pending_table import PendingRequests, PendingRow
 
 class Questions:
     def __init__(
-        self, sessions: Sessions, locations: LocationMap, requests: PendingRequests
+        self,
+        sessions: Sessions,
+        locations: LocationMap,
+        requests: PendingRequests,
+        *,
+        database: Database,
     ) -> None:
+        self._database = database
         self._sessions = sessions
         self._locations = locations
         self._requests = requests
 
     async def list(self, session_id: SessionID) -> tuple[QuestionRequest, ...]:
-        """What is pending for a Session, oldest first."""
-        desk = await self._desk_of(session_id)
-        here = () if desk is None else desk.list(session_id)
-        return (*await self._elsewhere(session_id), *here)
+        """What is pending for a Session and all below it, oldest first of each."""
+        tree = await self._database.read(lambda tx: subtree.members(tx, session_id))
+        desks = [desk for ref in tree.locations if (desk := self._desk(ref)) is not None]
+        here = [request for desk in desks for request in desk.list()]
+        elsewhere = _requests(await self._requests.elsewhere("question"))
+        return tuple(it for it in (*elsewhere, *here) if it.session_id in tree.ids)
 
     async def reply(self, session_id: SessionID, request_id: QuestionID, answers: Answers) -> None:
         """Settle a request with its answers.
 
         Raises InvalidRequestError when they do not fit the questions; the request then still waits.
         """
-        desk = await self._desk_of(session_id)
-        if desk is not None and desk.has(request_id, session_id):
+        request = await self._find(session_id, request_id)
+        desk = await self._desk_of(request.session_id)
+        if desk is not None and desk.has(request_id, request.session_id):
             desk.reply(request_id, answers)
             return
-        for request in await self._elsewhere(session_id):
-            if request.id == request_id:
-                core_answers.check(request.questions, answers)
-        await self._leave_word(session_id, request_id, AnswersGiven(answers=answers))
+        core_answers.check(request.questions, answers)
+        await self._leave_word(request.session_id, request_id, AnswersGiven(answers=answers))
 
     async def reject(self, session_id: SessionID, request_id: QuestionID) -> None:
         """Settle a request without answers: the run that asked stops."""
-        desk = await self._desk_of(session_id)
-        if desk is not None and desk.has(request_id, session_id):
+        request = await self._find(session_id, request_id)
+        desk = await self._desk_of(request.session_id)
+        if desk is not None and desk.has(request_id, request.session_id):
             desk.reject(request_id)
             return
-        await self._leave_word(session_id, request_id, AnswersRefused())
+        await self._leave_word(request.session_id, request_id, AnswersRefused())
 
     async def pending(self, ref: LocationRef) -> tuple[QuestionRequest, ...]:
         """What is pending in a Location, for all its Sessions."""
@@ -67,9 +76,11 @@ class Questions:
         elsewhere = [row for row in rows if pending_requests.is_at(row, ref)]
         return (*_requests(elsewhere), *(() if desk is None else desk.list()))
 
-    async def _elsewhere(self, session_id: SessionID) -> tuple[QuestionRequest, ...]:
-        rows = await self._requests.elsewhere("question", session_id=session_id)
-        return tuple(_requests(rows))
+    async def _find(self, session_id: SessionID, request_id: QuestionID) -> QuestionRequest:
+        for request in await self.list(session_id):
+            if request.id == request_id:
+                return request
+        raise QuestionNotFoundError(request_id)
 
     async def _leave_word(
         self, session_id: SessionID, request_id: QuestionID, word: PendingWord

@@ -3,9 +3,12 @@
 from msgspec import UNSET, UnsetType
 
 from perdure.core.turn_recorder import TurnRecorder
+from perdure.ports import Transaction
 from perdure.runtime.run_services import RunServices
+from perdure.schema.ids import Seq
 from perdure.schema.model import ModelRef
 from perdure.schema.session import SessionInfo
+from perdure.store import attempt_table, retry_table
 
 
 async def record(
@@ -25,4 +28,11 @@ async def record(
         model=ModelRef(id="none", provider_id="none") if model is UNSET else model,
     )
     facts = recorder.step_failed(reason, now=services.clock.now_millis())
-    await services.store.append(session.id, facts, location=session.location, running=True)
+
+    async def within(tx: Transaction, seq: Seq) -> None:
+        await attempt_table.clear(tx, session.id)
+        await retry_table.clear(tx, session.id)
+
+    await services.store.append(
+        session.id, facts, location=session.location, running=True, within=within
+    )

@@ -26,7 +26,7 @@ from perdure.schema.ids import Seq, SessionID
 from perdure.schema.live_event import StatusChanged
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import Retried, RetryError
-from perdure.store import retry_table, session_table
+from perdure.store import attempt_table, retry_table, session_table
 
 
 class Retries:
@@ -94,6 +94,8 @@ class Retries:
 
         async def within(tx: Transaction, seq: Seq) -> None:
             await retry_table.put(tx, session_id, waits)
+            # It was refused, so it is not out there any more.
+            await attempt_table.put(tx, session_id, "prepared", step=waits.step)
 
         await self._store.append(
             session_id, [retried], location=session.location, running=True, within=within

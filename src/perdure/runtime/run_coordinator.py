@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
 
+from perdure.host import log_context
 from perdure.schema.ids import SessionID
 from perdure.schema.value import State
 
@@ -98,17 +99,22 @@ class RunCoordinator:
 
     async def interrupt(self, session_id: SessionID) -> None:
         """End the drain in progress and wait until it has cleaned up; nothing when idle."""
+        self.stop(session_id)
         entry = self._entries.get(session_id)
-        if entry is None:
+        if entry is not None:
+            await _settled(entry)
+
+    def stop(self, session_id: SessionID) -> None:
+        """End the drain in progress, without waiting for it."""
+        entry = self._entries.get(session_id)
+        if entry is None or entry.stopping:
             return
-        if not entry.stopping:
-            entry.stopping = True
-            entry.pending_wake = False
-            # One that has not begun sees by itself that it must stop.
-            if entry.begun:
-                assert entry.task is not None
-                entry.task.cancel()
-        await _settled(entry)
+        entry.stopping = True
+        entry.pending_wake = False
+        # One that has not begun sees by itself that it must stop.
+        if entry.begun:
+            assert entry.task is not None
+            entry.task.cancel()
 
     async def idle(self, session_id: SessionID) -> None:
         """Wait until the Session is not active here; failures do not matter."""
@@ -163,6 +169,7 @@ async def _guarded(
     entry: _Entry, drain: Callable[[], Awaitable[None]], session_id: SessionID
 ) -> None:
     entry.begun = True
+    log_context.SESSION.set(session_id)
     if entry.stopping:
         # Not before its first step: a task that is cancelled then does nothing at all, not even
         # what an interrupt must not cut, such as settling what a dead process left open.

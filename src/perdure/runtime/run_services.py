@@ -5,6 +5,8 @@ from collections.abc import Callable
 from perdure.location.location_map import LocationMap
 from perdure.ports import Chance, Clock, IdSource
 from perdure.runtime.live_hub import LiveHub
+from perdure.runtime.measures import Measures
+from perdure.runtime.snapshots import Snapshots
 from perdure.schema.ids import SessionID
 from perdure.schema.value import Value
 from perdure.store.event_store import EventStore
@@ -16,9 +18,11 @@ class RunServices(Value, kw_only=True):
     locations: LocationMap
     hub: LiveHub
     outputs: ToolOutputStore
+    snapshots: Snapshots
     clock: Clock
     ids: IdSource
     chance: Chance
+    measures: Measures
     wake: Callable[[SessionID], None]
     """There may be work in a Session. Never waits."""
     closing: Callable[[], bool]

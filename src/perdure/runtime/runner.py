@@ -9,7 +9,7 @@ import asyncio
 
 from msgspec import UNSET, UnsetType, field
 
-from perdure.core import catalog, drain, retry, title, usage
+from perdure.core import catalog, drain, retry, system_context, title, usage
 from perdure.core.call_discipline import CallDiscipline
 from perdure.core.drain import DrainStep, Pending, RunTurn, Stop, TurnOutcome
 from perdure.core.history import Cut
@@ -17,8 +17,17 @@ from perdure.core.retry import Retry
 from perdure.core.turn_recorder import TurnRecorder
 from perdure.llm.error import LLMError
 from perdure.location.services import LocationServices
-from perdure.ports import Transaction
-from perdure.runtime import model_choice, provider_request, refused_step, spending, turn_room
+from perdure.ports import DatabaseError, Transaction
+from perdure.runtime import (
+    attached_prompts,
+    model_choice,
+    provider_request,
+    refused_step,
+    spending,
+    step_journal,
+    turn_room,
+)
+from perdure.runtime.attempts import Attempts, TurnAttempt
 from perdure.runtime.boundary import (
     Boundary,
     Crossed,
@@ -33,20 +42,24 @@ from perdure.runtime.concurrency import shielded
 from perdure.runtime.history_cache import History
 from perdure.runtime.model_choice import Chosen, NotChosen
 from perdure.runtime.provider_turn import TURN_INTERRUPTED, ProviderTurn, TurnEnd, TurnServices
+from perdure.runtime.recoveries import Recoveries
 from perdure.runtime.retries import Retries
 from perdure.runtime.run_services import RunServices
+from perdure.runtime.sent_media import SentMedia
 from perdure.runtime.settlement import Toolbox
+from perdure.runtime.step_journal import NothingKept, StepJournal
 from perdure.runtime.tenure import Tenures
 from perdure.runtime.titles import Titles
 from perdure.runtime.turn_room import STILL_TOO_LARGE, Prepared, TurnRoom
 from perdure.schema.errors import SessionNotFoundError
-from perdure.schema.ids import SessionID
+from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.model import ModelRef
 from perdure.schema.session import SessionInfo
 from perdure.schema.value import State
-from perdure.store import inbox_table, message_table, wake_table
+from perdure.store import inbox_table, message_table, notice_table, wake_table
 from perdure.store.lease_table import LeaseHeldError
+from perdure.tools.journal import Journal
 from perdure.tools.registry import Materialization
 
 
@@ -65,16 +78,27 @@ class _Run(State):
 
 class SessionRunner:
     def __init__(
-        self, services: RunServices, tenures: Tenures, compactor: Compactor, titles: Titles
+        self,
+        services: RunServices,
+        tenures: Tenures,
+        compactor: Compactor,
+        titles: Titles,
+        *,
+        attempts: Attempts,
+        recoveries: Recoveries,
     ) -> None:
         self._services = services
         self._room = TurnRoom(compactor)
         self._store = services.store
         self._clock = services.clock
+        self._measures = services.measures
         self._tenures = tenures
         self._retries = Retries(services)
+        self._recoveries = recoveries
+        self._attempts = attempts
         self._titles = titles
         self._boundary = Boundary(services.store, services.clock, services.ids)
+        self._media = SentMedia()
 
     async def drain(self, session_id: SessionID, force: bool) -> None:
         """Run until idle. Does nothing when another process runs this Session: it is told."""
@@ -85,17 +109,18 @@ class SessionRunner:
     async def _drained(self, session_id: SessionID, *, force: bool) -> bool:
         """Run until idle; False when another process has moved the Session away meanwhile."""
         step = drain.begin(await self._pending(session_id), force=force)
-        left = await self._retries.left(session_id)
-        if (
-            isinstance(step, Stop)
-            and left is None
-            and not await self._tenures.is_unfinished(session_id)
+        owed, left = await self._attempts.left(session_id)
+        if isinstance(step, Stop) and not (
+            owed or left or await self._tenures.is_unfinished(session_id)
         ):
             return True
         try:
             async with self._tenures.enter(session_id):
-                # Only now it cannot change any more.
-                left = left and await self._retries.left(session_id)
+                if owed or left:
+                    # Only now they cannot change any more, except by what is done about them.
+                    owed, _ = await self._attempts.left(session_id)
+                    step = await self._recoveries.first_step(session_id, owed, step)
+                    _, left = await self._attempts.left(session_id)
                 await self._run(session_id, step, left)
         except LeaseHeldError:
             await self._store.database.write(lambda tx: wake_table.request(tx, session_id))
@@ -107,16 +132,24 @@ class SessionRunner:
         return True
 
     async def _run(self, session_id: SessionID, step: DrainStep, left: Retry | None) -> None:
-        run = _Run()
-        if left is not None:
-            step = await self._wait(session_id, left, run)
+        run, kept = _Run(), False
         try:
+            if left is not None and isinstance(step, RunTurn):
+                step = await self._wait(session_id, left, run)
             while isinstance(step, RunTurn):
                 step = await self._next(session_id, step, run)
         except asyncio.CancelledError:
             if run.waited:
                 await shielded(self._retries.interrupted(session_id))
+            # What is owed when only this process ends, the next one goes on with.
+            kept = self._services.closing()
             raise
+        except DatabaseError:
+            kept = True
+            raise
+        finally:
+            if not kept:
+                await shielded(self._attempts.end(session_id))
 
     async def _next(self, session_id: SessionID, step: RunTurn, run: "_Run") -> DrainStep:
         """One turn, where the run began or not at all: what comes after it."""
@@ -157,6 +190,7 @@ class SessionRunner:
             return Pending(
                 steer=await inbox_table.is_pending(tx, session_id, "steer"),
                 queue=await inbox_table.is_pending(tx, session_id, "queue"),
+                notice=await notice_table.is_pending(tx, session_id),
             )
 
         return await self._store.database.read(job)
@@ -177,9 +211,10 @@ class SessionRunner:
                     run.discipline = CallDiscipline()
                 if isinstance(chosen, NotChosen):
                     end = await self._refuse(session, chosen.agent, chosen.reason)
-                elif reached := await self._spent(session.id, chosen, location):
+                elif reached := await self._spent(session, chosen, location):
                     end = await self._refuse(session, chosen.agent.id, reached, chosen.model.ref)
                 else:
+                    self._attempts.owe(session.id)
                     end = await self._answered(
                         sample, crossed, chosen, location=location, discipline=run.discipline
                     )
@@ -194,18 +229,25 @@ class SessionRunner:
         return TurnOutcome(crossed.step, end.needs_continuation), end
 
     async def _spent(
-        self, session_id: SessionID, chosen: Chosen, location: LocationServices
+        self, session: SessionInfo, chosen: Chosen, location: LocationServices
     ) -> str | None:
         """Which budget is used up, in words."""
         own = location.agents.options(chosen.agent.id).budget
         bounds = location.settings.budget.narrowed(own)
-        return await spending.reached(self._store.database, session_id, bounds)
+        return await spending.reached(self._store.database, session, bounds)
 
     async def _cross(
         self, sample: Sample, turn: RunTurn, chosen: Chosen | NotChosen, location: LocationServices
     ) -> Crossed:
-        observation = await location.observe(provider_request.subject(sample, chosen))
-        return await shielded(self._boundary.cross(sample.session, turn, observation))
+        with self._measures.timed("boundary", session=sample.session.id):
+            observation = await location.observe(provider_request.subject(sample, chosen))
+            plan = await self._boundary.plan(sample.session, turn, observation)
+            agent = chosen.agent.id if isinstance(chosen, Chosen) else chosen.agent
+            plan = await attached_prompts.with_content(plan, location.attachments, agent)
+            crossed = await shielded(self._boundary.commit(plan))
+        self._measures.count("boundary.unavailable", system_context.missing(observation))
+        self._measures.told(crossed.epoch.baseline)
+        return crossed
 
     async def _answered(
         self,
@@ -222,13 +264,15 @@ class SessionRunner:
         if await self._room.make_before(turn):
             crossed = await self._cross(sample, again, chosen, location)
             turn, offered = await self._prepare(crossed, chosen, location)
-        end = await self._ask(turn, offered, discipline)
+        attempt = self._attempts.of_turn(crossed.session.id, crossed.step)
+        end = await self._ask(turn, offered, discipline, attempt)
         if end.overflow is None:
             return end
+        await self._attempts.refused(crossed.session.id, crossed.step)
         if await self._room.make_after_overflow(turn):
             crossed = await self._cross(sample, again, chosen, location)
             turn, offered = await self._prepare(crossed, chosen, location)
-            end = await self._ask(turn, offered, discipline)
+            end = await self._ask(turn, offered, discipline, attempt)
             if end.overflow is None:
                 return end
         reason = f"{STILL_TOO_LARGE} {end.overflow}"
@@ -249,7 +293,7 @@ class SessionRunner:
         newest = await self._store.database.read(
             lambda tx: message_table.latest_said(tx, session.id)
         )
-        if newest is not None and newest.type == "user":
+        if newest is not None and newest.type != "assistant":
             agent = "" if session.agent is UNSET else session.agent
             await self._refuse(session, agent, TURN_INTERRUPTED)
 
@@ -259,6 +303,7 @@ class SessionRunner:
         """The request of the turn, and the tools that it offers."""
         offered = provider_request.offered(crossed, chosen.agent, location)
         history = await self._history(crossed, chosen.model.ref)
+        history = await self._media.within(history, chosen.model.media)
         request = provider_request.build(crossed, chosen, history, offered)
         turn = Prepared(
             session=crossed.session,
@@ -266,16 +311,29 @@ class SessionRunner:
             chosen=chosen,
             request=request,
             demand=turn_room.demand(request, history),
+            above=crossed.above,
         )
         return turn, offered
 
     async def _ask(
-        self, turn: Prepared, offered: Materialization | None, discipline: CallDiscipline
+        self,
+        turn: Prepared,
+        offered: Materialization | None,
+        discipline: CallDiscipline,
+        attempt: TurnAttempt,
     ) -> TurnEnd:
         agent, model = turn.chosen.agent, turn.chosen.model
-        recorder = self._recorder(turn.session, agent.id, model.ref)
+        message_id = self._services.ids.message()
+        journal = await self._journal(turn, message_id)
+        recorder = TurnRecorder(
+            session_id=turn.session.id,
+            message_id=message_id,
+            agent=agent.id,
+            model=model.ref,
+        )
+        recorder.before = journal.snapshot
         services = TurnServices(store=self._store, hub=self._services.hub, clock=self._clock)
-        toolbox = None if offered is None else self._toolbox(turn.location, offered, discipline)
+        toolbox = None if offered is None else self._toolbox(turn, offered, discipline, journal)
         asked = ProviderTurn(
             services,
             turn.session,
@@ -283,8 +341,15 @@ class SessionRunner:
             agent=agent.id,
             toolbox=toolbox,
             cost=lambda spent: catalog.cost_of(model.cost, usage.tokens_of(spent)),
+            attempt=attempt,
+            journal=journal,
         )
-        return await asked.run(model.call, turn.request)
+        model_name = f"{model.ref.provider_id}/{model.ref.id}"
+        with self._measures.timed("turn", session=turn.session.id, model=model_name):
+            end = await asked.run(model.call, turn.request)
+        if not (end.answered or end.declined or end.overflow):
+            self._measures.count("turn.failed")
+        return end
 
     async def _refuse(
         self,
@@ -296,17 +361,25 @@ class SessionRunner:
         await refused_step.record(self._services, session, agent=agent, reason=reason, model=model)
         return TurnEnd(needs_continuation=False)
 
-    def _recorder(self, session: SessionInfo, agent: str, model: ModelRef) -> TurnRecorder:
-        return TurnRecorder(
-            session_id=session.id,
-            message_id=self._services.ids.message(),
-            agent=agent,
-            model=model,
+    async def _journal(self, turn: Prepared, message_id: MessageID) -> StepJournal | NothingKept:
+        if not turn.location.settings.snapshots:
+            return NothingKept()
+        session = turn.session
+        return await step_journal.begin(
+            self._services.snapshots,
+            session.id,
+            message_id,
+            directory=session.location.directory,
         )
 
     def _toolbox(
-        self, location: LocationServices, offered: Materialization, discipline: CallDiscipline
+        self,
+        turn: Prepared,
+        offered: Materialization,
+        discipline: CallDiscipline,
+        journal: Journal,
     ) -> Toolbox:
+        location = turn.location
         return Toolbox(
             offered,
             self._services.outputs,
@@ -314,6 +387,10 @@ class SessionRunner:
             location.instructions.beside,
             location.permissions,
             discipline,
+            turn.above,
+            journal,
+            self._measures,
+            reads_documents=turn.chosen.model.media.reads_documents,
         )
 
     async def _history(self, crossed: Crossed, model: ModelRef) -> History:

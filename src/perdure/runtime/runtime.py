@@ -13,25 +13,31 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from perdure.core import recovery
 from perdure.host import data_directory
 from perdure.host.clock import SystemClock
 from perdure.host.ids import SystemIds
 from perdure.host.neighbours import ProcessLocks
 from perdure.ports import Clock, DatabaseError, IdSource
 from perdure.runtime import boot
+from perdure.runtime.children import SessionChildren
 from perdure.runtime.concurrency import Background
 from perdure.runtime.deletions import Deletions
 from perdure.runtime.engine_room import EngineRoom
 from perdure.runtime.forks import Forks
+from perdure.runtime.health import HealthReport
 from perdure.runtime.inbox_changes import InboxChanges
 from perdure.runtime.known_sessions import KnownSessions
 from perdure.runtime.late import late
 from perdure.runtime.live_hub import LiveHub
+from perdure.runtime.measures import Measures
 from perdure.runtime.neighbour_watch import NeighbourWatch
 from perdure.runtime.parts import Foundations, Parts, RuntimeSettings
 from perdure.runtime.run_coordinator import RunCoordinator
 from perdure.runtime.session_changes import SessionChanges
+from perdure.runtime.session_recovery import SessionRecovery
 from perdure.runtime.session_snapshots import SessionSnapshots
+from perdure.runtime.session_usage import SessionUsages
 from perdure.runtime.sessions import Sessions, SessionServices
 from perdure.runtime.todos import SessionTodos
 from perdure.schema.ids import SessionID
@@ -47,7 +53,9 @@ from perdure.store.tail import EventTails
 if TYPE_CHECKING:
     from perdure.runtime.files import Files
     from perdure.runtime.integrations import Integrations
+    from perdure.runtime.jobs import Jobs
     from perdure.runtime.locations import Locations
+    from perdure.runtime.notices import Notices
     from perdure.runtime.permissions import Permissions
     from perdure.runtime.plugins import Plugins
     from perdure.runtime.questions import Questions
@@ -61,6 +69,7 @@ logger = logging.getLogger(__name__)
 class Runtime(Value, kw_only=True):
     """A running instance. Everything is released when its scope ends."""
 
+    health: HealthReport
     sessions: Sessions
     changes: SessionChanges
     forks: Forks
@@ -68,6 +77,11 @@ class Runtime(Value, kw_only=True):
     snapshots: SessionSnapshots
     inbox: InboxChanges
     todos: SessionTodos
+    children: SessionChildren
+    usage: SessionUsages
+    recovery: SessionRecovery
+    notices: "Notices"
+    jobs: "Jobs"
     locations: "Locations"
     files: "Files"
     terminals: "Terminals"
@@ -94,15 +108,26 @@ async def open_runtime(settings: RuntimeSettings) -> AsyncGenerator[Runtime]:
         migrate.migrate(path)
         locks = ProcessLocks(f"{settings.data_dir}/processes", ids.named("prc"))
         neighbours = stack.enter_context(locks)
-        database = await stack.enter_async_context(SqliteDatabase(path))
+        measures = Measures(settings.telemetry)
+        database = await stack.enter_async_context(
+            SqliteDatabase(path, observe=partial(measures.observe, "commit"))
+        )
         if settings.local_models:
             local_providers = import_module("perdure.runtime.local_providers")
             found = await local_providers.find(settings.environment)
             settings = replace(settings, providers=(*settings.providers, *found))
         foundations = Foundations(
-            database=database, neighbours=neighbours, clock=clock, ids=ids, chance=Random()
+            database=database,
+            neighbours=neighbours,
+            clock=clock,
+            ids=ids,
+            chance=Random(),
+            measures=measures,
         )
+        background = await stack.enter_async_context(Background())
+        background.start(measures.watch_loop(), name="loop lag")
         yield await stack.enter_async_context(compose(settings, foundations, path))
+        await background.stop()
 
 
 @asynccontextmanager
@@ -117,6 +142,7 @@ async def compose(
         if settings.resumes:
             background.start(_watch(core, on).run(), name="neighbours")
             background.start(boot.wake_at_boot(core.engine, core.coordinator), name="boot")
+            background.start(boot.adopt_jobs(core.engine, on.clock), name="background jobs")
             background.start(boot.finish_deletions(core.deletions, on.clock), name="deletions")
             background.start(boot.sweep(core.engine, on.clock), name="tool output sweep")
         try:
@@ -152,7 +178,7 @@ def _core(settings: RuntimeSettings, on: Foundations) -> _Core:
     tails = EventTails(store)
     known = KnownSessions(store)
     engine = EngineRoom()
-    coordinator = RunCoordinator(engine.drain, status=partial(_tell_status, hub))
+    coordinator = RunCoordinator(engine.drain, status=partial(_tell_status, hub=hub, engine=engine))
     sessions = Sessions(
         SessionServices(
             store=store,
@@ -161,6 +187,7 @@ def _core(settings: RuntimeSettings, on: Foundations) -> _Core:
             coordinator=coordinator,
             compactor=late(lambda: engine.get().compactor),
             moves=late(lambda: engine.get().moves),
+            reverted_files=late(lambda: engine.get().reverted_files),
             provider_contexts=late(lambda: engine.get().provider_contexts),
             known=known,
             clock=on.clock,
@@ -174,6 +201,7 @@ def _core(settings: RuntimeSettings, on: Foundations) -> _Core:
         store=store,
         hub=hub,
         sessions=sessions,
+        coordinator=coordinator,
         wake=coordinator.wake,
         closing=lambda: coordinator.closing,
         pending=PendingRequests(on.database, on.neighbours),
@@ -187,7 +215,12 @@ def _core(settings: RuntimeSettings, on: Foundations) -> _Core:
         coordinator=coordinator,
         sessions=sessions,
         deletions=Deletions(
-            store, tails, coordinator, on.clock, outputs=late(lambda: engine.get().outputs)
+            store,
+            tails,
+            coordinator,
+            on.clock,
+            outputs=late(lambda: engine.get().outputs),
+            end_jobs=engine.end_jobs,
         ),
     )
 
@@ -208,6 +241,9 @@ def _watch(core: _Core, on: Foundations) -> NeighbourWatch:
 def _runtime(core: _Core, on: Foundations, database_path: str) -> Runtime:
     store, coordinator, engine = core.store, core.coordinator, core.engine
     return Runtime(
+        health=HealthReport(
+            on.database, database_path, coordinator, on.measures, started=on.clock.now_millis()
+        ),
         sessions=core.sessions,
         changes=SessionChanges(store, coordinator, on.clock),
         forks=Forks(store, core.known, on.clock, on.ids),
@@ -215,6 +251,11 @@ def _runtime(core: _Core, on: Foundations, database_path: str) -> Runtime:
         snapshots=SessionSnapshots(on.database),
         inbox=InboxChanges(store, coordinator, on.clock),
         todos=SessionTodos(store),
+        children=SessionChildren(on.database),
+        usage=SessionUsages(store, on.clock),
+        recovery=SessionRecovery(store, coordinator),
+        notices=late(lambda: engine.get().notices),
+        jobs=late(lambda: engine.get().jobs),
         locations=late(lambda: engine.get().locations),
         files=late(lambda: engine.get().files),
         terminals=late(lambda: engine.get().terminals),
@@ -231,8 +272,12 @@ def _runtime(core: _Core, on: Foundations, database_path: str) -> Runtime:
     )
 
 
-def _tell_status(hub: LiveHub, session_id: SessionID, status: str, message: str | None) -> None:
+def _tell_status(
+    session_id: SessionID, status: str, message: str | None, *, hub: LiveHub, engine: EngineRoom
+) -> None:
     shown = {"type": status} | ({} if message is None else {"message": message})
+    if status == "idle" and (reason := engine.waits(session_id)) is not None:
+        shown = {"type": "waiting", "reason": reason, "message": recovery.WAITING[reason]}
     hub.publish(StatusChanged(session_id=session_id, status=shown), None)
 
 

@@ -16,7 +16,9 @@ from perdure.core.compaction import CompactionFailed
 from perdure.core.history import Cut
 from perdure.core.system_context import ContextEpoch
 from perdure.ports import Clock, IdSource, Transaction
+from perdure.runtime import subtree
 from perdure.runtime.admissions import Admissions
+from perdure.runtime.elsewhere import Runs
 from perdure.runtime.known_sessions import KnownSessions
 from perdure.runtime.reverts import Reverts
 from perdure.runtime.run_coordinator import DrainInterruptedError, RunCoordinator
@@ -53,7 +55,6 @@ from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.value import Value
 from perdure.store import epoch_table, message_table, session_table
 from perdure.store.event_store import NO_EVENTS, EventStore, SequenceConflictError
-from perdure.store.session_table import SessionFilter
 from perdure.store.tail import EventTails
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from perdure.runtime.locations import Locations
     from perdure.runtime.moves import Moves
     from perdure.runtime.provider_contexts import ProviderContexts
+    from perdure.runtime.reverted_files import RevertedFiles
 
 
 class SessionServices(Value, kw_only=True):
@@ -70,6 +72,7 @@ class SessionServices(Value, kw_only=True):
     coordinator: RunCoordinator
     compactor: "Compactor"
     moves: "Moves"
+    reverted_files: "RevertedFiles"
     provider_contexts: "ProviderContexts"
     known: KnownSessions
     clock: Clock
@@ -92,7 +95,14 @@ class Sessions:
         self._ids = services.ids
         self._default_location = services.default_location
         self._admissions = Admissions(services.store)
-        self.revert = Reverts(services.store, services.coordinator, services.clock)
+        self._runs = Runs(services.store, services.coordinator, services.clock)
+        self.revert = Reverts(
+            services.store,
+            services.coordinator,
+            self._runs,
+            services.clock,
+            files=services.reverted_files,
+        )
 
     # ---- writing --------------------------------------------------------------------------------
 
@@ -197,9 +207,9 @@ class Sessions:
         return self._coordinator.active
 
     async def interrupt(self, session_id: SessionID) -> None:
-        """End what runs here and wait for it to be settled; nothing to do when idle."""
+        """End what runs, with all below it, and wait for that; nothing to do when idle."""
         await self._location(session_id)
-        await self._coordinator.interrupt(session_id)
+        await subtree.interrupt(self._store, self._runs, session_id)
 
     async def compact(self, session_id: SessionID, *, instruction: str = "") -> None:
         """Condense what the model is shown, once nothing else runs; what fails changes nothing."""
@@ -213,9 +223,9 @@ class Sessions:
             raise ServiceUnavailableError(outcome.reason, service="session.compact")
 
     async def wait(self, session_id: SessionID) -> None:
-        """Wait until nothing runs here for this Session."""
+        """Wait until nothing runs for this Session, in whichever process."""
         await self._location(session_id)
-        await self._coordinator.idle(session_id)
+        await self._runs.idle(session_id)
 
     # ---- reading --------------------------------------------------------------------------------
 
@@ -241,7 +251,7 @@ class Sessions:
         rows = await self._database.read(
             lambda tx: session_table.page(
                 tx,
-                _filter(query),
+                session_table.filter_of(query),
                 newest_first=(query.order == "desc") != backwards,
                 limit=limit + 1,
                 anchor=None if anchor is None else (anchor.time, anchor.id),
@@ -387,14 +397,3 @@ class Sessions:
 async def _known(tx: Transaction, session_id: SessionID) -> None:
     if await session_table.data(tx, session_id) is None:
         raise SessionNotFoundError(session_id)
-
-
-def _filter(query: SessionQuery) -> SessionFilter:
-    return SessionFilter(
-        directory=query.directory,
-        project=query.project,
-        workspace=query.workspace,
-        subpath=query.subpath,
-        search=query.search,
-        archived=query.archived,
-    )

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from itertools import chain
 
+from msgspec import field
 from msgspec.structs import replace
 
 from perdure.core import call_discipline, limits, tool_output
@@ -26,12 +27,15 @@ from perdure.ports import (
 )
 from perdure.runtime.call_progress import CallProgress
 from perdure.runtime.concurrency import shielded
+from perdure.runtime.measures import Measures
+from perdure.schema.ids import MessageID
 from perdure.schema.permission import PermissionSource
 from perdure.schema.session_event import ToolCalled
 from perdure.schema.todo import Todos
 from perdure.schema.tool import TextContent
 from perdure.schema.value import Value
 from perdure.tools import output_store
+from perdure.tools.journal import NO_JOURNAL, Journal
 from perdure.tools.output_store import BoundedOutput, ToolOutputStore
 from perdure.tools.registry import Materialization, Settled, ToolError, ToolSuccess
 from perdure.tools.tool import ToolCallContext
@@ -50,6 +54,13 @@ class Toolbox(Value):
     permissions: PermissionDesk
     discipline: CallDiscipline
     """Shared by the turns of a run, until a person says something."""
+    above: tuple[str, ...] = ()
+    """The agents of those who called this Session."""
+    journal: Journal = NO_JOURNAL
+    """Keeps what the calls do to files."""
+    measures: Measures = field(default_factory=Measures)
+    reads_documents: bool = False
+    """Whether the model can be shown a PDF."""
 
 
 class Succeeded(Value):
@@ -58,6 +69,8 @@ class Succeeded(Value):
     output: BoundedOutput
     discovered: tuple[str, ...] = ()
     todos: Todos | None = None
+    delivers: MessageID | None = None
+    """The prompt of a child Session whose result this is."""
 
 
 Record = Callable[[ToolCalled, Succeeded | ToolError], Coroutine[None, None, None]]
@@ -113,7 +126,8 @@ class Settlement:
         progress = self._progress(call)
         context = self._context(call, progress)
         try:
-            settled = await self._toolbox.offered.settle(call.tool, call.input, context)
+            with self._toolbox.measures.timed("tool", session=call.session_id, tool=call.tool):
+                settled = await self._toolbox.offered.settle(call.tool, call.input, context)
         except (PermissionDeclinedError, QuestionRejectedError):
             raise
         except asyncio.CancelledError:
@@ -132,21 +146,25 @@ class Settlement:
         bounded = await output_store.bound(success, toolbox.outputs, toolbox.limits)
         found = (toolbox.beside(path) for path in success.reads)
         discovered = tuple(chain.from_iterable(found))
-        await self._record(call, Succeeded(bounded, discovered, success.todos))
+        await self._record(call, Succeeded(bounded, discovered, success.todos, success.delivers))
 
     def _context(self, call: ToolCalled, progress: CallProgress) -> ToolCallContext:
         return ToolCallContext(
             session_id=call.session_id,
             agent=self._agent,
+            above=self._toolbox.above,
             assistant_message_id=call.assistant_message_id,
             call_id=call.call_id,
             report=progress.report,
+            journal=self._toolbox.journal,
+            reads_documents=self._toolbox.reads_documents,
         )
 
     def _ask_to_repeat(self, call: ToolCalled) -> PermissionAsk:
         return PermissionAsk(
             session_id=call.session_id,
             agent=self._agent,
+            above=self._toolbox.above,
             action=call_discipline.ACTION,
             resources=(call.tool,),
             save=(call.tool,),

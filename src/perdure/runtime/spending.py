@@ -1,24 +1,88 @@
-"""What a Session has spent, with all Sessions that belong together with it, against its budgets."""
+"""What Sessions have spent against their budgets, and what is spent beside the conversation.
 
-from perdure.core import budget
+The budgets of configuration and agent hold for all Sessions that belong together; that of a Session
+for it and all below it, so a child is stopped by its parent's too.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import UNSET
+
+from perdure.core import budget, catalog, usage
 from perdure.core.budget import Budget, Spent
+from perdure.llm.event import Usage
+from perdure.location.catalog import ResolvedModel
 from perdure.ports import Database, Transaction
+from perdure.runtime.run_services import RunServices
+from perdure.schema import session_event
 from perdure.schema.ids import SessionID
-from perdure.store import message_table, session_table
+from perdure.schema.session import SessionInfo
+from perdure.schema.usage import SidePurpose
+from perdure.store import session_table, usage_log
 
 
-async def reached(database: Database, session_id: SessionID, bounds: Budget) -> str | None:
+async def reached(database: Database, session: SessionInfo, bounds: Budget) -> str | None:
     """Why no further turn may be sent. Costs nothing where nothing is bound."""
-    if not bounds.is_bound:
+    alone = session.parent_id is UNSET and session.budget is UNSET
+    if alone and not bounds.is_bound:
         return None
-    spent = await database.read(lambda tx: of_family(tx, session_id))
-    return budget.reached(bounds, spent)
+    return await database.read(lambda tx: _reached(tx, session.id, bounds))
 
 
-async def of_family(tx: Transaction, session_id: SessionID) -> Spent:
-    family = await session_table.family(tx, session_id)
+def beside(
+    services: RunServices,
+    session: SessionInfo,
+    model: ResolvedModel,
+    *,
+    purpose: SidePurpose,
+    used: Usage,
+) -> session_event.Spent:
+    """The fact that a request beside the conversation has cost something."""
+    tokens = usage.tokens_of(used)
+    return session_event.Spent(
+        timestamp=services.clock.now_millis(),
+        session_id=session.id,
+        purpose=purpose,
+        model=model.ref,
+        cost=catalog.cost_of(model.cost, tokens),
+        tokens=tokens,
+    )
+
+
+async def _reached(tx: Transaction, session_id: SessionID, bounds: Budget) -> str | None:
+    family = {each.id: each for each in await session_table.family(tx, session_id)}
+    if bounds.is_bound:
+        spent = await _spent(tx, family.values(), bounds)
+        if told := budget.reached(bounds, spent):
+            return told
+    for owner in _upwards(family, session_id):
+        own = budget.of_session(owner.budget)
+        if not own.is_bound:
+            continue
+        below = [each for each in family.values() if owner in _upwards(family, each.id)]
+        spent = await _spent(tx, below, own)
+        if told := budget.reached(own, spent, where=f"of Session {owner.id}"):
+            return told
+    return None
+
+
+def _upwards(family: Mapping[SessionID, SessionInfo], begin: SessionID) -> Iterator[SessionInfo]:
+    """A Session, its parent, and so on."""
+    seen: set[SessionID] = set()
+    at = family.get(begin)
+    while at is not None and at.id not in seen:
+        seen.add(at.id)
+        yield at
+        at = None if at.parent_id is UNSET else family.get(at.parent_id)
+
+
+async def _spent(tx: Transaction, sessions: Iterable[SessionInfo], bounds: Budget) -> Spent:
+    counted = tuple(sessions)
+    turns = 0
+    if bounds.turns is not None:
+        turns = sum([await usage_log.count_turns(tx, each.id) for each in counted])
     return Spent(
-        cost=sum(session.cost for session in family),
-        tokens=sum(budget.total(session.tokens) for session in family),
-        turns=sum([await message_table.count_answers(tx, session.id) for session in family]),
+        cost=sum(each.cost for each in counted),
+        tokens=sum(budget.total(each.tokens) for each in counted),
+        turns=turns,
     )

@@ -2,10 +2,11 @@
 
 A conversation that the model cannot read at once is read in parts, each with the summary so far.
 Every request is bounded in time and size. Whatever goes wrong is an answer, not an exception; an
-interrupt is one. Usage of these requests is not counted in the Session's totals.
+interrupt is one. What a request has cost is recorded with its end, whatever becomes of it.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Sequence
 
 from msgspec import UNSET
@@ -14,20 +15,23 @@ from perdure.core import limits, pruning, summary_request
 from perdure.core.compaction import CompactionFailed, Plan
 from perdure.core.summary_request import Wish
 from perdure.llm.error import LLMError
-from perdure.llm.event import Finish, LLMEvent, ProviderError, TextDelta
+from perdure.llm.event import Finish, LLMEvent, ProviderError, TextDelta, Usage
 from perdure.llm.message import LLMMessage, Run, TextPart
 from perdure.llm.request import GenerationControls, LLMRequest
 from perdure.location.agents import COMPACTION, Selected
 from perdure.location.catalog import ResolvedModel
 from perdure.location.services import LocationServices
-from perdure.runtime import model_choice
+from perdure.runtime import model_choice, spending
+from perdure.runtime.concurrency import shielded
 from perdure.runtime.model_choice import Chosen
 from perdure.runtime.retries import patient
 from perdure.runtime.run_services import RunServices
 from perdure.schema.ids import MessageID
 from perdure.schema.live_event import CompactionDelta
 from perdure.schema.session import SessionInfo
-from perdure.schema.value import Confidential
+from perdure.schema.value import Confidential, Value
+
+logger = logging.getLogger(__name__)
 
 _TOO_LITTLE = "The model's context is too small to condense the conversation"
 
@@ -58,6 +62,11 @@ def condenser(
         return CompactionFailed(model.message)
     same = model.ref.same_model(chosen.model.ref)
     return Condenser(model=model, wish=wish, believed=believed if same else 0)
+
+
+class _Said(Value):
+    text: str
+    usage: Usage | None
 
 
 class Summarizer:
@@ -100,12 +109,21 @@ class Summarizer:
     ) -> str | CompactionFailed:
         try:
             async with asyncio.timeout(limits.SUMMARY_SECONDS_MAX):
-                return await self._read(session, shown_as, model, request)
+                said = await self._read(session, shown_as, model, request)
         except TimeoutError:
             seconds = limits.SUMMARY_SECONDS_MAX
             return CompactionFailed(f"The model did not finish a summary within {seconds} seconds")
         except LLMError as error:
             return CompactionFailed(error.message)
+        except Exception:
+            # The turn that wanted the room goes on without a summary, whatever is wrong with one.
+            logger.exception("a summary of %s failed", session.id)
+            return CompactionFailed("The model failed in an unexpected way")
+        if isinstance(said, CompactionFailed):
+            return said
+        if said.usage is not None:
+            await shielded(self._pay(session, model, said.usage))
+        return said.text
 
     async def _read(
         self,
@@ -113,7 +131,7 @@ class Summarizer:
         shown_as: MessageID | None,
         model: ResolvedModel,
         request: LLMRequest,
-    ) -> str | CompactionFailed:
+    ) -> "_Said | CompactionFailed":
         pieces: list[str] = []
         size = 0
         end: Finish | ProviderError | None = None
@@ -134,7 +152,13 @@ class Summarizer:
             return CompactionFailed("The answer ended before it was complete")
         if isinstance(end, ProviderError):
             return CompactionFailed(end.message)
-        return "".join(pieces)
+        return _Said("".join(pieces), end.usage)
+
+    async def _pay(self, session: SessionInfo, model: ResolvedModel, used: Usage) -> None:
+        spent = spending.beside(self._services, session, model, purpose="summary", used=used)
+        await self._services.store.append(
+            session.id, [spent], location=session.location, running=True
+        )
 
     def _show(self, session: SessionInfo, message_id: MessageID, piece: str) -> None:
         delta = CompactionDelta(

@@ -7,12 +7,14 @@ the lease is the caller's decision.
 """
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from msgspec import UNSET
 
 from perdure.core import recovery
+from perdure.core.recovery import Attempt
+from perdure.core.retry import Retry
 from perdure.ports import DatabaseError, Transaction
 from perdure.runtime import refused_step
 from perdure.runtime.concurrency import shielded
@@ -22,9 +24,17 @@ from perdure.schema.errors import DamagedRowError
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.message import SessionMessage
+from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import Deleted, SessionEvent
-from perdure.store import message_table, retry_table, session_table
+from perdure.store import (
+    attempt_table,
+    interrupt_table,
+    message_table,
+    retry_table,
+    session_table,
+)
 from perdure.store.event_store import StoredEvent
+from perdure.store.lease_table import Lease
 
 logger = logging.getLogger(__name__)
 
@@ -72,19 +82,26 @@ class Tenures:
 
     async def unfinished(self) -> list[SessionID]:
         """Sessions that a dead process left in the middle of something."""
-        left_behind = await self._store.leases.left_behind()
-        return [found for found in left_behind if await self._is_unfinished_for_sure(found)]
+        left = await self._store.leases.left_behind()
+        left += await self._store.database.read(attempt_table.every)
+        return [found for found in dict.fromkeys(left) if await self._is_unfinished_for_sure(found)]
 
     async def is_unfinished(self, session_id: SessionID) -> bool:
-        if not await self._is_left_behind(session_id):
+        if session_id in self._held:
             return False
-        newest = await self._store.database.read(
-            lambda tx: message_table.latest_said(tx, session_id)
-        )
-        if newest is not None and recovery.is_unfinished(newest.message()):
-            return True
-        waits = await self._store.database.read(lambda tx: retry_table.get(tx, session_id))
-        return waits is not None
+
+        async def look(tx: Transaction) -> bool:
+            holder = await self._store.leases.holder(tx, session_id)
+            if holder != "other" and await attempt_table.get(tx, session_id) is not None:
+                return True
+            if holder != "dead":
+                return False
+            newest = await message_table.latest_said(tx, session_id)
+            if newest is not None and recovery.is_unfinished(newest.message()):
+                return True
+            return await retry_table.get(tx, session_id) is not None
+
+        return await self._store.database.read(look)
 
     async def _is_unfinished_for_sure(self, session_id: SessionID) -> bool:
         try:
@@ -94,14 +111,14 @@ class Tenures:
             logger.warning("left alone: %s", error.message)
             return False
 
-    async def _is_left_behind(self, session_id: SessionID) -> bool:
-        """Whether whoever ran this Session last died with it."""
-        return session_id not in self._held and await self._store.leases.is_left_behind(session_id)
-
     async def _take_over(self, session_id: SessionID) -> None:
         """Take the lease, then settle what whoever ran this before left open."""
 
-        async def look(tx: Transaction) -> list[SessionMessage]:
+        async def look(tx: Transaction, before: Lease | None) -> list[SessionMessage]:
+            if self._store.leases.is_anothers(before) or session_id in self._cut_off:
+                await attempt_table.died(tx, session_id)
+            # Whatever was to end is over.
+            await interrupt_table.clear(tx, session_id)
             rows = await message_table.since(tx, session_id, await cut_floor(tx, session_id))
             said = await message_table.latest_said(tx, session_id)
             # A turn that made itself room left its own prompt before the cut.
@@ -110,18 +127,13 @@ class Tenures:
 
         before, messages = await self._store.leases.take_over(session_id, look)
         left_behind = self._store.leases.is_anothers(before) or session_id in self._cut_off
-        now = self._services.clock.now_millis()
-        facts: list[SessionEvent] = [*recovery.settle_dangling(session_id, messages, now=now)]
-        if left_behind:
-            facts += recovery.fail_open_step(session_id, messages, now=now)
-        session = await self._store.database.read(lambda tx: session_table.require(tx, session_id))
-        if facts:
-            await self._store.append(session_id, facts, location=session.location, running=True)
-        waits = await self._store.database.read(lambda tx: retry_table.get(tx, session_id))
-        if left_behind and waits is not None and session_id in self._cut_off:
-            # The run that waited is over, and nobody else would go on with it.
-            self._services.wake(session_id)
-        elif left_behind and waits is None and recovery.is_unanswered(messages):
+        session = await self._settle(session_id, messages, left_behind=left_behind)
+        attempt, waits = await self._store.database.read(lambda tx: _owed(tx, session_id))
+        if left_behind and (attempt is not None or waits is not None):
+            if session_id in self._cut_off:
+                # The run is over, and nobody else would go on with it.
+                self._services.wake(session_id)
+        elif left_behind and recovery.is_unanswered(messages):
             agent = "" if session.agent is UNSET else session.agent
             await refused_step.record(
                 self._services, session, agent=agent, reason=recovery.UNANSWERED
@@ -131,6 +143,33 @@ class Tenures:
             # Whoever had it takes no more wakes, and who watches for that sees it is taken.
             self._services.wake(session_id)
         self._cut_off.discard(session_id)
+
+    async def _settle(
+        self, session_id: SessionID, messages: Sequence[SessionMessage], *, left_behind: bool
+    ) -> SessionInfo:
+        """Fail what is open. A step that had begun is over with that; nothing is owed any more."""
+        now = self._services.clock.now_millis()
+        facts: list[SessionEvent] = [*recovery.settle_dangling(session_id, messages, now=now)]
+        cut_off = recovery.fail_open_step(session_id, messages, now=now) if left_behind else ()
+
+        async def within(tx: Transaction, seq: Seq) -> None:
+            if cut_off:
+                await attempt_table.clear(tx, session_id)
+
+        session = await self._store.database.read(lambda tx: session_table.require(tx, session_id))
+        if facts or cut_off:
+            await self._store.append(
+                session_id,
+                [*facts, *cut_off],
+                location=session.location,
+                running=True,
+                within=within,
+            )
+        return session
+
+
+async def _owed(tx: Transaction, session_id: SessionID) -> tuple[Attempt | None, Retry | None]:
+    return await attempt_table.get(tx, session_id), await retry_table.get(tx, session_id)
 
 
 async def cut_floor(tx: Transaction, session_id: SessionID) -> Seq:

@@ -20,21 +20,21 @@ from msgspec import UNSET
 from perdure.core import limits, title, title_request
 from perdure.core.catalog import DEMO_ID
 from perdure.llm.error import LLMError
-from perdure.llm.event import TextDelta
+from perdure.llm.event import Finish, TextDelta, Usage
 from perdure.llm.message import LLMMessage, Run, TextPart
 from perdure.llm.request import GenerationControls, LLMRequest
 from perdure.location.agents import TITLE, Selected
 from perdure.location.catalog import ResolvedModel
 from perdure.location.services import LocationServices
 from perdure.ports import DatabaseError, Transaction
-from perdure.runtime import model_choice
+from perdure.runtime import model_choice, spending
 from perdure.runtime.run_services import RunServices
 from perdure.schema.errors import DamagedRowError, SessionNotFoundError
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.message import UserMessage
 from perdure.schema.model import ModelRef
 from perdure.schema.session import SessionInfo
-from perdure.schema.session_event import Renamed
+from perdure.schema.session_event import Renamed, Spent
 from perdure.schema.value import Value
 from perdure.store import message_table, session_table
 from perdure.store.event_store import NO_EVENTS
@@ -54,6 +54,12 @@ class _Untitled(Value):
     prompt: str
 
 
+class _Made(Value):
+    title: str
+    """Empty where the answer holds none."""
+    spent: Spent | None
+
+
 class Titles:
     def __init__(self, services: RunServices, start: Start) -> None:
         self._services = services
@@ -71,22 +77,22 @@ class Titles:
                 return
             async with self._services.locations.hold(untitled.session.location) as location:
                 made = await self._asked(untitled, location, answered_by)
-            if made not in ("", untitled.session.title):
+            if made is not None:
                 await self._record(untitled.session, made)
         except (LLMError, TimeoutError, DatabaseError, DamagedRowError) as error:
             logger.debug("no title for %s: %s", session_id, error)
-        except (SessionNotFoundError, _ChosenMeanwhileError):
+        except SessionNotFoundError:
             return
 
     async def _asked(
         self, untitled: _Untitled, location: LocationServices, answered_by: ModelRef
-    ) -> str:
+    ) -> "_Made | None":
         selection = location.agents.select(TITLE)
         if not isinstance(selection, Selected):
-            return ""
+            return None
         model = _model(location, selection.agent.model or None, answered_by)
         if model is None:
-            return ""
+            return None
         guidance = selection.agent.system
         request = LLMRequest(
             model=model.ref,
@@ -96,16 +102,34 @@ class Titles:
             headers=model_choice.correlation(untitled.session.id),
         )
         async with asyncio.timeout(limits.TITLE_SECONDS_MAX):
-            return title_request.from_answer(await _answer(model, request))
+            said, used = await _answer(model, request)
+        spent = None
+        if used is not None:
+            session = untitled.session
+            spent = spending.beside(self._services, session, model, purpose="title", used=used)
+        return _Made(title_request.from_answer(said), spent)
 
-    async def _record(self, session: SessionInfo, made: str) -> None:
+    async def _record(self, session: SessionInfo, made: "_Made") -> None:
+        """The title, unless there is another by now, and what it has cost in any case."""
+        here = session.location
+        spent = [] if made.spent is None else [made.spent]
+
         async def within(tx: Transaction, seq: Seq) -> None:
-            if await session_table.was_renamed(tx, session.id, before=seq):
+            # `seq` is that of the last event; the title comes before what it has cost.
+            if await session_table.was_renamed(tx, session.id, before=Seq(seq - len(spent))):
                 raise _ChosenMeanwhileError
 
-        now = self._services.clock.now_millis()
-        event = Renamed(timestamp=now, session_id=session.id, title=made)
-        await self._store.append(session.id, [event], location=session.location, within=within)
+        if made.title not in ("", session.title):
+            now = self._services.clock.now_millis()
+            event = Renamed(timestamp=now, session_id=session.id, title=made.title)
+            try:
+                await self._store.append(session.id, [event, *spent], location=here, within=within)
+            except _ChosenMeanwhileError:
+                pass
+            else:
+                return
+        if spent:
+            await self._store.append(session.id, spent, location=here)
 
 
 async def _untitled(tx: Transaction, session_id: SessionID) -> _Untitled | None:
@@ -133,15 +157,18 @@ def _model(
     return model if isinstance(model, ResolvedModel) else None
 
 
-async def _answer(model: ResolvedModel, request: LLMRequest) -> str:
+async def _answer(model: ResolvedModel, request: LLMRequest) -> tuple[str, Usage | None]:
+    """What was said, and what the provider counted, if it came so far."""
     said = ""
+    used: Usage | None = None
     stream = model.call(request)
     try:
         async for batch in stream:
             said += "".join(event.text for event in batch if isinstance(event, TextDelta))
+            used = next((event.usage for event in batch if isinstance(event, Finish)), used)
             if len(said) > limits.TITLE_ANSWER_CHARS_MAX:
                 break
     finally:
         if isinstance(stream, AsyncGenerator):
             await stream.aclose()
-    return said
+    return said, used

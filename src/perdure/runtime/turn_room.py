@@ -8,7 +8,7 @@ Invariant: at most one compaction before a turn and one after its overflow, so n
 
 from typing import Final
 
-from perdure.core import limits, token_budget
+from perdure.core import token_budget
 from perdure.core.token_budget import Demand
 from perdure.llm.request import LLMRequest
 from perdure.location.services import LocationServices
@@ -32,16 +32,29 @@ class Prepared(Confidential, kw_only=True):
     chosen: Chosen
     request: LLMRequest
     demand: Demand
+    above: tuple[str, ...] = ()
+    """The agents of those who called this Session."""
 
     @property
     def window(self) -> int:
-        """0 is unknown."""
-        model = self.chosen.model
-        return token_budget.window(
-            model.limit,
-            buffer_tokens=self.location.settings.compaction.buffer_tokens,
-            output_tokens=model.generation.max_tokens,
-        )
+        return window(self.chosen, self.location)
+
+
+def window(chosen: Chosen, location: LocationServices) -> int:
+    """How large a request may be; 0 is unknown."""
+    model = chosen.model
+    return token_budget.window(
+        model.limit,
+        buffer_tokens=location.settings.compaction.buffer_tokens,
+        output_tokens=model.generation.max_tokens,
+    )
+
+
+def due(demand: Demand, chosen: Chosen, location: LocationServices) -> int | None:
+    """The room that a compaction before the turn is to make; None where none is due."""
+    if not location.settings.compaction.auto:
+        return None
+    return token_budget.room_due(demand, window(chosen, location))
 
 
 def demand(request: LLMRequest, history: History) -> Demand:
@@ -55,12 +68,8 @@ class TurnRoom:
 
     async def make_before(self, turn: Prepared) -> bool:
         """Whether the Session was compacted, so that the turn must be prepared anew."""
-        window = turn.window
-        if not (window and turn.location.settings.compaction.auto):
-            return False
-        room = token_budget.room(turn.demand, window)
-        # Where all but the conversation takes the room, condensing it would not end.
-        if turn.demand.tokens <= window or room < limits.COMPACTION_ROOM_TOKENS_MIN:
+        room = due(turn.demand, turn.chosen, turn.location)
+        if room is None:
             return False
         return await self._compactor.make_room(turn.session, turn.location, turn.chosen, room=room)
 

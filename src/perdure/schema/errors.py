@@ -7,7 +7,7 @@ Which HTTP status a kind has stands in `protocol.errors`.
 from typing import ClassVar, Literal
 
 from perdure.schema.codec import JsonObject
-from perdure.schema.ids import MessageID, PermissionID, PtyID, QuestionID, SessionID
+from perdure.schema.ids import JobID, MessageID, PermissionID, PtyID, QuestionID, SessionID
 
 
 class DomainError(Exception):
@@ -197,6 +197,19 @@ class QuestionNotFoundError(DomainError):
         return {"requestID": self.request_id}
 
 
+class JobNotFoundError(DomainError):
+    """No such job, or that of a Session which is not the asked one's or below it."""
+
+    tag = "JobNotFoundError"
+
+    def __init__(self, job_id: JobID) -> None:
+        super().__init__(f"Background job not found: {job_id}")
+        self.job_id = job_id
+
+    def fields(self) -> JsonObject:
+        return {"jobID": self.job_id}
+
+
 class PtyNotFoundError(DomainError):
     """Never there, removed, or another Location's: the answer is the same."""
 
@@ -223,6 +236,23 @@ class PromptConflictError(DomainError):
         return {"resource": self.message_id}
 
 
+class InboxFullError(DomainError):
+    """As many prompts wait as may. One that was admitted before still has its receipt."""
+
+    tag = "InboxFullError"
+
+    def __init__(self, session_id: SessionID, pending_max: int) -> None:
+        super().__init__(
+            f"Session {session_id} has {pending_max} prompts waiting and takes no more"
+            " until some are promoted or cancelled"
+        )
+        self.session_id = session_id
+        self.pending_max = pending_max
+
+    def fields(self) -> JsonObject:
+        return {"sessionID": self.session_id, "limit": self.pending_max}
+
+
 class PromptSettledError(DomainError):
     """The prompt is not pending any more: it is part of history, or was cancelled."""
 
@@ -235,6 +265,19 @@ class PromptSettledError(DomainError):
 
     def fields(self) -> JsonObject:
         return {"resource": self.message_id, "state": self.state}
+
+
+class NothingToDecideError(DomainError):
+    """The Session does not wait for a decision about what a crash left."""
+
+    tag = "ConflictError"
+
+    def __init__(self, session_id: SessionID) -> None:
+        super().__init__(f"Session does not wait for a decision: {session_id}")
+        self.session_id = session_id
+
+    def fields(self) -> JsonObject:
+        return {"resource": self.session_id, "decision": "none"}
 
 
 class SessionBusyError(DomainError):
@@ -261,6 +304,20 @@ class MoveConflictError(DomainError):
 
     def fields(self) -> JsonObject:
         return {"resource": self.directory}
+
+
+class RevertConflictError(DomainError):
+    """A file cannot be put back. Nothing was changed."""
+
+    tag = "ConflictError"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} cannot be put back, so nothing was: {reason}")
+        self.path = path
+        self.reason = reason
+
+    def fields(self) -> JsonObject:
+        return {"resource": self.path, "reason": self.reason}
 
 
 class ServiceUnavailableError(DomainError):

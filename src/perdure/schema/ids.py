@@ -19,6 +19,7 @@ ToolCallID = NewType("ToolCallID", str)
 PermissionID = NewType("PermissionID", str)
 QuestionID = NewType("QuestionID", str)
 PtyID = NewType("PtyID", str)
+JobID = NewType("JobID", str)
 WorkspaceID = NewType("WorkspaceID", str)
 ProjectID = NewType("ProjectID", str)
 Seq = NewType("Seq", int)
@@ -33,6 +34,7 @@ SuppliedMessageID = Annotated[MessageID, Meta(pattern=f"^msg_{_BODY}{_END}")]
 SuppliedPermissionID = Annotated[PermissionID, Meta(pattern=f"^per_{_BODY}{_END}")]
 SuppliedQuestionID = Annotated[QuestionID, Meta(pattern=f"^que_{_BODY}{_END}")]
 SuppliedPtyID = Annotated[PtyID, Meta(pattern=f"^pty_{_BODY}{_END}")]
+SuppliedJobID = Annotated[JobID, Meta(pattern=f"^job_{_BODY}{_END}")]
 SuppliedWorkspaceID = Annotated[WorkspaceID, Meta(pattern=f"^wrk_{_BODY}{_END}")]
 
 _ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

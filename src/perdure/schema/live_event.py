@@ -111,6 +111,12 @@ class CatalogChanged(LiveFact):
     """Other models can be used now: list them again."""
 
 
+class FileEdited(LiveFact):
+    """A tool has changed, made or removed the file at this path."""
+
+    file: str
+
+
 class PtyCreated(LiveFact):
     info: PtyInfo
 
@@ -147,6 +153,7 @@ LiveEvent = (
     | CatalogChanged
     | ModelsRefreshed
     | TodosChanged
+    | FileEdited
     | PtyCreated
     | PtyUpdated
     | PtyExited
@@ -172,6 +179,7 @@ LIVE_TYPES: Final[Mapping[type[LiveEvent], str]] = {
     CatalogChanged: "catalog.updated",
     ModelsRefreshed: "models-dev.refreshed",
     TodosChanged: "todo.updated",
+    FileEdited: "file.edited",
     PtyCreated: "pty.created",
     PtyUpdated: "pty.updated",
     PtyExited: "pty.exited",

@@ -11,7 +11,13 @@ from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.model import ModelRef, TokenUsage
 from perdure.schema.prompt import AgentMention, FileAttachment
 from perdure.schema.todo import Todos
-from perdure.schema.tool import ErrorInfo, PartProvider, ProviderMetadata, ToolState
+from perdure.schema.tool import (
+    AttachedContent,
+    ErrorInfo,
+    PartProvider,
+    ProviderMetadata,
+    ToolState,
+)
 
 
 class Created(Record):
@@ -68,6 +74,7 @@ class UserMessage(Record, tag_field="type", tag="user"):
     metadata: JsonObject | UnsetType = UNSET
     files: tuple[FileAttachment, ...] | UnsetType = UNSET
     agents: tuple[AgentMention, ...] | UnsetType = UNSET
+    attached: tuple[AttachedContent, ...] | UnsetType = UNSET
 
 
 class AssistantMessage(Record, tag_field="type", tag="assistant"):

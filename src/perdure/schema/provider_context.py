@@ -110,6 +110,19 @@ class ProviderRequest(Record):
     tool_choice: Literal["auto", "none", "required"] | UnsetType = UNSET
 
 
+class WindowInfo(Record):
+    """How full the model's context is with the next request, in tokens, about."""
+
+    tokens: int
+    """Of the request."""
+    compacts: bool
+    """Whether the next turn begins with a compaction, which makes the request smaller."""
+    context: int | UnsetType = UNSET
+    """What the model takes with its answer. Left out where nobody knows."""
+    request_max: int | UnsetType = UNSET
+    """What a request may have, so that the answer has room. Beyond this a compaction is due."""
+
+
 class ProviderContext(Record):
     """The baseline of the current Context Epoch, the Session History after it, and what is next.
 
@@ -131,3 +144,5 @@ class ProviderContext(Record):
     request: ProviderRequest | UnsetType = UNSET
     refusal: str | UnsetType = UNSET
     """Why there is no `request`."""
+    window: WindowInfo | UnsetType = UNSET
+    """Of the `request`."""

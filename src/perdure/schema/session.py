@@ -8,6 +8,7 @@ from perdure.schema.codec import Record
 from perdure.schema.ids import MessageID, ProjectID, SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.model import ModelRef, TokenUsage
+from perdure.schema.usage import SessionBudget
 
 
 class SessionTime(Record):
@@ -24,6 +25,13 @@ class FileDiff(Record):
     patch: str
 
 
+class FileConflict(Record):
+    """A file that a revert leaves as it is."""
+
+    path: str
+    reason: str
+
+
 class RevertState(Record):
     """A revert that is staged but not committed."""
 
@@ -32,6 +40,8 @@ class RevertState(Record):
     snapshot: str | UnsetType = UNSET
     diff: str | UnsetType = UNSET
     files: tuple[FileDiff, ...] | UnsetType = UNSET
+    conflicts: tuple[FileConflict, ...] | UnsetType = UNSET
+    """Ours: what it leaves as it is although the Session changed it."""
 
 
 class SessionInfo(Record):
@@ -47,6 +57,7 @@ class SessionInfo(Record):
     model: ModelRef | UnsetType = UNSET
     subpath: str | UnsetType = UNSET
     revert: RevertState | UnsetType = UNSET
+    budget: SessionBudget | UnsetType = UNSET
 
 
 class SessionActivity(Record):

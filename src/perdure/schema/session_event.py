@@ -15,7 +15,14 @@ from perdure.schema.model import ModelRef, TokenUsage
 from perdure.schema.prompt import Delivery, Prompt
 from perdure.schema.session import RevertState, SessionTime
 from perdure.schema.todo import Todos
-from perdure.schema.tool import CallProvider, ErrorInfo, ProviderMetadata, ToolContent
+from perdure.schema.tool import (
+    AttachedContent,
+    CallProvider,
+    ErrorInfo,
+    ProviderMetadata,
+    ToolContent,
+)
+from perdure.schema.usage import SessionBudget, SidePurpose
 
 CompactionReason = Literal["auto", "manual"]
 
@@ -82,6 +89,21 @@ class Unarchived(Fact):
     pass
 
 
+class BudgetChanged(Fact):
+    """What the Session may use from now on, whole."""
+
+    budget: SessionBudget
+
+
+class Spent(Fact):
+    """A request beside the conversation was answered; the Session pays for it."""
+
+    purpose: SidePurpose
+    model: ModelRef
+    cost: float
+    tokens: TokenUsage
+
+
 class Deleted(Fact):
     """The last event of a log. Nothing follows it; everything before it is being removed."""
 
@@ -105,6 +127,8 @@ class PromptPromoted(Fact):
     message_id: MessageID
     prompt: Prompt
     delivery: Delivery
+    attached: tuple[AttachedContent, ...] | UnsetType = UNSET
+    """What was told of the attachments; those that go out as they were given are not in it."""
 
 
 class PromptRevised(Fact):
@@ -305,6 +329,8 @@ SessionEvent = (
     | Renamed
     | Archived
     | Unarchived
+    | BudgetChanged
+    | Spent
     | Deleted
     | Forked
     | PromptAdmitted

@@ -1,8 +1,8 @@
 """text/event-stream, both ways and pure: frames to bytes, bytes to frames.
 
 Reading follows the event-stream rules: any of CRLF, CR, LF ends a line, several `data:` lines
-join with a newline, comments are dropped, and an event ends at a blank line. An event that the
-stream's end cuts off is not dispatched.
+join with a newline, comments and a first byte order mark are dropped, and an event ends at a blank
+line. An event that the stream's end cuts off is not dispatched.
 """
 
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ from perdure.schema.value import Value
 HEARTBEAT: Final = b": heartbeat\n\n"
 REPLAYED: Final = b": replayed\n\n"
 """A comment, so that readers which do not ask where the past ends see nothing of it."""
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 class FrameTooLargeError(Exception):
@@ -44,6 +45,7 @@ class Reader:
         self._size = 0
         self._event = b""
         self._id = b""
+        self._begun = False
 
     def feed(self, chunk: bytes) -> Iterator[Frame]:
         between = self._rest.endswith(b"\r")
@@ -59,6 +61,9 @@ class Reader:
         *complete, rest = lines.split(b"\n")
         self._rest = bytearray(rest + held)
         self._check(len(self._rest))
+        if complete and not self._begun:
+            self._begun = True
+            complete[0] = complete[0].removeprefix(_BYTE_ORDER_MARK)
         for line in complete:
             if line:
                 self._field(line)

@@ -27,6 +27,14 @@ ToolContent = TextContent | FileContent
 FileSource = Literal["inline", "url", "managed"]
 
 
+class AttachedContent(Record):
+    """What the model is told of one attachment, as it was read when the prompt was promoted."""
+
+    content: tuple[ToolContent, ...]
+    file: int | UnsetType = UNSET
+    """Which of the prompt's files it stands for; none, for a path that only its text mentions."""
+
+
 def source_of(content: FileContent) -> FileSource:
     """Where the bytes of a file part are: in the URI itself, on the network, or in our keeping."""
     if content.uri.startswith("data:"):

@@ -1,6 +1,6 @@
 """The contract described by the server that keeps it: as a document, and as a page to read.
 
-Made from the endpoint table when it is first asked for, then kept; what makes it is loaded then.
+Emitted from the endpoint table when it is first asked for, then kept; what emits it is loaded then.
 Not part of the contract itself: no client needs it, and it says nothing about this instance beyond
 its version.
 """
@@ -26,8 +26,9 @@ _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
 @cache
 def at(path: bytes) -> Response:
     """What stands at one of `PATHS`."""
-    openapi = import_module("perdure.protocol.openapi")
-    document: JsonObject = openapi.document(API, title="Perdure", version=__version__)
+    contract = import_module("perdure.codegen.ir").compile_contract(API)
+    emitter = import_module("perdure.codegen.openapi_emitter")
+    document: JsonObject = emitter.document(contract, title="Perdure", version=__version__)
     if path == DOCUMENT_PATH:
         return Response(200, codec.encode(document), (JSON, _NOSNIFF))
     page = import_module("perdure.server.reference_page")

@@ -12,6 +12,7 @@ from perdure.ports import Clock, IdSource
 from perdure.schema.agent import AgentInfo
 from perdure.schema.command import CommandInfo
 from perdure.schema.fs import EntryType, FileContent, FileEntry, Span
+from perdure.schema.health import HealthDetail
 from perdure.schema.ids import MessageID, PermissionID, ProjectID, PtyID, QuestionID, SessionID
 from perdure.schema.integration import Attempt, AttemptStatus, IntegrationInfo
 from perdure.schema.location import LocationInfo, LocationRef
@@ -27,7 +28,6 @@ from perdure.schema.prompt import Delivery, PromptInput
 from perdure.schema.pty import PtyInfo, PtySize, PtyStart, PtyTicket
 from perdure.schema.query import (
     MessageAnchor,
-    MessageRow,
     MessageRows,
     Order,
     SessionAnchor,
@@ -39,8 +39,19 @@ from perdure.schema.reference import ReferenceInfo
 from perdure.schema.session import RevertState, SessionInfo
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.skill import SkillInfo
-from perdure.schema.todo import Todos
+from perdure.schema.trust import TrustInfo
 from perdure.schema.value import Value
+from perdure.server.session_services import (
+    Deletions,
+    Forks,
+    Jobs,
+    SessionChanges,
+    SessionChildren,
+    SessionRecovery,
+    SessionTodos,
+    SessionUsages,
+    Snapshots,
+)
 
 
 class Reverts(Protocol):
@@ -55,6 +66,10 @@ class Reverts(Protocol):
 
 if TYPE_CHECKING:
     from perdure.runtime.runtime import Runtime
+
+
+class Health(Protocol):
+    async def detail(self) -> HealthDetail: ...
 
 
 class Sessions(Protocol):
@@ -124,45 +139,6 @@ class Sessions(Protocol):
         ...
 
 
-class SessionChanges(Protocol):
-    async def rename(self, session_id: SessionID, title: str, /) -> SessionInfo: ...
-    async def archive(self, session_id: SessionID) -> None: ...
-    async def unarchive(self, session_id: SessionID) -> None: ...
-    async def resume(self, session_id: SessionID) -> None: ...
-
-
-class Forks(Protocol):
-    async def fork(
-        self,
-        session_id: SessionID,
-        *,
-        id: SessionID | None,
-        message_id: MessageID | None,
-        seq: int | None,
-    ) -> SessionInfo: ...
-
-
-class Deletions(Protocol):
-    async def delete(self, session_id: SessionID) -> None: ...
-
-
-class Snapshot(Protocol):
-    @property
-    def session(self) -> bytes: ...
-    @property
-    def messages(self) -> tuple[MessageRow, ...]: ...
-    @property
-    def has_previous(self) -> bool: ...
-    @property
-    def inbox(self) -> tuple[AdmittedPrompt, ...]: ...
-    @property
-    def seq(self) -> int: ...
-
-
-class Snapshots(Protocol):
-    async def take(self, session_id: SessionID, *, limit: int) -> Snapshot: ...
-
-
 class Inbox(Protocol):
     """What is not pending any more is a PromptSettledError."""
 
@@ -208,6 +184,7 @@ class Locations(Protocol):
     async def skills(self, ref: LocationRef) -> tuple[SkillInfo, ...]: ...
     async def references(self, ref: LocationRef) -> tuple[ReferenceInfo, ...]: ...
     async def commands(self, ref: LocationRef) -> tuple[CommandInfo, ...]: ...
+    async def trust(self, ref: LocationRef) -> TrustInfo: ...
 
 
 class Files(Protocol):
@@ -335,11 +312,8 @@ class Integrations(Protocol):
     async def remove(self, credential_id: str) -> None: ...
 
 
-class SessionTodos(Protocol):
-    async def of(self, session_id: SessionID) -> Todos: ...
-
-
 class Services(Value, kw_only=True):
+    health: Health
     sessions: Sessions
     changes: SessionChanges
     forks: Forks
@@ -347,6 +321,10 @@ class Services(Value, kw_only=True):
     snapshots: Snapshots
     inbox: Inbox
     todos: SessionTodos
+    recovery: SessionRecovery
+    jobs: Jobs
+    children: SessionChildren
+    usage: SessionUsages
     live: LiveHub
     locations: Locations
     files: Files
@@ -361,7 +339,13 @@ class Services(Value, kw_only=True):
 
 def of(runtime: "Runtime") -> Services:
     """What a running instance offers to the HTTP edge."""
+
+    async def overlay(ref: LocationRef, directory: str) -> Mapping[str, str]:
+        # Looked up with each terminal: nothing of the engine is loaded for it before.
+        return await runtime.plugins.environment.overlay(ref, directory)
+
     return Services(
+        health=runtime.health,
         sessions=runtime.sessions,
         changes=runtime.changes,
         forks=runtime.forks,
@@ -369,6 +353,10 @@ def of(runtime: "Runtime") -> Services:
         snapshots=runtime.snapshots,
         inbox=runtime.inbox,
         todos=runtime.todos,
+        recovery=runtime.recovery,
+        jobs=runtime.jobs,
+        children=runtime.children,
+        usage=runtime.usage,
         live=runtime.hub,
         locations=runtime.locations,
         files=runtime.files,
@@ -378,4 +366,5 @@ def of(runtime: "Runtime") -> Services:
         integrations=runtime.integrations,
         ids=runtime.ids,
         clock=runtime.clock,
+        terminal_environment=overlay,
     )

@@ -30,9 +30,16 @@ _FEW: Final = (
     "session_context_epoch",
     "session_instruction",
     "session_retry",
+    "session_attempt",
+    "session_file_change",
+    "session_revert_file",
     "session_lease",
+    "session_interrupt",
     "session_wake",
+    "session_notice",
+    "job",
     "pending_request",
+    "child_task",
 )
 """Tables that hold a few rows of a Session, or that nobody may find once it is deleted."""
 

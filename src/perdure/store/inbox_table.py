@@ -93,6 +93,14 @@ async def is_cancelled(tx: Transaction, message_id: MessageID) -> bool:
     return bool(rows)
 
 
+async def is_waiting(tx: Transaction, message_id: MessageID) -> bool:
+    """Whether this very prompt is still to be promoted."""
+    rows = await tx.fetch(
+        f"SELECT 1 FROM session_input WHERE id = :id AND {_IS_PENDING}", {"id": message_id}
+    )
+    return bool(rows)
+
+
 async def mark_promoted(
     tx: Transaction, session_id: SessionID, message_id: MessageID, seq: Seq
 ) -> bool:
@@ -186,6 +194,16 @@ async def count_pending(tx: Transaction, session_id: SessionID) -> int:
         {"session_id": session_id},
     )
     return int(str(rows[0][0]))
+
+
+async def has_more_pending(tx: Transaction, session_id: SessionID, than: int) -> bool:
+    """Reads no more of the index than it has to: nothing, where nothing waits."""
+    rows = await tx.fetch(
+        "SELECT 1 FROM session_input INDEXED BY session_input_pending"
+        f" WHERE session_id = :session_id AND {_IS_PENDING} LIMIT 1 OFFSET :than",
+        {"session_id": session_id, "than": than},
+    )
+    return bool(rows)
 
 
 async def sessions_with_pending(tx: Transaction) -> list[SessionID]:

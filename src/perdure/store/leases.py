@@ -5,7 +5,7 @@ in the same transaction.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from perdure.ports import Database, Neighbours, Transaction
 from perdure.schema.ids import SessionID
@@ -13,6 +13,9 @@ from perdure.store import lease_table
 from perdure.store.lease_table import Lease
 
 T = TypeVar("T")
+
+Holder = Literal["nobody", "me", "other", "dead"]
+"""Of a lease: this process, another one that lives, or one that died with it."""
 
 
 class Leases:
@@ -30,17 +33,18 @@ class Leases:
         return await self._database.write(lambda tx: self.hold_within(tx, session_id))
 
     async def take_over(
-        self, session_id: SessionID, look: Callable[[Transaction], Awaitable[T]]
+        self, session_id: SessionID, look: Callable[[Transaction, Lease | None], Awaitable[T]]
     ) -> tuple[Lease | None, T]:
         """Take or confirm the lease; the one that was there before.
 
         `look` is at what it left, in the same commit: what cannot be looked at is not taken over.
+        It is told whose the lease was.
         """
 
         async def job(tx: Transaction) -> tuple[Lease | None, T]:
             before = await lease_table.get(tx, session_id)
             await self.hold_within(tx, session_id)
-            return before, await look(tx)
+            return before, await look(tx, before)
 
         return await self._database.write(job)
 
@@ -66,11 +70,6 @@ class Leases:
 
         await self._database.write(fenced)
 
-    async def is_left_behind(self, session_id: SessionID) -> bool:
-        """Whether the lease belongs to a process that died with it."""
-        lease = await self._database.read(lambda tx: lease_table.get(tx, session_id))
-        return lease is not None and self._is_dead(lease.process)
-
     async def left_behind(self) -> list[SessionID]:
         """Every Session whose lease belongs to a process that died with it."""
 
@@ -86,10 +85,16 @@ class Leases:
 
     async def runs_elsewhere(self, tx: Transaction, session_id: SessionID) -> bool:
         """Whether another living process has the lease, as seen by `tx`."""
+        return await self.holder(tx, session_id) == "other"
+
+    async def holder(self, tx: Transaction, session_id: SessionID) -> Holder:
+        """Who has the lease, as seen by `tx`."""
         lease = await lease_table.get(tx, session_id)
-        if lease is None or lease.process in self._mine:
-            return False
-        return self._neighbours.alive(lease.process)
+        if lease is None or lease.process == lease_table.RELEASED:
+            return "nobody"
+        if self.is_mine(lease):
+            return "me"
+        return "other" if self._neighbours.alive(lease.process) else "dead"
 
     @property
     def _mine(self) -> tuple[str, str]:

@@ -101,10 +101,10 @@ async def latest_of_type(
 
 
 async def latest_said(tx: Transaction, session_id: SessionID) -> MessageRow | None:
-    """The newest thing that a person or the model said."""
+    """The newest thing that a person, the model, or the runtime itself said."""
     rows = await tx.fetch(
         "SELECT id, seq, type, data FROM session_message"
-        " WHERE session_id = :session_id AND type IN ('user', 'assistant')"
+        " WHERE session_id = :session_id AND type IN ('user', 'assistant', 'synthetic')"
         " ORDER BY seq DESC LIMIT 1",
         {"session_id": session_id},
     )
@@ -121,12 +121,12 @@ async def newest_prompts(tx: Transaction, session_id: SessionID, *, limit: int) 
     return [_row(session_id, row) for row in reversed(rows)]
 
 
-async def count_answers(tx: Transaction, session_id: SessionID) -> int:
-    """How many steps there have been, failed ones among them."""
+async def count_answers(tx: Transaction, session_id: SessionID, *, after: int = -1) -> int:
+    """How many steps there have been since a sequence, failed ones among them."""
     rows = await tx.fetch(
         "SELECT count(*) FROM session_message"
-        " WHERE session_id = :session_id AND type = 'assistant'",
-        {"session_id": session_id},
+        " WHERE session_id = :session_id AND seq > :after AND type = 'assistant'",
+        {"session_id": session_id, "after": after},
     )
     counted = rows[0][0]
     assert isinstance(counted, int)

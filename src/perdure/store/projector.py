@@ -19,13 +19,16 @@ from perdure.schema.message import AssistantMessage, SessionMessage, ShellMessag
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import SessionEvent
 from perdure.store import (
+    attempt_table,
     damage,
     deletion_table,
     epoch_table,
+    file_change_table,
     inbox_table,
     instruction_table,
     message_table,
     retry_table,
+    revert_table,
     session_table,
     todo_table,
 )
@@ -207,8 +210,8 @@ class _Fold:
                 await self._write_todos(seq, event)
             case events.Moved():
                 await self._leave_location()
-            case events.RevertCommitted(message_id=message_id):
-                await self._revert(message_id)
+            case events.RevertCommitted() | events.RevertCleared():
+                await self._end_revert(event)
             case _:
                 pass
 
@@ -261,6 +264,12 @@ class _Fold:
                 return
             before = row.seq
 
+    async def _end_revert(self, event: events.RevertCommitted | events.RevertCleared) -> None:
+        if self._ends_epochs:
+            await revert_table.clear(self._tx, self._session_id)
+        if isinstance(event, events.RevertCommitted):
+            await self._revert(event.message_id)
+
     async def _revert(self, message_id: MessageID) -> None:
         await self.write()
         self._messages.clear()
@@ -275,6 +284,8 @@ class _Fold:
             await self._end_epoch()
             if self._ends_epochs:
                 await retry_table.clear(self._tx, self._session_id)
+                await attempt_table.clear(self._tx, self._session_id)
+                await file_change_table.delete_unsaid(self._tx, self._session_id)
 
     async def _delete(self) -> None:
         """Nobody finds it from now on. The rows that may be many go later, a few at a time."""

@@ -10,6 +10,7 @@ from perdure.ports import Row, SqlValue, Transaction
 from perdure.schema import codec, manifest
 from perdure.schema.errors import DamagedRowError, SessionNotFoundError
 from perdure.schema.ids import Seq, SessionID
+from perdure.schema.query import SessionQuery
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_event import Renamed
 from perdure.schema.value import Value
@@ -46,6 +47,21 @@ _FAMILY: Final = """
     )
     SELECT id, data FROM session WHERE id IN (SELECT id FROM down)
 """
+_DESCENDANTS: Final = """
+    WITH RECURSIVE down (id) AS (
+        SELECT id FROM session WHERE parent_id = :id
+        UNION SELECT below.id FROM session AS below JOIN down ON below.parent_id = down.id
+    )
+    SELECT id FROM down WHERE id <> :id
+"""
+_ANCESTORS: Final = """
+    WITH RECURSIVE up (id, parent_id) AS (
+        SELECT id, parent_id FROM session WHERE id = :id
+        UNION SELECT above.id, above.parent_id
+        FROM session AS above JOIN up ON above.id = up.parent_id
+    )
+    SELECT id FROM up WHERE id <> :id
+"""
 
 
 class SessionFilter(Value, kw_only=True):
@@ -55,6 +71,17 @@ class SessionFilter(Value, kw_only=True):
     subpath: str | None = None
     search: str | None = None
     archived: bool | None = None
+
+
+def filter_of(query: SessionQuery) -> SessionFilter:
+    return SessionFilter(
+        directory=query.directory,
+        project=query.project,
+        workspace=query.workspace,
+        subpath=query.subpath,
+        search=query.search,
+        archived=query.archived,
+    )
 
 
 class SessionRow(Value):
@@ -104,8 +131,21 @@ async def require(tx: Transaction, session_id: SessionID) -> SessionInfo:
 
 
 async def children(tx: Transaction, session_id: SessionID) -> list[SessionID]:
-    rows = await tx.fetch("SELECT id FROM session WHERE parent_id = :id", {"id": session_id})
+    """Those directly below, in the order in which they were made."""
+    rows = await tx.fetch(
+        "SELECT id FROM session WHERE parent_id = :id ORDER BY rowid", {"id": session_id}
+    )
     return [SessionID(str(row[0])) for row in rows]
+
+
+async def descendants(tx: Transaction, session_id: SessionID) -> list[SessionID]:
+    """Every Session below this one: its children, then theirs, and so on."""
+    return [SessionID(str(row[0])) for row in await tx.fetch(_DESCENDANTS, {"id": session_id})]
+
+
+async def ancestors(tx: Transaction, session_id: SessionID) -> list[SessionID]:
+    """Every Session above this one, from its parent to the root."""
+    return [SessionID(str(row[0])) for row in await tx.fetch(_ANCESTORS, {"id": session_id})]
 
 
 async def was_renamed(tx: Transaction, session_id: SessionID, *, before: Seq) -> bool:

@@ -32,3 +32,8 @@ async def answerable(
 
 async def answered(tx: Transaction, session_id: SessionID) -> None:
     await tx.execute("DELETE FROM session_wake WHERE session_id = :id", {"id": session_id})
+
+
+async def is_asked(tx: Transaction, session_id: SessionID) -> bool:
+    rows = await tx.fetch("SELECT 1 FROM session_wake WHERE session_id = :id", {"id": session_id})
+    return bool(rows)

@@ -9,6 +9,7 @@ from typing import Final
 
 from perdure.testing.checker import Checker
 from perdure.testing.compaction_checkers import CompactionsEndWell
+from perdure.testing.recovery_checkers import MarksEndWithTheirRuns
 from perdure.testing.row_checkers import (
     GaplessSequence,
     MessagesTellTheLog,
@@ -32,6 +33,7 @@ CHECKERS: Final[tuple[type[Checker], ...]] = (
     CallsAreSettledOnce,
     RequestsBelongToOpenCalls,
     PromptsAreAnswered,
+    MarksEndWithTheirRuns,
     CompactionsEndWell,
     SnapshotEqualsTold,
     PrefixIsStable,

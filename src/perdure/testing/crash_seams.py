@@ -1,7 +1,8 @@
 """Crash points around everything durable or visible that the runtime does.
 
-Each wrapper stands where the composition root takes a port: the database, the model, a tool. It
-changes nothing but the size of the batches in which a model's events arrive: one at a time.
+Each wrapper stands where the composition root takes a port: the database, the model, a tool, the
+processes of background jobs. It changes nothing but the size of the batches in which a model's
+events arrive: one at a time.
 Points are named by what was done: a write by the events it appends, else by the tables it changes.
 """
 
@@ -11,10 +12,19 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from perdure.core.job import DetachedProcess, Sighting
 from perdure.llm.event import LLMEvent
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
-from perdure.ports import Database, Row, SqlValue, Transaction
+from perdure.ports import (
+    Database,
+    DetachedCommand,
+    DetachedProcesses,
+    HeldProcess,
+    Row,
+    SqlValue,
+    Transaction,
+)
 from perdure.testing.crash_points import CrashPoints
 from perdure.tools.tool import InputT, OutputT, Tool, ToolCallContext
 
@@ -122,6 +132,54 @@ class CrashingModel:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
         self._points.reach("model/ended")
+
+
+class CrashingDetached:
+    """Implements ports.DetachedProcesses. Points after everything that is done to a process."""
+
+    def __init__(self, processes: DetachedProcesses, points: CrashPoints) -> None:
+        self._processes = processes
+        self._points = points
+
+    async def start(self, command: DetachedCommand) -> "_CrashingHeld":
+        held = await self._processes.start(command)
+        self._points.reach("job/held")
+        return _CrashingHeld(held, self._points)
+
+    def look(self, process: DetachedProcess) -> Sighting:
+        return self._processes.look(process)
+
+    def terminate(self, process: DetachedProcess) -> None:
+        self._processes.terminate(process)
+        self._points.reach("job/terminated")
+
+    async def kill(self, process: DetachedProcess) -> None:
+        await self._processes.kill(process)
+        self._points.reach("job/killed")
+
+    async def clean(self, process: DetachedProcess, *, output_bytes_max: int) -> None:
+        await self._processes.clean(process, output_bytes_max=output_bytes_max)
+        self._points.reach("job/cleaned")
+
+
+class _CrashingHeld:
+    """Implements ports.HeldProcess."""
+
+    def __init__(self, held: HeldProcess, points: CrashPoints) -> None:
+        self._held = held
+        self._points = points
+
+    @property
+    def process(self) -> DetachedProcess:
+        return self._held.process
+
+    def release(self) -> None:
+        self._held.release()
+        self._points.reach("job/released")
+
+    async def abandon(self) -> None:
+        await self._held.abandon()
+        self._points.reach("job/abandoned")
 
 
 def crashing_tool(tool: Tool[InputT, OutputT], points: CrashPoints) -> Tool[InputT, OutputT]:

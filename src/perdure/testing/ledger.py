@@ -109,6 +109,18 @@ class Ledger:
     def latest(self, session_id: SessionID) -> Seq:
         return never_waiting(event_store.latest_seq(self._tx, session_id))
 
+    def attempts(self) -> dict[SessionID, str]:
+        """Sessions whose run owes a request, and how far that has come."""
+        rows = self.fetch("SELECT session_id, state FROM session_attempt ORDER BY session_id")
+        return {SessionID(str(session_id)): str(state) for session_id, state in rows}
+
+    def undecided(self) -> list[SessionID]:
+        """Sessions that wait for a person to decide what a crash left."""
+        rows = self.fetch(
+            "SELECT session_id FROM session_attempt WHERE waits IS NOT NULL ORDER BY session_id"
+        )
+        return [SessionID(str(row[0])) for row in rows]
+
     def reverting(self) -> list[SessionID]:
         """Where a revert is staged."""
         rows = self.fetch("SELECT id FROM session WHERE reverting = 1 ORDER BY id")

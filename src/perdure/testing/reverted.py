@@ -11,6 +11,7 @@ from perdure.testing.ledger import LoggedEvent
 _BRING_MESSAGES = (
     events.PromptPromoted,
     events.ContextUpdated,
+    events.SyntheticAdded,
     events.AgentSwitched,
     events.ModelSwitched,
     events.CompactionEnded,

@@ -15,6 +15,7 @@ from perdure.runtime.runtime import Runtime
 from perdure.schema import codec, sse
 from perdure.schema.errors import (
     MessageNotFoundError,
+    NothingToDecideError,
     PermissionNotFoundError,
     PromptConflictError,
     QuestionNotFoundError,
@@ -25,6 +26,7 @@ from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.model import ModelRef
 from perdure.schema.permission import Reply
 from perdure.schema.prompt import Delivery, PromptInput
+from perdure.schema.recovery import Decision
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.value import State
@@ -107,11 +109,25 @@ class Clients:
         self.machine.trace.say(f"{process.name} interrupt {session_id}")
 
         async def interrupt(runtime: Runtime) -> None:
-            if session_id in runtime.sessions.active():
+            runs = any(running == session_id for _, running in self.machine.active())
+            here = session_id in runtime.sessions.active()
+            if runs:
                 self.machine.witness.excuse(session_id)
             await runtime.sessions.interrupt(session_id)
+            if not here:
+                # Whichever process runs it obeys a little later.
+                self.machine.witness.excuse(session_id)
 
         await self.machine.ask(process, interrupt)
+
+    async def decide(self, process: Process, session_id: SessionID, decision: Decision) -> None:
+        """Somebody's word about what a crash left."""
+        self.machine.trace.say(f"{process.name} {decision} what {session_id} owes")
+        # Somebody else was quicker, or has said something new.
+        with suppress(NothingToDecideError):
+            if decision == "retry":
+                self.machine.witness.decided(session_id)
+            await self.machine.ask(process, lambda r: r.recovery.decide(session_id, decision))
 
     async def answer(self, process: Process, session_id: SessionID, reply: Reply) -> None:
         """A person's word about the oldest permission that is waited for, if any is."""

@@ -40,6 +40,8 @@ _ANSWER_SECONDS_MAX: Final = 60.0
 
 # An agent that soon has to answer in text, and must ask before it reads.
 _CONFIGURATION: Final = '{"agents": {"short": {"steps": 2}}}'
+# Nothing that may have been sent is sent again unless somebody says so.
+_POLICY: Final = '{"experimental": {"recovery": "ask"}}'
 
 
 class Process(State):
@@ -80,6 +82,8 @@ class SimulatedMachine:
         os.makedirs(self.project)
         _write(f"{self.project}/notes.txt", "what was simulated so far\n")
         _write(f"{self.project}/opencode.json", _CONFIGURATION)
+        os.makedirs(f"{place}/.config/opencode")
+        _write(f"{place}/.config/opencode/opencode.json", _POLICY)
         migrate.migrate(self._path)
         self.ledger = Ledger(self._path)
         self.witness = Witness(self.ledger, trace, self._neighbourhood.alive)

@@ -173,8 +173,18 @@ class Simulation:
         self._machine.weather.calm = False
 
     async def _decide(self) -> bool:
-        """Nothing is promoted while somebody is deciding what stays: now they have decided."""
-        staged = self._machine.ledger.reverting()
+        """Nothing is promoted while somebody is deciding what stays, or what a crash left.
+
+        Now they have decided.
+        """
+        staged, owed = self._machine.ledger.reverting(), self._machine.ledger.undecided()
+        for session_id in owed:
+            retry = self._machine.chance.random() < 0.5
+            await self._clients.decide(
+                self._machine.some(), session_id, "retry" if retry else "abandon"
+            )
+        if owed:
+            await self._quiet()
         for session_id in staged:
             commit = self._machine.chance.random() < 0.5
             await self._clients.end_revert(self._machine.some(), session_id, commit=commit)

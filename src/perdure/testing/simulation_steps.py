@@ -12,9 +12,10 @@ from typing import Final
 from perdure.schema.ids import SessionID
 from perdure.schema.permission import Reply
 from perdure.schema.prompt import Delivery
+from perdure.schema.recovery import Decision
 from perdure.store.pending_table import PendingRow
 from perdure.testing.simulated_clients import Clients, SentPrompt
-from perdure.testing.simulated_machine import MODELS, Process
+from perdure.testing.simulated_machine import MODELS
 
 Step = Callable[[Clients], Awaitable[None]]
 
@@ -83,6 +84,8 @@ async def interrupt(clients: Clients) -> None:
         return
     process, session_id = clients.machine.chance.choice(running)
     await asyncio.sleep(clients.machine.chance.choice((0.0, 0.0, 0.01, 0.1, 0.5)))
+    if process not in clients.machine.processes or clients.machine.chance.random() < 0.3:
+        process = clients.machine.some()
     await clients.interrupt(process, session_id)
 
 
@@ -157,13 +160,20 @@ async def stage_revert(clients: Clients) -> None:
     session_id = _session(clients)
     if said := clients.machine.ledger.messages(session_id):
         message = clients.machine.chance.choice(said[-_BACK_MAX:])
-        await clients.stage(_runner(clients, session_id), session_id, message.id)
+        await clients.stage(clients.machine.some(), session_id, message.id)
 
 
 async def end_revert(clients: Clients) -> None:
     session_id = _session(clients)
     commit = clients.machine.chance.random() < 0.7
-    await clients.end_revert(_runner(clients, session_id), session_id, commit=commit)
+    await clients.end_revert(clients.machine.some(), session_id, commit=commit)
+
+
+async def decide_recovery(clients: Clients) -> None:
+    """Somebody looks what a crash left, and decides."""
+    for session_id in clients.machine.ledger.undecided():
+        decision: Decision = clients.machine.chance.choice(("retry", "retry", "abandon"))
+        await clients.decide(clients.machine.some(), session_id, decision)
 
 
 async def switch_agent(clients: Clients) -> None:
@@ -299,6 +309,7 @@ STEPS: Final[tuple[tuple[Step, int], ...]] = (
     (compact, 4),
     (stage_revert, 3),
     (end_revert, 3),
+    (decide_recovery, 4),
     (switch_agent, 3),
     (switch_model, 3),
     (jump_clock, 3),
@@ -321,15 +332,6 @@ STEPS: Final[tuple[tuple[Step, int], ...]] = (
 
 def _session(clients: Clients) -> SessionID:
     return clients.machine.chance.choice(clients.sessions)
-
-
-def _runner(clients: Clients, session_id: SessionID) -> Process:
-    """The process that may be running a Session; any, when none has its lease."""
-    lease = clients.machine.ledger.lease(session_id)
-    holders = [
-        p for p in clients.machine.processes if lease is not None and p.name == lease.process
-    ]
-    return holders[0] if holders else clients.machine.some()
 
 
 async def _waited_for(clients: Clients) -> list[PendingRow]:

@@ -44,6 +44,15 @@ _BY_CLIENTS = (
 """Facts that anyone may append. All others are made by a run and need its lease."""
 
 
+_ENDS_A_REQUEST = (
+    events.StepFact,
+    events.Retried,
+    events.CompactionStarted,
+    events.RevertCommitted,
+)
+"""Facts after which what was sent before is answered, refused, given up or taken away."""
+
+
 class Violation(Value):
     promise: str
     what: str
@@ -88,6 +97,8 @@ class Witness:
         self._live_seqs: dict[tuple[str, str], int] = {}
         self._live_parts: set[tuple[str | None, ...]] = set()
         self._lowered: dict[tuple[bytes, ModelRef], tuple[LLMMessage, ...]] = {}
+        self._unanswered: dict[SessionID, str] = {}
+        """Who sent a request of which nothing has come back."""
         self.excused: dict[SessionID, Seq] = {}
         """Up to where a stop that somebody asked for may have left prompts pending."""
 
@@ -111,6 +122,8 @@ class Witness:
             self._trace.say(f"  {process} {session_id[4:16]} {item.seq} {name}")
             if not self._ledger.has_event(session_id, item.seq, item.id):
                 self.accuse("P1", f"{name} {item.seq} was announced before its commit")
+            if isinstance(item.event, _ENDS_A_REQUEST):
+                self._unanswered.pop(session_id, None)
             self._follow_step(process, session_id, item.event)
             if not isinstance(item.event, _BY_CLIENTS):
                 self._check_lease(process, session_id, item.event)
@@ -172,12 +185,25 @@ class Witness:
             # Taken for dead: it may still ask, of what it knows, and will not get to record it.
             return session_id
         self.requests.append(seen)
-        # Without an epoch a revert has been committed since the boundary of this turn.
-        if cut[1] is not None and messages != self._history(session_id, request.model, cut):
+        self._check_sent_once(process, session_id)
+        if messages != self._history(session_id, request.model, cut):
             self.accuse("P7", f"{process} sent {session_id} something else than its history")
         self._check_structure(seen)
         self._check_epoch(seen)
         return session_id
+
+    def _check_sent_once(self, process: str, session_id: SessionID) -> None:
+        if self._ledger.attempts().get(session_id) != "dispatched":
+            self.accuse("P4", f"{process} asks for {session_id}, and no mark on disk says so")
+        before = self._unanswered.get(session_id, process)
+        if before != process:
+            what = f"what {before} sent for {session_id} was sent again, and nobody decided that"
+            self.accuse("P4", what)
+        self._unanswered[session_id] = process
+
+    def decided(self, session_id: SessionID) -> None:
+        """Somebody wants it sent again."""
+        self._unanswered.pop(session_id, None)
 
     def _asked_to_condense(
         self, process: str, session_id: SessionID, request: LLMRequest
@@ -244,10 +270,6 @@ class Witness:
 
     def _recorded(self, context: ToolCallContext) -> bool:
         message = self._ledger.message(context.session_id, context.assistant_message_id)
-        if message is None:
-            # A prompt commits a revert that is staged, also while the Session runs. The log has
-            # the call; the transcript has nothing of this turn any more.
-            return self._ledger.reverted_since(context.session_id, Seq(-1))
         return isinstance(message, AssistantMessage) and any(
             isinstance(part, ToolPart)
             and part.id == context.call_id

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
 
 from perdure.core import exact_edit, patch
 from perdure.core.limits import EDIT_FILE_BYTES_MAX, PATCH_BYTES_MAX, PATCH_FILES_MAX
 from perdure.core.patch import AddFile, Change, DeleteFile, PatchError, UpdateFile
 from perdure.schema.codec import Record
-from perdure.schema.ids import SessionID
 from perdure.schema.session import FileDiff
 from perdure.schema.tool import TextContent, ToolContent
 from perdure.schema.value import Value
@@ -71,6 +71,8 @@ class Applied(Record, frozen=True):
 class ApplyPatchOutput(Record, frozen=True):
     applied: tuple[Applied, ...]
     files: tuple[FileDiff, ...]
+    notes: str | UnsetType = UNSET
+    """What came of looking after the files."""
 
 
 def make_apply_patch(environment: ToolEnvironment) -> Tool[ApplyPatchInput, ApplyPatchOutput]:
@@ -122,7 +124,8 @@ class _Prepared(Value, kw_only=True):
 
 def _content(output: ApplyPatchOutput) -> tuple[ToolContent, ...]:
     lines = [f"{_VERBS[item.type]} {item.resource}" for item in output.applied]
-    return (TextContent(text="Applied the patch:\n" + "\n".join(lines)),)
+    text = "Applied the patch:\n" + "\n".join(lines) + (output.notes or "")
+    return (TextContent(text=text),)
 
 
 _VERBS: Final = {"add": "Added", "update": "Updated", "delete": "Deleted", "move": "Moved to"}
@@ -229,24 +232,55 @@ async def _commit(
     applied: list[Applied] = []
     for change in prepared:
         try:
-            await _make(environment.mutations, change, context.session_id)
+            await _make(environment.mutations, change, context)
         except (OSError, StaleContentError) as error:
             raise ToolFailure(_partial(change, error, applied)) from error
         place = change.destination
         applied.append(Applied(type=change.type, resource=place.resource, target=place.path))
-    return ApplyPatchOutput(applied=tuple(applied), files=tuple(change.diff for change in prepared))
+    settled, notes = await _looked_after(environment, prepared, context)
+    return ApplyPatchOutput(
+        applied=tuple(applied),
+        files=tuple(change.diff for change in settled),
+        notes="".join(f"\n\n{note}" for note in notes) or UNSET,
+    )
 
 
-async def _make(mutations: FileMutations, change: _Prepared, session_id: SessionID) -> None:
+async def _looked_after(
+    environment: ToolEnvironment, prepared: Sequence[_Prepared], context: ToolCallContext
+) -> tuple[list[_Prepared], list[str]]:
+    """The changes as the files are afterwards, and what there is to say about them."""
+    after_edit, settled = environment.after_edit, list[_Prepared]()
+    notes: list[str] = []
+    for change in prepared:
+        place, data = change.destination, change.data
+        if data is not None:
+            files = environment.files(place)
+            looked = await after_edit.format(files, place, data, context.journal)
+            environment.mutations.note(context.session_id, place, looked.data)
+            notes += looked.notes
+            data = looked.data
+        if change.type in {"delete", "move"}:
+            after_edit.edited(change.target.path)
+        if data is not None:
+            after_edit.edited(place.path)
+        settled.append(replace(change, data=data))
+    there = [change.destination for change in settled if change.data is not None]
+    return settled, [*notes, *await after_edit.check(there, files=environment.files)]
+
+
+async def _make(mutations: FileMutations, change: _Prepared, context: ToolCallContext) -> None:
+    session_id, journal = context.session_id, context.journal
     if change.type == "update":
         assert change.read is not None
         assert change.data is not None
-        await mutations.replace_if_unchanged(change.target, read=change.read, data=change.data)
+        await mutations.replace_if_unchanged(
+            change.target, read=change.read, data=change.data, journal=journal
+        )
     elif change.data is not None:
-        await mutations.create(change.destination, change.data)
+        await mutations.create(change.destination, change.data, journal=journal)
     if change.data is None or change.type == "move":
         assert change.read is not None
-        await mutations.remove_if_unchanged(change.target, read=change.read)
+        await mutations.remove_if_unchanged(change.target, read=change.read, journal=journal)
         mutations.seen.forget(session_id, change.target.path)
     if change.data is not None:
         mutations.note(session_id, change.destination, change.data)

@@ -10,6 +10,7 @@ from typing import cast
 import msgspec
 
 from perdure.core import limits
+from perdure.llm import data_uri
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.tool import FileContent, TextContent, ToolContent
@@ -52,7 +53,7 @@ def _image(data: bytes) -> FileContent:
     if len(encoded) > limits.IMAGE_BASE64_BYTES_MAX:
         most = limits.IMAGE_BASE64_BYTES_MAX
         raise ToolFailure(f"The tool returned an image of more than {most} encoded bytes")
-    return FileContent(uri=f"data:{mime};base64,{encoded}", mime=mime)
+    return FileContent(uri=data_uri.write_encoded(mime, encoded), mime=mime)
 
 
 def _json(returned: object) -> JsonValue:

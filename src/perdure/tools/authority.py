@@ -86,6 +86,10 @@ class PathAuthority:
             await self._approve_outside(target, context)
         return target
 
+    async def look(self, path: str) -> Target:
+        """What `path` means, without approval: nothing is to be read there yet."""
+        return await self._resolve(path, "file")
+
     async def claim_for_writing(self, path: str, context: ToolCallContext) -> Target:
         """As `claim`. That a managed file may be read does not let it be written."""
         return (await self.claim_all_for_writing((path,), context))[path]
@@ -201,6 +205,7 @@ class PathAuthority:
             PermissionAsk(
                 session_id=context.session_id,
                 agent=context.agent,
+                above=context.above,
                 action="external_directory",
                 resources=(resource,),
                 save=(resource,),

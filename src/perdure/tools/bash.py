@@ -1,9 +1,10 @@
-"""bash: run one shell command to its end, within a time and an amount of output.
+"""bash: run one shell command to its end, within a time and an amount of output, or start it.
 
 A command that fails or runs out of time is a result, not a failure of the tool. What it must be
 allowed is in tools.bash_approval, what becomes of its output in tools.command_output. The working
 directory is checked; what the command itself touches is not, so absolute paths outside it are
-pointed out as warnings. They are advice and no protection.
+pointed out as warnings. They are advice and no protection. Commands that run on in the background
+are tools.bash_background.
 """
 
 import asyncio
@@ -21,12 +22,15 @@ from perdure.core.limits import (
     BASH_TIMEOUT_MILLIS_DEFAULT,
     BASH_TIMEOUT_MILLIS_MAX,
     BASH_WARNINGS_MAX,
+    JOB_SECONDS_MAX,
 )
 from perdure.core.shell_command import Place
 from perdure.core.tool_output import OutputLimits
 from perdure.ports import ProcessResult
 from perdure.schema.codec import Record
+from perdure.schema.job import JobInfo
 from perdure.schema.tool import TextContent, ToolContent
+from perdure.tools import bash_background
 from perdure.tools.bash_approval import permission_ask
 from perdure.tools.command_output import CommandOutput
 from perdure.tools.environment import ToolEnvironment, reason
@@ -36,7 +40,10 @@ DESCRIPTION: Final = f"""\
 Run a shell command and return its combined output and exit code.
 
 - It starts in the project directory; set `workdir` instead of changing directory.
-- It has no input and no terminal. Everything it started is ended with it, background jobs too.
+- It has no input and no terminal. Everything it started is ended with it, what was put into the \
+background with & too.
+- Set `background` for a server, or for what takes longer than you want to wait. It returns at \
+once, and you are told of the end.
 - Variables that hold secrets are not in its environment.
 - It is ended after `timeout` milliseconds ({BASH_TIMEOUT_MILLIS_DEFAULT} unless set). Long output \
 is cut, and the answer names the file that holds all of it.
@@ -53,15 +60,23 @@ class BashInput(Record, frozen=True):
         | UnsetType
     ) = UNSET
     timeout: (
-        Annotated[int, Meta(description="Milliseconds.", ge=1, le=BASH_TIMEOUT_MILLIS_MAX)]
+        Annotated[int, Meta(description="Milliseconds.", ge=1, le=JOB_SECONDS_MAX * 1_000)]
         | UnsetType
     ) = UNSET
+    background: (
+        Annotated[bool, Meta(description="Return at once and let it run on.")] | UnsetType
+    ) = UNSET
+    description: Annotated[str, Meta(description="What it does, in a few words.")] | UnsetType = (
+        UNSET
+    )
 
 
 class BashStructured(Record, frozen=True):
     truncated: bool
     exit: int | UnsetType = UNSET
     timeout: bool | UnsetType = UNSET
+    job: str | UnsetType = UNSET
+    """Of the command that runs on in the background."""
 
 
 class BashOutput(Record, frozen=True):
@@ -72,12 +87,14 @@ class BashOutput(Record, frozen=True):
     warnings: tuple[str, ...] = ()
     path: str | UnsetType = UNSET
     """The managed file that holds the whole output, where it was too long to be held."""
+    job: JobInfo | UnsetType = UNSET
 
 
 def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
     async def execute(input: BashInput, context: ToolCallContext) -> BashOutput:
         if "\0" in input.command:
             raise ToolFailure("A command cannot contain a NUL character")
+        _check_timeout(input)
         if len(input.command.encode()) > BASH_COMMAND_BYTES_MAX:
             most = BASH_COMMAND_BYTES_MAX
             raise ToolFailure(f"The command is longer than {most} bytes: write it to a file")
@@ -87,12 +104,15 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
         await environment.permissions.require(
             permission_ask(input.command, shell=environment.shell, place=place, context=context)
         )
+        if input.background is True:
+            return await _start(environment, input, directory, context)
         spool = None if environment.outputs is None else environment.outputs.spool()
         output = CommandOutput(spool, context.progress)
         try:
             if not (await environment.filesystem.stat(directory)).is_directory:
                 raise ToolFailure(f"{where} is not a directory")
-            result = await _run(environment, input, directory, output)
+            async with context.journal.watching():
+                result = await _run(environment, input, directory, output)
         except OSError as error:
             raise ToolFailure(f"Unable to execute command: {reason(error)}") from error
         except asyncio.CancelledError:
@@ -117,6 +137,8 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
 
 
 def _content(output: BashOutput) -> tuple[ToolContent, ...]:
+    if not isinstance(output.job, UnsetType):
+        return bash_background.started_content(output.job)
     if output.timeout is True:
         ending = "Command ran out of time and was ended. Set a longer timeout if it needs one."
     else:
@@ -128,7 +150,39 @@ def _content(output: BashOutput) -> tuple[ToolContent, ...]:
 
 
 def _structured(output: BashOutput) -> BashStructured:
-    return BashStructured(exit=output.exit, truncated=output.truncated, timeout=output.timeout)
+    return BashStructured(
+        exit=output.exit,
+        truncated=output.truncated,
+        timeout=output.timeout,
+        job=UNSET if isinstance(output.job, UnsetType) else output.job.id,
+    )
+
+
+def _check_timeout(input: BashInput) -> None:
+    millis = 0 if isinstance(input.timeout, UnsetType) else input.timeout
+    if input.background is not True and millis > BASH_TIMEOUT_MILLIS_MAX:
+        raise ToolFailure(
+            f"timeout is at most {BASH_TIMEOUT_MILLIS_MAX} milliseconds. Run what takes longer with"
+            " `background`."
+        )
+
+
+async def _start(
+    environment: ToolEnvironment, input: BashInput, directory: str, context: ToolCallContext
+) -> BashOutput:
+    try:
+        if not (await environment.filesystem.stat(directory)).is_directory:
+            raise ToolFailure(f"{input.workdir} is not a directory")
+    except OSError as error:
+        raise ToolFailure(f"Unable to execute command: {reason(error)}") from error
+    job = await bash_background.start(
+        environment,
+        context,
+        command=input.command,
+        directory=directory,
+        millis=None if isinstance(input.timeout, UnsetType) else input.timeout,
+    )
+    return BashOutput(output="", truncated=False, path=job.path, job=job)
 
 
 async def _run(

@@ -26,6 +26,7 @@ def permission_ask(
     ask = PermissionAsk(
         session_id=context.session_id,
         agent=context.agent,
+        above=context.above,
         action="bash",
         resources=(command,),
         save=() if saved is None else (saved,),

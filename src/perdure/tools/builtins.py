@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from perdure.ports import QuestionDesk
 from perdure.tools.apply_patch import make_apply_patch
 from perdure.tools.bash import make_bash
+from perdure.tools.bash_background import make_bash_cancel, make_bash_output
 from perdure.tools.edit import make_edit
 from perdure.tools.environment import ToolEnvironment
 from perdure.tools.glob import make_glob
@@ -14,6 +15,7 @@ from perdure.tools.question import make_question
 from perdure.tools.read import make_read
 from perdure.tools.registry import ToolRegistry
 from perdure.tools.skill import SkillShelf, make_skill
+from perdure.tools.task import Subagents, make_task
 from perdure.tools.todowrite import make_todowrite
 from perdure.tools.webfetch import make_webfetch
 from perdure.tools.websearch import make_websearch
@@ -26,17 +28,25 @@ def register_builtins(
     environment: ToolEnvironment,
     questions: QuestionDesk,
     skills: SkillShelf,
+    *,
+    subagents: Subagents | None = None,
 ) -> Generator[None]:
     """Offer the built-in tools while the scope is open. A new tool is one line here."""
     with ExitStack() as scopes:
         scopes.enter_context(registry.register(make_apply_patch(environment)))
         scopes.enter_context(registry.register(make_bash(environment)))
+        if environment.jobs is not None:
+            scopes.enter_context(registry.register(make_bash_cancel(environment.jobs)))
+            scopes.enter_context(registry.register(make_bash_output(environment.jobs)))
         scopes.enter_context(registry.register(make_edit(environment)))
         scopes.enter_context(registry.register(make_glob(environment)))
         scopes.enter_context(registry.register(make_grep(environment)))
         scopes.enter_context(registry.register(make_question(environment, questions)))
         scopes.enter_context(registry.register(make_read(environment)))
         scopes.enter_context(registry.register(make_skill(environment, skills)))
+        if subagents is not None:
+            made = make_task(environment, subagents.shelf, subagents.desk)
+            scopes.enter_context(registry.register(made))
         scopes.enter_context(registry.register(make_todowrite(environment)))
         if environment.web is not None:
             web = environment.web

@@ -74,7 +74,7 @@ class CommandOutput:
 
     def text(self) -> str:
         """What is held of it, readable whatever the bytes were."""
-        return _readable(bytes(self._head + self._tail))
+        return readable(bytes(self._head + self._tail))
 
     def shown(self, limits: OutputLimits) -> str:
         """Both ends of a long output, within `limits`, and where the whole of it is."""
@@ -132,10 +132,10 @@ class CommandOutput:
 
     def _last_words(self) -> str:
         end = self._head[-BASH_PROGRESS_BYTES_MAX:] + self._tail[-BASH_PROGRESS_BYTES_MAX:]
-        return _readable(bytes(end[-BASH_PROGRESS_BYTES_MAX:]))
+        return readable(bytes(end[-BASH_PROGRESS_BYTES_MAX:]))
 
 
-def _readable(data: bytes) -> str:
+def readable(data: bytes) -> str:
     """As text; a NUL, which few readers of text survive, becomes its picture."""
     return data.decode(errors="replace").replace("\0", "\u2400")
 

@@ -49,6 +49,8 @@ class EditOutput(Record, frozen=True):
     files: tuple[FileDiff, ...]
     replacements: int
     preview: str
+    notes: str = ""
+    """What came of looking after the file."""
 
 
 def make_edit(environment: ToolEnvironment) -> Tool[EditInput, EditOutput]:
@@ -81,7 +83,7 @@ def make_edit(environment: ToolEnvironment) -> Tool[EditInput, EditOutput]:
 def _content(output: EditOutput) -> tuple[ToolContent, ...]:
     name = output.files[0].path
     text = f"Edited file successfully: {name}\nReplacements: {output.replacements}\n"
-    return (TextContent(text=text + output.preview),)
+    return (TextContent(text=text + output.preview + output.notes),)
 
 
 def _structured(output: EditOutput) -> EditStructured:
@@ -109,9 +111,15 @@ async def _edit(
         raise ToolFailure(f"{target.resource} is not valid UTF-8 text") from error
     edited = _applied(before, target, input)
     after = edited.text.encode()
-    await environment.mutations.replace_if_unchanged(target, read=data, data=after)
-    environment.mutations.note(context.session_id, target, after)
-    return _output(target.resource, before, edited, input)
+    await environment.mutations.replace_if_unchanged(
+        target, read=data, data=after, journal=context.journal
+    )
+    looked = await environment.after_edit.look(
+        environment.files(target), target, after, context.journal
+    )
+    environment.mutations.note(context.session_id, target, looked.data)
+    now = Edited(looked.data.decode("utf-8", "replace"), edited.replacements)
+    return _output(target.resource, before, now, input, notes=looked.told)
 
 
 async def _read(environment: ToolEnvironment, target: Target) -> bytes:
@@ -161,7 +169,9 @@ def _require_room(before: str, target: Target, input: EditInput) -> None:
         )
 
 
-def _output(resource: str, before: str, edited: Edited, input: EditInput) -> EditOutput:
+def _output(
+    resource: str, before: str, edited: Edited, input: EditInput, *, notes: str
+) -> EditOutput:
     diff = exact_edit.line_diff(resource, before=before, after=edited.text)
     return EditOutput(
         files=(
@@ -175,4 +185,5 @@ def _output(resource: str, before: str, edited: Edited, input: EditInput) -> Edi
         ),
         replacements=edited.replacements,
         preview=exact_edit.preview(old=input.old_string, new=input.new_string),
+        notes=notes,
     )

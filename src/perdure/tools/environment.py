@@ -5,12 +5,15 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import field
 
+from perdure.core.media_limits import ImageBounds
 from perdure.core.tool_output import OutputLimits
 from perdure.ports import Filesystem, PermissionAsk, PermissionDesk, SpoolingRunner, WebPages
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
+from perdure.tools.after_edit import AfterEdit
 from perdure.tools.authority import PathAuthority, Target
 from perdure.tools.file_mutation import FileMutations
+from perdure.tools.job_desk import JobDesk
 from perdure.tools.output_store import ToolOutputStore
 from perdure.tools.search_service import ChooseBackend
 from perdure.tools.tool import ToolCallContext, ToolFailure
@@ -37,8 +40,14 @@ class ToolEnvironment(Value, kw_only=True):
     ripgrep: str | None = None
     """Without it searches run in our own, slower program."""
     output_limits: OutputLimits = field(default_factory=OutputLimits)
+    images: ImageBounds = field(default_factory=ImageBounds)
+    """How large an image may be that a model is shown."""
+    after_edit: AfterEdit = field(default_factory=AfterEdit)
+    """What happens to files that tools have changed."""
     web: WebAccess | None = None
     """Without it there are no tools for the web."""
+    jobs: JobDesk | None = None
+    """Without it nothing runs in the background."""
 
     def files(self, target: Target) -> Filesystem:
         """The disk as far as it was approved with the target, and no link leads out of it."""
@@ -58,6 +67,7 @@ class ToolEnvironment(Value, kw_only=True):
             PermissionAsk(
                 session_id=context.session_id,
                 agent=context.agent,
+                above=context.above,
                 action=action,
                 resources=tuple(resources),
                 save=tuple(save),
@@ -77,6 +87,7 @@ class ToolEnvironment(Value, kw_only=True):
                 PermissionAsk(
                     session_id=context.session_id,
                     agent=context.agent,
+                    above=context.above,
                     action="edit",
                     resources=tuple(protected),
                     metadata={"protected": True},

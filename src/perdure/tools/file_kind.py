@@ -7,6 +7,7 @@ characters and a name that does not say otherwise.
 import mimetypes
 from typing import Final
 
+PDF: Final = "application/pdf"
 _BINARY_SUFFIXES: Final = (
     ".7z",
     ".bz2",
@@ -57,9 +58,13 @@ def image_mime(head: bytes) -> str | None:
     return None
 
 
+def is_pdf(head: bytes) -> bool:
+    return head.startswith(b"%PDF-")
+
+
 def is_binary(name: str, head: bytes) -> bool:
     """Whether showing it as text would be of no use."""
-    if name.lower().endswith(_BINARY_SUFFIXES) or head.startswith(b"%PDF-"):
+    if name.lower().endswith(_BINARY_SUFFIXES) or is_pdf(head):
         return True
     if b"\0" in head:
         return True

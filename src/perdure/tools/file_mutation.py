@@ -16,6 +16,7 @@ from perdure.ports import Filesystem
 from perdure.schema.ids import SessionID
 from perdure.tools import seen_files
 from perdure.tools.authority import Target
+from perdure.tools.journal import NO_JOURNAL, Journal
 from perdure.tools.seen_files import SeenFiles
 
 
@@ -52,25 +53,32 @@ class FileMutations:
         """The Session knows that `data` is there: it has read it all, or written it."""
         self.seen.note(session_id, target.path, seen_files.version_of(data))
 
-    async def create(self, target: Target, data: bytes) -> None:
+    async def create(self, target: Target, data: bytes, *, journal: Journal = NO_JOURNAL) -> None:
         """Create the file and the directories above it; raises FileExistsError."""
         files = self._files(target)
-        await files.make_directories(posixpath.dirname(target.path))
-        await files.create_exclusive(target.path, data, mode=0o666)
+        async with journal.changing(target.root, target.path, data):
+            await files.make_directories(posixpath.dirname(target.path))
+            await files.create_exclusive(target.path, data, mode=0o666)
 
-    async def replace(self, target: Target, data: bytes) -> None:
+    async def replace(self, target: Target, data: bytes, *, journal: Journal = NO_JOURNAL) -> None:
         """Whatever the file holds now."""
-        await self._files(target).write_atomic(target.path, data)
+        async with journal.changing(target.root, target.path, data):
+            await self._files(target).write_atomic(target.path, data)
 
-    async def replace_if_unchanged(self, target: Target, *, read: bytes, data: bytes) -> None:
+    async def replace_if_unchanged(
+        self, target: Target, *, read: bytes, data: bytes, journal: Journal = NO_JOURNAL
+    ) -> None:
         """Raises StaleContentError when the file no longer holds `read`."""
         await self._require_unchanged(target, read)
-        await self.replace(target, data)
+        await self.replace(target, data, journal=journal)
 
-    async def remove_if_unchanged(self, target: Target, *, read: bytes) -> None:
+    async def remove_if_unchanged(
+        self, target: Target, *, read: bytes, journal: Journal = NO_JOURNAL
+    ) -> None:
         """Raises StaleContentError when the file no longer holds `read`."""
         await self._require_unchanged(target, read)
-        await self._files(target).remove(target.path)
+        async with journal.changing(target.root, target.path, None):
+            await self._files(target).remove(target.path)
 
     def _files(self, target: Target) -> Filesystem:
         return self._filesystem.beneath(target.root)

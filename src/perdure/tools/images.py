@@ -10,14 +10,10 @@ Invariant: nothing is decoded whose header states more pixels than we make room 
 import base64
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Protocol
+from typing import Final, Protocol
 
-from perdure.core.limits import (
-    IMAGE_BASE64_BYTES_MAX,
-    IMAGE_PIXELS_MAX,
-    IMAGE_SHRINK,
-    IMAGE_SIDE_MAX,
-)
+from perdure.core.limits import IMAGE_PIXELS_MAX, IMAGE_SHRINK
+from perdure.core.media_limits import ImageBounds
 from perdure.schema.value import Value
 from perdure.tools import image_header
 from perdure.tools.image_header import ImageSize
@@ -45,6 +41,8 @@ class Picture(Protocol):
 Decode = Callable[[bytes], Picture]
 """Raises UnusableImageError."""
 
+DEFAULT_BOUNDS: Final = ImageBounds()
+
 
 def pillow() -> Decode | None:
     """Decoding by Pillow, if it is installed."""
@@ -57,11 +55,19 @@ def pillow() -> Decode | None:
     return decode
 
 
-def shown(data: bytes, mime: str, *, decoding: Callable[[], Decode | None] = pillow) -> ShownImage:
+def shown(
+    data: bytes,
+    mime: str,
+    bounds: ImageBounds = DEFAULT_BOUNDS,
+    *,
+    decoding: Callable[[], Decode | None] = pillow,
+) -> ShownImage:
     """The image as the model gets it. Takes a while: not for the event loop."""
     original = _stated_size(data, mime)
     encoded = base64.b64encode(data).decode()
-    fits = _fits(original, encoded)
+    fits = _fits(original, encoded, bounds)
+    if not fits and not bounds.resize:
+        raise UnusableImageError(f"it is {original} and {len(data)} bytes, which is too large")
     decode = decoding()
     if decode is None and not fits:
         raise UnusableImageError(
@@ -71,7 +77,7 @@ def shown(data: bytes, mime: str, *, decoding: Callable[[], Decode | None] = pil
     picture = None if decode is None else decode(data)
     if fits or picture is None:
         return ShownImage(mime=mime, base64=encoded, size=original, original=original)
-    return _scaled(picture, original)
+    return _scaled(picture, original, bounds)
 
 
 def _stated_size(data: bytes, mime: str) -> ImageSize:
@@ -84,17 +90,18 @@ def _stated_size(data: bytes, mime: str) -> ImageSize:
     return size
 
 
-def _scaled(picture: Picture, original: ImageSize) -> ShownImage:
-    ratio = min(1.0, IMAGE_SIDE_MAX / max(original.width, original.height))
+def _scaled(picture: Picture, original: ImageSize, bounds: ImageBounds) -> ShownImage:
+    ratio = min(1.0, bounds.width_max / original.width, bounds.height_max / original.height)
     while True:
         size = ImageSize(max(1, int(original.width * ratio)), max(1, int(original.height * ratio)))
         for mime, data in picture.encodings(size):
             encoded = base64.b64encode(data).decode()
-            if _fits(size, encoded):
+            if _fits(size, encoded, bounds):
                 return ShownImage(mime=mime, base64=encoded, size=size, original=original)
+        if size.pixels == 1:
+            raise UnusableImageError(f"even a single pixel is over {bounds.chars_max} bytes")
         ratio *= IMAGE_SHRINK
 
 
-def _fits(size: ImageSize, encoded: str) -> bool:
-    longest = max(size.width, size.height)
-    return longest <= IMAGE_SIDE_MAX and len(encoded) <= IMAGE_BASE64_BYTES_MAX
+def _fits(size: ImageSize, encoded: str, bounds: ImageBounds) -> bool:
+    return bounds.fit(width=size.width, height=size.height, chars=len(encoded))

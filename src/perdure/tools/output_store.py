@@ -51,6 +51,11 @@ class ToolOutputStore:
             return None
         return path
 
+    async def reserve(self) -> str:
+        """Where somebody else may put a file of ours. Raises OSError when that cannot be."""
+        await self._filesystem.make_directories(self._directory)
+        return f"{self._directory}/{self._ids.named('tool')}"
+
     def spool(self) -> "Spool":
         """A file for a text that is too long to be held, made when something is written to it."""
         path = f"{self._directory}/{self._ids.named('tool')}"

@@ -1,7 +1,7 @@
-"""read: a file as text or image, or one page of a directory.
+"""read: a file as text, image or document, or one page of a directory.
 
 A small file comes whole; a large one, or a request for part of one, as a page of lines. What
-cannot be shown to a model is refused by name.
+cannot be shown to a model is refused by name, and so is a document that this model cannot read.
 """
 
 import asyncio
@@ -15,15 +15,17 @@ from msgspec import UNSET, Meta, UnsetType
 from perdure.core.containment import is_within
 from perdure.core.limits import (
     DIRECTORY_ENTRIES_MAX,
+    DOCUMENT_BYTES_MAX,
     IMAGE_FILE_BYTES_MAX,
     READ_BYTES_MAX,
     READ_CHUNK_BYTES,
     READ_LINES_MAX,
     READ_SNIFF_BYTES,
 )
+from perdure.core.media_limits import ImageBounds
+from perdure.llm import data_uri
 from perdure.ports import FileStat, Filesystem
 from perdure.schema.codec import Record
-from perdure.schema.ids import SessionID
 from perdure.schema.tool import FileContent, TextContent, ToolContent
 from perdure.schema.value import Value
 from perdure.tools import file_kind, images, seen_files
@@ -39,7 +41,8 @@ Read a file or list a directory.
 
 - A file of up to {READ_BYTES_MAX // 1024} KiB comes whole. A larger one comes in pages of lines: \
 pass the `next` of the answer as `offset` to go on.
-- Images (PNG, JPEG, GIF, WebP) are shown to you as images, large ones scaled down.
+- Images (PNG, JPEG, GIF, WebP) are shown to you as images, large ones scaled down. \
+A PDF is shown to you as a document, if you can read one.
 - A directory gives its direct entries, directories first; their names end in a slash.
 - Paths are relative to the project. Absolute paths outside it need approval. `@name/path` is in \
 the reference of that name."""
@@ -99,14 +102,23 @@ class Image(Record, frozen=True):
     height: int
 
 
+class Document(Record, frozen=True):
+    type: Literal["document"]
+    uri: str
+    name: str
+    mime: str
+    size: int
+
+
 class ReadOutput(Record, frozen=True):
-    """Exactly one of the shapes; `image_data` goes with `image`, `path` with a text file."""
+    """Exactly one of the shapes; `data` goes with image and document, `path` with a text file."""
 
     file: WholeFile | UnsetType = UNSET
     page: TextPage | UnsetType = UNSET
     directory: DirectoryPage | UnsetType = UNSET
     image: Image | UnsetType = UNSET
-    image_data: str | UnsetType = UNSET
+    document: Document | UnsetType = UNSET
+    data: str | UnsetType = UNSET
     path: str | UnsetType = UNSET
 
 
@@ -123,7 +135,8 @@ def make_read(environment: ToolEnvironment) -> Tool[ReadInput, ReadOutput]:
                 await environment.require(context, "read", (target.resource,), save=("*",))
             if status.is_directory:
                 return ReadOutput(directory=await _directory_page(environment, target, input))
-            reading = _Reading(files, target, environment.mutations.seen, context.session_id)
+            seen = environment.mutations.seen
+            reading = _Reading(files, target, seen, context, environment.images)
             return await _file(reading, status, input, one_image)
         except OSError as error:
             raise ToolFailure(f"Unable to read {input.path}: {reason(error)}") from error
@@ -140,17 +153,27 @@ def make_read(environment: ToolEnvironment) -> Tool[ReadInput, ReadOutput]:
     )
 
 
+def media_of(output: ReadOutput) -> FileContent | None:
+    """The image or document that was read; None for anything else."""
+    shown = output.image or output.document
+    if isinstance(shown, UnsetType) or isinstance(output.data, UnsetType):
+        return None
+    return FileContent(uri=output.data, mime=shown.mime, name=shown.name)
+
+
 def _content(output: ReadOutput) -> tuple[ToolContent, ...]:
-    if isinstance(output.image, UnsetType) or isinstance(output.image_data, UnsetType):
+    media = media_of(output)
+    if media is None:
         return ()
-    image = output.image
-    shape = f"{image.width}x{image.height}"
-    note = TextContent(text=f"{image.name}: {image.mime}, {shape}, {image.size} bytes")
-    return (note, FileContent(uri=output.image_data, mime=image.mime, name=image.name))
+    image, document = output.image, output.document
+    shape = f" {image.width}x{image.height}," if image else ""
+    size = image.size if image else document.size if document else 0
+    note = TextContent(text=f"{media.name}: {media.mime},{shape} {size} bytes")
+    return (note, media)
 
 
 def _structured(output: ReadOutput) -> Record:
-    shapes = (output.file, output.page, output.directory, output.image)
+    shapes = (output.file, output.page, output.directory, output.image, output.document)
     return next(shape for shape in shapes if not isinstance(shape, UnsetType))
 
 
@@ -160,10 +183,11 @@ class _Reading(Value):
     files: Filesystem
     target: Target
     seen: SeenFiles
-    session_id: SessionID
+    context: ToolCallContext
+    bounds: ImageBounds
 
     def note(self, version: str) -> None:
-        self.seen.note(self.session_id, self.target.path, version)
+        self.seen.note(self.context.session_id, self.target.path, version)
 
 
 async def _file(
@@ -178,6 +202,8 @@ async def _file(
     if mime is not None:
         async with one_image:
             return await _image(reading, status, mime)
+    if reading.context.reads_documents and file_kind.is_pdf(head):
+        return await _document(reading, status)
     name = posixpath.basename(target.path)
     if file_kind.is_binary(name, head[:READ_SNIFF_BYTES]):
         raise ToolFailure(f"Cannot read binary file: {target.resource}")
@@ -242,14 +268,33 @@ async def _image(reading: _Reading, status: FileStat, mime: str) -> ReadOutput:
             f" the most that can be shown is {IMAGE_FILE_BYTES_MAX}"
         )
     try:
-        shown = await asyncio.to_thread(images.shown, data, mime)
+        shown = await asyncio.to_thread(images.shown, data, mime, reading.bounds)
     except UnusableImageError as error:
         raise ToolFailure(f"Cannot show the image {target.resource}: {error}") from error
     reading.note(seen_files.version_of(data))
     return ReadOutput(
         image=_described(target.path, shown),
-        image_data=f"data:{shown.mime};base64,{shown.base64}",
+        data=data_uri.write_encoded(shown.mime, shown.base64),
     )
+
+
+async def _document(reading: _Reading, status: FileStat) -> ReadOutput:
+    target = reading.target
+    data = await reading.files.read(target.path, bytes_max=DOCUMENT_BYTES_MAX + 1)
+    if len(data) > DOCUMENT_BYTES_MAX:
+        raise ToolFailure(
+            f"{target.resource} is a PDF of {status.size} bytes;"
+            f" the most that can be shown is {DOCUMENT_BYTES_MAX}"
+        )
+    reading.note(seen_files.version_of(data))
+    document = Document(
+        type="document",
+        uri=_file_uri(target.path),
+        name=printable(posixpath.basename(target.path)),
+        mime=file_kind.PDF,
+        size=len(data),
+    )
+    return ReadOutput(document=document, data=data_uri.write(file_kind.PDF, data))
 
 
 def _described(path: str, shown: ShownImage) -> Image:

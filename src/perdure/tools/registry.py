@@ -19,6 +19,7 @@ from perdure.llm.request import ToolDefinition
 from perdure.ports import PermissionBlockedError, PermissionCorrectedError
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
+from perdure.schema.ids import MessageID
 from perdure.schema.permission import Ruleset
 from perdure.schema.todo import Todos
 from perdure.schema.tool import ToolContent
@@ -43,6 +44,8 @@ class ToolSuccess(Value):
     """Files of which the model has now seen something."""
     todos: Todos | None = None
     """The Session's list from now on, if the call wrote it."""
+    delivers: MessageID | None = None
+    """The prompt of a child Session whose result this is."""
 
 
 class ToolError(Value):
@@ -79,14 +82,14 @@ class ToolRegistry:
             return self._stacks[name][-1]
         return None if self._application is None else self._application.holder(name)
 
-    def materialize(self, rules: Ruleset) -> "Materialization":
-        """The tools of one turn: all but those that the rules deny for every resource."""
+    def materialize(self, *rules: Ruleset) -> "Materialization":
+        """The tools of one turn: all but those that one of the rulesets denies for everything."""
         held = {name: self.holder(name) for name in sorted(self.names())}
         offered = {
             name: registration
             for name, registration in held.items()
             if registration is not None
-            and not _denied_everywhere(rules, registration.permission_action)
+            and not any(_denied_everywhere(each, registration.permission_action) for each in rules)
         }
         return Materialization(self, offered)
 
@@ -166,10 +169,13 @@ def _success(tool: Tool[InputT, OutputT], output: OutputT) -> Settled:
     structured = valid if tool.structured is None else tool.structured(valid)
     reads = () if tool.reads is None else tool.reads(valid)
     todos = None if tool.todos is None else tool.todos(valid)
+    delivers = None if tool.delivers is None else tool.delivers(valid)
     paths = () if tool.output_paths is None else tool.output_paths(valid)
     # Through the codec, so that what is live equals what is read back: lists, never tuples.
     plain = codec.decode_any(codec.encode(structured))
-    return ToolSuccess(plain, content, output_paths=paths, reads=reads, todos=todos)
+    return ToolSuccess(
+        plain, content, output_paths=paths, reads=reads, todos=todos, delivers=delivers
+    )
 
 
 def _denied_everywhere(rules: Ruleset, action: str) -> bool:

@@ -14,6 +14,7 @@ from perdure.schema.permission import PermissionSource
 from perdure.schema.todo import Todos
 from perdure.schema.tool import TextContent, ToolContent
 from perdure.schema.value import Value
+from perdure.tools.journal import NO_JOURNAL, Journal
 
 InputT = TypeVar("InputT", bound=Record)
 OutputT = TypeVar("OutputT", bound=Record)
@@ -41,8 +42,14 @@ class ToolCallContext(Value, kw_only=True):
     agent: str
     assistant_message_id: MessageID
     call_id: ToolCallID
+    above: tuple[str, ...] = ()
+    """The agents of those who called this Session: see ports.PermissionAsk."""
     report: Callable[[Progress], None] = _unheard
     """Takes what `progress` says; neither waits nor fails."""
+    journal: Journal = NO_JOURNAL
+    """Is told of every change of a file, before it is made."""
+    reads_documents: bool = False
+    """Whether the model can be shown a PDF; see core.media_limits."""
 
     def progress(
         self,
@@ -77,6 +84,8 @@ class Tool(Value, Generic[InputT, OutputT], kw_only=True):
     """Managed Tool Output Files that it wrote itself."""
     todos: Callable[[OutputT], Todos] | None = None
     """The list that the Session has from now on. Recorded with the success."""
+    delivers: Callable[[OutputT], MessageID | None] | None = None
+    """The prompt of a child Session whose result this is. Delivered with the success."""
     action: str | None = None
     """The permission action that governs it, when it is not its own name."""
 

@@ -5,13 +5,14 @@ Replacing loses what is not said again, so an existing file must have been read,
 
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from perdure.core import exact_edit
 from perdure.core.limits import WRITE_FILE_BYTES_MAX
 from perdure.schema.codec import Record
 from perdure.schema.tool import TextContent, ToolContent
 from perdure.tools import seen_files
+from perdure.tools.after_edit import Looked
 from perdure.tools.authority import Target
 from perdure.tools.environment import ToolEnvironment, encoded, reason
 from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
@@ -39,6 +40,8 @@ class WriteOutput(Record, frozen=True):
     target: str
     resource: str
     existed: bool
+    notes: str | UnsetType = UNSET
+    """What came of looking after the file."""
 
 
 def make_write(environment: ToolEnvironment) -> Tool[WriteInput, WriteOutput]:
@@ -48,11 +51,15 @@ def make_write(environment: ToolEnvironment) -> Tool[WriteInput, WriteOutput]:
         await environment.require_edit(context, (target,))
         try:
             async with environment.mutations.locked(target.path):
-                existed = await _write(environment, target, input.content, context)
+                existed, looked = await _write(environment, target, input.content, context)
         except OSError as error:
             raise ToolFailure(f"Unable to write {input.path}: {reason(error)}") from error
         return WriteOutput(
-            operation="write", target=target.path, resource=target.resource, existed=existed
+            operation="write",
+            target=target.path,
+            resource=target.resource,
+            existed=existed,
+            notes=looked.told or UNSET,
         )
 
     return Tool(
@@ -68,7 +75,7 @@ def make_write(environment: ToolEnvironment) -> Tool[WriteInput, WriteOutput]:
 
 def _content(output: WriteOutput) -> tuple[ToolContent, ...]:
     verb = "Wrote" if output.existed else "Created"
-    return (TextContent(text=f"{verb} file successfully: {output.resource}"),)
+    return (TextContent(text=f"{verb} file successfully: {output.resource}{output.notes or ''}"),)
 
 
 def _check(content: str) -> None:
@@ -79,17 +86,20 @@ def _check(content: str) -> None:
 
 async def _write(
     environment: ToolEnvironment, target: Target, content: str, context: ToolCallContext
-) -> bool:
+) -> tuple[bool, Looked]:
     existed = await _is_existing_file(environment, target)
     if existed:
         await _require_seen(environment, target, context)
         data = _marked(content, was_marked=await _has_mark(environment, target))
-        await environment.mutations.replace(target, data)
+        await environment.mutations.replace(target, data, journal=context.journal)
     else:
         data = _marked(content, was_marked=False)
-        await environment.mutations.create(target, data)
-    environment.mutations.note(context.session_id, target, data)
-    return existed
+        await environment.mutations.create(target, data, journal=context.journal)
+    looked = await environment.after_edit.look(
+        environment.files(target), target, data, context.journal
+    )
+    environment.mutations.note(context.session_id, target, looked.data)
+    return existed, looked
 
 
 async def _is_existing_file(environment: ToolEnvironment, target: Target) -> bool:

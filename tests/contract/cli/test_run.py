@@ -233,3 +233,18 @@ def test_a_reader_that_leaves_early_ends_the_command_quietly(installation: Insta
         assert process.stderr is not None
         assert "Traceback" not in process.stderr.read()
         assert process.wait(PATIENCE_SECONDS) == 1
+
+
+def test_a_run_that_may_wait_for_somebody_is_refused_when_the_time_is_over(
+    installation: Installation,
+) -> None:
+    ran = installation.perdure("run", *MODEL, "--permission-timeout", "0.3", PERMISSION)
+    assert "waiting for somebody to allow" in ran.stderr
+    assert "failed" in ran.stderr
+
+
+def test_a_time_to_wait_that_makes_no_sense_is_refused(installation: Installation) -> None:
+    for seconds in ("0", "-1", "nan", "inf", "soon"):
+        refused = installation.perdure("run", f"--permission-timeout={seconds}", "hello")
+        assert refused.returncode == 2
+        assert "--permission-timeout" in refused.stderr

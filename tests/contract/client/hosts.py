@@ -73,6 +73,6 @@ def plain(value: object) -> JsonValue:
 
 def project(root: Path) -> Path:
     directory = root / "project"
-    directory.mkdir(exist_ok=True)
+    directory.mkdir(exist_ok=True, parents=True)
     (directory / "one.txt").write_text("one\n", encoding="utf-8")
     return directory

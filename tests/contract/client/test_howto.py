@@ -26,8 +26,9 @@ def blocks() -> list[tuple[str, str]]:
     return found
 
 
-def test_both_guides_have_examples() -> None:
-    assert {name.partition("-")[0] for name, _ in blocks()} >= {"client", "embed"}
+def test_every_guide_has_examples() -> None:
+    guides = {name.partition("-")[0] for name, _ in blocks()}
+    assert guides >= {"bot", "client", "embed", "plugin", "provider", "tool"}
 
 
 @pytest.mark.parametrize("block", [pytest.param(block, id=name) for name, block in blocks()])
@@ -37,6 +38,7 @@ async def test_an_example_runs_and_says_something(tmp_path: Path, block: str) ->
             *(sys.executable, "-W", "error", "-c", block),
             cwd=tmp_path / "project",
             env={**os.environ, "PYTHONPATH": str(SOURCE), "PERDURE_URL": url},
+            stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )

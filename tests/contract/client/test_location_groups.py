@@ -2,11 +2,16 @@
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 from perdure.client import DeclaredError, PerdureClient
+from perdure.client.sync import SyncPerdureClient
+from perdure.client.typed import TypedPerdureClient
+from perdure.schema.ids import PtyID
 from tests.contract.client.hosts import OpenClient, in_memory, over_network
+from tests.support.websocket import connected
 
 
 @pytest.fixture(params=[over_network, in_memory], ids=["network", "memory"])
@@ -52,7 +57,40 @@ async def test_a_terminal_is_started_changed_and_removed(
     assert await client.terminals.list(directory=where) == (changed,)
     ticket = await client.terminals.connect_token(made["id"], directory=where)
     assert ticket["expires_in"] == 60
+    address = client.terminals.connect_url(made["id"], ticket="a b", cursor=-1, directory=where)
+    assert address.startswith("ws://")
+    assert urlsplit(address).path == f"/api/pty/{made['id']}/connect"
+    asked = [("ticket", "a b"), ("cursor", "-1"), ("location[directory]", where)]
+    assert parse_qsl(urlsplit(address).query) == asked
     await client.terminals.remove(made["id"], directory=where)
     with pytest.raises(DeclaredError) as raised:
         await client.terminals.remove(made["id"], directory=where)
     assert raised.value.tag == "PtyNotFoundError"
+
+
+async def test_the_address_of_a_terminal_is_where_it_is_typed_into(tmp_path: Path) -> None:
+    script = 'stty -echo; read -r line; echo "<$line>"; sleep 60'
+    async with over_network(tmp_path) as client:
+        made = await client.terminals.create("/bin/sh", ("-c", script))
+        ticket = (await client.terminals.connect_token(made["id"]))["ticket"]
+        address = urlsplit(client.terminals.connect_url(made["id"], ticket=ticket))
+        assert address.port is not None
+        async with connected(address.port, f"{address.path}?{address.query}") as socket:
+            await socket.say("hello\n")
+            assert "<hello>" in await socket.until(">")
+        await client.terminals.remove(made["id"])
+
+
+async def test_every_client_spells_the_address_of_a_terminal_alike() -> None:
+    base = "https://perdure.invalid/below/"
+    path = "wss://perdure.invalid/below/api/pty/pty_a%2Fb/connect"
+    expected = f"{path}?cursor=0&location%5Bdirectory%5D=%2Fx+y"
+    plain, decoded = PerdureClient(base), TypedPerdureClient(base)
+    assert plain.terminals.connect_url("pty_a/b", cursor=0, directory="/x y") == expected
+    assert decoded.terminals.connect_url(PtyID("pty_a/b"), cursor=0, directory="/x y") == expected
+
+
+def test_the_client_without_a_loop_knows_the_address_of_a_terminal() -> None:
+    with SyncPerdureClient("http://127.0.0.1:1") as client:
+        found = client.terminals.connect_url("pty_1", ticket="t")
+    assert found == "ws://127.0.0.1:1/api/pty/pty_1/connect?ticket=t"

@@ -1,5 +1,9 @@
 """A plugin tells every Session something and offers tools; reloading it is one step."""
 
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -7,6 +11,7 @@ import pytest
 from perdure.embedded import open_embedded_wire
 from perdure.plugin import (
     ContextText,
+    LocationRef,
     PluginError,
     PluginHost,
     Subject,
@@ -15,6 +20,7 @@ from perdure.plugin import (
 )
 from perdure.schema.codec import Record
 from perdure.testing import ScriptedModel, text, texts_of
+from tests.contract.client.hosts import PATIENCE_SECONDS
 from tests.requirements import requirement
 
 
@@ -130,3 +136,56 @@ async def test_sources_are_looked_at_only_at_a_boundary_and_wake_nobody(tmp_path
         page = await perdure.sessions.messages(session["id"], order="asc")
         assert [item["type"] for item in page.items][2:] == ["user", "system", "assistant"]
         assert looks == [session["id"]] * 2
+
+
+class Shell:
+    """Lays variables over those of terminals; what it gives may be anything."""
+
+    def __init__(self, name: str, given: Mapping[str, str] | Exception) -> None:
+        self.name = name
+        self._given = given
+        self.asked: list[tuple[LocationRef, str]] = []
+
+    def setup(self, host: PluginHost) -> None:
+        host.pty_environment(self.variables)
+
+    async def variables(self, ref: LocationRef, directory: str) -> Mapping[str, str]:
+        self.asked.append((ref, directory))
+        if isinstance(self._given, Exception):
+            raise self._given
+        return self._given
+
+
+@requirement("S94", "S95")
+async def test_plugins_lay_variables_over_those_of_a_terminal(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "sub").mkdir()
+    out = tmp_path / "out.txt"
+    shells = [
+        Shell("b", {"B": "of b", "C": "of b", "TERM": "dumb"}),
+        Shell("a", {"B": "of a"}),
+        Shell("raising", ZeroDivisionError("no")),
+        Shell("spoilt", {"D": "x", "A=B": "y"}),
+    ]
+    async with open_embedded_wire(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+        for shell in shells:
+            perdure.plugins.add(shell)
+        caplog.set_level(logging.WARNING)
+        perdure.plugins.remove("nobody")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            script = f'echo "$A/$B/$C/$D/$TERM" > {out}'
+            made = await perdure.terminals.create(
+                "/bin/sh", ("-c", script), cwd="sub", env={"A": "caller", "B": "caller"}
+            )
+            async with aclosing(perdure.events.subscribe()) as events:
+                # The greeting says that we listen; the end came before, or we hear of it.
+                while (await anext(events))["type"] != "pty.exited":
+                    if (await perdure.terminals.get(made["id"]))["status"] == "exited":
+                        break
+        perdure.plugins.remove("b")
+        perdure.plugins.remove("a")
+    assert out.read_text() == "caller/of b/of b//xterm-256color\n"
+    assert shells[0].asked == [(LocationRef(str(tmp_path)), f"{tmp_path}/sub")]
+    reports = [text for text in caplog.messages if text.startswith("PTY Environment")]
+    assert [text.split()[3] for text in reports] == ["raising", "spoilt"]

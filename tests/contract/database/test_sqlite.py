@@ -208,6 +208,23 @@ def test_an_acknowledged_write_does_not_wait_in_a_cache(tmp_path: Path) -> None:
     connection.close()
 
 
+async def test_a_large_transaction_does_not_leave_a_large_log_behind(tmp_path: Path) -> None:
+    path = tmp_path / "p.db"
+    async with SqliteDatabase(str(path)) as database:
+        await database.write(table)
+
+        async def large(tx: Transaction) -> None:
+            await tx.execute("CREATE TABLE large (data BLOB)")
+            await tx.execute("INSERT INTO large VALUES (zeroblob(40000000))")
+
+        await database.write(large)
+        log = tmp_path / "p.db-wal"
+        assert log.stat().st_size > 40_000_000
+        for number in range(3):
+            await database.write(lambda tx, name=f"{number}": insert(tx, name))
+        assert log.stat().st_size <= 16 * 1024 * 1024
+
+
 async def test_our_own_commits_are_not_foreign_and_those_of_another_process_are(
     tmp_path: Path,
 ) -> None:

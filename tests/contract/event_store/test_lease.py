@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from perdure.host.neighbours import ProcessLocks
+from perdure.ports import Transaction
+from perdure.schema.ids import SessionID
 from perdure.store import lease_table, wake_table
 from perdure.store.event_store import EventStore
 from perdure.store.lease_table import Lease, LeaseHeldError
@@ -106,3 +108,17 @@ async def test_a_run_asked_of_another_is_answered_by_its_holder_or_when_that_is_
     assert await answerable("me") == [SESSION]
     await store.database.write(lambda tx: wake_table.answered(tx, SESSION))
     assert await answerable("me") == []
+
+
+async def test_it_can_be_told_who_holds_what(store: EventStore) -> None:
+    async def job(tx: Transaction) -> list[list[str]]:
+        for session, process in (("ses_a", "here"), ("ses_b", "there"), ("ses_c", "here")):
+            await lease_table.hold(
+                tx, SessionID(session), process=process, alive=lambda process: True
+            )
+        await lease_table.release_all(tx, "there")
+        here = sorted(await lease_table.of(tx, "here"))
+        return [await lease_table.processes(tx), [*here], [*await lease_table.of(tx, "there")]]
+
+    # What was given back is nobody's.
+    assert await store.database.write(job) == [["here"], ["ses_a", "ses_c"], []]

@@ -17,12 +17,13 @@ from perdure.schema import session_event as events
 from perdure.schema.errors import PromptConflictError
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.location import LocationRef
-from perdure.schema.model import ModelRef
+from perdure.schema.model import ModelRef, TokenCache, TokenUsage
 from perdure.schema.prompt import Prompt
 from perdure.schema.session import RevertState
 from perdure.schema.session_event import SessionEvent
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.tool import CallProvider
+from perdure.schema.usage import SessionBudget
 from perdure.store import epoch_table, inbox_table, message_table, projector, session_table
 from perdure.store.event_store import EventStore
 from perdure.store.session_table import SessionFilter
@@ -145,6 +146,14 @@ def changed(facts: Facts) -> list[SessionEvent]:
         facts.stamped(events.Unarchived),
         facts.stamped(events.Archived),
         facts.stamped(events.Forked, source="ses_source", seq=3),
+        facts.stamped(events.BudgetChanged, budget=SessionBudget(cost=2.0, turns=5)),
+        facts.stamped(
+            events.Spent,
+            purpose="title",
+            model=ModelRef(id="m", provider_id="p"),
+            cost=0.5,
+            tokens=TokenUsage(input=3, output=4, reasoning=1, cache=TokenCache(read=0, write=0)),
+        ),
     ]
 
 

@@ -6,14 +6,17 @@ provider metadata and the options that mean something to it.
 
 import base64
 from collections.abc import Sequence
+from functools import cache
 
 from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from perdure.core import lowering
-from perdure.llm.message import LLMMessage, Run, TextPart, runs_of
+from perdure.core import lowering, media_limits, media_walk
+from perdure.core.media_limits import ImageBounds, MediaLimits
+from perdure.llm.message import LLMMessage, MediaPart, Run, TextPart, runs_of
 from perdure.llm.request import GenerationControls, LLMRequest, ToolDefinition
+from perdure.runtime import sent_media
 from perdure.schema import message as stored
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.ids import MessageID, ToolCallID
@@ -21,6 +24,7 @@ from perdure.schema.message import AssistantMessage, Created, SessionMessage, Sp
 from perdure.schema.model import ModelRef
 from perdure.schema.prompt import FileAttachment
 from perdure.schema.tool import (
+    AttachedContent,
     CompletedState,
     ErrorState,
     FileContent,
@@ -34,6 +38,7 @@ from perdure.schema.tool import (
 )
 from perdure.schema.value import Value
 from tests.fixtures import SESSION
+from tests.support.pictures import inlined, picture
 
 MODEL = ModelRef(id="m", provider_id="p")
 FOREIGN = ModelRef(id="other", provider_id="q")
@@ -41,6 +46,19 @@ AT = Created(created=1)
 ID = MessageID("msg_x")
 PNG_DATA = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 8).decode()
 PNG = f"data:image/png;base64,{PNG_DATA}"
+LARGE = inlined(picture(90, 40))
+TAKES = (
+    media_limits.of_family("openai"),
+    media_limits.of_family("anthropic", frozenset({"text"})),
+    media_limits.of_family("anthropic", frozenset({"text", "image", "pdf"})),
+    MediaLimits(image=ImageBounds(width_max=50, height_max=50), parts_max=2, chars_max=1_000),
+    MediaLimits(
+        image=ImageBounds(width_max=50, height_max=50, resize=False),
+        parts_max=1,
+        chars_max=1,
+        documents=True,
+    ),
+)
 PDF_DATA = base64.b64encode(b"%PDF-1.7\n" + b"\0" * 8).decode()
 PDF = f"data:application/pdf;base64,{PDF_DATA}"
 
@@ -48,6 +66,7 @@ texts = st.sampled_from(["", " ", "\n\t", "words", "<b> & ü 🌍 ", "\x00\x1b"]
 uris = st.sampled_from(
     [
         PNG,
+        LARGE,
         PDF,
         "data:image/png;base64,AAAA",
         "data:image/png;base64,!",
@@ -77,6 +96,11 @@ prompts = st.builds(
     text=texts,
     files=st.lists(
         st.builds(FileAttachment, uri=uris, mime=mimes, name=st.just("a\nb")), max_size=7
+    ).map(tuple),
+    attached=st.just(UNSET)
+    | st.lists(
+        st.builds(AttachedContent, content=contents, file=st.sampled_from([UNSET, 0, 1, 99])),
+        max_size=3,
     ).map(tuple),
 )
 asides: st.SearchStrategy[SessionMessage] = st.one_of(
@@ -217,7 +241,7 @@ def requests(native: Native) -> st.SearchStrategy[LLMRequest]:
         LLMRequest,
         model=st.just(MODEL),
         system=st.lists(texts, max_size=3).map(tuple),
-        runs=st.builds(_conversation, histories, st.booleans()),
+        runs=st.builds(_conversation, histories, st.booleans(), st.sampled_from(TAKES)),
         tools=st.sampled_from([(), tools]),
         tool_choice=st.sampled_from([None, "auto", "required", "none"]),
         generation=st.sampled_from([GenerationControls(), controls]),
@@ -225,9 +249,25 @@ def requests(native: Native) -> st.SearchStrategy[LLMRequest]:
     )
 
 
-def _conversation(history: list[SessionMessage], last_step: bool) -> tuple[Run, ...]:
-    """As core.lowering makes it; perhaps with the note of a last step, a run by itself."""
+def sent(lowered: Sequence[LLMMessage], takes: MediaLimits) -> tuple[Run, ...]:
+    """A conversation within what a model takes: perhaps little, perhaps no media at all."""
+    instead = [_fitted(part, takes) for part in media_walk.media_of(lowered)]
+    runs, _ = sent_media.replaced(runs_of(tuple(lowered)), instead, takes)
+    return runs
+
+
+@cache
+def _fitted(part: MediaPart, takes: MediaLimits) -> MediaPart | TextPart:
+    # Scaling takes a while, and there are few different parts.
+    return sent_media.fitted(part, takes)
+
+
+def _conversation(
+    history: list[SessionMessage], last_step: bool, takes: MediaLimits
+) -> tuple[Run, ...]:
+    """As it is sent: lowered, within limits; perhaps with the note of a last step, by itself."""
     numbered = [replace(one, id=MessageID(f"msg_{n}")) for n, one in enumerate(history)]
     lowered = tuple(part for message in numbered for part in lowering.lower(message, MODEL))
+    runs = sent(lowered, takes)
     note = Run((LLMMessage("system", (TextPart("the last step"),)),))
-    return (*runs_of(lowered), note) if last_step else runs_of(lowered)
+    return (*runs, note) if last_step else runs

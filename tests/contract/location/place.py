@@ -11,6 +11,7 @@ from perdure.core.settings import Settings
 from perdure.host import environment
 from perdure.host.environment import Environment
 from perdure.host.filesystem import LocalFilesystem
+from perdure.host.piped_process import LocalPipedProcesses
 from perdure.host.process import LocalProcesses
 from perdure.host.pty import LocalPtys
 from perdure.host.web import WebClient
@@ -127,6 +128,7 @@ class Place:
             open_tools=self._open_tools,
             open_files=self._open_files,
             terminals=LocalPtys(),
+            servers=LocalPipedProcesses(),
             start=self.background.append,
             skill_downloads=SkillDownloads(
                 f"{self.environment.data_dir}/cache/skills",

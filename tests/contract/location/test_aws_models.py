@@ -1,12 +1,16 @@
 """Models at AWS: which region is asked, with whose keys, and who never gets them."""
 
+from pathlib import Path
+
 import pytest
 
 from perdure.llm.error import LLMError
 from perdure.llm.message import LLMMessage, TextPart, runs_of
 from perdure.llm.request import LLMRequest
 from perdure.llm.transport import HttpRequest
-from perdure.location.catalog import Catalog, ModelUnavailable, ResolvedModel
+from perdure.location.aws_profile import AwsProfile
+from perdure.location.catalog import Catalog, ResolvedModel
+from perdure.location.model_failure import ModelUnavailable
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.model import ModelRef
 from perdure.testing import ManualClock
@@ -44,6 +48,7 @@ def catalog_of(place: Place) -> Catalog:
         variables=place.variables,
         transport=place.transport,
         clock=ManualClock(),
+        aws=AwsProfile(place.environment),
     )
 
 
@@ -148,3 +153,44 @@ def test_a_region_that_is_none_reaches_no_address(place: Place, region: str) -> 
     place.variables |= LENT | BEARER
     place.configure(configured(region=region))
     assert "not the name of an AWS region" in refusal_of(place)
+
+
+def write_profile(place: Place, token: str) -> Path:
+    folder = Path(place.environment.home) / ".aws"
+    folder.mkdir(exist_ok=True)
+    (folder / "config").write_text("[profile work]\nregion = eu-west-3\n")
+    file = folder / "credentials"
+    file.write_text(
+        "[default]\naws_access_key_id=AKIDOTHER\naws_secret_access_key=other\n"
+        "[work]\naws_access_key_id = AKIDWORK\naws_secret_access_key = secret-work\n"
+        f"aws_session_token = {token}\n"
+    )
+    return file
+
+
+async def test_a_profile_lends_its_keys_and_region_as_they_are_when_a_model_is_asked(
+    place: Place,
+) -> None:
+    place.variables |= {"AWS_PROFILE": "work"}
+    place.configure(configured())
+    file = write_profile(place, "token-1")
+    catalog = catalog_of(place)
+    first = catalog.resolve(CLAUDE)
+    request = await request_of(place)
+    assert request.url.startswith("https://bedrock-runtime.eu-west-3.amazonaws.com/")
+    assert "Credential=AKIDWORK/" in request.headers["authorization"]
+    assert request.headers["x-amz-security-token"] == "token-1"
+    assert catalog.resolve(CLAUDE) is first
+    write_profile(place, "token-of-the-next-hour")
+    assert isinstance(catalog.resolve(CLAUDE), ResolvedModel)
+    assert catalog.resolve(CLAUDE) is not first
+    file.unlink()
+    assert isinstance(catalog.resolve(CLAUDE), ModelUnavailable)
+
+
+@pytest.mark.parametrize("name", ["", "absent"])
+def test_profiles_that_nobody_named_lend_nothing(place: Place, name: str) -> None:
+    place.variables |= {"AWS_PROFILE": name}
+    place.configure(configured())
+    write_profile(place, "token")
+    assert "AWS_ACCESS_KEY_ID" in refusal_of(place)

@@ -8,11 +8,10 @@ import pytest
 from perdure.llm.event import Finish, LLMEvent
 from perdure.llm.message import LLMMessage, TextPart, runs_of
 from perdure.llm.request import LLMRequest
-from perdure.location.catalog import (
-    Catalog,
+from perdure.location.catalog import Catalog, ResolvedModel
+from perdure.location.model_failure import (
     ModelNotSelected,
     ModelUnavailable,
-    ResolvedModel,
     UnsupportedApi,
     VariantUnavailable,
 )

@@ -14,7 +14,8 @@ from perdure.llm.message import LLMMessage, TextPart, runs_of
 from perdure.llm.request import LLMRequest
 from perdure.llm.transport import HttpRequest, HttpResponse
 from perdure.location import model_snapshot
-from perdure.location.catalog import Catalog, ModelUnavailable, ResolvedModel, UnsupportedApi
+from perdure.location.catalog import Catalog, ResolvedModel
+from perdure.location.model_failure import ModelUnavailable, UnsupportedApi
 from perdure.location.model_snapshot import ModelSnapshot
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject

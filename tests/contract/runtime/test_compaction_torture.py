@@ -36,9 +36,11 @@ from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.testing import SeededIds, VirtualClock, VirtualLoop
 
-Manner = Literal["well", "fails", "echoes", "overflows", "stalls", "says nothing", "never stops"]
+Manner = Literal[
+    "well", "fails", "breaks", "echoes", "overflows", "stalls", "says nothing", "never stops"
+]
 MANNERS: Final[tuple[Manner, ...]] = (
-    "well", "fails", "echoes", "overflows", "stalls", "says nothing", "never stops",
+    "well", "fails", "breaks", "echoes", "overflows", "stalls", "says nothing", "never stops",
 )  # fmt: skip
 WINDOWS: Final = (8_000, 32_000, 200_000)
 SUMMARY: Final = "## Objective\n- going on"
@@ -88,6 +90,8 @@ class Model:
                 raise LLMError("provider-internal", "down")
             case "overflows":
                 raise LLMError("overflow", "too many tokens")
+            case "breaks":
+                raise ZeroDivisionError("a bug of somebody else's")
             case "echoes":
                 said = "".join(_texts(request))
             case "says nothing":

@@ -12,23 +12,20 @@ from typing import Final
 
 from perdure.host.clock import SystemClock
 from perdure.schema import codec
-from perdure.schema.agent import AgentInfo
 from perdure.schema.codec import JsonValue
-from perdure.schema.command import CommandInfo
 from perdure.schema.errors import (
-    InvalidRequestError,
     MessageNotFoundError,
+    NothingToDecideError,
     PermissionConflictError,
     PermissionNotFoundError,
     PromptConflictError,
-    ProviderNotFoundError,
     QuestionNotFoundError,
     SessionBusyError,
     SessionNotFoundError,
 )
 from perdure.schema.ids import MessageID, PermissionID, ProjectID, QuestionID, Seq, SessionID
-from perdure.schema.location import LocationInfo, LocationRef, ProjectRef
-from perdure.schema.model import NO_TOKENS, ApiInfo, ModelInfo, ModelRef, ProviderInfo, RequestInfo
+from perdure.schema.location import LocationRef
+from perdure.schema.model import NO_TOKENS, ModelRef
 from perdure.schema.permission import (
     PermissionDecision,
     PermissionInput,
@@ -48,10 +45,9 @@ from perdure.schema.query import (
     SessionRows,
 )
 from perdure.schema.question import Answers, QuestionRequest
-from perdure.schema.reference import GitReference, ReferenceInfo
+from perdure.schema.recovery import Decision, RecoveryInfo
 from perdure.schema.session import RevertState, SessionInfo, SessionTime
 from perdure.schema.session_input import AdmittedPrompt
-from perdure.schema.skill import SkillInfo
 from perdure.schema.todo import Todos
 from perdure.server.app import App, make_app
 from perdure.server.asgi import Application
@@ -60,8 +56,12 @@ from perdure.server.services import Services
 from perdure.server.settings import HttpLimits, ServerSettings
 from perdure.testing.seeded_ids import SeededIds
 from tests.contract.server.staged_changes import StagedChanges
+from tests.contract.server.staged_children import StagedChildren
 from tests.contract.server.staged_files import StagedFiles
+from tests.contract.server.staged_health import StagedHealth
 from tests.contract.server.staged_integrations import StagedIntegrations
+from tests.contract.server.staged_jobs import StagedJobs
+from tests.contract.server.staged_locations import StagedLocations
 from tests.contract.server.staged_terminals import StagedTerminals
 
 SESSION: Final = SessionID("ses_one")
@@ -287,53 +287,6 @@ class StagedLive:
             self.left.set()
 
 
-class StagedLocations:
-    async def info(self, ref: LocationRef) -> LocationInfo:
-        if ref.directory == "/missing":
-            raise InvalidRequestError("Directory does not exist: /missing", field="location")
-        return LocationInfo(
-            directory=ref.directory,
-            project=ProjectRef(id=ProjectID("global"), directory="/"),
-            workspace_id=ref.workspace_id,
-        )
-
-    async def agents(self, ref: LocationRef) -> tuple[AgentInfo, ...]:
-        agent = AgentInfo(
-            id="build",
-            request=RequestInfo(headers={}, body={}),
-            mode="primary",
-            hidden=False,
-            permissions=(),
-        )
-        return (agent,)
-
-    async def models(self, ref: LocationRef) -> tuple[ModelInfo, ...]:
-        return ()
-
-    async def skills(self, ref: LocationRef) -> tuple[SkillInfo, ...]:
-        return (SkillInfo(name="tea", location="/skills/tea.md", content="Boil.", slash=True),)
-
-    async def commands(self, ref: LocationRef) -> tuple[CommandInfo, ...]:
-        return (CommandInfo(name="ship", template="Ship it."),)
-
-    async def references(self, ref: LocationRef) -> tuple[ReferenceInfo, ...]:
-        source = GitReference(repository="ada/notes", branch="main")
-        return (ReferenceInfo(name="notes", path="/repos/notes", source=source),)
-
-    async def providers(self, ref: LocationRef) -> tuple[ProviderInfo, ...]:
-        return (await self.provider(ref, "fake"),)
-
-    async def provider(self, ref: LocationRef, id: str) -> ProviderInfo:
-        if id != "fake":
-            raise ProviderNotFoundError(id)
-        return ProviderInfo(
-            id=id,
-            name="Fake",
-            api=ApiInfo(type="native"),
-            request=RequestInfo(headers={}, body={}),
-        )
-
-
 @dataclass(slots=True)
 class StagedPermissions:
     """Asks about everything, and remembers what it was told."""
@@ -435,11 +388,20 @@ class StagedTodos:
         return self.lists.get(session_id, ())
 
 
+class StagedRecovery:
+    async def of(self, session_id: SessionID) -> RecoveryInfo:
+        return RecoveryInfo(waiting=False)
+
+    async def decide(self, session_id: SessionID, decision: Decision) -> None:
+        raise NothingToDecideError(session_id)
+
+
 @dataclass(slots=True)
 class Stage:
     sessions: StagedSessions = field(default_factory=StagedSessions)
     changes: StagedChanges = field(default_factory=StagedChanges)
     todos: StagedTodos = field(default_factory=StagedTodos)
+    jobs: StagedJobs = field(default_factory=StagedJobs)
     live: StagedLive = field(default_factory=StagedLive)
     permissions: StagedPermissions = field(default_factory=StagedPermissions)
     questions: StagedQuestions = field(default_factory=StagedQuestions)
@@ -455,6 +417,7 @@ class Stage:
     def services(self) -> Services:
         clock = SystemClock()
         return Services(
+            health=StagedHealth(),
             sessions=self.sessions,
             changes=self.changes,
             forks=self.changes,
@@ -462,6 +425,10 @@ class Stage:
             snapshots=self.changes,
             inbox=self.changes,
             todos=self.todos,
+            recovery=StagedRecovery(),
+            jobs=self.jobs,
+            children=StagedChildren(),
+            usage=self.changes,
             live=self.live,
             locations=StagedLocations(),
             files=StagedFiles(),

@@ -12,6 +12,7 @@ from perdure.schema.prompt import Delivery, Prompt, PromptInput
 from perdure.schema.query import MessageRow
 from perdure.schema.session import SessionInfo, SessionTime
 from perdure.schema.session_input import AdmittedPrompt
+from perdure.schema.usage import SessionBudget, SessionUsage, UsageTotal
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,15 @@ class StagedChanges:
     ) -> SessionInfo:
         self.calls.append(("fork", session_id, id, message_id, seq))
         return _info(id or SessionID("ses_fork"), "t")
+
+    async def of(self, session_id: SessionID) -> SessionUsage:
+        self.calls.append(("of", session_id))
+        used = UsageTotal(cost=0.5, tokens=NO_TOKENS, turns=2, models=())
+        return SessionUsage(session=used, tree=used)
+
+    async def set_budget(self, session_id: SessionID, budget: SessionBudget) -> SessionInfo:
+        self.calls.append(("set_budget", session_id, budget))
+        return _info(session_id, "t")
 
     async def delete(self, session_id: SessionID) -> None:
         self.calls.append(("delete", session_id))

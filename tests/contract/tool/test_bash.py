@@ -178,7 +178,9 @@ async def test_commands_that_cannot_start_are_refused(bench: Workbench) -> None:
     assert "NUL" in await bench.error("bash", command="a\0b")
     assert "longer than" in await bench.error("bash", command="x" * 3_000_000)
     assert "Invalid tool input" in await bench.error("bash", command="")
-    assert "Invalid tool input" in await bench.error("bash", command="x", timeout=600_001)
+    assert "at most 600000 milliseconds" in await bench.error("bash", command="x", timeout=600_001)
+    assert "Invalid tool input" in await bench.error("bash", command="x", timeout=86_400_001)
+    assert "without `background`" in await bench.error("bash", command="x", background=True)
 
 
 async def test_what_a_running_command_prints_is_reported_at_growing_intervals(

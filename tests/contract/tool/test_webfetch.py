@@ -11,12 +11,14 @@ from msgspec.structs import replace
 from perdure.core import limits
 from perdure.host.web import WebClient
 from perdure.ports import PermissionBlockedError, PermissionDeclinedError
+from perdure.schema.tool import FileContent, TextContent
 from perdure.tools import output_store
 from perdure.tools.environment import WebAccess
 from tests.contract.host.loopback import Loopback, Received, replying, response, serving
 from tests.contract.tool.workbench import Workbench
 from tests.requirements import requirement
 from tests.support.internal_addresses import BY_HOST
+from tests.support.pictures import bomb, inlined, opened, picture
 
 HTML = b"""<html><head><title>T</title><script>evil()</script></head>
 <body><h1>Hello</h1><p>A <a href="/x">link</a>.</p><ul><li>one</ul></body></html>"""
@@ -225,3 +227,41 @@ async def test_an_empty_page_is_said_to_be_empty(tmp_path: Path) -> None:
 
 async def test_without_the_web_there_are_no_tools_for_it(bench: Workbench) -> None:
     assert not bench.registry.names() & {"webfetch", "websearch"}
+
+
+async def test_an_image_is_shown_within_its_bounds_whatever_its_type_is_said_to_be(
+    tmp_path: Path,
+) -> None:
+    async with page(tmp_path, picture(2_600, 1_300), "text/html") as (bench, server):
+        success = await bench.success("webfetch", url=f"{server.url}/a%20b.png?x=1")
+    note, file = success.content
+    assert isinstance(note, TextContent)
+    assert isinstance(file, FileContent)
+    assert (file.mime, file.name) == ("image/png", "a b.png")
+    assert opened(file.uri).size == (2_000, 1_000)
+    assert "media" not in success.structured
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir()
+    return directory
+
+
+async def test_a_document_is_attached_and_one_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    pdf = b"%PDF-1.7\n"
+    async with page(tmp_path, pdf, "application/pdf") as (bench, server):
+        success = await bench.success("webfetch", url=server.url)
+    assert success.content[1] == FileContent(
+        uri=inlined(pdf, "application/pdf"), mime="application/pdf", name=server.url[7:]
+    )
+    large = pdf + bytes(limits.DOCUMENT_BYTES_MAX)
+    async with page(_made(tmp_path / "large"), large, "application/pdf") as (bench, server):
+        assert "is a PDF of" in await bench.error("webfetch", url=server.url)
+
+
+@pytest.mark.parametrize("body", [bomb(60_000, 60_000), picture(300, 300)[:200]])
+async def test_an_image_that_cannot_be_shown_is_refused_with_a_reason(
+    tmp_path: Path, body: bytes
+) -> None:
+    async with page(tmp_path, body, "image/png") as (bench, server):
+        assert "Cannot show the image" in await bench.error("webfetch", url=server.url)

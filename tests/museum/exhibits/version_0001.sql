@@ -80,6 +80,35 @@ CREATE TABLE session_retry (
     step INTEGER NOT NULL,
     message TEXT NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE session_attempt (
+    session_id TEXT NOT NULL PRIMARY KEY,
+    state TEXT NOT NULL,
+    step INTEGER NOT NULL,
+    deaths INTEGER NOT NULL DEFAULT 0,
+    waits TEXT,
+    abandoned INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE TABLE session_file_change (
+    number INTEGER PRIMARY KEY,
+    session_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    root TEXT NOT NULL,
+    path TEXT NOT NULL,
+    before TEXT NOT NULL,
+    after TEXT NOT NULL,
+    snapshot TEXT NOT NULL
+);
+CREATE INDEX session_file_change_session ON session_file_change (session_id, number);
+CREATE TABLE session_revert_file (
+    session_id TEXT NOT NULL,
+    path TEXT NOT NULL,
+    root TEXT NOT NULL,
+    base TEXT NOT NULL,
+    staged TEXT,
+    next TEXT,
+    process TEXT,
+    PRIMARY KEY (session_id, path)
+) WITHOUT ROWID;
 CREATE TABLE session_lease (
     session_id TEXT NOT NULL PRIMARY KEY,
     process TEXT NOT NULL,
@@ -89,9 +118,51 @@ CREATE INDEX session_lease_process ON session_lease (process);
 CREATE TABLE session_deletion (
     session_id TEXT NOT NULL PRIMARY KEY
 ) WITHOUT ROWID;
+CREATE TABLE session_interrupt (
+    session_id TEXT NOT NULL PRIMARY KEY
+) WITHOUT ROWID;
 CREATE TABLE session_wake (
     session_id TEXT NOT NULL PRIMARY KEY
 ) WITHOUT ROWID;
+CREATE TABLE session_notice (
+    id TEXT NOT NULL UNIQUE,
+    session_id TEXT NOT NULL,
+    text TEXT NOT NULL,
+    time_created INTEGER NOT NULL
+);
+CREATE INDEX session_notice_pending ON session_notice (session_id, time_created, id);
+CREATE TABLE child_task (
+    message_id TEXT NOT NULL UNIQUE,
+    session_id TEXT NOT NULL,
+    parent_id TEXT NOT NULL,
+    call_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    process TEXT NOT NULL,
+    state TEXT NOT NULL
+);
+CREATE INDEX child_task_session ON child_task (session_id);
+CREATE INDEX child_task_open ON child_task (session_id) WHERE state IN ('waiting', 'ended');
+CREATE TABLE job (
+    id TEXT NOT NULL UNIQUE,
+    session_id TEXT NOT NULL,
+    call_id TEXT NOT NULL,
+    command TEXT NOT NULL,
+    directory TEXT NOT NULL,
+    path TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    identity TEXT NOT NULL,
+    process TEXT NOT NULL,
+    state TEXT NOT NULL,
+    ending TEXT,
+    quiet INTEGER NOT NULL DEFAULT 0,
+    exit_code INTEGER,
+    seen INTEGER NOT NULL DEFAULT 0,
+    time_started INTEGER NOT NULL,
+    time_ended INTEGER,
+    deadline INTEGER NOT NULL
+);
+CREATE INDEX job_session ON job (session_id, time_started, id);
+CREATE INDEX job_running ON job (session_id) WHERE state = 'running';
 CREATE TABLE saved_permission (
     id TEXT NOT NULL UNIQUE,
     project_id TEXT NOT NULL,

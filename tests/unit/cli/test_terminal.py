@@ -1,10 +1,17 @@
 """What may be shown on a terminal: text, and nothing that acts on it."""
 
+import io
+import json
+import logging
+import unicodedata
+from contextlib import redirect_stderr, redirect_stdout
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.cli.terminal import Cleaner, clean, one_line
+from perdure.cli import terminal
+from perdure.cli.terminal import Cleaner, LogFormatter, clean, one_line
 
 ACTING = st.sampled_from(["\x1b", "[", "]", "P", "\\", "\x07", "\x9b", "\x9d", "\x9c", ";", "0"])
 HOSTILE = st.lists(st.one_of(ACTING, st.text(max_size=5), st.just("\n"))).map("".join)
@@ -36,10 +43,42 @@ def test_only_text_is_left(hostile: str, shown: str) -> None:
     assert clean(hostile) == shown
 
 
-@given(HOSTILE)
+def acts(character: str) -> bool:
+    """Whether a terminal does something with it, or reads on in another direction."""
+    if character in "\n\t":
+        return False
+    turns = unicodedata.bidirectional(character) in {
+        *("LRE", "RLE", "LRO", "RLO", "PDF"),
+        *("LRI", "RLI", "FSI", "PDI"),
+    }
+    return turns or unicodedata.category(character) in {"Cc", "Cs"}
+
+
+@given(HOSTILE | st.text(st.characters()))
 def test_nothing_that_acts_is_ever_left(text: str) -> None:
-    for character in clean(text):
-        assert character in "\n\t" or (character >= " " and not "\x7f" <= character <= "\x9f")
+    assert not any(map(acts, clean(text)))
+
+
+def test_no_single_character_gets_through() -> None:
+    assert not any(map(acts, "".join(clean(chr(number)) for number in range(0x3000))))
+
+
+@given(HOSTILE)
+def test_everything_that_is_said_or_logged_is_cleaned(text: str) -> None:
+    said, noted = io.StringIO(), io.StringIO()
+    with redirect_stdout(said), redirect_stderr(noted):
+        terminal.say(text)
+        terminal.note(text)
+    assert said.getvalue() == noted.getvalue() == clean(text)
+    record = logging.LogRecord("x", logging.INFO, "x.py", 1, "%s", (text,), None)
+    assert LogFormatter("%(message)s").format(record) == clean(text)
+
+
+@given(HOSTILE | st.text(st.characters(exclude_categories=["Cs"])))
+def test_json_survives_being_said(text: str) -> None:
+    written = terminal.as_json({"text": text})
+    assert clean(written) == written
+    assert json.loads(written) == {"text": text}
 
 
 @given(HOSTILE, st.integers(min_value=1, max_value=4))

@@ -110,3 +110,21 @@ def test_an_image_counts_by_what_it_shows_and_not_by_its_bytes() -> None:
 def test_tools_and_system_texts_are_part_of_every_request() -> None:
     tool = ToolDefinition("read", "d" * 400, {"type": "object", "x": "y" * 400})
     assert 300 < token_budget.of_fixed(("s" * 400,), (tool,)) < 330
+
+
+@pytest.mark.parametrize(
+    ("fixed", "said", "window", "due"),
+    [
+        (1_000, 9_000, 10_000, False),
+        (1_000, 9_001, 10_000, True),
+        (1_000, 10**9, 0, False),
+        # All but the conversation takes the room: condensing it would not end.
+        (9_900, 9_000, 10_000, False),
+    ],
+)
+def test_a_compaction_is_due_when_the_request_is_too_large_and_it_can_help(
+    fixed: int, said: int, window: int, due: bool
+) -> None:
+    demand = Demand(fixed=fixed, conversation=ConversationSize(estimated=said))
+    room = token_budget.room_due(demand, window)
+    assert room == (token_budget.room(demand, window) if due else None)

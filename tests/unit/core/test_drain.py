@@ -10,6 +10,8 @@ NOTHING = Pending(steer=False, queue=False)
 STEER = Pending(steer=True, queue=False)
 QUEUE = Pending(steer=False, queue=True)
 BOTH = Pending(steer=True, queue=True)
+NOTICE = Pending(steer=False, queue=False, notice=True)
+NOTICE_AND_QUEUE = Pending(steer=False, queue=True, notice=True)
 
 
 @requirement("S69", "S70")
@@ -24,6 +26,9 @@ BOTH = Pending(steer=True, queue=True)
         (QUEUE, True, RunTurn("queue", 1, for_input=True)),
         (BOTH, False, RunTurn("steer", 1, for_input=True)),
         (BOTH, True, RunTurn("steer", 1, for_input=True)),
+        (NOTICE, False, RunTurn("steer", 1, for_input=True)),
+        (NOTICE, True, RunTurn("steer", 1, for_input=True)),
+        (NOTICE_AND_QUEUE, False, RunTurn("steer", 1, for_input=True)),
     ],
 )
 def test_a_drain_begins(pending: Pending, first: DrainStep, *, force: bool) -> None:
@@ -42,6 +47,9 @@ def test_a_drain_begins(pending: Pending, first: DrainStep, *, force: bool) -> N
         (True, QUEUE, RunTurn("steer", 4)),
         (False, BOTH, RunTurn("steer", 4, for_input=True)),
         (True, BOTH, RunTurn("steer", 4)),
+        (False, NOTICE, RunTurn("steer", 4, for_input=True)),
+        (True, NOTICE, RunTurn("steer", 4)),
+        (False, NOTICE_AND_QUEUE, RunTurn("steer", 4, for_input=True)),
     ],
 )
 def test_a_drain_goes_on(pending: Pending, following: DrainStep, *, continues: bool) -> None:

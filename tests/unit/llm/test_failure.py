@@ -4,7 +4,7 @@ import pytest
 
 from perdure.llm import failure
 from perdure.llm.error import LLMError
-from perdure.schema import codec
+from perdure.schema import codec, redaction
 from perdure.schema.codec import JsonValue
 
 NOW = 1_700_000_000_000  # Tue, 14 Nov 2023 22:13:20 GMT
@@ -167,7 +167,7 @@ def test_no_canary_is_ever_shown(text: str) -> None:
 
 def test_the_rest_of_a_message_stays_readable() -> None:
     text = "The key must be given; the tokens per answer are limited to 5."
-    assert failure.redact(text, ("",)) == text
+    assert redaction.redact(text, ("",)) == text
 
 
 def test_a_secret_at_the_cut_is_gone_before_the_cut() -> None:

@@ -9,7 +9,9 @@ from tests.requirements import requirement
 
 OPERATIONS = """
 GET /api/health v2.health.get
+GET /api/health/detail v2.health.detail
 GET /api/location v2.location.get
+GET /api/location/trust v2.location.trust
 POST /api/session v2.session.create
 GET /api/session v2.session.list
 GET /api/session/active v2.session.active
@@ -39,9 +41,17 @@ POST /api/session/{sessionID}/inbox/order v2.session.inbox.reorder
 POST /api/session/{sessionID}/revert/stage v2.session.revert.stage
 POST /api/session/{sessionID}/revert/clear v2.session.revert.clear
 POST /api/session/{sessionID}/revert/commit v2.session.revert.commit
+GET /api/session/{sessionID}/recovery v2.session.recovery.get
+POST /api/session/{sessionID}/recovery v2.session.recovery.decide
 GET /api/session/{sessionID}/message v2.session.messages
 GET /api/session/{sessionID}/message/{messageID} v2.session.message
 GET /api/session/{sessionID}/todo v2.session.todo
+GET /api/session/{sessionID}/job v2.session.job.list
+GET /api/session/{sessionID}/job/{jobID} v2.session.job.get
+POST /api/session/{sessionID}/job/{jobID}/cancel v2.session.job.cancel
+GET /api/session/{sessionID}/children v2.session.children
+GET /api/session/{sessionID}/usage v2.session.usage
+PUT /api/session/{sessionID}/budget v2.session.budget
 POST /api/session/{sessionID}/permission v2.session.permission.create
 GET /api/session/{sessionID}/permission v2.session.permission.list
 GET /api/session/{sessionID}/permission/{requestID} v2.session.permission.get

@@ -7,7 +7,7 @@ from perdure.protocol.api import API
 from perdure.schema import codec
 from perdure.schema import errors as kinds
 from perdure.schema.errors import DomainError
-from perdure.schema.ids import MessageID, PermissionID, PtyID, QuestionID, SessionID
+from perdure.schema.ids import JobID, MessageID, PermissionID, PtyID, QuestionID, SessionID
 from tests.requirements import requirement
 
 ONE = SessionID("ses_1")
@@ -26,17 +26,21 @@ EXAMPLES: tuple[DomainError, ...] = (
     kinds.PermissionNotFoundError(PermissionID("per_1")),
     kinds.QuestionNotFoundError(QuestionID("que_1")),
     kinds.PtyNotFoundError(PtyID("pty_1")),
+    kinds.JobNotFoundError(JobID("job_1")),
     kinds.MethodNotAllowedError("PUT", ("GET",)),
     errors.RequestTimeoutError(),
     kinds.PromptConflictError(MessageID("msg_1")),
     kinds.PromptSettledError(MessageID("msg_1"), "promoted"),
     kinds.PermissionConflictError(PermissionID("per_1")),
     kinds.SessionBusyError(ONE),
+    kinds.NothingToDecideError(ONE),
     kinds.MoveConflictError("/work/there", "no"),
+    kinds.RevertConflictError("/work/a.txt", "no"),
     kinds.DamagedRowError(ONE, table="event", seq=3, reason="no JSON"),
     kinds.PayloadTooLargeError(5),
     kinds.UnsupportedMediaTypeError("no"),
     errors.TooManyRequestsError("no"),
+    kinds.InboxFullError(ONE, 5),
     errors.RequestHeadTooLargeError(5),
     kinds.StorageError("full"),
     kinds.UnknownError("err_1"),

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from perdure.protocol import openapi
+from perdure.codegen import openapi_emitter
+from perdure.codegen.ir import compile_contract
 from perdure.protocol.api import API
 from perdure.schema import codec
 from tests.requirements import requirement
@@ -18,7 +19,9 @@ from tests.unit.protocol import contract_shape
 PUBLISHED: Final[dict[str, list[str]]] = codec.decode(
     dict[str, list[str]], (Path(__file__).parent / "published_contract.json").read_bytes()
 )
-OURS: Final = contract_shape.shape(openapi.document(API, title="t", version="1"))
+OURS: Final = contract_shape.shape(
+    openapi_emitter.document(compile_contract(API), title="t", version="1")
+)
 
 REASONS: Final[Mapping[str, str]] = {
     r"\+ \S+ status 403": "a foreign Host or Origin is refused, and that is said",
@@ -48,10 +51,13 @@ REASONS: Final[Mapping[str, str]] = {
         "the list of what is to be done is durable here"
     ),
     r"\+ v2\.session\.history answer \.data\[\]<session\.next\."
-    r"(renamed|archived|unarchived|deleted|forked|prompt\.revised|prompt\.cancelled"
-    r"|inbox\.reordered)>.*": "what the operations beside the published ones record",
+    r"(renamed|archived|unarchived|budget\.changed|spent|deleted|forked|prompt\.revised|prompt\."
+    r"cancelled|inbox\.reordered)>.*": "what the operations beside the published ones record",
     r"\+ \S+ answer \S+<(session\.next\.)?compaction(\.ended)?>(\.data)?\.(directives|todos).*": (
         "a checkpoint also keeps what the person ordered and what is still to be done"
+    ),
+    r"\+ \S+ answer \S+<(user|session\.next\.prompted)>(\.data)?\.attached.*": (
+        "what the model is told of the attachments is kept beside the prompt"
     ),
     r"\+ v2\.session\.(compact body|history answer) .*(: object|\.instruction\?: string)": (
         "a compaction may be told what to keep"
@@ -59,6 +65,13 @@ REASONS: Final[Mapping[str, str]] = {
     r"\+ v2\.session\.history answer \S+<session\.next\.retried>\.data\.next\?: number": (
         "when it is tried again, so that a person sees how long it takes"
     ),
+    r"\+ \S+ answer \.data(\[\])?(\.session)?\.budget\b.*": (
+        "a Session may have a budget of its own"
+    ),
+    r"\+ v2\.session\.\S+ answer \S+\.conflicts\b.*": (
+        "a revert tells which files it leaves to whoever changed them"
+    ),
+    r"\+ v2\.session\.revert\.(stage|clear) status 503": "it may be interrupted while it waits",
     r"\+ v2\.session\.list parameter query archived\?": "archived Sessions can be left out",
     r"[-+] v2\.(model|provider)\.\S+ answer \.data(\[\])?\.api.*": (
         "one shape with optional fields: what we tell fits both of the published ones"
@@ -106,7 +119,7 @@ def test_routes_and_what_a_client_must_send_do_not_differ() -> None:
 
 def test_a_difference_is_seen() -> None:
     """Planted: a field less, a parameter more."""
-    document = openapi.document(API, title="t", version="1")
+    document = openapi_emitter.document(compile_contract(API), title="t", version="1")
     changed = codec.decode_any(codec.encode(document))
     del changed["paths"]["/api/health"]["get"]["responses"]["200"]["content"]
     changed["paths"]["/api/health"]["get"]["parameters"].append(

@@ -43,3 +43,11 @@ def test_a_line_that_never_ends_is_refused_at_the_bound() -> None:
         assert list(reader.feed(b"y" * 1_000)) == []
     with pytest.raises(FrameTooLargeError):
         list(reader.feed(b"y"))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 64])
+def test_a_byte_order_mark_counts_only_at_the_begin(size: int) -> None:
+    mark = b"\xef\xbb\xbf"
+    stream = mark + b"data: one\n\n" + mark + b"data: two\n\ndata: " + mark + b"three\n\n"
+    frames = read([stream[at : at + size] for at in range(0, len(stream), size)])
+    assert [frame.data for frame in frames] == [b"one", mark + b"three"]

@@ -22,7 +22,9 @@ class ConflictError(TypedDict):
     _tag: Literal["ConflictError"]
     resource: str
     message: str
+    decision: NotRequired[str]
     state: NotRequired[str]
+    reason: NotRequired[str]
 
 
 def is_conflict(value: object) -> TypeGuard[ConflictError]:
@@ -61,6 +63,17 @@ def is_forbidden(value: object) -> TypeGuard[ForbiddenError]:
     return has_tag(value, "ForbiddenError")
 
 
+class InboxFullError(TypedDict):
+    _tag: Literal["InboxFullError"]
+    sessionID: str
+    limit: int
+    message: str
+
+
+def is_inbox_full(value: object) -> TypeGuard[InboxFullError]:
+    return has_tag(value, "InboxFullError")
+
+
 class IntegrationNotFoundError(TypedDict):
     _tag: Literal["IntegrationNotFoundError"]
     integrationID: str
@@ -89,6 +102,16 @@ class InvalidRequestError(TypedDict):
 
 def is_invalid_request(value: object) -> TypeGuard[InvalidRequestError]:
     return has_tag(value, "InvalidRequestError")
+
+
+class JobNotFoundError(TypedDict):
+    _tag: Literal["JobNotFoundError"]
+    jobID: str
+    message: str
+
+
+def is_job_not_found(value: object) -> TypeGuard[JobNotFoundError]:
+    return has_tag(value, "JobNotFoundError")
 
 
 class MessageNotFoundError(TypedDict):

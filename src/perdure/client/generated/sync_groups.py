@@ -78,6 +78,45 @@ class SessionsInboxGroup:
         )
 
 
+class SessionsJobsGroup:
+    def __init__(self, group: wire_groups.SessionsJobsGroup, blocking: Blocking) -> None:
+        self._group = group
+        self._blocking = blocking
+
+    def list(
+        self,
+        session_id: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[types.JobInfo, ...]:
+        """Commands in the background, newest first."""
+        return self._blocking.run(self._group.list(session_id=session_id, options=options))
+
+    def get(
+        self,
+        session_id: str,
+        job_id: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> types.JobOutput:
+        """A job, with the end of what it printed."""
+        return self._blocking.run(
+            self._group.get(session_id=session_id, job_id=job_id, options=options),
+        )
+
+    def cancel(
+        self,
+        session_id: str,
+        job_id: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> types.JobInfo:
+        """End a job and all that it started; the Session is told."""
+        return self._blocking.run(
+            self._group.cancel(session_id=session_id, job_id=job_id, options=options),
+        )
+
+
 class SessionsPermissionsGroup:
     def __init__(self, group: wire_groups.SessionsPermissionsGroup, blocking: Blocking) -> None:
         self._group = group
@@ -117,7 +156,7 @@ class SessionsPermissionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[types.PermissionRequest, ...]:
-        """Requests of a Session that wait for a reply."""
+        """Requests of a Session and its subagents that wait; `sessionID` says whose."""
         return self._blocking.run(self._group.list(session_id=session_id, options=options))
 
     def get(
@@ -164,7 +203,7 @@ class SessionsQuestionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[types.QuestionRequest, ...]:
-        """What a Session wants to know from a person."""
+        """What a Session and its subagents want to know from a person; `sessionID` says whose."""
         return self._blocking.run(self._group.list(session_id=session_id, options=options))
 
     def reply(
@@ -195,6 +234,28 @@ class SessionsQuestionsGroup:
         """Do not answer. The run that asked stops."""
         return self._blocking.run(
             self._group.reject(session_id=session_id, request_id=request_id, options=options),
+        )
+
+
+class SessionsRecoveryGroup:
+    def __init__(self, group: wire_groups.SessionsRecoveryGroup, blocking: Blocking) -> None:
+        self._group = group
+        self._blocking = blocking
+
+    def get(self, session_id: str, *, options: CallOptions | None = None) -> types.RecoveryInfo:
+        """Whether a crash left something for a person to decide."""
+        return self._blocking.run(self._group.get(session_id=session_id, options=options))
+
+    def decide(
+        self,
+        session_id: str,
+        decision: Literal["abandon", "retry"],
+        *,
+        options: CallOptions | None = None,
+    ) -> None:
+        """Send what may have been sent again, or give it up; 409 when nothing waits."""
+        return self._blocking.run(
+            self._group.decide(session_id=session_id, decision=decision, options=options),
         )
 
 
@@ -380,8 +441,12 @@ class HealthGroup:
         self._blocking = blocking
 
     def get(self, *, options: CallOptions | None = None) -> types.Health:
-        """Whether the server is up, and which version it is."""
+        """Whether the server is up."""
         return self._blocking.run(self._group.get(options=options))
+
+    def detail(self, *, options: CallOptions | None = None) -> types.HealthDetail:
+        """How the server is, for whoever operates it: memory, latencies, problems."""
+        return self._blocking.run(self._group.detail(options=options))
 
 
 class IntegrationsGroup:
@@ -539,6 +604,18 @@ class LocationsGroup:
             self._group.get(directory=directory, workspace=workspace, options=options),
         )
 
+    def trust(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.TrustInfo:
+        """What the Location's configuration asks for and nobody granted."""
+        return self._blocking.run(
+            self._group.trust(directory=directory, workspace=workspace, options=options),
+        )
+
 
 class ModelsGroup:
     def __init__(self, group: wire_groups.ModelsGroup, blocking: Blocking) -> None:
@@ -675,8 +752,10 @@ class SessionsGroup:
         self._group = group
         self._blocking = blocking
         self.inbox = SessionsInboxGroup(group.inbox, blocking)
+        self.jobs = SessionsJobsGroup(group.jobs, blocking)
         self.permissions = SessionsPermissionsGroup(group.permissions, blocking)
         self.questions = SessionsQuestionsGroup(group.questions, blocking)
+        self.recovery = SessionsRecoveryGroup(group.recovery, blocking)
         self.revert = SessionsRevertGroup(group.revert, blocking)
 
     def create(
@@ -965,6 +1044,39 @@ class SessionsGroup:
         """What the model means to do, as it last said."""
         return self._blocking.run(self._group.todos(session_id=session_id, options=options))
 
+    def children(
+        self,
+        session_id: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[types.SessionInfo, ...]:
+        """The Sessions that its subagents work in, in the order of their making."""
+        return self._blocking.run(self._group.children(session_id=session_id, options=options))
+
+    def usage(self, session_id: str, *, options: CallOptions | None = None) -> types.SessionUsage:
+        """What it has used by itself and with all below it, model by model."""
+        return self._blocking.run(self._group.usage(session_id=session_id, options=options))
+
+    def set_budget(
+        self,
+        session_id: str,
+        *,
+        cost: float | None = None,
+        tokens: int | None = None,
+        turns: int | None = None,
+        options: CallOptions | None = None,
+    ) -> types.SessionInfo:
+        """What it may use with all below it, in place of any bound before."""
+        return self._blocking.run(
+            self._group.set_budget(
+                session_id=session_id,
+                cost=cost,
+                tokens=tokens,
+                turns=turns,
+                options=options,
+            ),
+        )
+
 
 class SkillsGroup:
     def __init__(self, group: wire_groups.SkillsGroup, blocking: Blocking) -> None:
@@ -1101,6 +1213,24 @@ class TerminalsGroup:
                 workspace=workspace,
                 options=options,
             ),
+        )
+
+    def connect_url(
+        self,
+        pty_id: str,
+        *,
+        ticket: str | None = None,
+        cursor: int | None = None,
+        directory: str | None = None,
+        workspace: str | None = None,
+    ) -> str:
+        """The address of what is printed and typed, over a WebSocket."""
+        return self._group.connect_url(
+            pty_id=pty_id,
+            ticket=ticket,
+            cursor=cursor,
+            directory=directory,
+            workspace=workspace,
         )
 
 

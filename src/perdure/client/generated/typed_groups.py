@@ -15,8 +15,9 @@ from perdure.protocol.inbox import ReorderInbox, RevisePrompt
 from perdure.protocol.integration import CompleteAttempt, ConnectKey, ConnectOAuth
 from perdure.protocol.message import ListMessages
 from perdure.protocol.permission import CreatePermission, ListSaved, ReplyPermission
-from perdure.protocol.pty import CreatePty, UpdatePty
+from perdure.protocol.pty import ConnectPty, CreatePty, UpdatePty
 from perdure.protocol.question import ReplyQuestion
+from perdure.protocol.recovery import DecideRecovery
 from perdure.protocol.revert import StageRevert
 from perdure.protocol.session import (
     CompactSession,
@@ -30,11 +31,14 @@ from perdure.protocol.session import (
     SwitchModel,
 )
 from perdure.protocol.session_change import ForkSession, RenameSession, TakeSnapshot
+from perdure.protocol.usage import SetBudget
 from perdure.schema.agent import AgentInfo
 from perdure.schema.codec import JsonValue
 from perdure.schema.command import CommandInfo
 from perdure.schema.fs import EntryType, FileEntry
+from perdure.schema.health import HealthDetail
 from perdure.schema.ids import (
+    JobID,
     MessageID,
     PermissionID,
     ProjectID,
@@ -44,6 +48,7 @@ from perdure.schema.ids import (
     WorkspaceID,
 )
 from perdure.schema.integration import Attempt, AttemptStatus, IntegrationInfo
+from perdure.schema.job import JobInfo, JobOutput
 from perdure.schema.location import LocationInfo, LocationRef
 from perdure.schema.message import SessionMessage
 from perdure.schema.model import ModelInfo, ModelRef, ProviderInfo
@@ -59,12 +64,15 @@ from perdure.schema.provider_context import ProviderContext
 from perdure.schema.pty import PtyInfo, PtySize, PtyTicket
 from perdure.schema.query import Order
 from perdure.schema.question import QuestionRequest
+from perdure.schema.recovery import RecoveryInfo
 from perdure.schema.reference import ReferenceInfo
 from perdure.schema.session import RevertState, SessionActivity, SessionInfo
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.session_snapshot import SessionSnapshot
 from perdure.schema.skill import SkillInfo
 from perdure.schema.todo import Todo
+from perdure.schema.trust import TrustInfo
+from perdure.schema.usage import SessionUsage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -143,6 +151,55 @@ class SessionsInboxGroup:
         )
 
 
+class SessionsJobsGroup:
+    def __init__(self, wire: TypedWire) -> None:
+        self._wire = wire
+
+    async def list(
+        self,
+        session_id: SessionID,
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[JobInfo, ...]:
+        """Commands in the background, newest first."""
+        return await self._wire.data(
+            tuple[JobInfo, ...],
+            "GET",
+            f"/api/session/{segment(session_id)}/job",
+            options=options,
+        )
+
+    async def get(
+        self,
+        session_id: SessionID,
+        job_id: JobID,
+        *,
+        options: CallOptions | None = None,
+    ) -> JobOutput:
+        """A job, with the end of what it printed."""
+        return await self._wire.data(
+            JobOutput,
+            "GET",
+            f"/api/session/{segment(session_id)}/job/{segment(job_id)}",
+            options=options,
+        )
+
+    async def cancel(
+        self,
+        session_id: SessionID,
+        job_id: JobID,
+        *,
+        options: CallOptions | None = None,
+    ) -> JobInfo:
+        """End a job and all that it started; the Session is told."""
+        return await self._wire.data(
+            JobInfo,
+            "POST",
+            f"/api/session/{segment(session_id)}/job/{segment(job_id)}/cancel",
+            options=options,
+        )
+
+
 class SessionsPermissionsGroup:
     def __init__(self, wire: TypedWire) -> None:
         self._wire = wire
@@ -183,7 +240,7 @@ class SessionsPermissionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[PermissionRequest, ...]:
-        """Requests of a Session that wait for a reply."""
+        """Requests of a Session and its subagents that wait; `sessionID` says whose."""
         return await self._wire.data(
             tuple[PermissionRequest, ...],
             "GET",
@@ -234,7 +291,7 @@ class SessionsQuestionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[QuestionRequest, ...]:
-        """What a Session wants to know from a person."""
+        """What a Session and its subagents want to know from a person; `sessionID` says whose."""
         return await self._wire.data(
             tuple[QuestionRequest, ...],
             "GET",
@@ -269,6 +326,40 @@ class SessionsQuestionsGroup:
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/question/{segment(request_id)}/reject",
+            options=options,
+        )
+
+
+class SessionsRecoveryGroup:
+    def __init__(self, wire: TypedWire) -> None:
+        self._wire = wire
+
+    async def get(
+        self,
+        session_id: SessionID,
+        *,
+        options: CallOptions | None = None,
+    ) -> RecoveryInfo:
+        """Whether a crash left something for a person to decide."""
+        return await self._wire.data(
+            RecoveryInfo,
+            "GET",
+            f"/api/session/{segment(session_id)}/recovery",
+            options=options,
+        )
+
+    async def decide(
+        self,
+        session_id: SessionID,
+        decision: Literal["retry", "abandon"],
+        *,
+        options: CallOptions | None = None,
+    ) -> None:
+        """Send what may have been sent again, or give it up; 409 when nothing waits."""
+        return await self._wire.done(
+            "POST",
+            f"/api/session/{segment(session_id)}/recovery",
+            body=DecideRecovery(decision=decision),
             options=options,
         )
 
@@ -465,8 +556,12 @@ class HealthGroup:
         self._wire = wire
 
     async def get(self, *, options: CallOptions | None = None) -> Health:
-        """Whether the server is up, and which version it is."""
+        """Whether the server is up."""
         return await self._wire.bare(Health, "GET", "/api/health", options=options)
+
+    async def detail(self, *, options: CallOptions | None = None) -> HealthDetail:
+        """How the server is, for whoever operates it: memory, latencies, problems."""
+        return await self._wire.bare(HealthDetail, "GET", "/api/health/detail", options=options)
 
 
 class IntegrationsGroup:
@@ -614,6 +709,22 @@ class LocationsGroup:
             LocationInfo,
             "GET",
             "/api/location",
+            location=(directory, workspace),
+            options=options,
+        )
+
+    async def trust(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> TrustInfo:
+        """What the Location's configuration asks for and nobody granted."""
+        return await self._wire.data(
+            TrustInfo,
+            "GET",
+            "/api/location/trust",
             location=(directory, workspace),
             options=options,
         )
@@ -771,8 +882,10 @@ class SessionsGroup:
     def __init__(self, wire: TypedWire) -> None:
         self._wire = wire
         self.inbox = SessionsInboxGroup(wire)
+        self.jobs = SessionsJobsGroup(wire)
         self.permissions = SessionsPermissionsGroup(wire)
         self.questions = SessionsQuestionsGroup(wire)
+        self.recovery = SessionsRecoveryGroup(wire)
         self.revert = SessionsRevertGroup(wire)
 
     async def create(
@@ -1149,6 +1262,52 @@ class SessionsGroup:
             options=options,
         )
 
+    async def children(
+        self,
+        session_id: SessionID,
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[SessionInfo, ...]:
+        """The Sessions that its subagents work in, in the order of their making."""
+        return await self._wire.data(
+            tuple[SessionInfo, ...],
+            "GET",
+            f"/api/session/{segment(session_id)}/children",
+            options=options,
+        )
+
+    async def usage(
+        self,
+        session_id: SessionID,
+        *,
+        options: CallOptions | None = None,
+    ) -> SessionUsage:
+        """What it has used by itself and with all below it, model by model."""
+        return await self._wire.data(
+            SessionUsage,
+            "GET",
+            f"/api/session/{segment(session_id)}/usage",
+            options=options,
+        )
+
+    async def set_budget(
+        self,
+        session_id: SessionID,
+        *,
+        cost: float | None = None,
+        tokens: int | None = None,
+        turns: int | None = None,
+        options: CallOptions | None = None,
+    ) -> SessionInfo:
+        """What it may use with all below it, in place of any bound before."""
+        return await self._wire.data(
+            SessionInfo,
+            "PUT",
+            f"/api/session/{segment(session_id)}/budget",
+            body=SetBudget(cost=cost, tokens=tokens, turns=turns),
+            options=options,
+        )
+
 
 class SkillsGroup:
     def __init__(self, wire: TypedWire) -> None:
@@ -1281,6 +1440,22 @@ class TerminalsGroup:
             f"/api/pty/{segment(pty_id)}/connect-token",
             location=(directory, workspace),
             options=options,
+        )
+
+    def connect_url(
+        self,
+        pty_id: PtyID,
+        *,
+        ticket: str | None = None,
+        cursor: int | None = None,
+        directory: str | None = None,
+        workspace: str | None = None,
+    ) -> str:
+        """The address of what is printed and typed, over a WebSocket."""
+        return self._wire.socket_url(
+            f"/api/pty/{segment(pty_id)}/connect",
+            query=ConnectPty(ticket=ticket, cursor=cursor),
+            location=(directory, workspace),
         )
 
 

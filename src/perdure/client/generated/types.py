@@ -306,6 +306,13 @@ class AssistantMessage(TypedDict):
     error: NotRequired[ErrorInfo]
 
 
+class AttachedContent(TypedDict):
+    """What the model is told of one attachment, as it was read when the prompt was promoted."""
+
+    content: list[ToolContent]
+    file: NotRequired[int]
+
+
 class AttemptTime(TypedDict):
     created: int
     expires: int
@@ -340,6 +347,32 @@ class AttemptFailed(TypedDict):
 class AttemptPending(TypedDict):
     status: Literal["pending"]
     time: AttemptTime
+
+
+class SessionBudget(TypedDict):
+    """For one Session with all below it, beside what the configuration allows. Absent: no bound."""
+
+    cost: NotRequired[float]
+    tokens: NotRequired[int]
+    turns: NotRequired[int]
+
+
+class BudgetChanged(TypedDict):
+    """What the Session may use from now on, whole."""
+
+    timestamp: int
+    sessionID: str
+    budget: SessionBudget
+
+
+class BudgetChangedEvent(TypedDict):
+    """`session.next.budget.changed`."""
+
+    id: str
+    type: Literal["session.next.budget.changed"]
+    durable: DurablePlace
+    location: NotRequired[LocationRef]
+    data: BudgetChanged
 
 
 class CacheCost(TypedDict):
@@ -496,6 +529,12 @@ class CredentialConnection(TypedDict):
     label: str
 
 
+class DatabaseHealth(TypedDict):
+    path: str
+    bytes: int
+    logBytes: int
+
+
 class Deleted(TypedDict):
     """The last event of a log. Nothing follows it; everything before it is being removed."""
 
@@ -511,6 +550,15 @@ class DeletedEvent(TypedDict):
     durable: DurablePlace
     location: NotRequired[LocationRef]
     data: Deleted
+
+
+class Durations(TypedDict):
+    """Milliseconds since the start of the process."""
+
+    count: int
+    p50: float
+    p99: float
+    longest: float
 
 
 class EarlierMessages(TypedDict):
@@ -536,12 +584,34 @@ class EpochInfo(TypedDict):
     began: int
 
 
+class FileConflict(TypedDict):
+    """A file that a revert leaves as it is."""
+
+    path: str
+    reason: str
+
+
 class FileDiff(TypedDict):
     path: str
     status: Literal["added", "deleted", "modified"]
     additions: int
     deletions: int
     patch: str
+
+
+class FileEdited(TypedDict):
+    """A tool has changed, made or removed the file at this path."""
+
+    file: str
+
+
+class FileEditedEvent(TypedDict):
+    """`file.edited`."""
+
+    id: str
+    type: Literal["file.edited"]
+    location: NotRequired[LocationRef]
+    data: FileEdited
 
 
 EntryType = Literal["directory", "file"]
@@ -592,6 +662,25 @@ class GitReference(TypedDict):
 
 class Health(TypedDict):
     healthy: bool
+
+
+class ProcessHealth(TypedDict):
+    pid: int
+    started: int
+    residentBytes: int
+    openFiles: int
+
+
+class HealthDetail(TypedDict):
+    healthy: bool
+    version: str
+    problems: list[str]
+    process: ProcessHealth
+    database: DatabaseHealth
+    running: int
+    durations: dict[str, Durations]
+    counts: dict[str, int]
+    baselineChars: int
 
 
 class InboxReordered(TypedDict):
@@ -698,6 +787,35 @@ class IntegrationsChangedEvent(TypedDict):
     data: IntegrationsChanged
 
 
+class JobTime(TypedDict):
+    """In milliseconds. At `deadline` it is ended."""
+
+    started: int
+    deadline: int
+    ended: NotRequired[int]
+
+
+class JobInfo(TypedDict):
+    id: str
+    sessionID: str
+    callID: str
+    command: str
+    directory: str
+    state: Literal["cancelled", "exited", "lost", "overflowed", "running", "timed_out"]
+    path: str
+    time: JobTime
+    exitCode: NotRequired[int]
+
+
+class JobOutput(TypedDict):
+    """A job with the end of what it has printed."""
+
+    job: JobInfo
+    output: str
+    bytes: int
+    truncated: bool
+
+
 class LocalReference(TypedDict):
     """A directory of this machine."""
 
@@ -794,6 +912,16 @@ class ModelSwitchedMessage(TypedDict):
     time: Created
     model: ModelRef
     metadata: NotRequired[dict[str, JsonValue]]
+
+
+class ModelUsage(TypedDict):
+    """Of one model for one purpose."""
+
+    model: ModelRef
+    purpose: Literal["summary", "title", "turn"]
+    requests: int
+    cost: float
+    tokens: TokenUsage
 
 
 class ModelsRefreshed(TypedDict):
@@ -936,6 +1064,7 @@ class PromptPromoted(TypedDict):
     messageID: str
     prompt: Prompt
     delivery: Delivery
+    attached: NotRequired[list[AttachedContent]]
 
 
 class PromptPromotedEvent(TypedDict):
@@ -976,6 +1105,7 @@ class UserMessage(TypedDict):
     metadata: NotRequired[dict[str, JsonValue]]
     files: NotRequired[list[FileAttachment]]
     agents: NotRequired[list[AgentMention]]
+    attached: NotRequired[list[AttachedContent]]
 
 
 class SystemMessage(TypedDict):
@@ -1093,6 +1223,15 @@ class ProviderRequest(TypedDict):
     toolChoice: NotRequired[Literal["auto", "none", "required"]]
 
 
+class WindowInfo(TypedDict):
+    """How full the model's context is with the next request, in tokens, about."""
+
+    tokens: int
+    compacts: bool
+    context: NotRequired[int]
+    requestMax: NotRequired[int]
+
+
 class ProviderContext(TypedDict):
     """The baseline of the current Context Epoch, the Session History after it, and what is next."""
 
@@ -1106,6 +1245,7 @@ class ProviderContext(TypedDict):
     pending: NotRequired[PendingContext]
     request: NotRequired[ProviderRequest]
     refusal: NotRequired[str]
+    window: NotRequired[WindowInfo]
 
 
 class ProviderInfo(TypedDict):
@@ -1316,6 +1456,15 @@ class ReasoningStartedEvent(TypedDict):
     data: ReasoningStarted
 
 
+class RecoveryInfo(TypedDict):
+    """Whether a Session waits for a decision, and why."""
+
+    waiting: bool
+    reason: NotRequired[Literal["deaths", "unclear"]]
+    message: NotRequired[str]
+    deaths: NotRequired[int]
+
+
 ReferenceSource = LocalReference | GitReference
 
 
@@ -1411,6 +1560,7 @@ class RevertState(TypedDict):
     snapshot: NotRequired[str]
     diff: NotRequired[str]
     files: NotRequired[list[FileDiff]]
+    conflicts: NotRequired[list[FileConflict]]
 
 
 class RevertStaged(TypedDict):
@@ -1491,6 +1641,7 @@ class SessionInfo(TypedDict):
     model: NotRequired[ModelRef]
     subpath: NotRequired[str]
     revert: NotRequired[RevertState]
+    budget: NotRequired[SessionBudget]
 
 
 class SessionSnapshot(TypedDict):
@@ -1501,6 +1652,21 @@ class SessionSnapshot(TypedDict):
     inbox: list[AdmittedPrompt]
     seq: int
     cursor: EarlierMessages
+
+
+class UsageTotal(TypedDict):
+    cost: float
+    tokens: TokenUsage
+    turns: int
+    models: list[ModelUsage]
+
+
+class SessionUsage(TypedDict):
+    """What a Session has used by itself, and together with all Sessions below it."""
+
+    session: UsageTotal
+    tree: UsageTotal
+    budget: NotRequired[SessionBudget]
 
 
 class ShellEnded(TypedDict):
@@ -1544,6 +1710,27 @@ class SkillInfo(TypedDict):
     content: str
     description: NotRequired[str]
     slash: NotRequired[bool]
+
+
+class Spent(TypedDict):
+    """A request beside the conversation was answered; the Session pays for it."""
+
+    timestamp: int
+    sessionID: str
+    purpose: Literal["summary", "title"]
+    model: ModelRef
+    cost: float
+    tokens: TokenUsage
+
+
+class SpentEvent(TypedDict):
+    """`session.next.spent`."""
+
+    id: str
+    type: Literal["session.next.spent"]
+    durable: DurablePlace
+    location: NotRequired[LocationRef]
+    data: Spent
 
 
 class StatusChanged(TypedDict):
@@ -1862,6 +2049,21 @@ class ToolSucceededEvent(TypedDict):
     data: ToolSucceeded
 
 
+class TrustWish(TypedDict):
+    """Something that is off until a person trusts the document that asks for it."""
+
+    kind: Literal["key", "program"]
+    path: str
+    message: str
+
+
+class TrustInfo(TypedDict):
+    """Whether everything that a Location's configuration asks for is granted, and what is not."""
+
+    trusted: bool
+    off: list[TrustWish]
+
+
 class Unarchived(TypedDict):
     timestamp: int
     sessionID: str
@@ -1890,6 +2092,8 @@ DurableEvent = (
     | RenamedEvent
     | ArchivedEvent
     | UnarchivedEvent
+    | BudgetChangedEvent
+    | SpentEvent
     | DeletedEvent
     | ForkedEvent
     | PromptAdmittedEvent
@@ -1943,6 +2147,7 @@ LiveEvent = (
     | CatalogChangedEvent
     | ModelsRefreshedEvent
     | TodosChangedEvent
+    | FileEditedEvent
     | PtyCreatedEvent
     | PtyUpdatedEvent
     | PtyExitedEvent

@@ -84,6 +84,52 @@ class SessionsInboxGroup:
         )
 
 
+class SessionsJobsGroup:
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def list(
+        self,
+        session_id: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[types.JobInfo, ...]:
+        """Commands in the background, newest first."""
+        return await self._wire.items(
+            "GET",
+            f"/api/session/{segment(session_id)}/job",
+            options=options,
+        )
+
+    async def get(
+        self,
+        session_id: str,
+        job_id: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> types.JobOutput:
+        """A job, with the end of what it printed."""
+        return await self._wire.data(
+            "GET",
+            f"/api/session/{segment(session_id)}/job/{segment(job_id)}",
+            options=options,
+        )
+
+    async def cancel(
+        self,
+        session_id: str,
+        job_id: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> types.JobInfo:
+        """End a job and all that it started; the Session is told."""
+        return await self._wire.data(
+            "POST",
+            f"/api/session/{segment(session_id)}/job/{segment(job_id)}/cancel",
+            options=options,
+        )
+
+
 class SessionsPermissionsGroup:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -123,7 +169,7 @@ class SessionsPermissionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[types.PermissionRequest, ...]:
-        """Requests of a Session that wait for a reply."""
+        """Requests of a Session and its subagents that wait; `sessionID` says whose."""
         return await self._wire.items(
             "GET",
             f"/api/session/{segment(session_id)}/permission",
@@ -172,7 +218,7 @@ class SessionsQuestionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[types.QuestionRequest, ...]:
-        """What a Session wants to know from a person."""
+        """What a Session and its subagents want to know from a person; `sessionID` says whose."""
         return await self._wire.items(
             "GET",
             f"/api/session/{segment(session_id)}/question",
@@ -206,6 +252,39 @@ class SessionsQuestionsGroup:
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/question/{segment(request_id)}/reject",
+            options=options,
+        )
+
+
+class SessionsRecoveryGroup:
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def get(
+        self,
+        session_id: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> types.RecoveryInfo:
+        """Whether a crash left something for a person to decide."""
+        return await self._wire.data(
+            "GET",
+            f"/api/session/{segment(session_id)}/recovery",
+            options=options,
+        )
+
+    async def decide(
+        self,
+        session_id: str,
+        decision: Literal["abandon", "retry"],
+        *,
+        options: CallOptions | None = None,
+    ) -> None:
+        """Send what may have been sent again, or give it up; 409 when nothing waits."""
+        return await self._wire.done(
+            "POST",
+            f"/api/session/{segment(session_id)}/recovery",
+            body={"decision": decision},
             options=options,
         )
 
@@ -408,8 +487,12 @@ class HealthGroup:
         self._wire = wire
 
     async def get(self, *, options: CallOptions | None = None) -> types.Health:
-        """Whether the server is up, and which version it is."""
+        """Whether the server is up."""
         return await self._wire.bare("GET", "/api/health", options=options)
+
+    async def detail(self, *, options: CallOptions | None = None) -> types.HealthDetail:
+        """How the server is, for whoever operates it: memory, latencies, problems."""
+        return await self._wire.bare("GET", "/api/health/detail", options=options)
 
 
 class IntegrationsGroup:
@@ -552,6 +635,21 @@ class LocationsGroup:
         return await self._wire.bare(
             "GET",
             "/api/location",
+            query={"location[directory]": directory, "location[workspace]": workspace},
+            options=options,
+        )
+
+    async def trust(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.TrustInfo:
+        """What the Location's configuration asks for and nobody granted."""
+        return await self._wire.data(
+            "GET",
+            "/api/location/trust",
             query={"location[directory]": directory, "location[workspace]": workspace},
             options=options,
         )
@@ -705,8 +803,10 @@ class SessionsGroup:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self.inbox = SessionsInboxGroup(wire)
+        self.jobs = SessionsJobsGroup(wire)
         self.permissions = SessionsPermissionsGroup(wire)
         self.questions = SessionsQuestionsGroup(wire)
+        self.recovery = SessionsRecoveryGroup(wire)
         self.revert = SessionsRevertGroup(wire)
 
     async def create(
@@ -1062,6 +1162,49 @@ class SessionsGroup:
             options=options,
         )
 
+    async def children(
+        self,
+        session_id: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[types.SessionInfo, ...]:
+        """The Sessions that its subagents work in, in the order of their making."""
+        return await self._wire.items(
+            "GET",
+            f"/api/session/{segment(session_id)}/children",
+            options=options,
+        )
+
+    async def usage(
+        self,
+        session_id: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> types.SessionUsage:
+        """What it has used by itself and with all below it, model by model."""
+        return await self._wire.data(
+            "GET",
+            f"/api/session/{segment(session_id)}/usage",
+            options=options,
+        )
+
+    async def set_budget(
+        self,
+        session_id: str,
+        *,
+        cost: float | None = None,
+        tokens: int | None = None,
+        turns: int | None = None,
+        options: CallOptions | None = None,
+    ) -> types.SessionInfo:
+        """What it may use with all below it, in place of any bound before."""
+        return await self._wire.data(
+            "PUT",
+            f"/api/session/{segment(session_id)}/budget",
+            body={"cost": cost, "tokens": tokens, "turns": turns},
+            options=options,
+        )
+
 
 class SkillsGroup:
     def __init__(self, wire: Wire) -> None:
@@ -1188,6 +1331,26 @@ class TerminalsGroup:
             f"/api/pty/{segment(pty_id)}/connect-token",
             query={"location[directory]": directory, "location[workspace]": workspace},
             options=options,
+        )
+
+    def connect_url(
+        self,
+        pty_id: str,
+        *,
+        ticket: str | None = None,
+        cursor: int | None = None,
+        directory: str | None = None,
+        workspace: str | None = None,
+    ) -> str:
+        """The address of what is printed and typed, over a WebSocket."""
+        return self._wire.socket_url(
+            f"/api/pty/{segment(pty_id)}/connect",
+            query={
+                "ticket": ticket,
+                "cursor": cursor,
+                "location[directory]": directory,
+                "location[workspace]": workspace,
+            },
         )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Final
 
-from perdure.llm import attachment, lowering
+from perdure.llm import attachment, inline_file, lowering
 from perdure.llm.attachment import ImageAttachment, OmittedAttachment, TextAttachment
 from perdure.llm.message import (
     LLMMessage,
@@ -31,6 +31,9 @@ from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.tool import ProviderMetadata
 
 IMAGE_ENCODED_CHARS_MAX: Final = 5 * 1024 * 1024
+DOCUMENT_ENCODED_CHARS_MAX: Final = 16 * 1024 * 1024
+"""All of a request must be below 32 MB."""
+
 TOOL_NAME_CHARS_MAX: Final = 64
 THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 
@@ -169,6 +172,10 @@ def _result(part: ToolResultPart | None, wire_id: str) -> JsonObject:
 
 
 def _media(media: MediaPart) -> list[JsonObject]:
+    document = inline_file.document(media, encoded_chars_max=DOCUMENT_ENCODED_CHARS_MAX)
+    if document is not None:
+        source = {"type": "base64", "media_type": document.media_type, "data": document.data}
+        return [{"type": "document", "source": source}]
     match attachment.classify(media):
         case ImageAttachment(url=url) if url.startswith("https://"):
             return [{"type": "image", "source": {"type": "url", "url": url}}]

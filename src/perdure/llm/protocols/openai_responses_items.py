@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import field
 
-from perdure.llm import attachment, lowering
+from perdure.llm import attachment, data_uri, inline_file, lowering
 from perdure.llm.attachment import ImageAttachment, OmittedAttachment, TextAttachment
 from perdure.llm.message import (
     LLMMessage,
@@ -29,6 +29,9 @@ from perdure.llm.protocols import openai_responses_native as native
 from perdure.llm.wire_protocol import ModelFacts
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.value import State
+
+DOCUMENT_ENCODED_CHARS_MAX: Final = 16 * 1024 * 1024
+"""All files of a request must be below 50 MB."""
 
 TEXT_CHARS_MAX: Final = 10 * 1024 * 1024
 CALL_ID_CHARS_MAX: Final = 64
@@ -77,6 +80,11 @@ def _system(message: LLMMessage) -> list[JsonObject]:
 
 
 def _media(media: MediaPart) -> Iterable[JsonObject]:
+    document = inline_file.document(media, encoded_chars_max=DOCUMENT_ENCODED_CHARS_MAX)
+    if document is not None:
+        data = data_uri.write_encoded(document.media_type, document.data)
+        name = " ".join((media.filename or "").split())[:120]
+        return [{"type": "input_file", "filename": name or "document.pdf", "file_data": data}]
     match attachment.classify(media):
         case ImageAttachment(url=url):
             return [{"type": "input_image", "image_url": url}]

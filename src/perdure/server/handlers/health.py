@@ -1,9 +1,10 @@
-"""Whether the server answers at all."""
+"""Whether the server answers at all, and how it is."""
 
 from typing import Final
 
 from perdure.protocol import health
 from perdure.protocol.health import Health
+from perdure.schema.health import HealthDetail
 from perdure.server.call import Call, Handlers
 
 
@@ -11,4 +12,11 @@ async def get(_: Call[None, None]) -> Health:
     return Health(healthy=True)
 
 
-HANDLERS: Final[Handlers] = {health.GET.operation_id: get}
+async def detail(call: Call[None, None]) -> HealthDetail:
+    return await call.services.health.detail()
+
+
+HANDLERS: Final[Handlers] = {
+    health.GET.operation_id: get,
+    health.DETAIL.operation_id: detail,
+}

@@ -37,9 +37,10 @@ class Pace:
     average, wherever the commits ran: a slow disk is noticed after a few, one hiccup is forgiven.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, observe: Callable[[float], None] | None = None) -> None:
         self._average = 0.0
         self._started = 0.0
+        self._observe = observe
 
     @property
     def is_quick(self) -> bool:
@@ -51,6 +52,8 @@ class Pace:
     def __exit__(self, *exc_info: object) -> None:
         took = time.perf_counter() - self._started
         self._average += (took - self._average) * _PACE_WEIGHT
+        if self._observe is not None:
+            self._observe(took)
 
 
 class Committer:

@@ -61,9 +61,18 @@ class _Waiting(State):
 
 
 class SqliteDatabase:
-    """Use as an async context manager. `inline` commits on the loop, for simulated time."""
+    """Use as an async context manager. `inline` commits on the loop, for simulated time.
 
-    def __init__(self, path: str, *, inline: bool = False) -> None:
+    `observe` is told how many seconds each commit took, in whichever thread it ran.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        inline: bool = False,
+        observe: Callable[[float], None] | None = None,
+    ) -> None:
         self._path = path
         self._writer = sqlite_connection.connect(path)
         # An in-memory database is private to its connection, so it is read through the writer.
@@ -77,7 +86,7 @@ class SqliteDatabase:
         self._closed = False
         self._data_version = self._version_now()
         self._committer = None if inline or path == ":memory:" else Committer()
-        self._pace = Pace()
+        self._pace = Pace(observe)
         self._foreign = False
         self.commits = 0
 

@@ -19,6 +19,7 @@ BUSY_MILLIS: Final = 5_000
 # A commit writes whole pages and our rows are short: half the default halves what a turn writes.
 _PAGE_BYTES: Final = 2_048
 _CACHE_KIB: Final = 8_192
+_LOG_BYTES_KEPT: Final = 16 * 1024 * 1024
 
 
 class Cursor(Protocol):
@@ -93,6 +94,8 @@ def configure(connection: Connection) -> None:
     connection.pragma("synchronous", "full")
     connection.pragma("foreign_keys", True)
     connection.pragma("cache_size", -_CACHE_KIB)
+    # A large transaction makes the log long; it is cut again once all of it is in the database.
+    connection.pragma("journal_size_limit", _LOG_BYTES_KEPT)
 
 
 def translated(error: apsw.Error, path: str) -> DatabaseError:

@@ -102,6 +102,43 @@ CREATE TABLE session_retry (
     message TEXT NOT NULL
 ) WITHOUT ROWID;
 
+-- How far the request under way has come, while a run owes one; and whether a person must decide.
+CREATE TABLE session_attempt (
+    session_id TEXT NOT NULL PRIMARY KEY,
+    state TEXT NOT NULL,
+    step INTEGER NOT NULL,
+    deaths INTEGER NOT NULL DEFAULT 0,
+    waits TEXT,
+    abandoned INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+-- What each step of a Session did to files, in order, noted before it was done. `snapshot` names all
+-- of them up to this one.
+CREATE TABLE session_file_change (
+    number INTEGER PRIMARY KEY,
+    session_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    root TEXT NOT NULL,
+    path TEXT NOT NULL,
+    before TEXT NOT NULL,
+    after TEXT NOT NULL,
+    snapshot TEXT NOT NULL
+);
+CREATE INDEX session_file_change_session ON session_file_change (session_id, number);
+
+-- Files that a staged revert has moved. While one is on its way, `next` is where to, and `process` who
+-- moves it.
+CREATE TABLE session_revert_file (
+    session_id TEXT NOT NULL,
+    path TEXT NOT NULL,
+    root TEXT NOT NULL,
+    base TEXT NOT NULL,
+    staged TEXT,
+    next TEXT,
+    process TEXT,
+    PRIMARY KEY (session_id, path)
+) WITHOUT ROWID;
+
 CREATE TABLE session_lease (
     session_id TEXT NOT NULL PRIMARY KEY,
     process TEXT NOT NULL,
@@ -118,6 +155,57 @@ CREATE TABLE session_deletion (
 CREATE TABLE session_wake (
     session_id TEXT NOT NULL PRIMARY KEY
 ) WITHOUT ROWID;
+
+-- What the runtime has to tell a Session; the id is that of the message it becomes.
+CREATE TABLE session_notice (
+    id TEXT NOT NULL UNIQUE,
+    session_id TEXT NOT NULL,
+    text TEXT NOT NULL,
+    time_created INTEGER NOT NULL
+);
+CREATE INDEX session_notice_pending ON session_notice (session_id, time_created, id);
+
+-- An end of a run, asked for by a process that does not hold the Session's lease.
+CREATE TABLE session_interrupt (
+    session_id TEXT NOT NULL PRIMARY KEY
+) WITHOUT ROWID;
+
+-- What child Sessions were asked to do, for whom, and whether that has heard how it ended.
+CREATE TABLE child_task (
+    message_id TEXT NOT NULL UNIQUE,
+    session_id TEXT NOT NULL,
+    parent_id TEXT NOT NULL,
+    call_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    process TEXT NOT NULL,
+    state TEXT NOT NULL
+);
+CREATE INDEX child_task_session ON child_task (session_id);
+-- Nearly always empty, so that every start can ask it.
+CREATE INDEX child_task_open ON child_task (session_id) WHERE state IN ('waiting', 'ended');
+
+-- Commands in the background. `process` is ours that watches it; `pid` with `identity` is its own.
+CREATE TABLE job (
+    id TEXT NOT NULL UNIQUE,
+    session_id TEXT NOT NULL,
+    call_id TEXT NOT NULL,
+    command TEXT NOT NULL,
+    directory TEXT NOT NULL,
+    path TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    identity TEXT NOT NULL,
+    process TEXT NOT NULL,
+    state TEXT NOT NULL,
+    ending TEXT,
+    quiet INTEGER NOT NULL DEFAULT 0,
+    exit_code INTEGER,
+    seen INTEGER NOT NULL DEFAULT 0,
+    time_started INTEGER NOT NULL,
+    time_ended INTEGER,
+    deadline INTEGER NOT NULL
+);
+CREATE INDEX job_session ON job (session_id, time_started, id);
+CREATE INDEX job_running ON job (session_id) WHERE state = 'running';
 
 -- Approvals that a person gave for good, by project.
 CREATE TABLE saved_permission (

@@ -430,6 +430,20 @@ def test_images_go_along_with_the_prompt_and_with_results() -> None:
     ]
 
 
+def test_documents_go_along_with_the_prompt_and_with_results() -> None:
+    data = base64.b64encode(b"%PDF-1.7\n").decode()
+    uri, pdf = f"data:application/pdf;base64,{data}", "application/pdf"
+    user, _, results = messages_of(
+        message("user", "see", MediaPart(pdf, uri)),
+        message("assistant", ToolCallPart(A, "webfetch", {})),
+        result_of(A, (TextContent("a paper"), FileContent(uri=uri, mime=pdf)), "content"),
+    )
+    source = {"type": "base64", "media_type": pdf, "data": data}
+    document = {"type": "document", "source": source}
+    assert user["content"] == [said("see"), document]
+    assert results["content"][0]["content"] == [said("a paper"), document]
+
+
 def test_an_image_may_be_fetched_by_the_provider() -> None:
     media = MediaPart("image/png", "https://example.org/a.png")
     source = {"type": "url", "url": "https://example.org/a.png"}

@@ -1,7 +1,7 @@
 """Whatever a Session has stored, the request made of it is one that the provider accepts.
 
 Two turns are never the same to the letter here, and the last word is the user's or a tool's.
-`PERDURE_EXAMPLES` raises the number of histories.
+These are few and shrink, the many are in test_drawn_histories; `PERDURE_EXAMPLES` raises both.
 """
 
 import os
@@ -38,10 +38,11 @@ from perdure.schema.tool import (
 from tests.contract.llm.anthropic_messages.recordings import FOUND
 from tests.contract.llm.anthropic_messages.test_request import PNG
 from tests.contract.llm.anthropic_messages.validator import faults
+from tests.contract.llm.stored_histories import LARGE, PDF, TAKES, sent
 from tests.fixtures import SESSION
 from tests.requirements import requirement
 
-EXAMPLES = int(os.environ.get("PERDURE_EXAMPLES", "2000"))
+EXAMPLES = int(os.environ.get("PERDURE_EXAMPLES", "400"))
 MODEL = ModelRef(id="m", provider_id="p")
 FOREIGN = ModelRef(id="other", provider_id="q")
 AT = Created(created=1)
@@ -51,6 +52,8 @@ texts = st.sampled_from(["", " ", "\n\t", "words", "<b> & ü 🌍 ", "\x00\x1b"]
 uris = st.sampled_from(
     [
         PNG,
+        LARGE,
+        PDF,
         "data:image/png;base64,AAAA",
         "data:image/png;base64,!",
         "data:image/jpeg;base64,/9j/4AAQ",
@@ -204,7 +207,7 @@ options = st.sampled_from(
 def requests(draw: st.DrawFn) -> LLMRequest:
     history = [*draw(histories), draw(prompts)]
     lowered = tuple(part for message in history for part in lowering.lower(message, MODEL))
-    runs = runs_of(lowered)
+    runs = sent(lowered, draw(st.sampled_from(TAKES)))
     # Ids of other models' calls are told apart by what their turns hold.
     turns = [codec.encode(run) for run in runs if run.messages[0].role == "assistant"]
     assume(len(turns) == len({*turns}))

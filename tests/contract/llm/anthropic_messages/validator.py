@@ -24,7 +24,7 @@ SIGNS: Final = {
     "image/webp": b"RIFF",
 }
 KNOWN: Final = {
-    "user": {"text", "image", "tool_result"},
+    "user": {"text", "image", "document", "tool_result"},
     "system": {"text"},
     "assistant": {"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use"},
 }
@@ -126,6 +126,8 @@ def _block(block: JsonObject, role: str) -> Iterator[str]:
             yield "thinking without a signature"
         case "image":
             yield from _image(block["source"])
+        case "document" if not _is_document(block["source"]):
+            yield "a document that is none"
         case "tool_use" if not NAME.fullmatch(block["name"]) or not NAME.fullmatch(block["id"]):
             yield "tool_use with a bad name or id"
         case "tool_use" | "server_tool_use" if not isinstance(block["input"], dict):
@@ -134,6 +136,12 @@ def _block(block: JsonObject, role: str) -> Iterator[str]:
             yield from _result(block)
         case _:
             pass
+
+
+def _is_document(source: JsonObject) -> bool:
+    kinds = (source["type"], source["media_type"])
+    data = base64.b64decode(source["data"], validate=True)
+    return kinds == ("base64", "application/pdf") and data.startswith(b"%PDF-")
 
 
 def _result(block: JsonObject) -> Iterator[str]:

@@ -13,7 +13,6 @@ from msgspec import UNSET, UnsetType
 
 from perdure.core import lowering
 from perdure.llm import wire_protocol
-from perdure.llm.message import runs_of
 from perdure.llm.protocols.openai_responses import OPENAI_RESPONSES
 from perdure.llm.request import LLMRequest
 from perdure.llm.wire_protocol import ModelFacts
@@ -38,12 +37,13 @@ from perdure.schema.tool import (
 )
 from tests.contract.llm.openai_responses import validator
 from tests.contract.llm.openai_responses.recordings import SEARCH
+from tests.contract.llm.stored_histories import LARGE, PDF, TAKES, sent
 from tests.requirements import requirement
 
 ASKED: Final = os.environ.get("PERDURE_EXAMPLES")
 PARTS: Final = 5
 EXAMPLES: Final = settings(
-    max_examples=-(-int(ASKED or "2000") // PARTS),
+    max_examples=-(-int(ASKED or "400") // PARTS),
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -57,7 +57,9 @@ MIMES = ["image/png", "text/plain", "application/pdf", ""]
 
 texts = st.sampled_from(["", " ", "words", "<b>&", "ä🌍", "\x00", '{"a":1}', "[", "</b>"])
 objects: st.SearchStrategy[JsonObject] = st.sampled_from([{}, {"a": 1}, {"": ["ä"], "b": None}])
-uris = st.sampled_from([PNG, "data:,x", "data:image/png;base64,!", "https://h/i.png", "file:///x"])
+uris = st.sampled_from(
+    [PNG, LARGE, PDF, "data:,x", "data:image/png;base64,!", "https://h/i.png", "file:///x"]
+)
 contents = st.lists(
     texts.map(lambda text: TextContent(text=text))
     | st.builds(FileContent, uris | texts, st.sampled_from(MIMES), texts),
@@ -164,7 +166,9 @@ def histories(draw: st.DrawFn) -> list[SessionMessage]:
 
 def is_accepted(history: list[SessionMessage], system_role: bool) -> None:
     lowered = tuple(part for message in history for part in lowering.lower(message, OURS))
-    request = LLMRequest(model=OURS, system=(), runs=runs_of(lowered))
+    # As it is sent, within what some model takes: which one is drawn with the history.
+    runs = sent(lowered, TAKES[len(lowered) % len(TAKES)])
+    request = LLMRequest(model=OURS, system=(), runs=runs)
     facts = ModelFacts(name="gpt-5", system_role=system_role)
     body = b"".join(wire_protocol.encode(OPENAI_RESPONSES, request, facts))
     assert validator.faults(codec.decode_any(body)) == []

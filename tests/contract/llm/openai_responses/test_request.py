@@ -303,6 +303,23 @@ def test_images_go_along_with_prompts_and_results() -> None:
     assert result["output"] == [{"type": "input_text", "text": "a picture"}, image]
 
 
+def test_documents_go_along_with_prompts_and_results() -> None:
+    uri, pdf = f"data:application/pdf;base64,{_base64(b'%PDF-1.7')}", "application/pdf"
+    parts = [TextPart("a paper"), MediaPart(pdf, uri, "a\nb.pdf")]
+    user, _, result = input_of(
+        message("user", "see", MediaPart(pdf, uri)),
+        message("assistant", ToolCallPart("a", "webfetch", {})),
+        message("tool", ToolResultPart("a", "webfetch", ToolResult("content", parts))),
+    )
+    document = {"type": "input_file", "filename": "document.pdf", "file_data": uri}
+    assert user["content"][1] == document
+    assert result["output"][1] == {**document, "filename": "a b.pdf"}
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
 def test_our_own_parts_in_a_result_are_read_like_stored_ones() -> None:
     parts = [TextPart("a picture"), MediaPart("image/png", PNG)]
     *_, result = input_of(

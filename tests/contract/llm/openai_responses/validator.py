@@ -104,6 +104,11 @@ def _content(content: JsonValue, kind: str) -> Iterator[str]:
             if part["type"] == "input_image" and kind == "input_text":
                 if not IMAGE.fullmatch(part["image_url"]):
                     yield "an image that is none"
+            elif part["type"] == "input_file" and kind == "input_text":
+                # `JVBERi0` is how a PDF begins, in base64.
+                data = part["file_data"].removeprefix("data:application/pdf;base64,")
+                if not part["filename"] or not data.startswith("JVBERi0"):
+                    yield "a file that is none"
             else:
                 yield from _text(part, kind)
 

@@ -1,0 +1,147 @@
+"""Measures of a server on much data: `python -m bench inside large`.
+
+One real Session is copied in the database until there are 10,000 of them with a million events, and
+one of 50,000 events among them. Then a server on that is compared with one on nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from bench.inside import measure
+from tests.support.api import Api
+from tests.support.place import Place, make_place
+from tests.support.scripted_provider import ScriptedProvider, scripted_provider, text
+from tests.support.server_process import ServerProcess, start
+
+SESSIONS = 10_000
+EVENTS_EACH = 100
+LONG_EVENTS = 50_000
+PAGES = 200
+STARTS = 5
+IDLE_SECONDS = 3
+
+_COPY = """
+    WITH RECURSIVE copy (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copy WHERE n < :copies)
+"""
+_SESSIONS = """
+    INSERT INTO session SELECT replace(s.id, :old, printf(:name, n)), project_id, directory,
+        workspace_id, subpath, title, time_created + n, reverting, archived, parent_id,
+        CAST(replace(CAST(data AS TEXT), :old, printf(:name, n)) AS BLOB)
+    FROM copy, session AS s WHERE s.id = :old
+"""
+_EVENTS = """
+    INSERT INTO event SELECT printf(:name, n), e.seq, e.id || n, e.type, e.location,
+        CAST(replace(CAST(e.data AS TEXT), :old, printf(:name, n)) AS BLOB)
+    FROM copy, event AS e WHERE e.session_id = :old AND e.seq < :each
+"""
+_MESSAGES = """
+    INSERT INTO session_message SELECT m.id || n, printf(:name, n), m.seq, m.type, m.time_created,
+        CAST(replace(CAST(m.data AS TEXT), m.id, m.id || n) AS BLOB)
+    FROM copy, session_message AS m WHERE m.session_id = :old AND m.seq < :each
+"""
+_LONG = """
+    INSERT INTO event SELECT e.session_id, (SELECT max(seq) FROM event WHERE session_id = :old) + n,
+        e.id || 'x' || n, e.type, e.location, e.data
+    FROM copy, event AS e WHERE e.session_id = :old AND e.seq = (
+        SELECT max(seq) FROM event WHERE session_id = :old)
+"""
+
+
+@measure
+async def large() -> dict[str, object]:
+    """10,000 Sessions, 1,000,000 events (budgets: start 1.2x, RSS 1.3x, page 20 ms, resume 150)."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with scripted_provider() as provider:
+            provider.otherwise = lambda request: text("ok " * 20)
+            empty, full = places(Path(folder), provider)
+            long = await seeded(full)
+            await seeded(empty, copies=0)
+            small, big = await starts(empty), await starts(full)
+            server = await start(full, "full")
+            pages = await timed(PAGES, lambda: server.api.get("/api/session?limit=50"))
+            first = await timed(20, lambda: first_byte(server.api, long))
+            await server.stop()
+            resting = [await rested(place) for place in (empty, full)]
+    return {
+        "start, times an empty one": f"{big / small:.2f} ({big * 1e3:.0f} ms, {small * 1e3:.0f})",
+        "list page p95 ms": round(sorted(pages)[int(PAGES * 0.95)] * 1e3, 1),
+        "first byte of 50,000 events ms": round(statistics.median(first) * 1e3, 1),
+        "idle RSS, times an empty one": f"{resting[1] / resting[0]:.2f} ({resting[1]:.1f} MiB)",
+    }
+
+
+def places(root: Path, provider: ScriptedProvider) -> tuple[Place, Place]:
+    return make_place(root / "empty", provider), make_place(root / "full", provider)
+
+
+async def seeded(place: Place, *, copies: int = SESSIONS) -> str:
+    """A place whose server has run, with `copies` of its Session; the id of a long one."""
+    server = await start(place, "seed")
+    session = await server.api.create()
+    turns = 0
+    while copies and len(await server.api.history(session)) < EVENTS_EACH:
+        turns += 1
+        await server.api.ask(session, f"question {turns}")
+    await server.stop()
+    if copies:
+        copy(place.database, session, copies)
+    return session
+
+
+def copy(database: Path, session: str, copies: int) -> None:
+    connection = sqlite3.connect(database)
+    shape = {"copies": copies, "old": session, "name": "ses_bench%07d", "each": EVENTS_EACH}
+    with connection:
+        for statement in (_SESSIONS, _EVENTS, _MESSAGES):
+            connection.execute(_COPY + statement, shape)
+        connection.execute(_COPY + _LONG, {"copies": LONG_EVENTS, "old": session})
+    connection.close()
+
+
+async def starts(place: Place) -> float:
+    """Seconds from the start of a process to its first answer about Sessions."""
+    took: list[float] = []
+    for _ in range(STARTS):
+        began = time.perf_counter()
+        server = await start(place, "start")
+        await server.api.get("/api/session?limit=1")
+        took.append(time.perf_counter() - began)
+        await server.stop()
+    return statistics.median(took)
+
+
+async def timed(count: int, work: Callable[[], Awaitable[object]]) -> list[float]:
+    took: list[float] = []
+    for _ in range(count):
+        began = time.perf_counter()
+        await work()
+        took.append(time.perf_counter() - began)
+    return took
+
+
+async def first_byte(api: Api, session: str) -> None:
+    async with api.events(session) as stream:
+        await stream.frame()
+
+
+async def rested(place: Place) -> float:
+    """MiB of a server that has answered once and then has nothing to do."""
+    server = await start(place, "idle")
+    await server.api.get("/api/session?limit=50")
+    await asyncio.sleep(IDLE_SECONDS)
+    size = resident(server)
+    await server.stop()
+    return size
+
+
+def resident(server: ServerProcess) -> float:
+    status = Path(f"/proc/{server.pid}/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024

@@ -1,0 +1,30 @@
+"""Background jobs of a Session."""
+
+from typing import Final
+
+from perdure.protocol import job
+from perdure.schema.ids import JobID
+from perdure.schema.job import JobInfo, JobOutput
+from perdure.server.call import Call, Handlers
+
+
+async def list_jobs(call: Call[None, None]) -> tuple[JobInfo, ...]:
+    return await call.services.jobs.list(call.session_id)
+
+
+async def get(call: Call[None, None]) -> JobOutput:
+    return await call.services.jobs.get(call.session_id, JobID(call.params["jobID"]))
+
+
+async def cancel(call: Call[None, None]) -> JobInfo:
+    # A person did this, so the Session is told.
+    return await call.services.jobs.cancel(
+        call.session_id, JobID(call.params["jobID"]), quiet=False
+    )
+
+
+HANDLERS: Final[Handlers] = {
+    job.LIST.operation_id: list_jobs,
+    job.GET.operation_id: get,
+    job.CANCEL.operation_id: cancel,
+}

@@ -1,0 +1,22 @@
+"""What a crash left of a Session, and what a person wants done about it."""
+
+from typing import Final
+
+from perdure.protocol import recovery
+from perdure.protocol.recovery import DecideRecovery
+from perdure.schema.recovery import RecoveryInfo
+from perdure.server.call import Call, Handlers
+
+
+async def of_session(call: Call[None, None]) -> RecoveryInfo:
+    return await call.services.recovery.of(call.session_id)
+
+
+async def decide(call: Call[None, DecideRecovery]) -> None:
+    await call.services.recovery.decide(call.session_id, call.body.decision)
+
+
+HANDLERS: Final[Handlers] = {
+    recovery.GET.operation_id: of_session,
+    recovery.DECIDE.operation_id: decide,
+}

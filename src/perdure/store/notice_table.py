@@ -1,0 +1,75 @@
+"""Notices: what the runtime itself has to tell a Session, until it has been told.
+
+Operational state. A notice is put in the transaction of whatever it reports and removed in that of
+the `synthetic` event which it becomes, so it is told once. A Session that is archived or gone gets
+none. What a notice says, and when it is told, is decided elsewhere.
+
+Invariant: no message and no other notice has the id of one that is put.
+"""
+
+from perdure.ports import Transaction
+from perdure.schema.ids import MessageID, SessionID
+from perdure.schema.value import Value
+
+
+class Notice(Value, kw_only=True):
+    id: MessageID
+    """Of the message that it becomes."""
+    session_id: SessionID
+    text: str
+    time_created: int
+
+
+async def put(tx: Transaction, notice: Notice) -> bool:
+    """Whether it is new: one that waits, or was told, is not put again."""
+    changed = await tx.execute(
+        "INSERT OR IGNORE INTO session_notice (id, session_id, text, time_created)"
+        " SELECT :id, :session_id, :text, :time_created"
+        " WHERE EXISTS (SELECT 1 FROM session WHERE id = :session_id AND archived = 0)"
+        " AND NOT EXISTS (SELECT 1 FROM session_message WHERE id = :id)",
+        {
+            "id": notice.id,
+            "session_id": notice.session_id,
+            "text": notice.text,
+            "time_created": notice.time_created,
+        },
+    )
+    return changed > 0
+
+
+async def is_pending(tx: Transaction, session_id: SessionID) -> bool:
+    rows = await tx.fetch(
+        "SELECT 1 FROM session_notice WHERE session_id = :id LIMIT 1", {"id": session_id}
+    )
+    return bool(rows)
+
+
+async def pending(tx: Transaction, session_id: SessionID, *, limit: int) -> list[Notice]:
+    """The oldest ones, in order."""
+    rows = await tx.fetch(
+        "SELECT id, text, time_created FROM session_notice WHERE session_id = :session_id"
+        " ORDER BY time_created, id LIMIT :limit",
+        {"session_id": session_id, "limit": limit},
+    )
+    found: list[Notice] = []
+    for message_id, text, created in rows:
+        assert isinstance(created, int)
+        found.append(
+            Notice(
+                id=MessageID(str(message_id)),
+                session_id=session_id,
+                text=str(text),
+                time_created=created,
+            )
+        )
+    return found
+
+
+async def take(tx: Transaction, notice_id: MessageID) -> bool:
+    """Remove one that is being told; whether it was there."""
+    return await tx.execute("DELETE FROM session_notice WHERE id = :id", {"id": notice_id}) > 0
+
+
+async def sessions_with_pending(tx: Transaction) -> list[SessionID]:
+    rows = await tx.fetch("SELECT DISTINCT session_id FROM session_notice")
+    return [SessionID(str(row[0])) for row in rows]

@@ -1,0 +1,17 @@
+"""What a crash must not leave: marks of runs that are over, and nobody who will look at them."""
+
+from collections.abc import Iterator
+
+from perdure.testing.checker import Seen
+
+
+class MarksEndWithTheirRuns:
+    """At rest nothing is owed. What waits for a person has been decided by then."""
+
+    promise = "P1"
+
+    def check(self, seen: Seen) -> Iterator[str]:
+        if not seen.at_rest:
+            return
+        for session_id, state in seen.clients.machine.ledger.attempts().items():
+            yield f"{session_id} owes a request that is {state}, and nothing runs"

@@ -1,0 +1,45 @@
+"""OpenTelemetry: spans and metrics reach whoever listens, and say nothing of what was said."""
+
+import asyncio
+
+import pytest
+
+from perdure.host import telemetry
+from perdure.runtime.measures import Measures
+from tests.contract.host.loopback import replying, response, serving
+
+
+def measure() -> None:
+    """In a thread: sending is the exporter's own business, and it waits for its receiver."""
+    with telemetry.exporting("1.2.3") as telemetry_of_server:
+        measures = Measures(telemetry_of_server)
+        with measures.timed("turn", session="ses_1", model="fake/m"):
+            measures.observe("commit", 0.002)
+        measures.count("turn.failed")
+        measures.told("baseline")
+
+
+async def test_spans_and_metrics_are_sent_before_the_process_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serving(replying(response(b""))) as collector, asyncio.timeout(20):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        await asyncio.to_thread(measure)
+    sent = {request.target: request.body for request in collector.requests}
+    assert sent.keys() == {"/v1/traces", "/v1/metrics"}
+    assert b"perdure.turn" in sent["/v1/traces"]
+    assert b"ses_1" in sent["/v1/traces"]
+    assert b"1.2.3" in sent["/v1/traces"]
+    for name in (b"perdure.duration", b"perdure.count", b"perdure.baseline.size"):
+        assert name in sent["/v1/metrics"]
+
+
+async def test_a_collector_that_is_gone_holds_up_nobody_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serving(replying(response(b""))) as collector:
+        gone = collector.url
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", gone)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    async with asyncio.timeout(15):
+        await asyncio.to_thread(measure)

@@ -1,0 +1,37 @@
+"""Killed at any point in the life of a subagent, there is one child, and its end is told once."""
+
+import os
+import re
+import subprocess
+import sys
+from typing import Final
+
+from tests.crash.command import SECONDS_MAX
+from tests.fixtures import ROOT
+
+EACH: Final = os.environ.get("PERDURE_TASK_POINTS", "8")
+"""Every how many-th point is died at."""
+DEATHS_MIN: Final = 140
+"""A floor, so that points cannot vanish unnoticed."""
+KINDS: Final = (
+    "write/statement[child_task]",
+    "write/committed[child_task]",
+    "write/in-transaction[tool.success+step.ended]",
+)
+
+
+def test_a_kill_at_any_point_of_a_task_makes_one_child_and_tells_once() -> None:
+    swept = subprocess.run(
+        [sys.executable, "-m", "tests.crash.tasks", EACH],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX * 2,
+        check=False,
+    )
+    assert swept.returncode == 0, f"{swept.stdout}\n{swept.stderr}"
+    points = {line.rpartition("#")[0] for line in swept.stdout.splitlines()}
+    assert points >= set(KINDS)
+    counted = re.search(r"^(\d+) deaths: 0 faults$", swept.stdout, re.MULTILINE)
+    assert counted is not None
+    assert int(counted[1]) * int(EACH) >= DEATHS_MIN
