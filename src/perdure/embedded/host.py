@@ -23,6 +23,7 @@ from perdure.embedded.memory_transport import MemoryTransport
 from perdure.host import data_directory, environment, secrets_file
 from perdure.host.environment import Environment
 from perdure.llm.model_call import ModelCall
+from perdure.runtime.measures import Telemetry
 from perdure.runtime.plugins import Plugins
 from perdure.runtime.runtime import Runtime, RuntimeSettings, open_runtime
 from perdure.schema.permission import Headless
@@ -74,6 +75,8 @@ class EmbeddedOptions(TypedDict, total=False):
     """False leaves alone what was left waiting, also by other processes."""
     installed_plugins: bool
     """Add the plugins that installed packages offer, as a server does."""
+    telemetry: Telemetry | None
+    """Where spans and metrics go; perdure.host.telemetry.OpenTelemetry() is one."""
     surroundings: Environment | None
 
 
@@ -141,6 +144,7 @@ def _settings(directory: str, options: EmbeddedOptions) -> RuntimeSettings:
         local_models=options.get("local_models", False),
         resumes=options.get("resumes", True),
         installed_plugins=options.get("installed_plugins", False),
+        telemetry=options.get("telemetry"),
     )
 
 

@@ -159,3 +159,36 @@ def test_the_server_does_not_load_the_client(installation: Installation) -> None
         check=True,
     )
     assert ran.stdout.strip() == "set()"
+
+
+def test_a_log_for_machines_is_one_object_a_line(installation: Installation) -> None:
+    (installation.project / "opencode.json").write_text("{ broken")
+    arguments = ("serve", "--port", "0", "--no-auth", "--log-format", "json")
+    with installation.started(*arguments, "--log-level", "debug") as process:
+        url = address_of(process)
+        with urllib.request.urlopen(f"{url}/api/agent", timeout=PATIENCE_SECONDS) as answer:
+            assert answer.status == 200
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    lines = [json.loads(line) for line in errors.splitlines()]
+    assert lines
+    assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)
+    assert any("opencode.json" in line["message"] for line in lines)
+
+
+def test_telemetry_that_is_asked_for_and_not_there_is_only_a_warning(
+    installation: Installation,
+) -> None:
+    hidden = installation.project.parent / "hidden" / "opentelemetry"
+    hidden.mkdir(parents=True)
+    (hidden / "__init__.py").write_text("raise ImportError('not installed')")
+    installation.variables["PYTHONPATH"] += f":{hidden.parent}"
+    installation.variables["PYTHONPATH"] = ":".join(
+        reversed(installation.variables["PYTHONPATH"].split(":"))
+    )
+    installation.variables["OTEL_EXPORTER_OTLP_ENDPOINT"] = "http://127.0.0.1:9"
+    with installation.started("serve", "--port", "0", "--no-auth") as process:
+        assert status_of(address_of(process)) == 200
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    assert "perdure[telemetry] is not installed" in errors

@@ -36,6 +36,7 @@ from tests.requirements import requirement
 EXAMPLES: Final = int(os.environ.get("PERDURE_EXAMPLES", "2"))
 SEED: Final = 20_260_301
 REQUEST_SECONDS_MAX: Final = 20
+STREAM_SECONDS: Final = 1  # of silence, after which a stream is left
 STREAMS: Final = frozenset({"durable_stream", "live_stream"})
 # Not imported by name: their types are not all known, and ours are.
 _KNOWN: Final = import_module("schemathesis.specs.openapi.checks")
@@ -83,7 +84,10 @@ class Server:
         self._aim(endpoint, case)
         streams = endpoint.success.kind in STREAMS
         answer = case.call(
-            base_url=self.url, session=self.http, timeout=REQUEST_SECONDS_MAX, stream=streams
+            base_url=self.url,
+            session=self.http,
+            timeout=STREAM_SECONDS if streams else REQUEST_SECONDS_MAX,
+            stream=streams,
         )
         shown = f"{endpoint.method} {case.formatted_path} -> {answer.status_code}"
         if answer.status_code == requests.codes.internal_server_error:

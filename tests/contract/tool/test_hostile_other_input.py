@@ -85,7 +85,7 @@ BASH: list[Row] = [
     bash(timeout=-5),
     bash(timeout="1000"),
     bash(timeout=1.5),
-    bash(timeout=limits.BASH_TIMEOUT_MILLIS_MAX + 1),
+    ("bash", {"command": "true", "timeout": limits.BASH_TIMEOUT_MILLIS_MAX + 1}, "at most"),
     bash(timeout=10**30),
     bash(workdir=""),
     bash(workdir=7),
