@@ -22,6 +22,7 @@ KILL_SECONDS: Final = (0.8, 1.8)
 EFFECTS: Final = "effects.txt"
 PEOPLE_PER_PROCESS: Final = 1
 REST_SECONDS_MAX: Final = 60.0
+DECIDE_SECONDS: Final = 0.2
 NO_ANSWER: Final = (OSError, RefusedError, TimeoutError, asyncio.IncompleteReadError)
 """What a caller sees of a process that is killed meanwhile."""
 
@@ -62,8 +63,11 @@ class Swarm:
     async def rest(self) -> None:
         """Until everything that was said has been run, and nothing runs anywhere."""
         async with asyncio.timeout(REST_SECONDS_MAX), asyncio.TaskGroup() as group:
-            for session in self.sessions:
-                group.create_task(self._rested(session))
+            deciding = group.create_task(self._decide())
+            async with asyncio.TaskGroup() as resting:
+                for session in self.sessions:
+                    resting.create_task(self._rested(session))
+            deciding.cancel()
 
     async def stop(self) -> None:
         for server in self.servers:
@@ -120,6 +124,17 @@ class Swarm:
             await victim.kill()
             self.kills += 1
             await self._add()
+
+    async def _decide(self) -> None:
+        """A person gives up what may have been sent already: nothing is sent twice."""
+        while True:
+            for session in self.sessions:
+                path, api = f"/api/session/{session}/recovery", self._some().api
+                if (await api.get(path))["data"]["waiting"]:
+                    # Another process may have given it up meanwhile.
+                    answer = await api.call("POST", path, {"decision": "abandon"})
+                    assert answer.status in {204, 409}
+            await asyncio.sleep(DECIDE_SECONDS)
 
     async def _rested(self, session: str) -> None:
         said = {key for key, receipt in self.receipts.items() if receipt["sessionID"] == session}

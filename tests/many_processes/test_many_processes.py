@@ -11,6 +11,7 @@ from typing import Final
 
 import pytest
 
+from perdure.schema import codec
 from perdure.schema import session_event as events
 from perdure.schema.ids import MessageID
 from perdure.schema.session_event import SessionEvent
@@ -36,6 +37,7 @@ async def test_nothing_is_lost_or_doubled_while_processes_come_and_are_killed(
     async with scripted_provider() as provider:
         provider.otherwise = swarm.answer
         place = make_place(tmp_path, provider)
+        ask_before_sending_again(place)
         crowd = Swarm(place, Random(7), PROCESSES)
         try:
             await crowd.start(sessions=SESSIONS)
@@ -48,6 +50,13 @@ async def test_nothing_is_lost_or_doubled_while_processes_come_and_are_killed(
         check_runs(place)
         check_effects(place, provider)
     await database_check.check(place.database)
+
+
+def ask_before_sending_again(place: Place) -> None:
+    """As with a provider that costs money: a request that may have been sent waits for a person."""
+    path = Path(place.variables["HOME"]) / ".config" / "opencode" / "opencode.json"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(codec.encode({"experimental": {"recovery": "ask"}}))
 
 
 def check_callers(crowd: Swarm) -> None:

@@ -16,6 +16,8 @@ class PlantedBug:
     before: str
     after: str
     promise: str
+    first: int = 0
+    """The seed to begin with: a rare one is found later than most."""
 
 
 PLANTED_BUGS: Final = (
@@ -53,6 +55,7 @@ PLANTED_BUGS: Final = (
         before="            entry.pending_wake = True\n",
         after="            entry.pending_wake = entry.stopping\n",
         promise="P1",
+        first=100,
     ),
     PlantedBug(
         name="a promotion leaves its prompt pending",
@@ -64,8 +67,10 @@ PLANTED_BUGS: Final = (
     PlantedBug(
         name="a run appends without its fence",
         file="runtime/provider_turn.py",
-        before="running=True,\n                within=within if discovered or settles else None,",
-        after="within=within if discovered or settles else None,",
+        before="""\
+running=True,
+                within=within if brought is not None or settles else None,""",
+        after="within=within if brought is not None or settles else None,",
         promise="P8",
     ),
     PlantedBug(

@@ -39,7 +39,7 @@ def run(package: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("bug", PLANTED_BUGS, ids=lambda bug: bug.name)
 def test_a_planted_bug_is_found_and_can_be_repeated(bug: PlantedBug, tmp_path: Path) -> None:
     plant(bug, tmp_path)
-    found = run(tmp_path, "0", "--count", str(SEEDS_MAX))
+    found = run(tmp_path, str(bug.first), "--count", str(SEEDS_MAX))
     assert found.returncode == 1, found.stderr or "no seed noticed"
     assert re.search(rf"^  (?:{bug.promise}): ", found.stdout, flags=re.MULTILINE), found.stdout
     seed = re.search(r"make simulate SEED=(\d+)", found.stdout)

@@ -3,11 +3,12 @@
 import asyncio
 import itertools
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Final, TypeVar, cast
 
 from perdure.runtime.runtime import Runtime
 from perdure.schema import codec, sse
+from perdure.schema.errors import NothingToDecideError, SessionNotFoundError
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.model import ModelRef
 from perdure.schema.query import MessageAnchor, Order, SessionAnchor, SessionQuery
@@ -128,11 +129,22 @@ async def answered(runtime: Runtime, session_id: SessionID, *, allow: bool) -> b
 
 
 async def at_rest(runtime: Runtime, sessions: tuple[SessionID, ...]) -> None:
-    """Allow everything, until nothing runs."""
-    while runtime.sessions.active():
+    """Allow everything, until nothing runs and nothing waits for a word of ours."""
+    while runtime.sessions.active() or await _sent_again(runtime, sessions):
         for session_id in sessions:
             await answered(runtime, session_id, allow=True)
         await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _sent_again(runtime: Runtime, sessions: tuple[SessionID, ...]) -> bool:
+    """What too many processes died in goes on when a person says so; whether there was any."""
+    found = False
+    for session_id in sessions:
+        with suppress(SessionNotFoundError, NothingToDecideError):
+            if (await runtime.recovery.of(session_id)).waiting:
+                await runtime.recovery.decide(session_id, "retry")
+                found = True
+    return found
 
 
 def is_between(least: list[T], found: list[T], most: list[T]) -> bool:

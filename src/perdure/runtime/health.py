@@ -49,8 +49,8 @@ class HealthReport:
                 path=self._path, bytes=_size(self._path), log_bytes=_size(f"{self._path}-wal")
             ),
             running=len(self._coordinator.active),
-            durations=dict(self._measures.durations()),
-            counts=dict(self._measures.counts()),
+            durations=self._measures.durations(),
+            counts=self._measures.counts(),
             baseline_chars=self._measures.baseline_chars,
         )
 

@@ -68,11 +68,11 @@ class Measures:
         if self._telemetry is not None:
             self._telemetry.size(len(baseline))
 
-    def durations(self) -> dict[Measured, Durations]:
-        return {name: histogram.durations() for name, histogram in self._histograms.items()}
+    def durations(self) -> Mapping[str, Durations]:
+        return {str(name): found.durations() for name, found in self._histograms.items()}
 
-    def counts(self) -> dict[Counted, int]:
-        return dict(self._counts)
+    def counts(self) -> Mapping[str, int]:
+        return {str(name): count for name, count in self._counts.items()}
 
     async def watch_loop(self) -> None:
         """How late the event loop is, looked at once a second until this is cancelled."""

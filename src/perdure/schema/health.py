@@ -1,5 +1,7 @@
 """How an instance is, for whoever operates it."""
 
+from collections.abc import Mapping
+
 from perdure.schema.codec import Record
 
 
@@ -35,7 +37,7 @@ class HealthDetail(Record, frozen=True):
     database: DatabaseHealth
     running: int
     """Sessions that run here now."""
-    durations: dict[str, Durations]
-    counts: dict[str, int]
+    durations: Mapping[str, Durations]
+    counts: Mapping[str, int]
     baseline_chars: int
     """Of the newest baseline that was told to a model."""
