@@ -15,6 +15,9 @@ READY := .venv/.ready
 WORKERS := 3
 
 .DEFAULT_GOAL := help
+# Tests start hundreds of processes: none of them should have to compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup run test check fmt requirements simulate soak mutate generate bench lock clean
 
 help: ## this list

@@ -1,4 +1,4 @@
-"""Measures of a server on much data: `python -m bench inside large`.
+"""Measures of servers on much data, and on the same: `python -m bench inside large handover`.
 
 One real Session is copied in the database until there are 10,000 of them with a million events, and
 one of 50,000 events among them. Then a server on that is compared with one on nothing.
@@ -7,8 +7,11 @@ one of 50,000 events among them. Then a server on that is compared with one on n
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
@@ -17,7 +20,13 @@ from pathlib import Path
 from bench.inside import measure
 from tests.support.api import Api
 from tests.support.place import Place, make_place
-from tests.support.scripted_provider import ScriptedProvider, scripted_provider, text
+from tests.support.scripted_provider import (
+    Call,
+    ScriptedProvider,
+    calls,
+    scripted_provider,
+    text,
+)
 from tests.support.server_process import ServerProcess, start
 
 SESSIONS = 10_000
@@ -26,6 +35,8 @@ LONG_EVENTS = 50_000
 PAGES = 200
 STARTS = 5
 IDLE_SECONDS = 3
+KILLS = 10
+IMPORTS = 25
 
 _COPY = """
     WITH RECURSIVE copy (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copy WHERE n < :copies)
@@ -145,3 +156,55 @@ def resident(server: ServerProcess) -> float:
     status = Path(f"/proc/{server.pid}/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith("VmRSS"))
     return int(line.split()[1]) / 1024
+
+
+@measure
+async def handover() -> dict[str, object]:
+    """Seconds from the kill of a process until another has settled its run (budget: 15)."""
+    took: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        async with scripted_provider() as provider:
+            for number in range(KILLS):
+                provider.then(calls(Call("bash", {"command": "sleep 60"})))
+                took.append(await handed_over(make_place(Path(folder) / str(number), provider)))
+    return {
+        "median": round(statistics.median(took), 2),
+        "longest": round(max(took), 2),
+    }
+
+
+async def handed_over(place: Place) -> float:
+    owner, other = await start(place, "owner"), await start(place, "other")
+    session = await owner.api.create(agent="terse")
+    async with other.api.events(session) as stream:
+        await owner.api.prompt(session, "wait")
+        await stream.until("tool.called")
+        began = time.perf_counter()
+        await owner.kill()
+        await stream.until("step.failed")
+        took = time.perf_counter() - began
+    await other.stop()
+    return took
+
+
+@measure
+async def client_import() -> dict[str, object]:
+    """Times the import of httpx2 alone that importing the client takes (budget: 1.3)."""
+    ours, theirs = imported("perdure.client"), imported("httpx2")
+    return {"factor": f"{ours / theirs:.2f} ({ours * 1e3:.0f} ms against {theirs * 1e3:.0f})"}
+
+
+def imported(module: str) -> float:
+    """CPU seconds of an interpreter that imports it: the least of many."""
+    took: list[float] = []
+    for _ in range(IMPORTS):
+        before = os.times()
+        subprocess.run((sys.executable, "-c", f"import {module}"), check=True)
+        after = os.times()
+        took.append(
+            after.children_user
+            + after.children_system
+            - before.children_user
+            - before.children_system
+        )
+    return min(took)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from perdure.core import catalog, model_facts
+from perdure.core import catalog, model_facts, vertex_access
 from perdure.core.catalog import CatalogModel, CatalogProvider, LazyModels
 from perdure.core.config_entry import ProviderEntry
 from perdure.core.model_archive import ModelArchive
@@ -69,4 +69,5 @@ class KnownProviders:
 def _harmless(variables: Mapping[str, str], bundled: ModelArchive) -> dict[str, str]:
     """What facts may read of the user's environment: parts of addresses, and no secret."""
     parts = {name for provider in bundled.providers.values() for name in provider.parts}
-    return {name: variables[name] for name in (*parts, EXPERIMENTAL) if name in variables}
+    given = {name: variables[name] for name in (*parts, EXPERIMENTAL) if name in variables}
+    return given | vertex_access.address_parts(variables)

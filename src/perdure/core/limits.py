@@ -226,6 +226,7 @@ LOGIN_RETRY_SECONDS: Final = 30  # until a renewal that failed is tried again, i
 LOGIN_LOOK_SECONDS: Final = 60 * 60  # between two looks whether a login is to be renewed
 LOGIN_ANSWER_BYTES_MAX: Final = 256 * 1024
 LOGIN_ANSWER_SECONDS_MAX: Final = 30
+GOOGLE_LOGIN_BYTES_MAX: Final = 64 * 1024  # what the Google Cloud tools write has a few hundred
 LOGIN_LOCK_SECONDS: Final = 0.05  # between two looks whether another process has finished renewing
 ATTEMPT_SECONDS_MAX: Final = 10 * 60
 ATTEMPT_KEPT_SECONDS: Final = 60  # after its end, for whoever asks how it went

@@ -52,8 +52,10 @@ _ADDRESSES: Final[Mapping[str, str]] = {
 """Provider -> its address, where the facts leave it to the package to know."""
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 _TWO_SCHEMES: Final = re.compile(r"^https?://(?=https?://)")
-_SIGNING_KEY: Final = "AWS_ACCESS_KEY_ID"
-"""Opens a provider, but is never sent as its key; see core.aws_access."""
+_OPENERS: Final = frozenset(
+    {"AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_VERTEX_PROJECT"}
+)
+"""Open a provider, but are never sent as its key; see core.model_access."""
 _HOLDS_PART: Final = re.compile(
     r".*_(?:NAME|HOST|URL|ENDPOINT|ACCOUNT|PROJECT|LOCATION|REGION"
     r"|(?:ACCOUNT|GATEWAY|PRODUCT|PROJECT)_ID)"
@@ -176,7 +178,7 @@ def entry(
     api = ApiEntry(type="aisdk", package=provider.npm, url=_address(provider.url, variables))
     return ProviderEntry(
         name=provider.name or UNSET,
-        env=tuple(name for name in provider.env if name in (*provider.keys, _SIGNING_KEY)),
+        env=tuple(name for name in provider.env if name in _OPENERS.union(provider.keys)),
         api=api,
         models={
             name: model
@@ -250,11 +252,18 @@ def _model(
 def _package(route: Route, inherited: ApiEntry) -> str:
     provided = inherited.package or ""
     # A package's own address is its maker's, who does not know this provider's key.
-    is_placed = bool(route.api or inherited.url)
+    is_placed = bool(route.api or inherited.url) or (
+        _is_vertex(provided) and _is_vertex(route.npm or "")
+    )
     package = route.npm if route.npm and is_placed else provided
     if route.shape == "completions":
         return _COMPATIBLE
     return _RESPONSES if route.shape == "responses" and package == _COMPATIBLE else package
+
+
+def _is_vertex(package: str) -> bool:
+    wire = reach.PACKAGES.get(package)
+    return wire is not None and wire.vertex is not None
 
 
 def _variants(known: KnownModel, package: str) -> tuple[VariantEntry, ...]:

@@ -202,7 +202,7 @@ def pasted(text: str, state: str) -> Code | NoCode:
 
 def exchange(method: LoginMethod, *, code: Code, verifier: str, redirect: str) -> HttpRequest:
     """The request that turns a code into tokens."""
-    return _token_request(
+    return token_request(
         method.token_url,
         grant_type="authorization_code",
         client_id=method.client_id,
@@ -215,11 +215,23 @@ def exchange(method: LoginMethod, *, code: Code, verifier: str, redirect: str) -
 def renewal(login: StoredLogin) -> HttpRequest:
     """The request that turns a refresh token into new tokens."""
     assert login.refresh is not UNSET
-    return _token_request(
+    return token_request(
         login.token_url,
         grant_type="refresh_token",
         client_id=login.client_id,
         refresh_token=login.refresh,
+    )
+
+
+def token_request(url: str, **fields: str) -> HttpRequest:
+    """A request with these fields, for the token server at `url`."""
+    return HttpRequest(
+        url=url,
+        headers={
+            "accept": "application/json",
+            "content-type": "application/x-www-form-urlencoded",
+        },
+        body=(urlencode(fields).encode(),),
     )
 
 
@@ -272,17 +284,6 @@ def has_run_out(login: StoredLogin, *, now: int) -> bool:
 def _applies(prompt: LoginPrompt, inputs: Mapping[str, str]) -> bool:
     when = prompt.when
     return when is UNSET or (inputs.get(when.key) == when.value) == (when.op == "eq")
-
-
-def _token_request(url: str, **fields: str) -> HttpRequest:
-    return HttpRequest(
-        url=url,
-        headers={
-            "accept": "application/json",
-            "content-type": "application/x-www-form-urlencoded",
-        },
-        body=(urlencode(fields).encode(),),
-    )
 
 
 def _code(text: str) -> Code | NoCode:

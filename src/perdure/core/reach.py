@@ -34,6 +34,8 @@ class Wire(Value):
     dialect: Dialect = "openai_compatible"
     aws: bool = False
     """Whether address and keys are those of AWS; see core.aws_access."""
+    vertex: str | None = None
+    """Whose models of Vertex AI they are; address and tokens are in core.vertex_access."""
 
     def has_system_role(self, model: str) -> bool:
         return model in self.system_role
@@ -86,6 +88,8 @@ _BEDROCK: Final = Wire(
 )
 _GEMINI: Final = "perdure.llm.protocols.gemini:GEMINI"
 _GOOGLE: Final = "https://generativelanguage.googleapis.com/v1beta"
+_CLAUDE_AT_VERTEX: Final = "perdure.llm.protocols.anthropic_messages:VERTEX_MESSAGES"
+_VERTEX: Final = "https://aiplatform.googleapis.com"
 
 PACKAGES: Final[Mapping[str, Wire]] = {
     "@ai-sdk/amazon-bedrock": _BEDROCK,
@@ -99,7 +103,10 @@ PACKAGES: Final[Mapping[str, Wire]] = {
     "@ai-sdk/fireworks": _compatible("https://api.fireworks.ai/inference/v1"),
     "@ai-sdk/gateway": _compatible("https://ai-gateway.vercel.sh/v1"),
     "@ai-sdk/google": Wire(_GEMINI, "x-goog-api-key", _GOOGLE, dialect="google"),
-    "@ai-sdk/google-vertex": Wire(_GEMINI, "x-goog-api-key", dialect="google"),
+    "@ai-sdk/google-vertex": Wire(_GEMINI, url=_VERTEX, dialect="google", vertex="google"),
+    "@ai-sdk/google-vertex/anthropic": Wire(
+        _CLAUDE_AT_VERTEX, url=_VERTEX, dialect="anthropic", vertex="anthropic"
+    ),
     "@ai-sdk/groq": _compatible("https://api.groq.com/openai/v1"),
     "@ai-sdk/mistral": _compatible("https://api.mistral.ai/v1"),
     "@ai-sdk/openai": Wire(_RESPONSES, url="https://api.openai.com/v1", dialect="openai"),

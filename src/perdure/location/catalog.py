@@ -9,7 +9,7 @@ that fails is never quietly replaced by another.
 """
 
 import importlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
@@ -19,18 +19,20 @@ from perdure.core import (
     aws_access,
     catalog,
     catalog_public,
-    credential,
     key_homes,
     media_limits,
+    model_access,
     model_options,
     model_price,
     model_rank,
     tool_call_mode,
 )
 from perdure.core.catalog import CatalogModel, CatalogProvider
-from perdure.core.credential import Key, KeyLookup, KeyMissing, Login, Stored, StoreUnreadable
+from perdure.core.credential import Key, KeyMissing, Login, Stored, StoreUnreadable
+from perdure.core.google_login import GoogleToken, LoginLook, NoGoogleLogin
 from perdure.core.known_providers import KnownProviders
 from perdure.core.media_limits import MediaLimits
+from perdure.core.model_access import AccessLookup, Means
 from perdure.core.model_request import NO_OVERRIDES, Overrides
 from perdure.core.reach import NATIVE, BuiltIn, Supplied, Unreachable, Wire
 from perdure.core.settings import Settings
@@ -41,7 +43,7 @@ from perdure.llm.route import Credential, Route, ToolCallMode
 from perdure.llm.transport import HttpRequest, HttpTransport
 from perdure.llm.wire_protocol import ModelFacts, WireProtocol
 from perdure.location import renewed_call
-from perdure.location.aws_profile import AwsProfile
+from perdure.location.cloud_logins import CloudLogins
 from perdure.location.credentials import Credentials
 from perdure.location.model_failure import (
     ModelFailure,
@@ -68,7 +70,8 @@ from perdure.schema.value import Confidential
 if TYPE_CHECKING:
     from perdure.llm.client import CallLimits
 
-_MEANT_FOR_MODELS: Final = ("KEY", "_BEDROCK")
+_NO_GOOGLE_LOGIN: Final = NoGoogleLogin("there is no Google login here")
+_MEANT_FOR_MODELS: Final = ("KEY", "_BEDROCK", "_VERTEX_PROJECT")
 """How variables end that nobody sets for anything else. A token for another use of a service, such
 as GITHUB_TOKEN, makes its models usable, but does not choose them."""
 
@@ -102,7 +105,7 @@ class Catalog:
         host_providers: tuple[CatalogProvider, ...] = (),
         credentials: Credentials | None = None,
         snapshot: ModelSnapshot | None = None,
-        aws: AwsProfile | None = None,
+        clouds: CloudLogins | None = None,
     ) -> None:
         self._settings = settings
         self._host_providers = host_providers
@@ -112,7 +115,7 @@ class Catalog:
         self._origins: Mapping[str, frozenset[str]] = {}
         self._built = False
         self._variables = variables
-        self._aws = aws
+        self._clouds = clouds
         self._transport = transport
         self._clock = clock
         self._credentials = credentials
@@ -219,16 +222,15 @@ class Catalog:
         model: CatalogModel,
         reach: Wire | BuiltIn | Supplied,
         request: Overrides,
-        key: KeyLookup | AwsKeys,
+        key: AccessLookup,
     ) -> ModelCall:
         if isinstance(reach, Supplied):
             return reach.call
         if isinstance(reach, BuiltIn):
             return cast("ModelCall", _load(reach.call))
-        if isinstance(key, Login) and self._credentials is not None:
+        if (access := self._access(key)) is not None:
             return renewed_call.renewed(
-                partial(self._credentials.access, key.stored.integration_id),
-                lambda token: self._call(model, reach, request, Key(token)),
+                access, lambda token: self._call(model, reach, request, Key(token))
             )
         route = Route(
             protocol=cast("WireProtocol", _load(reach.protocol)),
@@ -270,7 +272,8 @@ class Catalog:
         known = None if self._snapshot is None else self._snapshot.known()
         if not self._built or known is not self._known:
             self._build(known)
-        if self._aws is not None and (variables := self._aws.variables()) is not self._variables:
+        variables = self._variables if self._clouds is None else self._clouds.aws.variables()
+        if variables is not self._variables:
             self._variables = variables
             self._resolved.clear()
         if self._credentials is None:
@@ -322,30 +325,24 @@ class Catalog:
 
     def _key(
         self, provider: CatalogProvider, model: CatalogModel, request: Overrides
-    ) -> KeyLookup | AwsKeys:
-        aws = isinstance(model.reach, Wire) and model.reach.aws
-        url = self._url(model)
-        origins = aws_access.homes(url, self._origins) if aws else self._origins
-        found = credential.find_key(
-            api_key=request.api_key,
-            api_settings=model.api.settings,
-            names=aws_access.bearer_names(provider.env, url) if aws else provider.env,
-            url=url,
-            variables=self._variables,
-            origins=origins,
-            optional=provider.key_optional,
-            stored=self._stored_for(provider),
-        )
-        if not aws:
-            return found
-        return aws_access.keys_or(found, api=model.api, variables=self._variables, origins=origins)
+    ) -> AccessLookup:
+        means = Means(variables=self._variables, origins=self._origins, google=self._google_login)
+        stored = self._stored_for(provider)
+        return model_access.find(provider, model, request, means=means, stored=stored)
+
+    def _google_login(self) -> LoginLook:
+        return _NO_GOOGLE_LOGIN if self._clouds is None else self._clouds.google.look()
+
+    def _access(self, key: AccessLookup) -> Callable[[], Awaitable[str]] | None:
+        """Where the token comes from when a request is made, if it runs out."""
+        if isinstance(key, Login) and self._credentials is not None:
+            return partial(self._credentials.access, key.stored.integration_id)
+        if isinstance(key, GoogleToken) and self._clouds is not None:
+            return self._clouds.google.access
+        return None
 
     def _url(self, model: CatalogModel) -> str | None:
-        if not isinstance(model.reach, Wire):
-            return model.api.url
-        if model.reach.aws:
-            return aws_access.url_of(model.api, self._variables)
-        return model.api.url or model.reach.url
+        return model_access.url_of(model.api, model.reach, self._variables)
 
     def _signer(self, model: CatalogModel, keys: AwsKeys) -> Callable[[HttpRequest], HttpRequest]:
         bedrock_signer = cast("_SignerOf", _load("perdure.llm.aws_signature:bedrock_signer"))

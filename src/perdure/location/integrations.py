@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import UNSET
 
-from perdure.core import credential, reach
+from perdure.core import credential, model_access, reach
 from perdure.core.catalog import CatalogProvider
 from perdure.core.credential import StoreUnreadable
 from perdure.core.oauth import LoginMethod
@@ -88,7 +88,7 @@ class Integrations:
                 " wherever the project says. Define its address in your own configuration first.",
                 kind=AUTHORIZATION,
             )
-        found = _origins(provider)
+        found = _origins(provider, self._variables)
         if not found:
             raise InvalidRequestError(
                 f"{integration_id} has no address yet that a credential could be kept for."
@@ -143,8 +143,10 @@ def _takes_credential(provider: CatalogProvider) -> bool:
     )
 
 
-def _origins(provider: CatalogProvider) -> frozenset[str]:
+def _origins(provider: CatalogProvider, variables: Mapping[str, str]) -> frozenset[str]:
     reached = [(provider.api, reach.reach_of(provider.api))]
     reached += [(model.api, model.reach) for model in provider.models.values()]
-    urls = (api.url or wire.url for api, wire in reached if isinstance(wire, Wire))
+    urls = (
+        model_access.url_of(api, wire, variables) for api, wire in reached if isinstance(wire, Wire)
+    )
     return frozenset(origin for url in urls if (origin := credential.origin_of(url)) is not None)

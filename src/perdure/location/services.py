@@ -23,6 +23,7 @@ from perdure.host.environment import Environment
 from perdure.llm.transport import HttpTransport
 from perdure.location import (
     agents,
+    cloud_logins,
     context_builtins,
     project,
     references,
@@ -32,7 +33,6 @@ from perdure.location import (
 )
 from perdure.location.agents import Agents
 from perdure.location.attachments import Attachments, TypedDesk
-from perdure.location.aws_profile import AwsProfile
 from perdure.location.catalog import Catalog
 from perdure.location.commands import Commands
 from perdure.location.config import Configuration
@@ -359,7 +359,7 @@ def _catalog(host: LocationHost, settings: Settings) -> Catalog:
         host_providers=host.providers,
         credentials=host.credentials,
         snapshot=host.models,
-        aws=AwsProfile(host.environment),
+        clouds=cloud_logins.of(host.environment, transport=host.transport, clock=host.clock),
     )
 
 

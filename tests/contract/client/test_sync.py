@@ -4,7 +4,6 @@ import asyncio
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from tests.requirements import requirement
 
 SOURCE = Path(perdure.__file__).parent.parent
 ENGINE = ("core", "llm", "ports", "store", "tools", "host", "location", "runtime", "server")
+MODULES_MORE_MAX = 40
 
 
 def conversation(url: str) -> tuple[list[str], list[int]]:
@@ -75,9 +75,8 @@ async def test_inside_a_running_loop_it_refuses() -> None:
     await asyncio.to_thread(client.close)
 
 
-def loaded_by(statement: str) -> tuple[set[str], float]:
-    """What is in `sys.modules` after `statement`, and how long an interpreter took for it."""
-    started = time.perf_counter()
+def loaded_by(statement: str) -> set[str]:
+    """What is in `sys.modules` after `statement`, in an interpreter of its own."""
     ran = subprocess.run(
         [sys.executable, "-c", f"{statement}\nimport sys\nprint(*sys.modules)"],
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
@@ -86,31 +85,28 @@ def loaded_by(statement: str) -> tuple[set[str], float]:
         timeout=30,
         check=True,
     )
-    return set(ran.stdout.split()), time.perf_counter() - started
+    return set(ran.stdout.split())
 
 
 @requirement("S113", "S125", "S126", "S146")
 @pytest.mark.parametrize("module", ["client", "client.sync", "client.typed"])
 def test_no_client_loads_the_engine(module: str) -> None:
-    loaded, _ = loaded_by(f"import perdure.{module}")
+    loaded = loaded_by(f"import perdure.{module}")
     assert loaded & {*(f"perdure.{name}" for name in ENGINE), "apsw", "sqlite3"} == set()
     assert "perdure.embedded" not in loaded
 
 
 @requirement("S125")
 def test_the_plain_client_loads_neither_the_contract_nor_the_typed_one() -> None:
-    loaded, _ = loaded_by("import perdure.client")
+    loaded = loaded_by("import perdure.client")
     assert not any(name.startswith("perdure.protocol") for name in loaded)
     assert loaded & {"perdure.client.typed", "perdure.client.generated.types"} == set()
 
 
-def test_importing_the_client_takes_hardly_longer_than_its_http_library() -> None:
-    ours: list[float] = []
-    theirs: list[float] = []
-    for _ in range(7):
-        theirs.append(loaded_by("import httpx2")[1])
-        ours.append(loaded_by("import perdure.client")[1])
-    assert min(ours) <= 1.3 * min(theirs)
+def test_the_client_loads_little_more_than_its_http_library() -> None:
+    """How long that takes is measured by `python -m bench inside client_import`."""
+    more = loaded_by("import perdure.client") - loaded_by("import httpx2")
+    assert len(more) <= MODULES_MORE_MAX, sorted(more)
 
 
 def test_a_stream_that_is_kept_beyond_its_client_ends_quietly() -> None:

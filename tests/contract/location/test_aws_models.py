@@ -8,7 +8,7 @@ from perdure.llm.error import LLMError
 from perdure.llm.message import LLMMessage, TextPart, runs_of
 from perdure.llm.request import LLMRequest
 from perdure.llm.transport import HttpRequest
-from perdure.location.aws_profile import AwsProfile
+from perdure.location import cloud_logins
 from perdure.location.catalog import Catalog, ResolvedModel
 from perdure.location.model_failure import ModelUnavailable
 from perdure.schema.codec import JsonObject, JsonValue
@@ -43,12 +43,13 @@ def configured(
 
 
 def catalog_of(place: Place) -> Catalog:
+    clock = ManualClock()
     return Catalog(
         place.settings(),
         variables=place.variables,
         transport=place.transport,
-        clock=ManualClock(),
-        aws=AwsProfile(place.environment),
+        clock=clock,
+        clouds=cloud_logins.of(place.environment, transport=place.transport, clock=clock),
     )
 
 

@@ -25,6 +25,7 @@ from tests.contract.location.place import Place
 from tests.requirements import requirement
 
 JANUARY_2026 = 1_768_000_000_000
+VERTEX = ("google-vertex", "google-vertex-anthropic")
 
 
 @dataclass
@@ -205,6 +206,9 @@ def everything(place: Place) -> None:
             if name in provider.keys:
                 place.variables[name] = "sk-key"
     place.variables["AWS_REGION"] = "us-east-1"
+    place.variables |= {"GOOGLE_VERTEX_PROJECT": "ours", "GOOGLE_VERTEX_LOCATION": "global"}
+    token: JsonObject = {"request": {"body": {"apiKey": "sk-key"}}}
+    place.configure_user({"providers": dict.fromkeys(VERTEX, token)})
 
 
 @requirement("S92", "S93")

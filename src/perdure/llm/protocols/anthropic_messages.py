@@ -10,8 +10,10 @@ options that the provider refuses together are never sent together.
 
 import re
 from typing import Final
+from urllib.parse import quote
 
 from msgspec import field
+from msgspec.structs import replace
 
 from perdure.llm import lowering
 from perdure.llm.error import LLMError
@@ -25,6 +27,7 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.value import State
 
 VERSION: Final = "2023-06-01"
+VERTEX_VERSION: Final = "vertex-2023-10-16"
 OUTPUT_TOKENS: Final = 4096
 """The most that an answer may have where neither the request nor the model says."""
 THINKING_TOKENS_MIN: Final = 1024
@@ -55,6 +58,13 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
     if thinking is not None:
         body["thinking"] = thinking
     return body | _generation(request, thinks=thinking is not None)
+
+
+def vertex_head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
+    """The same at Vertex, where the address names the model."""
+    body = head(request, facts)
+    del body["model"]
+    return body | {"anthropic_version": VERTEX_VERSION}
 
 
 def opening(request: LLMRequest) -> list[JsonObject]:
@@ -191,6 +201,10 @@ def _named(options: JsonObject) -> JsonObject:
     return named
 
 
+def _vertex_path(model: str) -> str:
+    return f"/models/{quote(model, safe='@')}:streamRawPredict"
+
+
 ANTHROPIC_MESSAGES: Final = WireProtocol(
     name="anthropic-messages",
     path=lambda model: "/messages",
@@ -204,4 +218,12 @@ ANTHROPIC_MESSAGES: Final = WireProtocol(
     finish=stream.finish,
     marked=marked,
     headers={"anthropic-version": VERSION},
+)
+
+VERTEX_MESSAGES: Final = replace(
+    ANTHROPIC_MESSAGES,
+    name="vertex-anthropic-messages",
+    path=_vertex_path,
+    head=vertex_head,
+    headers={},
 )
