@@ -4,8 +4,9 @@
 
 RECORDINGS holds lists of exchanges (`errors_session.json`, ...) and streams (`run_x.durable.sse`).
 Of an exchange its request is kept, with names for its ids, and of the answer the status and the
-shape: keys and types, elements of lists by their `type`. Of a stream the types of its events are
-kept. None of what was said is.
+shape: keys and types, elements of lists by their `type`. Of a run the types of its durable and its
+live events are kept in their order, deltas that follow each other as one, and of each type of event
+its shape in all runs. None of what was said is.
 """
 
 import json
@@ -34,6 +35,8 @@ _ID: Final = re.compile(
 _NOBODY: Final = re.compile(r"0{20,}")
 _MACHINE: Final = re.compile(r"%2Ftmp%2F\w+%2Fproj2")
 _LONG: Final = 2_000
+STOPPED: Final = "..."
+"""Stands where a stream was no longer recorded although its run went on."""
 
 
 class Names:
@@ -60,13 +63,20 @@ def main() -> int:
         written = [line for each in recorded if (line := exchange(each, names)) is not None]
         text = "[\n" + ",\n".join(written) + "\n]\n"
         (OUT / f"{name}.json").write_text(text, encoding="utf-8")
-    runs = {
-        path.name.removeprefix("run_").removesuffix(".durable.sse"): types_of(path)
-        for path in sorted(recordings.glob("run_*.durable.sse"))
-    }
-    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(types)}" for name, types in runs.items())
-    (OUT / "runs.json").write_text("{\n" + lines + "\n}\n", encoding="utf-8")
+    names = sorted(
+        path.name.removeprefix("run_").removesuffix(".durable.sse")
+        for path in recordings.glob("run_*.durable.sse")
+    )
+    runs = {name: run(recordings, name) for name in names}
+    write("runs.json", {name: in_order(streams) for name, streams in runs.items()})
+    write("events.json", events_of(list(runs.values())))
     return 0
+
+
+def write(name: str, rows: JsonObject) -> None:
+    """An object, a line for each of its keys."""
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items())
+    (OUT / name).write_text("{\n" + lines + "\n}\n", encoding="utf-8")
 
 
 def exchange(recorded: JsonObject, names: Names) -> str | None:
@@ -88,8 +98,8 @@ def exchange(recorded: JsonObject, names: Names) -> str | None:
     return f'{line[:-1]}, "shape": {json.dumps(shape(response["body"], names))}}}'
 
 
-def shape(value: JsonValue, names: Names) -> JsonValue:
-    """Keys and types; a text that is a known id by its name."""
+def shape(value: JsonValue, names: Names | None = None) -> JsonValue:
+    """Keys and types; with names, a text that is an id by its name."""
     if jsonc.is_object(value):
         return {key: shape(item, names) for key, item in value.items()}
     if jsonc.is_list(value):
@@ -101,7 +111,7 @@ def shape(value: JsonValue, names: Names) -> JsonValue:
         return [kinds]
     match value:
         case str():
-            name = names.named(value)
+            name = "" if names is None else names.named(value)
             return name if re.fullmatch(r"<[a-z]+\d+>", name) else "string"
         case bool():
             return "boolean"
@@ -138,11 +148,51 @@ def _merged_kinds(one: JsonObject, other: JsonObject) -> JsonObject:
     return {**one, **other, **shared}
 
 
-def types_of(path: Path) -> list[str]:
-    found = re.findall(
-        r'^data: .*?"type":"([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE
-    )
-    return [each.removeprefix("session.next.") for each in found]
+def run(recordings: Path, name: str) -> dict[str, list[JsonObject]]:
+    """The durable and the live events of a run, without those of Sessions beside it."""
+    durable = frames(recordings / f"run_{name}.durable.sse")
+    session = durable[0]["data"]["sessionID"]
+    live = [
+        event
+        for event in frames(recordings / f"run_{name}.live.sse")
+        if event["data"].get("sessionID") == session
+    ]
+    final = recordings / f"run_{name}_final.json"
+    if final.exists():
+        durable = json.loads(final.read_text(encoding="utf-8"))["history"]["data"]
+        live.append({"type": STOPPED})
+    return {"durable": durable, "live": live}
+
+
+def frames(path: Path) -> list[JsonObject]:
+    found = re.findall(r"^data: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return [json.loads(each) for each in found]
+
+
+def in_order(streams: dict[str, list[JsonObject]]) -> JsonObject:
+    return {
+        stream: [
+            kind
+            for kind, follows in zip(types_of(events), [None, *types_of(events)], strict=False)
+            if not (kind == follows and kind.endswith(".delta"))
+        ]
+        for stream, events in streams.items()
+    }
+
+
+def types_of(events: list[JsonObject]) -> list[str]:
+    return [event["type"].removeprefix("session.") for event in events]
+
+
+def events_of(runs: list[dict[str, list[JsonObject]]]) -> JsonObject:
+    """The shape of each type of event in each stream."""
+    shapes: JsonObject = {}
+    for stream in ("durable", "live"):
+        for event in [event for streams in runs for event in streams[stream]]:
+            key = f"{stream} {event['type'].removeprefix('session.')}"
+            found = shape(event)
+            shapes[key] = merged(shapes[key], found) if key in shapes else found
+    return {key: shapes[key] for key in sorted(shapes) if not key.endswith(STOPPED)}
 
 
 if __name__ == "__main__":

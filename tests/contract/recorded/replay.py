@@ -7,8 +7,10 @@ from urllib.parse import quote
 from perdure.core import jsonc
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
+from tests.contract.recorded.before import BEFORE
 from tests.support.api import Answer
 from tests.support.instance import Instance
+from tests.support.scripted_provider import ScriptedProvider
 
 _NAME: Final = re.compile(r"<[a-z]+\d+>")
 _MODEL: Final[JsonObject] = {"providerID": "fake", "id": "fake-model"}
@@ -17,7 +19,9 @@ _MODEL: Final[JsonObject] = {"providerID": "fake", "id": "fake-model"}
 class Replay:
     """One recording, from its first request on."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, provider: ScriptedProvider) -> None:
+        self._instance = instance
+        self._provider = provider
         self._api = instance.api
         self._parent = str(instance.place.project.parent)
         self._known: dict[str, str] = {}
@@ -25,14 +29,12 @@ class Replay:
     async def differences(self, recorded: JsonObject) -> list[str]:
         """How our answer differs from the recorded one."""
         shape: JsonValue = recorded.get("shape")
+        await self._before(recorded["name"])
         plain = {key: value for key, value in recorded.items() if key != "shape"}
         line = codec.encode(plain).decode().replace("/project", f"{self._parent}/project")
         line = line.replace("%2Fproject", f"{quote(self._parent, safe='')}%2Fproject")
         for name in dict.fromkeys(_NAME.findall(line)):
-            known = await self._id(name)
-            if known is None:
-                return [f"{name.strip('<>0123456789')} of a conversation that was not recorded"]
-            line = line.replace(name, known)
+            line = line.replace(name, await self._id(name))
         request: JsonObject = codec.decode_any(line)
         answer = await self._sent(request)
         await self._after(request, answer)
@@ -78,10 +80,16 @@ class Replay:
                 found.append(f"{at}[{kind}] is new")
         return list(dict.fromkeys(found))
 
-    async def _id(self, name: str) -> str | None:
+    async def _before(self, exchange: str) -> None:
+        if exchange in BEFORE:
+            session, made, before = BEFORE[exchange]
+            known = await self._id(session)
+            self._known[made] = await before(self._instance, self._provider, known)
+
+    async def _id(self, name: str) -> str:
         if name not in self._known and name.startswith("<ses"):
             self._known[name] = await self._api.create(model=_MODEL)
-        return self._known.get(name)
+        return self._known[name]
 
     async def _sent(self, request: JsonObject) -> Answer:
         given = {name.lower(): value for name, value in request.get("headers", {}).items()}
@@ -95,12 +103,14 @@ class Replay:
         return await self._api.raw(message)
 
     async def _after(self, request: JsonObject, answer: Answer) -> None:
-        """A prompt that was sent is worked on, and a Session that was deleted is another one."""
+        """What goes on now is waited for, and a Session that was deleted is another one."""
         gone = request["path"].rpartition("/")[2]
         if request["method"] == "DELETE" and gone.startswith("ses_") and answer.status == 204:
             self._known = {name: known for name, known in self._known.items() if known != gone}
         prompted = request["path"].endswith("/prompt") and answer.status == 200
         if prompted and request["body"].get("resume") is not False:
+            await self._api.wait(request["path"].split("/")[3])
+        if request["path"].endswith(("/reply", "/reject")) and answer.status == 204:
             await self._api.wait(request["path"].split("/")[3])
 
     def _learn(self, shape: JsonValue, ours: JsonValue) -> None:

@@ -1,72 +1,28 @@
 """Recorded traffic of the published server, made again here: statuses, shapes and orders.
 
 The recordings are kept as shapes (`scripts/recorded_shapes.py` writes them). Requests are sent in
-their order to a real server; ids that it made stand for those that were recorded. Where we answer
-differently there is a reason in `deviations.py`, and every reason is still needed.
+their order to a real server; ids that it made stand for those that were recorded. Runs are made
+again with the people in them; both of their streams are compared. Where we answer differently
+there is a reason in `deviations.py`, and it is still needed in every recording that it is for.
 """
 
-import json
 import re
-import subprocess
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from perdure.core import jsonc
 from perdure.schema.codec import JsonObject
-from tests.contract.recorded.deviations import EXCHANGES, FILES, RUNS
+from tests.contract.recorded import runs
+from tests.contract.recorded.deviations import EVENTS, EXCHANGES, FILES, RUNS, STATUS
 from tests.contract.recorded.replay import Replay
+from tests.contract.recorded.stage import EVERYTHING, recorded, serving, staged
 from tests.requirements import requirement
-from tests.support.instance import Instance, running
-from tests.support.place import make_place
-from tests.support.scripted_provider import (
-    Call,
-    Reply,
-    ScriptedProvider,
-    calls,
-    cut,
-    refusal,
-    scripted_provider,
-    text,
-)
+from tests.support.scripted_provider import ScriptedProvider, scripted_provider
 
-FOLDER: Final = Path(__file__).parent
-EVERYTHING: Final = [{"action": "*", "resource": "*", "effect": "allow"}]
-SCRIPTS: Final[dict[str, tuple[Reply, ...]]] = {
-    "default_model": (text("hello"),),
-    "bash": (calls(Call("bash", {"command": "echo hi"})), text("done")),
-    "bigbash": (calls(Call("bash", {"command": "seq 5000"})), text("done")),
-    "read": (calls(Call("read", {"path": "hello.txt"}), saying="look"), text("done")),
-    "write": (calls(Call("write", {"path": "new.txt", "content": "x"})), text("done")),
-    "todo": (calls(Call("todowrite", {"todos": []})), text("done")),
-    "missing": (calls(Call("read", {"path": "nothing.txt"})), text("done")),
-    "badinput": (calls(Call("read", {"path": 3})), text("done")),
-    "unknowntool": (calls(Call("nonsense", {})), text("done")),
-    "junkjson": (calls(Call("read", '{"path": ')), text("done")),
-    "multi": (
-        calls(Call("read", {"path": "nothing.txt"}), Call("read", {"path": "hello.txt"})),
-        text("done"),
-    ),
-    "empty": (text(),),
-    "length": (text("cut off", finish="length"),),
-    "drop": (cut("half"),),
-    "http401": (refusal(401, {"error": {"message": "no"}}),),
-    "httpfail": (refusal(400, {"error": {"message": "bad"}}),),
-    "unknown_agent": (text("hello"),),
-    "unknown_model": (),
-    "unknown_variant": (),
-}
-"""What the model answers in each run that is made again."""
-
-CHOSEN: Final[dict[str, JsonObject]] = {
-    "unknown_agent": {"agent": "nobody"},
-    "unknown_model": {"model": {"providerID": "fake", "id": "none"}},
-    "unknown_variant": {"model": {"providerID": "fake", "id": "fake-model", "variant": "none"}},
-}
-"""What the Sessions of some of them were made with."""
+STOPPED: Final = "..."
+"""Stands where a stream was no longer recorded although its run went on."""
 
 
 @pytest.fixture
@@ -75,62 +31,44 @@ async def provider() -> AsyncGenerator[ScriptedProvider]:
         yield opened
 
 
-@asynccontextmanager
-async def serving(
-    root: Path, provider: ScriptedProvider, **settings: object
-) -> AsyncGenerator[Instance]:
-    """A server on two repositories with a few files, as the recorded one had."""
-    place = make_place(root, provider, **settings)
-    _furnish(place.project)
-    async with running(place) as opened:
-        yield opened
-
-
-def _furnish(project: Path) -> None:
-    for folder, file in (("", "hello.txt"), ("sub", "inner.txt"), ("../project2", "two.txt")):
-        (project / folder).mkdir(exist_ok=True)
-        (project / folder / file).write_text("hello\n", encoding="utf-8")
-    for repository in (project, project.parent / "project2"):
-        subprocess.run(["git", "init", "-q", str(repository)], check=True)
-
-
 @requirement("S117")
 @pytest.mark.parametrize("name", FILES)
 async def test_answers_have_the_recorded_status_and_shape(
     name: str, tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    async with serving(tmp_path, provider) as instance:
-        replay = Replay(instance)
+    settings = {"permissions": EVERYTHING} if name == "misc_semantics" else {}
+    async with serving(tmp_path, provider, **settings) as instance:
+        replay = Replay(instance, provider)
         found = [
-            f"{name}: {recorded['name']}: {difference}"
-            for recorded in _recorded(name)
-            for difference in await replay.differences(recorded)
+            f"{name}: {exchange['name']}: {difference}"
+            for exchange in recorded(name)
+            for difference in await replay.differences(exchange)
         ]
-    assert [line for line in found if not _reasons(line)] == []
-    used = {pattern for line in found for pattern in _reasons(line)}
-    mine = {pattern for pattern in EXCHANGES if pattern.startswith(f"{name}:")}
-    assert mine - used == set()
+    _check_reasons(name, found, EXCHANGES)
 
 
 @requirement("S117")
-@pytest.mark.parametrize("name", sorted(SCRIPTS))
-async def test_a_run_leaves_its_events_in_the_recorded_order(
+@pytest.mark.parametrize("name", sorted(runs.RUNS))
+async def test_a_run_is_told_in_the_recorded_order_and_shapes(
     name: str, tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    provider.then(*SCRIPTS[name])
-    async with serving(tmp_path, provider, permissions=EVERYTHING) as instance:
-        api = instance.api
-        session = await api.create(**CHOSEN.get(name, {}))
-        await api.prompt(session, "go on")
-        await api.wait(session)
-        history: list[JsonObject] = (await api.get(f"/api/session/{session}/history"))["data"]
-    ours = [event["type"].removeprefix("session.next.") for event in history]
-    recorded: list[str] = json.loads((FOLDER / "runs.json").read_text(encoding="utf-8"))[name]
-    if name in RUNS:
-        assert ours == list(RUNS[name].ours)
-        assert ours != recorded
-    else:
-        assert ours == recorded
+    settings = {} if name.startswith("perm_") else {"permissions": EVERYTHING}
+    async with staged(tmp_path, provider, runs.CHOSEN.get(name, {}), **settings) as stage:
+        await runs.RUNS[name](stage)
+        streams = await stage.streams()
+    _check_order(name, {stream: _types(events) for stream, events in streams.items()})
+    shapes = recorded("events")
+    found = [
+        f"{name}: {difference}"
+        for stream, events in streams.items()
+        for event in events
+        for difference in _event_differences(stream, event, shapes)
+    ]
+    _check_reasons(name, found, EVENTS)
+
+
+def test_every_recorded_run_is_made_again() -> None:
+    assert set(recorded("runs")) == set(runs.RUNS)
 
 
 def test_a_difference_is_seen() -> None:
@@ -145,11 +83,60 @@ def test_a_difference_is_seen() -> None:
     ]
 
 
-def _recorded(name: str) -> list[JsonObject]:
-    found = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-    assert jsonc.is_list(found)
-    return found
+def test_a_difference_without_a_reason_and_a_reason_without_one_are_failures() -> None:
+    reasons = {r"(one|two): x": "known"}
+    _check_reasons("one", ["one: x"], reasons)
+    _check_reasons("three", [], reasons)
+    with pytest.raises(AssertionError):
+        _check_reasons("one", ["one: x", "one: y"], reasons)
+    with pytest.raises(AssertionError):
+        _check_reasons("two", [], reasons)
 
 
-def _reasons(line: str) -> list[str]:
-    return [pattern for pattern in EXCHANGES if re.fullmatch(pattern, line)]
+def _check_order(name: str, ours: dict[str, list[str]]) -> None:
+    wanted = recorded("runs")[name]
+    durable = [each.removeprefix("next.") for each in ours["durable"]]
+    told = [each.removeprefix("next.") for each in ours["live"] if _is_durable(each)]
+    assert told == durable
+    assert STATUS in ours["live"]
+    if name in RUNS:
+        assert durable == list(RUNS[name].ours)
+        assert ours["durable"] != wanted["durable"]
+        return
+    assert ours["durable"] == wanted["durable"]
+    live = [each for each in ours["live"] if each != STATUS]
+    if wanted["live"][-1] == STOPPED:
+        wanted["live"].pop()
+        live = live[: len(wanted["live"])]
+    assert live == wanted["live"]
+
+
+def _types(events: list[JsonObject]) -> list[str]:
+    """In their order; deltas that follow each other are one."""
+    types: list[str] = []
+    for event in events:
+        found = event["type"].removeprefix("session.")
+        if not (found.endswith(".delta") and types[-1:] == [found]):
+            types.append(found)
+    return types
+
+
+def _is_durable(type: str) -> bool:
+    return type.startswith("next.") and not type.endswith(".delta")
+
+
+def _event_differences(stream: str, event: JsonObject, shapes: JsonObject) -> list[str]:
+    key = f"{stream} {event['type'].removeprefix('session.')}"
+    if key == f"live {STATUS}":
+        return []
+    if key not in shapes:
+        return [f"{key} is new"]
+    return [f"{key}: {difference}" for difference in Replay.compared(shapes[key], event)]
+
+
+def _check_reasons(name: str, found: list[str], reasons: Mapping[str, str]) -> None:
+    """Every difference has a reason, and every reason that is for this name is needed."""
+    used = {line: [each for each in reasons if re.fullmatch(each, line)] for line in found}
+    assert [line for line, patterns in used.items() if not patterns] == []
+    mine = {each for each in reasons if re.fullmatch(each.partition(":")[0], name)}
+    assert mine - {each for patterns in used.values() for each in patterns} == set()
