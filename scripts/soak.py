@@ -24,6 +24,7 @@ LONG: Final[Mapping[str, str]] = {
     "PERDURE_SEEDS": "1000",
     "PERDURE_STEPS": "200",
     "PERDURE_EXAMPLES": "20000",
+    "PERDURE_PAIRS": "2000",
     "PERDURE_PROCESSES": "16",
     "PERDURE_SECONDS": "300",
 }
@@ -42,7 +43,7 @@ PARTS: Final = (
     Part("simulation", "tests/simulation/test_seeds.py", ("PERDURE_SEEDS", "PERDURE_STEPS")),
     Part("provider faults, every byte", "tests/provider_faults"),
     Part("state machine", "tests/state_machine", ("PERDURE_EXAMPLES",)),
-    Part("crash points", "tests/crash"),
+    Part("crash points", "tests/crash", ("PERDURE_PAIRS",)),
     Part("power loss", "tests/power"),
     Part(
         "many processes",

@@ -5,6 +5,7 @@ with 1 if anything is. Tests call it as a command, because a process that forks 
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
@@ -14,7 +15,7 @@ from typing import Final
 from tests.crash import runs
 from tests.crash.runs import NotAsExpectedError, WholeRun
 
-PAIRS: Final = 300
+PAIRS: Final = int(os.environ.get("PERDURE_PAIRS", "150"))
 SECONDS_PER_FIRST: Final = 3
 """Second deaths for each first one: they share its run."""
 SEED: Final = 20_260_101
