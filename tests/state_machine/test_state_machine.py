@@ -15,7 +15,7 @@ from tests.requirements import requirement
 from tests.state_machine.machine import Sessions
 
 SHARDS: Final = 8
-EXAMPLES_DEFAULT: Final = 500
+EXAMPLES_DEFAULT: Final = 1_000
 STEPS: Final = 22
 ASKED: Final = os.environ.get("PERDURE_EXAMPLES")
 
