@@ -33,7 +33,7 @@ SESSIONS = 10_000
 EVENTS_EACH = 100
 LONG_EVENTS = 50_000
 PAGES = 200
-STARTS = 5
+STARTS = 15
 IDLE_SECONDS = 3
 KILLS = 10
 IMPORTS = 25
@@ -74,7 +74,7 @@ async def large() -> dict[str, object]:
             empty, full = places(Path(folder), provider)
             long = await seeded(full)
             await seeded(empty, copies=0)
-            small, big = await starts(empty), await starts(full)
+            small, big = await starts(empty, full)
             server = await start(full, "full")
             pages = await timed(PAGES, lambda: server.api.get("/api/session?limit=50"))
             first = await timed(20, lambda: first_byte(server.api, long))
@@ -116,16 +116,17 @@ def copy(database: Path, session: str, copies: int) -> None:
     connection.close()
 
 
-async def starts(place: Place) -> float:
-    """Seconds from the start of a process to its first answer about Sessions."""
-    took: list[float] = []
+async def starts(*places: Place) -> list[float]:
+    """Seconds from the start of a process to its first answer about Sessions, in turn at each."""
+    took: list[list[float]] = [[] for _ in places]
     for _ in range(STARTS):
-        began = time.perf_counter()
-        server = await start(place, "start")
-        await server.api.get("/api/session?limit=1")
-        took.append(time.perf_counter() - began)
-        await server.stop()
-    return statistics.median(took)
+        for place, seen in zip(places, took, strict=True):
+            began = time.perf_counter()
+            server = await start(place, "start")
+            await server.api.get("/api/session?limit=1")
+            seen.append(time.perf_counter() - began)
+            await server.stop()
+    return [statistics.median(seen) for seen in took]
 
 
 async def timed(count: int, work: Callable[[], Awaitable[object]]) -> list[float]:
