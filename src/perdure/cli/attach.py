@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from perdure.cli import terminal
 from perdure.cli.problem import Problem
 from perdure.client import ClientError, DeclaredError, PerdureClient
-from perdure.client.wire import is_loopback
+from perdure.client.http_carrier import is_loopback
 from perdure.host import secrets_file
 from perdure.host.environment import Environment
 from perdure.host.secrets_file import SecretFileError

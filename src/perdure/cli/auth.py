@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from perdure.cli import attach, options, terminal, visit
 from perdure.cli.problem import Problem
 from perdure.client import PerdureClient
-from perdure.client.wire import is_loopback
+from perdure.client.http_carrier import is_loopback
 from perdure.core import limits
 from perdure.embedded import open_embedded_wire
 from perdure.host.environment import Environment

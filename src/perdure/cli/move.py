@@ -3,7 +3,7 @@
 import os
 
 from perdure.cli import options, terminal, visit
-from perdure.client.wire import is_loopback
+from perdure.client.http_carrier import is_loopback
 from perdure.host.environment import Environment
 
 

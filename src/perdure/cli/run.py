@@ -18,7 +18,7 @@ from perdure.cli.follow import Answer, Followed, follow
 from perdure.cli.output import JsonOutput, TextOutput
 from perdure.cli.problem import INTERRUPTED_STATUS, Problem
 from perdure.client import PerdureClient
-from perdure.client.wire import is_loopback
+from perdure.client.http_carrier import is_loopback
 from perdure.embedded import open_embedded_wire
 from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment

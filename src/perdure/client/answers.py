@@ -1,41 +1,37 @@
-"""Reading an answer: the promised JSON, the events of a stream, or what failed.
+"""Reading an answer: the promised JSON, the events of a stream, or what failed."""
 
-Invariant: no exception of the HTTP library leaves here.
-"""
-
-from collections.abc import AsyncGenerator, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator
 from typing import Final, cast
 
-import httpx2
 import msgspec
 
+from perdure.client.carrier import Incoming
 from perdure.client.errors import ClientError, DeclaredError
 from perdure.schema import codec, sse
 from perdure.schema.codec import JsonObject
+from perdure.schema.value import Confidential
 
 JSON: Final = "application/json"
 EVENT_STREAM: Final = "text/event-stream"
 _FRAME_BYTES_MAX: Final = 128 * 1024 * 1024
 
 
-@contextmanager
-def transport_errors() -> Generator[None]:
-    try:
-        yield
-    except (httpx2.RequestError, httpx2.InvalidURL, httpx2.StreamError) as error:
-        message = str(error) or type(error).__name__
-        raise ClientError("transport", message) from error
+class Answer(Confidential):
+    """An answer that has come to its end."""
+
+    status: int
+    content_type: str
+    body: bytes
 
 
-async def frames(response: httpx2.Response) -> AsyncGenerator[sse.Frame]:
+async def whole(incoming: Incoming) -> Answer:
+    pieces = [piece async for piece in incoming.chunks()]
+    return Answer(incoming.status, incoming.content_type, b"".join(pieces))
+
+
+async def frames(incoming: Incoming) -> AsyncGenerator[sse.Frame]:
     reader = sse.Reader(bytes_max=_FRAME_BYTES_MAX)
-    chunks = response.aiter_bytes()
-    while True:
-        with transport_errors():
-            chunk = await anext(chunks, None)
-        if chunk is None:
-            return
+    async for chunk in incoming.chunks():
         try:
             for frame in reader.feed(chunk):
                 yield frame
@@ -43,30 +39,27 @@ async def frames(response: httpx2.Response) -> AsyncGenerator[sse.Frame]:
             raise ClientError("malformed-response", str(error)) from error
 
 
-async def failure(response: httpx2.Response) -> DeclaredError | ClientError:
+def failure(answer: Answer) -> DeclaredError | ClientError:
     """What an answer other than success means."""
-    with transport_errors():
-        body = await response.aread()
     try:
-        value = decoded_object(body, status=response.status_code)
+        value = decoded_object(answer.body, status=answer.status)
     except ClientError:
         # A proxy's page, most likely. The status says more than that it is no JSON.
-        return unexpected(response)
+        return unexpected(answer.status)
     if not isinstance(value.get("_tag"), str):
-        return unexpected(response)
-    return DeclaredError(value, status=response.status_code)
+        return unexpected(answer.status)
+    return DeclaredError(value, status=answer.status)
 
 
-def unexpected(response: httpx2.Response) -> ClientError:
-    status = response.status_code
+def unexpected(status: int) -> ClientError:
     return ClientError("unexpected-status", f"Unexpected status {status}", status=status)
 
 
-def json_bytes(response: httpx2.Response) -> bytes:
-    if response.status_code != 200:
-        raise unexpected(response)
-    require_type(response, JSON)
-    return response.content
+def json_bytes(answer: Answer) -> bytes:
+    if answer.status != 200:
+        raise unexpected(answer.status)
+    require_type(answer, JSON)
+    return answer.body
 
 
 def decoded_object(data: bytes, *, status: int = 200) -> JsonObject:
@@ -80,11 +73,11 @@ def decoded_object(data: bytes, *, status: int = 200) -> JsonObject:
     return cast("JsonObject", value)
 
 
-def require_type(response: httpx2.Response, wanted: str) -> None:
-    found = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+def require_type(answer: Answer | Incoming, wanted: str) -> None:
+    found = answer.content_type.partition(";")[0].strip().lower()
     if found != wanted:
         raise ClientError(
             "unsupported-content-type",
             f"Expected {wanted}, got {found or 'no content type'}",
-            status=response.status_code,
+            status=answer.status,
         )

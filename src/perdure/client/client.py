@@ -7,10 +7,8 @@ no network; closing it, or leaving its scope, closes its connections.
 from collections.abc import Mapping
 from typing import Self
 
-import httpx2
-
 from perdure.client.generated.wire_groups import WireGroups
-from perdure.client.wire import Wire
+from perdure.client.wire import Transport, Wire
 
 
 class PerdureClient(WireGroups):
@@ -19,7 +17,7 @@ class PerdureClient(WireGroups):
         base_url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        transport: httpx2.AsyncBaseTransport | None = None,
+        transport: Transport | None = None,
     ) -> None:
         self._wire = Wire(base_url, headers=headers, transport=transport)
         super().__init__(self._wire)

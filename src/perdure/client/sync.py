@@ -6,11 +6,10 @@ Streams are generators: the first step opens the request, and leaving them close
 from collections.abc import Mapping
 from typing import Self
 
-import httpx2
-
 from perdure.client.blocking import Blocking
 from perdure.client.client import PerdureClient
 from perdure.client.generated.sync_groups import SyncGroups
+from perdure.client.wire import Transport
 
 __all__ = ["SyncPerdureClient"]
 
@@ -23,7 +22,7 @@ class SyncPerdureClient(SyncGroups):
         base_url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        transport: httpx2.AsyncBaseTransport | None = None,
+        transport: Transport | None = None,
     ) -> None:
         self._client = PerdureClient(base_url, headers=headers, transport=transport)
         self._blocking = Blocking()

@@ -1,15 +1,13 @@
-"""One call over HTTP: spelled, sent, read, and every failure told as one of two kinds.
+"""One call: spelled, sent, read, and every failure told as one of two kinds.
 
 Nothing is retried and nothing reconnects. What the operations are called and take stands in the
-generated groups; here a path, a query and a body are enough.
-
-Invariant: no exception of the HTTP library leaves this module.
+generated groups; here a path, a query and a body are enough. Which way it takes is a carrier's.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final, TypedDict, Unpack
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode
 
 import httpx2
 import msgspec
@@ -17,27 +15,30 @@ import msgspec
 from perdure.client.answers import (
     EVENT_STREAM,
     JSON,
+    Answer,
     decoded_object,
     failure,
     frames,
     json_bytes,
     require_type,
-    transport_errors,
     unexpected,
+    whole,
 )
+from perdure.client.carrier import Carrier, Incoming, Outgoing
+from perdure.client.http_carrier import HttpCarrier
 from perdure.client.pages import History, data_of, history_of, items_of, page_of
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue, Payload
 from perdure.schema.page import Page
 from perdure.schema.value import Confidential
 
-_CONNECT_SECONDS_MAX: Final = 10
 _ANSWER_SECONDS_MAX: Final = 60
 _SILENCE_SECONDS_MAX: Final = 60
 """The server sends something every fifteen seconds; four times that is a dead connection."""
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Query = Mapping[str, str | int | None]
+Transport = httpx2.AsyncBaseTransport | Carrier
+"""Another way to the server than a network of one's own: below the HTTP library, or instead."""
 
 
 class CallOptions(Confidential, kw_only=True):
@@ -64,10 +65,6 @@ def segment(value: str) -> str:
     return quote(value, safe="").replace(".", "%2E")
 
 
-def is_loopback(url: str) -> bool:
-    return (urlsplit(url).hostname or "") in _LOOPBACK
-
-
 def either(whole: JsonValue, make: Callable[..., JsonValue], **part: str | None) -> JsonValue:
     """`whole`, or what `make` builds of its one usual part."""
     ((name, value),) = part.items()
@@ -84,16 +81,14 @@ class Wire:
         base_url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        transport: httpx2.AsyncBaseTransport | None = None,
+        transport: Transport | None = None,
     ) -> None:
         self._base_url = base_url.rstrip("/")
-        self._http = httpx2.AsyncClient(
-            headers={"accept": f"{JSON}, {EVENT_STREAM}", **(headers or {})},
-            transport=transport,
-            timeout=_timeout(_ANSWER_SECONDS_MAX),
-            # A proxy has no business between two processes of one machine.
-            trust_env=not is_loopback(base_url),
-        )
+        self._headers = {"accept": f"{JSON}, {EVENT_STREAM}", **_lowered(headers or {})}
+        if transport is None or isinstance(transport, httpx2.AsyncBaseTransport):
+            self._carrier: Carrier = HttpCarrier(self._base_url, transport)
+        else:
+            self._carrier = transport
 
     async def bare(self, method: str, path: str, **call: Unpack[Call]) -> JsonValue:
         return decoded_object(await self.json(method, path, **call))
@@ -112,13 +107,13 @@ class Wire:
 
     async def done(self, method: str, path: str, **call: Unpack[Call]) -> None:
         """A call that is answered with nothing."""
-        response = await self._answer(method, path, call)
-        if response.status_code != 204:
-            raise unexpected(response)
+        answer = await self._answer(method, path, call)
+        if answer.status != 204:
+            raise unexpected(answer.status)
 
     async def content(self, path: str, **call: Unpack[Call]) -> bytes:
         """An answer that is no JSON, byte by byte."""
-        return (await self._answer("GET", path, call)).content
+        return (await self._answer("GET", path, call)).body
 
     async def json(self, method: str, path: str, **call: Unpack[Call]) -> bytes:
         """An answer that is JSON, not decoded yet."""
@@ -131,64 +126,63 @@ class Wire:
 
     async def frames(self, path: str, **call: Unpack[Call]) -> AsyncGenerator[bytes]:
         """The data of each event, not decoded yet."""
-        request = self._request("GET", path, call, seconds=_SILENCE_SECONDS_MAX)
+        outgoing = self._outgoing("GET", path, call, seconds_max=_SILENCE_SECONDS_MAX)
         options = call.get("options")
-        async with self._sent(request) as response:
-            if response.status_code != 200:
-                raise await failure(response)
-            require_type(response, EVENT_STREAM)
+        async with self._sent(outgoing) as incoming:
+            if incoming.status != 200:
+                raise failure(await whole(incoming))
+            require_type(incoming, EVENT_STREAM)
             if options is not None and options.opened is not None:
                 options.opened()
-            async for frame in frames(response):
+            async for frame in frames(incoming):
                 yield frame.data
 
     def socket_url(self, path: str, *, query: Query) -> str:
-        """Where a WebSocket is opened. The HTTP library has none: bring your own."""
-        request = self._request("GET", path, Call(query=query), seconds=None)
-        scheme = "wss" if request.url.scheme == "https" else "ws"
-        return str(request.url.copy_with(scheme=scheme))
+        """Where a WebSocket is opened. Carriers have none: bring your own."""
+        return f"ws{self._base_url.removeprefix('http')}{_target(path, query)}"
 
     async def aclose(self) -> None:
-        await self._http.aclose()
+        await self._carrier.aclose()
 
-    async def _answer(self, method: str, path: str, call: Call) -> httpx2.Response:
+    async def _answer(self, method: str, path: str, call: Call) -> Answer:
         seconds = None if call.get("patient") else _ANSWER_SECONDS_MAX
-        async with self._sent(self._request(method, path, call, seconds=seconds)) as response:
-            if not response.is_success:
-                raise await failure(response)
-            with transport_errors():
-                await response.aread()
-            return response
+        async with self._sent(self._outgoing(method, path, call, seconds_max=seconds)) as incoming:
+            answer = await whole(incoming)
+        if not 200 <= answer.status < 300:
+            raise failure(answer)
+        return answer
 
-    def _request(
-        self, method: str, path: str, call: Call, *, seconds: float | None
-    ) -> httpx2.Request:
-        options = call.get("options")
-        headers = dict(options.headers) if options else {}
-        body = call.get("body")
+    def _outgoing(
+        self, method: str, path: str, call: Call, *, seconds_max: float | None
+    ) -> Outgoing:
+        options, body = call.get("options"), call.get("body")
+        headers = self._headers if options is None else self._headers | _lowered(options.headers)
         if body is not None:
-            headers["content-type"] = JSON
-        asked = {
-            name: str(value) for name, value in call.get("query", {}).items() if value is not None
-        }
-        with transport_errors():
-            return self._http.build_request(
-                method,
-                self._base_url + path,
-                params=asked or None,
-                content=None if body is None else codec.encode(_present(body)),
-                headers=headers,
-                timeout=_timeout(seconds),
-            )
+            headers = headers | {"content-type": JSON}
+        return Outgoing(
+            method=method,
+            target=_target(path, call.get("query", {})),
+            headers=headers,
+            body=None if body is None else codec.encode(_present(body)),
+            silence_seconds_max=seconds_max,
+        )
 
     @asynccontextmanager
-    async def _sent(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Response]:
-        with transport_errors():
-            response = await self._http.send(request, stream=True)
+    async def _sent(self, outgoing: Outgoing) -> AsyncGenerator[Incoming]:
+        incoming = await self._carrier.send(outgoing)
         try:
-            yield response
+            yield incoming
         finally:
-            await response.aclose()
+            await incoming.aclose()
+
+
+def _target(path: str, query: Query) -> str:
+    asked = {name: value for name, value in query.items() if value is not None}
+    return f"{path}?{urlencode(asked)}" if asked else path
+
+
+def _lowered(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
 
 
 def _present(body: JsonObject | Payload) -> JsonObject | Payload:
@@ -196,12 +190,3 @@ def _present(body: JsonObject | Payload) -> JsonObject | Payload:
     if isinstance(body, Payload):
         return body
     return {name: value for name, value in body.items() if value is not None}
-
-
-def _timeout(answer_seconds: float | None) -> httpx2.Timeout:
-    return httpx2.Timeout(
-        connect=_CONNECT_SECONDS_MAX,
-        read=answer_seconds,
-        write=_ANSWER_SECONDS_MAX,
-        pool=_CONNECT_SECONDS_MAX,
-    )

@@ -19,7 +19,7 @@ from perdure.client import PerdureClient
 from perdure.client.typed import TypedPerdureClient
 from perdure.core import catalog
 from perdure.core.catalog import CatalogProvider
-from perdure.embedded.memory_transport import MemoryTransport
+from perdure.embedded.memory_carrier import MemoryCarrier
 from perdure.host import data_directory, environment, secrets_file
 from perdure.host.environment import Environment
 from perdure.llm.model_call import ModelCall
@@ -32,15 +32,13 @@ from perdure.server.settings import ServerSettings
 from perdure.tools.registry import ToolRegistry
 
 _BASE_URL: Final = "http://localhost"
-# Compressing for a reader in the same memory is work for nothing.
-_HEADERS: Final = {"accept-encoding": "identity"}
 
 
 class EmbeddedPerdure(TypedPerdureClient):
     """The typed client, and what only an embedding program can do."""
 
-    def __init__(self, runtime: Runtime, transport: MemoryTransport) -> None:
-        super().__init__(_BASE_URL, headers=_HEADERS, transport=transport)
+    def __init__(self, runtime: Runtime, carrier: MemoryCarrier) -> None:
+        super().__init__(_BASE_URL, transport=carrier)
         self.tools: ToolRegistry = runtime.tools
         """`with perdure.tools.register(tool):` offers a tool to every Session meanwhile."""
         self.plugins: Plugins = runtime.plugins
@@ -50,8 +48,8 @@ class EmbeddedPerdure(TypedPerdureClient):
 class EmbeddedWire(PerdureClient):
     """The same with plain values, for code that also speaks to servers elsewhere."""
 
-    def __init__(self, runtime: Runtime, transport: MemoryTransport) -> None:
-        super().__init__(_BASE_URL, headers=_HEADERS, transport=transport)
+    def __init__(self, runtime: Runtime, carrier: MemoryCarrier) -> None:
+        super().__init__(_BASE_URL, transport=carrier)
         self.tools: ToolRegistry = runtime.tools
         self.plugins: Plugins = runtime.plugins
 
@@ -102,7 +100,7 @@ class EmbeddedScope(Generic[C]):
     """
 
     def __init__(
-        self, client: Callable[[Runtime, MemoryTransport], C], settings: RuntimeSettings
+        self, client: Callable[[Runtime, MemoryCarrier], C], settings: RuntimeSettings
     ) -> None:
         self._client = client
         self._settings = settings
@@ -119,8 +117,8 @@ class EmbeddedScope(Generic[C]):
                 services.of(runtime),
                 ServerSettings(default_directory=settings.default_directory, cursor_key=key),
             )
-            transport = MemoryTransport(application, tasks)
-            perdure = self._client(runtime, transport)
+            carrier = MemoryCarrier(application, tasks)
+            perdure = self._client(runtime, carrier)
             stack.push_async_callback(perdure.aclose)
             stack.callback(application.begin_shutdown)
             self._stack = stack.pop_all()

@@ -5,19 +5,18 @@ with plain values, with decoded ones, or without an event loop. A failure is tol
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
-from typing import Final, Literal, Protocol, TypeVar, cast
-
-import httpx2
+from typing import Final, Literal, Protocol, TypeVar
 
 from perdure.client import DeclaredError, PerdureClient
+from perdure.client.carrier import Incoming, Outgoing
 from perdure.client.sync import SyncPerdureClient
 from perdure.client.typed import TypedPerdureClient
 from perdure.core import catalog
 from perdure.embedded import open_embedded, open_embedded_wire
-from perdure.embedded.memory_transport import MemoryTransport
+from perdure.embedded.memory_carrier import MemoryCarrier
 from perdure.host import environment
 from perdure.llm.model_call import ModelCall
 from perdure.runtime.runtime import RuntimeSettings, open_runtime
@@ -103,31 +102,38 @@ def _closed(events: Generator[JsonValue], client: SyncPerdureClient) -> None:
     client.close()
 
 
-class OtherLoopTransport(httpx2.AsyncBaseTransport):
-    """Leads requests of another thread's loop to a transport of ours."""
+class OtherLoopCarrier:
+    """Leads requests of another thread's loop to a carrier of ours."""
 
-    def __init__(self, inner: MemoryTransport, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, inner: MemoryCarrier, loop: asyncio.AbstractEventLoop) -> None:
         self._inner = inner
         self._loop = loop
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        await request.aread()
-        answer = await self._there(self._inner.handle_async_request(request))
-        return httpx2.Response(
-            answer.status_code, headers=answer.headers, stream=_OtherLoopBody(self._there, answer)
-        )
+    async def send(self, outgoing: Outgoing) -> Incoming:
+        return _OtherLoopIncoming(self._there, await self._there(self._inner.send(outgoing)))
+
+    async def aclose(self) -> None:
+        """The inner one is not ours to close."""
 
     async def _there(self, work: Coroutine[None, None, T]) -> T:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
 
-class _OtherLoopBody(httpx2.AsyncByteStream):
-    def __init__(self, there: Callable[..., JsonValue], answer: httpx2.Response) -> None:
+class _OtherLoopIncoming:
+    def __init__(self, there: Callable[..., JsonValue], answer: Incoming) -> None:
         self._there = there
         self._answer = answer
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        chunks = cast("httpx2.AsyncByteStream", self._answer.stream).__aiter__()
+    @property
+    def status(self) -> int:
+        return self._answer.status
+
+    @property
+    def content_type(self) -> str:
+        return self._answer.content_type
+
+    async def chunks(self) -> AsyncGenerator[bytes]:
+        chunks = self._answer.chunks()
 
         async def step() -> bytes | None:
             return await anext(chunks, None)
@@ -146,8 +152,8 @@ async def voice(
     """A host of its own with these models, named `provider/model`, and a client of it."""
     async with AsyncExitStack() as stack:
         if way == "network" or values == "sync":
-            where, transport = await stack.enter_async_context(_hosted(root, way, models))
-            yield await stack.enter_async_context(_speaking(where, transport, values))
+            where, carrier = await stack.enter_async_context(_hosted(root, way, models))
+            yield await stack.enter_async_context(_speaking(where, carrier, values))
             return
         directory, data_dir = str(project(root)), str(root / "data")
         opens = open_embedded if values == "decoded" else open_embedded_wire
@@ -157,14 +163,14 @@ async def voice(
 
 @asynccontextmanager
 async def _speaking(
-    where: str, transport: MemoryTransport | None, values: Values
+    where: str, carrier: MemoryCarrier | None, values: Values
 ) -> AsyncGenerator[Voice]:
     if values == "sync":
         loop = asyncio.get_running_loop()
         yield SyncVoice(
             lambda: SyncPerdureClient(
                 where,
-                transport=None if transport is None else OtherLoopTransport(transport, loop),
+                transport=None if carrier is None else OtherLoopCarrier(carrier, loop),
             )
         )
         return
@@ -176,8 +182,8 @@ async def _speaking(
 @asynccontextmanager
 async def _hosted(
     root: Path, way: Way, models: Mapping[str, ModelCall]
-) -> AsyncGenerator[tuple[str, MemoryTransport | None]]:
-    """The address of a runtime, and the transport that leads there if no socket does."""
+) -> AsyncGenerator[tuple[str, MemoryCarrier | None]]:
+    """The address of a runtime, and the carrier that leads there if no socket does."""
     by_provider: dict[str, dict[str, ModelCall]] = {}
     for name, call in models.items():
         provider, _, model = name.partition("/")
@@ -192,9 +198,9 @@ async def _hosted(
     stop = asyncio.Event()
     async with open_runtime(settings) as runtime, asyncio.TaskGroup() as tasks:
         if way == "memory":
-            transport = MemoryTransport(app.make_app(services.of(runtime), server), tasks)
-            yield "http://localhost", transport
-            await transport.aclose()
+            carrier = MemoryCarrier(app.make_app(services.of(runtime), server), tasks)
+            yield "http://localhost", carrier
+            await carrier.aclose()
             return
         port = asyncio.get_running_loop().create_future()
         tasks.create_task(serve(services.of(runtime), server, ready=port.set_result, stop=stop))

@@ -1,4 +1,4 @@
-"""HTTP without a network: requests of the client go straight to an ASGI application.
+"""Calls without a network: a client's requests go straight to an ASGI application.
 
 The application runs in a task of its own, so that an answer which never ends can be read while it
 is made. Only a few chunks wait between the two: a slow reader holds the application back, as a
@@ -11,39 +11,43 @@ TaskGroup it was started in.
 import asyncio
 import contextvars
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator
-from typing import Final, cast
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final
+from urllib.parse import unquote
 
-import httpx2
-
+from perdure.client.carrier import Incoming, Outgoing
+from perdure.client.errors import ClientError
 from perdure.server.asgi import Application, Header, Message, Scope
 
 _CHUNKS_MAX: Final = 16
 _FAREWELL_SECONDS_MAX: Final = 1
-"""How long answers under way may take to end by themselves when the transport is closed."""
+"""How long answers under way may take to end by themselves when the carrier is closed."""
+_HOST: Final = (b"host", b"localhost")
 
 
-class MemoryTransport(httpx2.AsyncBaseTransport):
+class MemoryCarrier:
     def __init__(self, application: Application, tasks: asyncio.TaskGroup) -> None:
         self._application = application
         self._tasks = tasks
         self._exchanges: dict[asyncio.Task[None], _Exchange] = {}
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        exchange = _Exchange(request)
+    async def send(self, outgoing: Outgoing) -> Incoming:
+        exchange = _Exchange(outgoing.body or b"")
         # A context of its own: as over a socket, the caller's variables do not reach the handler.
         task = self._tasks.create_task(
-            exchange.run(self._application), context=contextvars.Context(), name="memory request"
+            exchange.run(self._application, _scope(outgoing)),
+            context=contextvars.Context(),
+            name="memory request",
         )
         self._exchanges[task] = exchange
         task.add_done_callback(self._exchanges.pop)
-        body = _Body(exchange, task)
+        answer = _MemoryIncoming(exchange, task)
         try:
-            status, headers = await exchange.head
+            await exchange.head
         except BaseException:
-            await body.aclose()
+            await answer.aclose()
             raise
-        return httpx2.Response(status, headers=headers, stream=body, request=request)
+        return answer
 
     async def aclose(self) -> None:
         """Let answers end that are about to, then end the others."""
@@ -55,12 +59,23 @@ class MemoryTransport(httpx2.AsyncBaseTransport):
             await asyncio.wait(self._exchanges)
 
 
-class _Body(httpx2.AsyncByteStream):
+class _MemoryIncoming:
     def __init__(self, exchange: "_Exchange", task: asyncio.Task[None]) -> None:
         self._exchange = exchange
         self._task = task
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
+    @property
+    def status(self) -> int:
+        return self._exchange.head.result()[0]
+
+    @property
+    def content_type(self) -> str:
+        for name, value in self._exchange.head.result()[1]:
+            if name == b"content-type":
+                return value.decode("latin-1")
+        return ""
+
+    async def chunks(self) -> AsyncGenerator[bytes]:
         while (chunk := await self._exchange.next_chunk()) is not None:
             yield chunk
 
@@ -74,12 +89,10 @@ class _Body(httpx2.AsyncByteStream):
 class _Exchange:
     """One request and its answer, on their way between the two sides."""
 
-    def __init__(self, request: httpx2.Request) -> None:
+    def __init__(self, body: bytes) -> None:
         loop = asyncio.get_running_loop()
-        self.head: asyncio.Future[tuple[int, list[Header]]] = loop.create_future()
-        self._request = request
-        self._upload = cast("AsyncIterable[bytes]", request.stream).__aiter__()
-        self._uploaded = False
+        self.head: asyncio.Future[tuple[int, Sequence[Header]]] = loop.create_future()
+        self._body: bytes | None = body
         self._chunks: deque[bytes] = deque()
         self._changed = asyncio.Event()
         self._room = asyncio.Event()
@@ -88,9 +101,9 @@ class _Exchange:
         # A reader that left does not ask how it ended.
         self._end.add_done_callback(lambda end: end.exception())
 
-    async def run(self, application: Application) -> None:
+    async def run(self, application: Application, scope: Scope) -> None:
         try:
-            await application(_scope(self._request), self._receive, self._send)
+            await application(scope, self._receive, self._send)
             self._break("The answer was not finished")
         except asyncio.CancelledError:
             self._break("The server ended the request")
@@ -98,7 +111,7 @@ class _Exchange:
         except BaseException as defect:
             # As over a socket, the reader sees a broken answer; unlike there, also why.
             if not self._end.done():
-                broken = httpx2.RemoteProtocolError(f"The application failed: {defect!r}")
+                broken = ClientError("transport", f"The application failed: {defect!r}")
                 broken.__cause__ = defect
                 self._end.set_exception(broken)
             self._deliver_end()
@@ -121,16 +134,15 @@ class _Exchange:
         return not self._end.done()
 
     async def _receive(self) -> Message:
-        if not self._uploaded:
-            chunk = await anext(self._upload, None)
-            self._uploaded = chunk is None
-            return {"type": "http.request", "body": chunk or b"", "more_body": chunk is not None}
+        body, self._body = self._body, None
+        if body is not None:
+            return {"type": "http.request", "body": body, "more_body": False}
         await self._abandoned.wait()
         return {"type": "http.disconnect"}
 
     async def _send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.head.set_result((message["status"], message.get("headers", [])))
+            self.head.set_result((message["status"], message.get("headers", ())))
             return
         if body := message.get("body", b""):
             while len(self._chunks) >= _CHUNKS_MAX:
@@ -140,32 +152,35 @@ class _Exchange:
             self._changed.set()
         if not message.get("more_body", False):
             self._end.set_result(None)
-            self._deliver_end()
+            self._changed.set()
 
     def _break(self, reason: str) -> None:
         if not self._end.done():
-            self._end.set_exception(httpx2.RemoteProtocolError(reason))
+            self._end.set_exception(ClientError("transport", reason))
             self._deliver_end()
 
     def _deliver_end(self) -> None:
         self._changed.set()
         if not self.head.done():
-            self.head.set_exception(self._end.exception() or httpx2.RemoteProtocolError("No head"))
+            self.head.set_exception(self._end.exception() or ClientError("transport", "No head"))
 
 
-def _scope(request: httpx2.Request) -> Scope:
-    url = request.url
+def _scope(outgoing: Outgoing) -> Scope:
+    path, _, query = outgoing.target.partition("?")
+    headers = [(name.encode(), value.encode()) for name, value in outgoing.headers.items()]
+    if outgoing.body is not None:
+        headers.append((b"content-length", b"%d" % len(outgoing.body)))
     return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.4"},
         "http_version": "1.1",
-        "method": request.method,
-        "scheme": url.scheme,
-        "path": url.path,
-        "raw_path": url.raw_path.partition(b"?")[0],
-        "query_string": url.query,
+        "method": outgoing.method,
+        "scheme": "http",
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
         "root_path": "",
-        "headers": [(name.lower(), value) for name, value in request.headers.raw],
-        "server": (url.host, url.port),
+        "headers": [_HOST, *headers],
+        "server": ("localhost", None),
         "client": None,
     }
