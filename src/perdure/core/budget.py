@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from msgspec import UNSET, UnsetType
 
+from perdure.core.config_entry import BudgetEntry
 from perdure.schema.model import TokenUsage
 from perdure.schema.usage import SessionBudget
 from perdure.schema.value import Value
@@ -23,6 +24,17 @@ class Budget(Value, kw_only=True):
     tokens: int | None = None
     """Of every kind, in and out."""
     turns: int | None = None
+
+    @classmethod
+    def of(cls, said: SessionBudget | BudgetEntry | UnsetType) -> "Budget":
+        """What a Session or a configuration says."""
+        if said is UNSET:
+            return NO_BUDGET
+        return cls(
+            cost=None if said.cost is UNSET else said.cost,
+            tokens=None if said.tokens is UNSET else said.tokens,
+            turns=None if said.turns is UNSET else said.turns,
+        )
 
     @property
     def is_bound(self) -> bool:
@@ -49,16 +61,6 @@ NO_BUDGET = Budget()
 def total(tokens: TokenUsage) -> int:
     return sum(
         (tokens.input, tokens.output, tokens.reasoning, tokens.cache.read, tokens.cache.write)
-    )
-
-
-def of_session(budget: SessionBudget | UnsetType) -> Budget:
-    if budget is UNSET:
-        return NO_BUDGET
-    return Budget(
-        cost=None if budget.cost is UNSET else budget.cost,
-        tokens=None if budget.tokens is UNSET else budget.tokens,
-        turns=None if budget.turns is UNSET else budget.turns,
     )
 
 

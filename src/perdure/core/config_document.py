@@ -74,8 +74,9 @@ class Document(Confidential, kw_only=True):
     output: JsonObject = field(default_factory=dict[str, JsonValue])
     """Valid as an OutputEntry."""
     compaction: JsonObject = field(default_factory=dict[str, JsonValue])
-    budget: JsonObject = field(default_factory=dict[str, JsonValue])
     """Valid as a CompactionEntry."""
+    budget: JsonObject = field(default_factory=dict[str, JsonValue])
+    """Valid as a BudgetEntry."""
     bash: JsonObject = field(default_factory=dict[str, JsonValue])
     """Valid as a BashEntry."""
     webfetch: JsonObject = field(default_factory=dict[str, JsonValue])
@@ -128,15 +129,27 @@ def read(
         if resolve is None
         else config_substitution.substitute(written, trust, resolve)
     )
-    reading = _Reading(path, substituted)
+    blank = Document(path=path, trust=trust, written=written, directory=directory, text=text)
+    return _filled(blank, substituted)
+
+
+def parse_model(text: str) -> ModelRef | None:
+    """`provider/model`, where the model's own name may hold more slashes."""
+    provider, _, model = text.partition("/")
+    return ModelRef(id=model, provider_id=provider) if provider and model else None
+
+
+def _filled(blank: Document, substituted: Substituted) -> Document:
+    """`blank` with what every key says."""
+    reading = _Reading(blank.path, substituted)
     raw = substituted.value
     texts = reading.entry(_Texts, raw, ())
     experimental = reading.object(raw, "experimental", ())
     plain = reading.entry(ExperimentalEntry, experimental, ("experimental",))
     other = reading.entry(OtherEntry, raw, ())
     return Document(
-        path=path,
-        trust=trust,
+        path=blank.path,
+        trust=blank.trust,
         model=reading.model(texts.model, ("model",)),
         default_agent=texts.default_agent or None,
         shell=texts.shell or None,
@@ -150,7 +163,7 @@ def read(
         commands=tuple(reading.commands(raw)),
         instructions=reading.items(str, raw, "instructions", ()),
         skills=reading.items(str, raw, "skills", ()),
-        references=tuple(reading.references(raw, directory)),
+        references=tuple(reading.references(raw, blank.directory)),
         output=reading.section(OutputEntry, raw, "tool_output"),
         compaction=reading.section(CompactionEntry, raw, "compaction"),
         budget=reading.section(BudgetEntry, experimental, "budget", ("experimental",)),
@@ -162,17 +175,11 @@ def read(
         formatter=None if other.formatter is UNSET else other.formatter,
         diagnostics=reading.diagnostics(experimental),
         lsp=None if other.lsp is UNSET else other.lsp,
-        problems=config_problem.located(reading.problems, text),
-        written=written,
-        directory=directory,
-        text=text,
+        problems=config_problem.located(reading.problems, blank.text),
+        written=blank.written,
+        directory=blank.directory,
+        text=blank.text,
     )
-
-
-def parse_model(text: str) -> ModelRef | None:
-    """`provider/model`, where the model's own name may hold more slashes."""
-    provider, _, model = text.partition("/")
-    return ModelRef(id=model, provider_id=provider) if provider and model else None
 
 
 class _Texts(Entry, frozen=True):

@@ -8,6 +8,7 @@ program know that key, and put no variable into an address that those do not.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -26,9 +27,7 @@ class KnownProviders:
     ) -> None:
         self._archive = archive
         self._variables = _harmless(variables, bundled)
-        self.providers: Mapping[str, CatalogProvider] = {
-            name: self._provider(name) for name in archive.providers
-        }
+        self.providers = _unconfigured(archive, tuple(sorted(self._variables.items())))
         self.origins: Mapping[str, frozenset[str]] = {
             **self._pairs(archive, variables),
             **self._pairs(bundled, variables),
@@ -36,38 +35,55 @@ class KnownProviders:
         """Variable that is set and holds a key -> where it may be sent."""
 
     def entry(self, provider_id: str) -> ProviderEntry | None:
-        provider = self._archive.providers.get(provider_id)
-        if provider is None:
-            return None
-        return model_facts.entry(provider, self._archive.models(provider_id), self._variables)
+        return _entry(self._archive, provider_id, self._variables)
 
     def keys(self, provider_id: str) -> tuple[str, ...]:
         """The variables that may hold a provider's key."""
         provider = self._archive.providers.get(provider_id)
         return () if provider is None else provider.keys
 
-    def _provider(self, name: str) -> CatalogProvider:
-        bare = model_facts.entry(self._archive.providers[name], {}, self._variables)
-
-        def models() -> dict[str, CatalogModel]:
-            return dict(catalog.made(name, self.entry(name) or bare).models)
-
-        return replace(catalog.made(name, bare, configured=False), models=LazyModels(models))
-
     def _pairs(
         self, archive: ModelArchive, variables: Mapping[str, str]
     ) -> dict[str, frozenset[str]]:
         pairs: dict[str, frozenset[str]] = {}
         for provider in archive.providers.values():
-            for name in provider.keys:
-                if variables.get(name):
+            for name in provider.env:
+                if variables.get(name) and name in provider.keys:
                     origins = model_facts.origins(provider, self._variables)
                     pairs[name] = pairs.get(name, frozenset()) | origins
         return pairs
 
 
+@lru_cache(maxsize=2)
+def _unconfigured(
+    archive: ModelArchive, given: tuple[tuple[str, str], ...]
+) -> Mapping[str, CatalogProvider]:
+    """Kept for the runtimes of one process, which know the same facts and variables."""
+    variables = dict(given)
+    return {name: _provider(archive, name, variables) for name in archive.providers}
+
+
+def _provider(archive: ModelArchive, name: str, variables: Mapping[str, str]) -> CatalogProvider:
+    bare = model_facts.entry(archive.providers[name], {}, variables)
+
+    def models() -> dict[str, CatalogModel]:
+        return dict(catalog.made(name, _entry(archive, name, variables) or bare).models)
+
+    return replace(catalog.made(name, bare, configured=False), models=LazyModels(models))
+
+
+def _entry(archive: ModelArchive, name: str, variables: Mapping[str, str]) -> ProviderEntry | None:
+    provider = archive.providers.get(name)
+    return provider and model_facts.entry(provider, archive.models(name), variables)
+
+
+@lru_cache(maxsize=2)
+def _parts(archive: ModelArchive) -> frozenset[str]:
+    return frozenset(name for provider in archive.providers.values() for name in provider.parts)
+
+
 def _harmless(variables: Mapping[str, str], bundled: ModelArchive) -> dict[str, str]:
     """What facts may read of the user's environment: parts of addresses, and no secret."""
-    parts = {name for provider in bundled.providers.values() for name in provider.parts}
-    given = {name: variables[name] for name in (*parts, EXPERIMENTAL) if name in variables}
+    readable = (*_parts(bundled), EXPERIMENTAL)
+    given = {name: variables[name] for name in readable if name in variables}
     return given | vertex_access.address_parts(variables)

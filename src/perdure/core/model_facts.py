@@ -176,9 +176,10 @@ def entry(
 ) -> ProviderEntry:
     """The facts as a configuration would state them."""
     api = ApiEntry(type="aisdk", package=provider.npm, url=_address(provider.url, variables))
+    opening = _OPENERS.union(provider.keys)
     return ProviderEntry(
         name=provider.name or UNSET,
-        env=tuple(name for name in provider.env if name in _OPENERS.union(provider.keys)),
+        env=tuple(name for name in provider.env if name in opening),
         api=api,
         models={
             name: model

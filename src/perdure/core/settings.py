@@ -13,7 +13,7 @@ Invariant: merging never fails; what it leaves out stands in `problems`.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from msgspec import UNSET, UnsetType, field
+from msgspec import UNSET, field
 
 from perdure.core import config_problem, edit_program, jsonc, limits, media_limits, trust
 from perdure.core.budget import NO_BUDGET, Budget
@@ -132,7 +132,6 @@ class Settings(Confidential, kw_only=True):
     """What these settings were made of, the first lowest."""
 
 
-NOTHING_CONFIGURED: Final = Settings()
 _USERS_ALONE: Final[tuple[Address, ...]] = (
     ("shell",),
     ("experimental", "bash"),
@@ -246,21 +245,11 @@ def _compaction(documents: Sequence[Document]) -> CompactionSettings:
     )
 
 
-def budget_of(entry: BudgetEntry | UnsetType) -> Budget:
-    if entry is UNSET:
-        return NO_BUDGET
-    return Budget(
-        cost=None if entry.cost is UNSET else entry.cost,
-        tokens=None if entry.tokens is UNSET else entry.tokens,
-        turns=None if entry.turns is UNSET else entry.turns,
-    )
-
-
 def _budget(documents: Sequence[Document]) -> Budget:
     said: dict[Trust, JsonObject] = {"user": {}, "project": {}}
     for document in documents:
         said[document.trust] = {**said[document.trust], **document.budget}
-    users, projects = (budget_of(codec.convert(BudgetEntry, each)) for each in said.values())
+    users, projects = (Budget.of(codec.convert(BudgetEntry, each)) for each in said.values())
     return users.narrowed(projects)
 
 

@@ -52,6 +52,10 @@ class LocalFilesystem:
         with self._at(path) as at:
             return _described(at.stat())
 
+    async def are_files(self, paths: Sequence[str]) -> Sequence[bool]:
+        groups = itertools.groupby(paths, key=os.path.dirname)
+        return [there for _, group in groups for there in self._are_files(tuple(group))]
+
     async def real_path(self, path: str) -> str:
         return _resolved(path)
 
@@ -99,6 +103,14 @@ class LocalFilesystem:
         if self._root is None:
             return nullcontext(Place(None, path))
         return beneath.place(self._root, path, self._walk)
+
+    def _are_files(self, paths: Sequence[str]) -> Sequence[bool]:
+        """For paths in one directory, which is walked to once."""
+        try:
+            with self._at(paths[0]) as at:
+                return [_is_file(at.beside(os.path.basename(path))) for path in paths]
+        except OSError:
+            return [False] * len(paths)
 
     def _children(self, path: str) -> Sequence[tuple[str, FileStat]]:
         with self._at(path) as at:
@@ -206,6 +218,14 @@ def _described(status: os.stat_result) -> FileStat:
         mode=stat.S_IMODE(status.st_mode),
         modified_ns=status.st_mtime_ns,
     )
+
+
+def _is_file(at: Place) -> bool:
+    try:
+        return stat.S_ISREG(at.stat().st_mode)
+    except (OSError, ValueError):
+        # A name with a NUL in it is no file's name.
+        return False
 
 
 def _existing(at: Place) -> os.stat_result | None:

@@ -20,6 +20,7 @@ from contextlib import suppress
 
 from perdure.core.limits import (
     PROCESS_DRAIN_SECONDS,
+    PROCESS_GONE_SECONDS,
     PROCESS_TERMINATE_SECONDS,
     PROCESS_WAITING_BYTES_MAX,
 )
@@ -223,7 +224,7 @@ async def _end(group: int, child: _Child) -> bool:
     if child.exited.is_set():
         # Jobs in the background may be about to finish; they are not waited for any longer.
         await _within(PROCESS_DRAIN_SECONDS, child.silent)
-        left = process_table.has_members(group)
+        left = await _remains(group)
     else:
         _signal(group, signal.SIGTERM)
         # Silence too: children still cleaning up have the same grace as their leader.
@@ -239,6 +240,15 @@ async def _end(group: int, child: _Child) -> bool:
             os.kill(process, signal.SIGKILL)
     await _within(PROCESS_DRAIN_SECONDS, child.silent)
     return left or bool(escaped)
+
+
+async def _remains(group: int) -> bool:
+    """Whether anything of the group is left that is not just about to end."""
+    if not process_table.has_members(group):
+        return False
+    # The system closes the output of a process before it lets it go.
+    await asyncio.sleep(PROCESS_GONE_SECONDS)
+    return process_table.has_members(group)
 
 
 async def _within(seconds: float, *events: asyncio.Event) -> bool:

@@ -42,7 +42,7 @@ def inlined(media: MediaPart, limits: InlineLimits) -> InlineFile | str:
         case ImageAttachment(url=url) if url.startswith("data:"):
             return _checked(media, url.partition(",")[2], limits)
         case ImageAttachment():
-            return _left_out(media, "the provider fetches no addresses")
+            return left_out(media, "the provider fetches no addresses")
         case TextAttachment(text=text):
             return text
         case OmittedAttachment(note=note):
@@ -54,18 +54,37 @@ def document(media: MediaPart, *, encoded_chars_max: int) -> InlineFile | None:
     data = _pdf(media)
     if data is None or len(data) > encoded_chars_max:
         return None
-    is_pdf = _type_of(base64.b64decode(data[:_SNIFFED_CHARS])) == PDF
+    is_pdf = type_of(base64.b64decode(data[:_SNIFFED_CHARS])) == PDF
     return InlineFile(PDF, data) if is_pdf else None
 
 
+def left_out(media: MediaPart, why: str) -> str:
+    """What the model is told instead of a file."""
+    name = " ".join((media.filename or "a file").split())[:120]
+    return f"[Attachment left out: {name}: {why}]"
+
+
+def type_of(head: bytes) -> str | None:
+    """The type by the first bytes; a wrong name for it is refused."""
+    if head.startswith(b"\x89PNG"):
+        return "image/png"
+    if head.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if head.startswith(b"GIF8"):
+        return "image/gif"
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "image/webp"
+    return PDF if head.startswith(b"%PDF-") else None
+
+
 def _checked(media: MediaPart, encoded: str, limits: InlineLimits) -> InlineFile | str:
-    media_type = _type_of(base64.b64decode(encoded[:_SNIFFED_CHARS]))
+    media_type = type_of(base64.b64decode(encoded[:_SNIFFED_CHARS]))
     if media_type is None:
-        return _left_out(media, "it is not what its type says")
+        return left_out(media, "it is not what its type says")
     if media_type not in limits.types:
-        return _left_out(media, "the model cannot read this type")
+        return left_out(media, "the model cannot read this type")
     if len(encoded) > limits.encoded_chars_max:
-        return _left_out(media, "it is too large")
+        return left_out(media, "it is too large")
     return InlineFile(media_type, encoded)
 
 
@@ -76,20 +95,3 @@ def _pdf(media: MediaPart) -> str | None:
         return None
     given = data_uri.read(media.data)
     return None if given is None else base64.b64encode(given.data).decode()
-
-
-def _left_out(media: MediaPart, why: str) -> str:
-    name = " ".join((media.filename or "a file").split())[:120]
-    return f"[Attachment left out: {name}: {why}]"
-
-
-def _type_of(head: bytes) -> str | None:
-    if head.startswith(b"\x89PNG"):
-        return "image/png"
-    if head.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if head.startswith(b"GIF8"):
-        return "image/gif"
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return "image/webp"
-    return PDF if head.startswith(b"%PDF-") else None

@@ -1,9 +1,9 @@
-"""Shared wording of what a provider has no form for: system updates and tool results as text.
+"""Shared wording of what a provider has no form for: system updates, tool results, and nothing.
 
 Pure. Which provider has a form of its own for these is decided by each wire protocol.
 """
 
-from typing import TypeGuard
+from typing import Final, TypeGuard
 
 import msgspec
 
@@ -11,6 +11,12 @@ from perdure.llm.message import LLMMessage, MediaPart, TextPart, ToolResult
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.value import Value
+
+# For providers that refuse a message without content, or a call without its result.
+EMPTY_MESSAGE: Final = "(empty message)"
+EMPTY_ANSWER: Final = "(empty answer)"
+NO_OUTPUT: Final = "(no output)"
+NO_RESULT: Final = "The result of this call is not known"
 
 
 class LoweredResult(Value):
@@ -53,6 +59,15 @@ def json_text(value: JsonValue) -> str:
 
 def is_object(value: JsonValue) -> TypeGuard[JsonObject]:
     return isinstance(value, dict)
+
+
+def elements(value: JsonValue) -> list[JsonValue]:
+    """Those of a list; none of anything else."""
+    match value:
+        case [*found]:
+            return found
+        case _:
+            return []
 
 
 class _ContentItem(msgspec.Struct):

@@ -72,6 +72,11 @@ class Run(Value):
 
     messages: tuple[LLMMessage, ...]
 
+    @property
+    def is_answer(self) -> bool:
+        """Whether the model said it; a tool result may be all that is left of it."""
+        return self.messages[0].role in ("assistant", "tool")
+
 
 def runs_of(messages: tuple[LLMMessage, ...]) -> tuple[Run, ...]:
     """Split a conversation into runs, keeping its order."""

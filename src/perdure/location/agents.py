@@ -16,7 +16,7 @@ from perdure.core import call_discipline, config_document, model_options, permis
 from perdure.core.budget import NO_BUDGET, Budget
 from perdure.core.config_entry import AgentEntry, RequestEntry
 from perdure.core.model_request import Overrides
-from perdure.core.settings import Settings, budget_of
+from perdure.core.settings import Settings
 from perdure.host.environment import Environment
 from perdure.schema.agent import AgentInfo, AgentMode
 from perdure.schema.model import ModelRef, RequestInfo
@@ -272,7 +272,7 @@ def _changed_options(before: AgentOptions, entry: AgentEntry) -> AgentOptions:
     request = entry.request or RequestEntry()
     added = model_options.read(request.headers or {}, request.body or {})
     variant = entry.variant or request.variant or before.variant
-    budget = budget_of(entry.budget).narrowed(before.budget)
+    budget = Budget.of(entry.budget).narrowed(before.budget)
     return AgentOptions(added.over(before.request), variant, budget)
 
 

@@ -121,6 +121,7 @@ class Catalog:
         self._credentials = credentials
         self._stored: Mapping[str, StoredCredential] | StoreUnreadable = {}
         self._resolved: dict[tuple[ModelRef, bytes], Resolution] = {}
+        self._keyed: tuple[CatalogProvider, ...] | None = None
 
     @property
     def everyone(self) -> Mapping[str, CatalogProvider]:
@@ -137,8 +138,11 @@ class Catalog:
     def providers(self) -> tuple[ProviderInfo, ...]:
         """The providers that can be used, as the public sees them."""
         self._look()
-        available = (provider for provider in self._providers.values() if self._usable(provider))
-        return tuple(catalog_public.public_provider(provider) for provider in available)
+        return tuple(
+            catalog_public.public_provider(provider)
+            for provider in self._with_keys()
+            if any(self._available_model(provider, model) for model in provider.models.values())
+        )
 
     def provider(self, provider_id: str) -> ProviderInfo:
         """One provider, usable or not; raises ProviderNotFoundError."""
@@ -275,20 +279,24 @@ class Catalog:
         variables = self._variables if self._clouds is None else self._clouds.aws.variables()
         if variables is not self._variables:
             self._variables = variables
-            self._resolved.clear()
+            self._forget()
         if self._credentials is None:
             return
         stored = self._credentials.stored()
         if stored is not self._stored:
             self._stored = stored
-            self._resolved.clear()
+            self._forget()
 
     def _build(self, known: KnownProviders | None) -> None:
         settings = self._settings
         self._built, self._known = True, known
         self._origins = key_homes.of_variables(settings, known)
         self._providers = catalog.build(settings, self._host_providers, known)
+        self._forget()
+
+    def _forget(self) -> None:
         self._resolved.clear()
+        self._keyed = None
 
     def _stored_for(self, provider: CatalogProvider) -> Stored:
         if isinstance(self._stored, StoreUnreadable):
@@ -299,22 +307,20 @@ class Catalog:
         self._look()
         found = [
             model
-            for provider in self._providers.values()
-            if self._may_have_key(provider)
+            for provider in self._with_keys()
             for model in provider.models.values()
             if self._available_model(provider, model)
         ]
         return sorted(found, key=lambda model: -model.released)
 
-    def _usable(self, provider: CatalogProvider) -> bool:
-        models = provider.models.values() if self._may_have_key(provider) else ()
-        return any(self._available_model(provider, model) for model in models)
+    def _with_keys(self) -> tuple[CatalogProvider, ...]:
+        """The providers that may have a key; hundreds are known, and every turn asks."""
+        if self._keyed is None:
+            self._keyed = tuple(filter(self._may_have_key, self._providers.values()))
+        return self._keyed
 
     def _may_have_key(self, provider: CatalogProvider, names: tuple[str, ...] = ("",)) -> bool:
-        """Told without a look at the models, which for most known providers nobody needs.
-
-        Of the variables only those count whose names end with one of `names`.
-        """
+        """Told without a look at the models. Variables count whose names end as one of `names`."""
         counted = (name for name in provider.env if name.endswith(names))
         set_here = any(self._variables.get(name) for name in counted)
         return provider.configured or set_here or provider.id in _stored_ids(self._stored)

@@ -142,10 +142,18 @@ class Instructions:
         location, root = os.path.realpath(self._directory), os.path.realpath(self._root)
         if not is_within(location, root):
             return
-        ambient = [os.path.join(at, FILE_NAME) for at in ancestry.upwards(location, root)]
-        for path in (*ambient, *discovered):
-            real = os.path.realpath(path)
-            if is_within(real, ancestry.bounds(os.path.dirname(path), root)):
-                yield real
-            elif small_files.signature(real) is not None:
-                self._texts.leave_out(path, "it is a link that leads out of the project")
+        for path in (os.path.join(at, FILE_NAME) for at in ancestry.upwards(location, root)):
+            # These directories are canonical, so that only the file itself can be a link.
+            if os.path.islink(path):
+                yield from self._followed(path, root)
+            else:
+                yield path
+        for path in discovered:
+            yield from self._followed(path, root)
+
+    def _followed(self, path: str, root: str) -> Iterator[str]:
+        real = os.path.realpath(path)
+        if is_within(real, ancestry.bounds(os.path.dirname(path), root)):
+            yield real
+        elif small_files.signature(real) is not None:
+            self._texts.leave_out(path, "it is a link that leads out of the project")

@@ -149,16 +149,13 @@ class Boundary:
 
         return await self._store.database.read(job)
 
-    async def cross(self, session: SessionInfo, turn: RunTurn, observation: Observation) -> Crossed:
-        return await self.commit(await self.plan(session, turn, observation))
-
     async def commit(self, plan: Plan) -> Crossed:
         """Do what was planned, unless the Session has changed since."""
         await self._commit(plan)
         return plan.crossed
 
     async def plan(self, session: SessionInfo, turn: RunTurn, observation: Observation) -> Plan:
-        """What `cross` would do now. Reads only; raises ContextBlockedError."""
+        """What crossing would do now. Reads only; raises ContextBlockedError."""
         sample = await self._store.database.read(lambda tx: _sample(tx, session, turn))
         promoted = inbox.select_promotions(
             turn.promotion,

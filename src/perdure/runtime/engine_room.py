@@ -38,11 +38,11 @@ class EngineRoom:
         )
         if not (await store.leases.left_behind() or await store.database.read(attempt_table.every)):
             return unheard
-        return [*await self.get().tenures.unfinished(), *unheard]
+        return [*await self.get().runs.tenures.unfinished(), *unheard]
 
     def waits(self, session_id: SessionID) -> WaitReason | None:
         """Why a Session was left to a person; nobody can have been without an engine."""
-        return None if self._engine is None else self._engine.recoveries.waits(session_id)
+        return None if self._engine is None else self._engine.runs.recoveries.waits(session_id)
 
     async def deliver(self) -> None:
         """Only who has run something can have asked somebody."""
@@ -56,14 +56,14 @@ class EngineRoom:
     async def adopt_jobs(self) -> None:
         """Background jobs that dead processes watched; where there are none, nothing is loaded."""
         if await self.parts.on.database.read(job_table.running):
-            await self.get().jobs.adopt()
+            await self.get().side_work.jobs.adopt()
 
     async def end_jobs(self, session_id: SessionID) -> None:
         """Those of a Session that is going to be deleted."""
         if await self.parts.on.database.read(
             lambda tx: job_table.of_session(tx, session_id, limit=1)
         ):
-            await self.get().jobs.end_all(session_id)
+            await self.get().side_work.jobs.end_all(session_id)
 
     async def take_back_reverts(self) -> None:
         """Files that dead processes were moving."""

@@ -12,10 +12,8 @@ from perdure.host.web import WebClient
 from perdure.llm.transport import HttpTransport
 from perdure.location.builtin_tools import BuiltinTools
 from perdure.location.config import Configuration
-from perdure.location.context_registry import ContextRegistry
 from perdure.location.credentials import Credentials
 from perdure.location.model_snapshot import ModelSnapshot, ModelSource
-from perdure.location.plugin_documents import PluginDocuments
 from perdure.location.project import Projects
 from perdure.location.repositories import Repositories
 from perdure.location.saved_rules import SavedRules
@@ -24,12 +22,12 @@ from perdure.location.skill_downloads import SkillDownloads
 from perdure.location.web_access import Web
 from perdure.runtime.concurrency import Background
 from perdure.runtime.parts import Parts
+from perdure.runtime.plugins import Registries
 from perdure.schema.live_event import CatalogChanged, IntegrationsChanged, ModelsRefreshed
 from perdure.schema.value import Value
 from perdure.tools.file_mutation import FileMutations
 from perdure.tools.job_desk import JobDesk
 from perdure.tools.output_store import ToolOutputStore
-from perdure.tools.registry import ToolRegistry
 from perdure.tools.task import TaskDesk
 
 
@@ -38,10 +36,7 @@ class Shared(Value, kw_only=True):
 
     transport: HttpTransport
     saved_rules: SavedRules
-    tools: ToolRegistry
-    """Tools of the whole application, below those of every Location."""
-    context: ContextRegistry
-    plugins: PluginDocuments
+    additions: Registries
     background: Background
     outputs: ToolOutputStore
     credentials: Credentials
@@ -60,7 +55,7 @@ def location_host(parts: Parts, shared: Shared) -> LocationHost:
     tools = _tools(shared, pages)
     return LocationHost(
         environment=environment,
-        configuration=Configuration(environment, shared.plugins),
+        configuration=Configuration(environment, shared.additions.documents),
         projects=Projects(LocalProcesses(), environment.variables),
         clock=on.clock,
         ids=on.ids,
@@ -88,7 +83,7 @@ def location_host(parts: Parts, shared: Shared) -> LocationHost:
             start=lambda work: shared.background.start(work, name="repositories"),
         ),
         pages=pages,
-        context=shared.context,
+        context=shared.additions.context,
         tasks=shared.tasks,
         headless=settings.headless,
         patience_seconds=settings.permission_timeout,
@@ -126,7 +121,7 @@ def _tools(shared: Shared, pages: WebClient) -> BuiltinTools:
         mutations=FileMutations(filesystem),
         outputs=shared.outputs,
         ripgrep=find_ripgrep(),
-        application=shared.tools,
+        application=shared.additions.tools,
         web=Web(pages=pages, transport=shared.transport),
         jobs=shared.jobs,
     )

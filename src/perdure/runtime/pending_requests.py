@@ -16,7 +16,6 @@ from perdure.schema.errors import (
 )
 from perdure.schema.ids import PermissionID, QuestionID
 from perdure.schema.live_event import PermissionReplied, QuestionRejected
-from perdure.schema.location import LocationRef
 from perdure.schema.pending import AnswersGiven, AnswersRefused, PendingRequest, PermissionWord
 from perdure.schema.permission import PermissionRequest
 from perdure.store.pending_table import PendingRequests, PendingRow
@@ -40,12 +39,6 @@ async def deliver(requests: PendingRequests, locations: "LocationMap") -> None:
             if location is not None:
                 await _tell(location, row)
         await requests.remove([row.request.id])
-
-
-def is_at(row: PendingRow, ref: LocationRef) -> bool:
-    """Whether a request waits in the Location that a caller names."""
-    directory = ref.directory.rstrip("/") or ref.directory[:1]
-    return (row.location.directory, row.location.workspace_id) == (directory, ref.workspace_id)
 
 
 async def _tell(location: "LocationServices", row: PendingRow) -> None:

@@ -7,8 +7,6 @@ Only asking opens a Location: one that is not open has nobody waiting here.
 Invariant: a request is seen and settled only under the Session it belongs to, or one above that.
 """
 
-from collections.abc import Iterable, Iterator
-
 from msgspec import UNSET
 
 from perdure.core import limits
@@ -17,8 +15,8 @@ from perdure.location.location_map import LocationMap
 from perdure.location.permissions import LocationPermissions
 from perdure.location.saved_rules import SavedRules
 from perdure.ports import Database, PermissionAsk, PermissionBlockedError
-from perdure.runtime import pending_requests, subtree
 from perdure.runtime.concurrency import shielded
+from perdure.runtime.pending_view import PendingView
 from perdure.runtime.sessions import Sessions
 from perdure.schema import codec
 from perdure.schema.errors import (
@@ -38,7 +36,7 @@ from perdure.schema.permission import (
 )
 from perdure.schema.session import SessionInfo
 from perdure.store import task_table
-from perdure.store.pending_table import PendingRequests, PendingRow
+from perdure.store.pending_table import PendingRequests
 
 
 class Permissions:
@@ -56,6 +54,9 @@ class Permissions:
         self._locations = locations
         self._saved = saved
         self._requests = requests
+        self._pending = PendingView(
+            "permission", PermissionRequest, here=self._here, requests=requests, database=database
+        )
 
     async def create(
         self,
@@ -81,11 +82,7 @@ class Permissions:
 
     async def list(self, session_id: SessionID) -> tuple[PermissionRequest, ...]:
         """What is pending for a Session and all below it, oldest first of each."""
-        tree = await self._database.read(lambda tx: subtree.members(tx, session_id))
-        desks = [desk for ref in tree.locations if (desk := self._desk(ref)) is not None]
-        here = [request for desk in desks for request in desk.list()]
-        elsewhere = _requests(await self._requests.elsewhere("permission"))
-        return tuple(it for it in (*elsewhere, *here) if it.session_id in tree.ids)
+        return await self._pending.below(session_id)
 
     async def get(self, session_id: SessionID, request_id: PermissionID) -> PermissionRequest:
         """A pending request; raises PermissionNotFoundError."""
@@ -117,10 +114,7 @@ class Permissions:
 
     async def pending(self, ref: LocationRef) -> tuple[PermissionRequest, ...]:
         """What is pending in a Location, for all its Sessions."""
-        desk = self._desk(ref)
-        rows = await self._requests.elsewhere("permission")
-        elsewhere = [row for row in rows if pending_requests.is_at(row, ref)]
-        return (*_requests(elsewhere), *(() if desk is None else desk.list()))
+        return await self._pending.at(ref)
 
     async def saved(self, project_id: ProjectID) -> tuple[SavedRule, ...]:
         """What was approved for good in a project, in that order."""
@@ -137,9 +131,9 @@ class Permissions:
         location = self._locations.if_open(ref)
         return None if location is None else location.permissions
 
-
-def _requests(rows: Iterable[PendingRow]) -> Iterator[PermissionRequest]:
-    return (row.request for row in rows if isinstance(row.request, PermissionRequest))
+    def _here(self, ref: LocationRef) -> tuple[PermissionRequest, ...]:
+        desk = self._desk(ref)
+        return () if desk is None else desk.list()
 
 
 def _ask(

@@ -89,20 +89,23 @@ class Plugin(Protocol):
 
 
 class Registries(Value):
-    """What plugins contribute to."""
+    """What holds in every Location of the process, below what the Location itself says."""
 
     context: ContextRegistry
     tools: ToolRegistry
+    """Plugins register here, and so does the embedding program."""
     documents: PluginDocuments
     environment: PtyEnvironment
 
 
 class Plugins:
-    def __init__(
-        self, context: ContextRegistry, tools: ToolRegistry, documents: PluginDocuments
-    ) -> None:
+    """`changed` is called when what they say of agents, providers or models has changed."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
         self.environment = PtyEnvironment()
-        self._registries = Registries(context, tools, documents, self.environment)
+        self.registries = Registries(
+            ContextRegistry(), ToolRegistry(), PluginDocuments(changed), self.environment
+        )
         self._added: dict[str, tuple[PluginHost, ExitStack]] = {}
 
     def add(self, plugin: Plugin) -> None:
@@ -110,7 +113,7 @@ class Plugins:
         name = plugin.name
         if _NAME.fullmatch(name) is None or name in _RESERVED:
             raise PluginError(f"{name!r} cannot be the name of a plugin")
-        host = PluginHost(name, self._registries)
+        host = PluginHost(name, self.registries)
         plugin.setup(host)
         before = self._added.pop(name, None)
         if before is not None:

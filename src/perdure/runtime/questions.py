@@ -7,13 +7,11 @@ Nothing here opens a Location: one that is not open has nobody waiting here.
 Invariant: a request is seen and settled only under the Session it belongs to, or one above that.
 """
 
-from collections.abc import Iterable, Iterator
-
 from perdure.core import answers as core_answers
 from perdure.location.location_map import LocationMap
 from perdure.location.questions import LocationQuestions
 from perdure.ports import Database
-from perdure.runtime import pending_requests, subtree
+from perdure.runtime.pending_view import PendingView
 from perdure.runtime.sessions import Sessions
 from perdure.schema import codec
 from perdure.schema.errors import QuestionNotFoundError
@@ -22,7 +20,7 @@ from perdure.schema.location import LocationRef
 from perdure.schema.pending import AnswersGiven, AnswersRefused, PendingWord
 from perdure.schema.question import Answers, QuestionRequest
 from perdure.schema.session import SessionInfo
-from perdure.store.pending_table import PendingRequests, PendingRow
+from perdure.store.pending_table import PendingRequests
 
 
 class Questions:
@@ -34,18 +32,16 @@ class Questions:
         *,
         database: Database,
     ) -> None:
-        self._database = database
         self._sessions = sessions
         self._locations = locations
         self._requests = requests
+        self._pending = PendingView(
+            "question", QuestionRequest, here=self._here, requests=requests, database=database
+        )
 
     async def list(self, session_id: SessionID) -> tuple[QuestionRequest, ...]:
         """What is pending for a Session and all below it, oldest first of each."""
-        tree = await self._database.read(lambda tx: subtree.members(tx, session_id))
-        desks = [desk for ref in tree.locations if (desk := self._desk(ref)) is not None]
-        here = [request for desk in desks for request in desk.list()]
-        elsewhere = _requests(await self._requests.elsewhere("question"))
-        return tuple(it for it in (*elsewhere, *here) if it.session_id in tree.ids)
+        return await self._pending.below(session_id)
 
     async def reply(self, session_id: SessionID, request_id: QuestionID, answers: Answers) -> None:
         """Settle a request with its answers.
@@ -71,10 +67,7 @@ class Questions:
 
     async def pending(self, ref: LocationRef) -> tuple[QuestionRequest, ...]:
         """What is pending in a Location, for all its Sessions."""
-        desk = self._desk(ref)
-        rows = await self._requests.elsewhere("question")
-        elsewhere = [row for row in rows if pending_requests.is_at(row, ref)]
-        return (*_requests(elsewhere), *(() if desk is None else desk.list()))
+        return await self._pending.at(ref)
 
     async def _find(self, session_id: SessionID, request_id: QuestionID) -> QuestionRequest:
         for request in await self.list(session_id):
@@ -96,6 +89,6 @@ class Questions:
         session = codec.decode(SessionInfo, await self._sessions.get(session_id))
         return self._desk(session.location)
 
-
-def _requests(rows: Iterable[PendingRow]) -> Iterator[QuestionRequest]:
-    return (row.request for row in rows if isinstance(row.request, QuestionRequest))
+    def _here(self, ref: LocationRef) -> tuple[QuestionRequest, ...]:
+        desk = self._desk(ref)
+        return () if desk is None else desk.list()

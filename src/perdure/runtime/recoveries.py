@@ -5,7 +5,6 @@ then the Session waits, and nothing of it is written to the log before they have
 calls and steps that were left open comes before all this: see runtime.tenure.
 """
 
-from collections.abc import Callable
 from typing import assert_never
 
 from msgspec import UNSET
@@ -22,8 +21,6 @@ from perdure.schema.ids import SessionID
 from perdure.schema.recovery import WaitReason
 from perdure.schema.session import SessionInfo
 from perdure.store import attempt_table, session_table
-
-ToldWaiting = Callable[[SessionID], WaitReason | None]
 
 
 class Recoveries:

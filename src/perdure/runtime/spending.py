@@ -56,7 +56,7 @@ async def _reached(tx: Transaction, session_id: SessionID, bounds: Budget) -> st
         if told := budget.reached(bounds, spent):
             return told
     for owner in _upwards(family, session_id):
-        own = budget.of_session(owner.budget)
+        own = Budget.of(owner.budget)
         if not own.is_bound:
             continue
         below = [each for each in family.values() if owner in _upwards(family, each.id)]

@@ -112,7 +112,6 @@ def latest(definitions: tuple[Definition, ...]) -> dict[Shape, Definition]:
 
 BY_STORED: Final = index(DEFINITIONS)
 BY_SHAPE: Final = latest(DEFINITIONS)
-PUBLIC_STORED: Final = frozenset(name for name, item in BY_STORED.items() if item.public)
 
 
 def definition_of(event: SessionEvent) -> Definition:

@@ -70,15 +70,11 @@ class PendingRequests:
         except DatabaseError as error:
             logger.warning("requests that wait no longer are still written down: %s", error)
 
-    async def elsewhere(
-        self, kind: PendingKind, *, session_id: SessionID | None = None
-    ) -> list[PendingRow]:
+    async def elsewhere(self, kind: PendingKind) -> list[PendingRow]:
         """What waits in other processes and is not answered, oldest first, also if they died."""
         return await self._fetch(
-            "WHERE kind = :kind AND process <> :me AND answer IS NULL"
-            + ("" if session_id is None else " AND session_id = :session_id")
-            + " ORDER BY rowid",
-            {"kind": kind} | ({} if session_id is None else {"session_id": session_id}),
+            "WHERE kind = :kind AND process <> :me AND answer IS NULL ORDER BY rowid",
+            {"kind": kind},
         )
 
     async def answer(self, request_id: str, session_id: SessionID, word: PendingWord) -> bool:

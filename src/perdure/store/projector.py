@@ -34,6 +34,18 @@ from perdure.store import (
 )
 
 _REBUILD_ROWS: Final = 500
+_PARTS: Final = (
+    events.TextStarted,
+    events.TextEnded,
+    events.ReasoningStarted,
+    events.ReasoningEnded,
+    events.ToolInputStarted,
+    events.ToolInputEnded,
+    events.ToolCalled,
+    events.ToolProgressed,
+    events.ToolSucceeded,
+    events.ToolFailed,
+)
 # What `session_after` leaves alone: an append of only these need not read the Session's row.
 _QUIET: Final = (
     events.Deleted,
@@ -47,35 +59,13 @@ _QUIET: Final = (
     events.ShellStarted,
     events.ShellEnded,
     events.StepStarted,
-    events.TextStarted,
-    events.TextEnded,
-    events.ReasoningStarted,
-    events.ReasoningEnded,
-    events.ToolInputStarted,
-    events.ToolInputEnded,
-    events.ToolCalled,
-    events.ToolProgressed,
-    events.ToolSucceeded,
-    events.ToolFailed,
+    *_PARTS,
     events.TodosUpdated,
     events.Retried,
     events.CompactionStarted,
     events.CompactionEnded,
 )
-_ASSISTANT: Final = (
-    events.StepEnded,
-    events.StepFailed,
-    events.TextStarted,
-    events.TextEnded,
-    events.ReasoningStarted,
-    events.ReasoningEnded,
-    events.ToolInputStarted,
-    events.ToolInputEnded,
-    events.ToolCalled,
-    events.ToolProgressed,
-    events.ToolSucceeded,
-    events.ToolFailed,
-)
+_ASSISTANT: Final = (events.StepEnded, events.StepFailed, *_PARTS)
 
 
 async def project(

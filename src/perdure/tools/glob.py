@@ -1,6 +1,8 @@
 """glob: find files by name."""
 
+import itertools
 import posixpath
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
@@ -69,7 +71,7 @@ def make_glob(environment: ToolEnvironment) -> Tool[GlobInput, GlobOutput]:
             )
         except OSError as error:
             raise ToolFailure(f"Unable to search {where}: {reason(error)}") from error
-        paths = [path for path in listing.paths[:limit] if await _is_there(files, target, path)]
+        paths = await _still_there(files, target, listing.paths[:limit])
         return GlobOutput(
             root=root,
             entries=tuple(_found(target, path) for path in paths),
@@ -98,12 +100,10 @@ def _structured(output: GlobOutput) -> GlobStructured:
     return GlobStructured(entries=output.entries, truncated=output.truncated)
 
 
-async def _is_there(files: Filesystem, target: Target, path: str) -> bool:
+async def _still_there(files: Filesystem, target: Target, paths: Sequence[str]) -> Sequence[str]:
     """The search went by path; only what no link leads to is shown."""
-    try:
-        return (await files.stat(posixpath.join(target.path, path))).is_file
-    except OSError:
-        return False
+    there = await files.are_files([posixpath.join(target.path, path) for path in paths])
+    return tuple(itertools.compress(paths, there))
 
 
 def _found(target: Target, path: str) -> FoundFile:

@@ -9,6 +9,7 @@ Invariant: a search is bounded in time and output, and says when it is incomplet
 
 import asyncio
 import base64
+import heapq
 import itertools
 import os
 import posixpath
@@ -125,24 +126,15 @@ async def files(
     wanted = parse_glob(pattern)
     arguments = ("--files", "--null", *_name_filter(pattern), "--", ".")
     result = await _run(environment, root, arguments)
-    start, end = (encoded(literal) for literal in _literal_ends(pattern))
-    inner = [encoded(f"/{name}/") for name in _literal_directories(pattern)]
+    likely = _Likely(pattern)
 
     def parsed() -> list[str]:
-        *names, _ = result.output.split(b"\0")
-        # Cheap looks first: of many names few are wanted. Each begins with `./`.
-        likely = [
-            name
-            for name in names
-            # The options of a name filter let hidden files through.
-            if name.endswith(end) and name.startswith(b"./" + start) and b"/." not in name
-        ]
-        for passed in inner:
-            likely = [name for name in likely if passed in name]
-        paths = (os.fsdecode(name[2:]) for name in sorted(likely))
-        if not _SUFFIX_PATTERN.fullmatch(pattern):
-            paths = (path for path in paths if wanted.matches(path))
-        return list(itertools.islice(paths, paths_max))
+        names = likely.among(result.output)
+        if _SUFFIX_PATTERN.fullmatch(pattern):
+            first = sorted(names) if paths_max is None else heapq.nsmallest(paths_max, names)
+            return [os.fsdecode(name[2:]) for name in first]
+        paths = (os.fsdecode(name[2:]) for name in sorted(names))
+        return list(itertools.islice(filter(wanted.matches, paths), paths_max))
 
     # Hundreds of thousands of names take a while: not on the event loop.
     return FileListing(await asyncio.to_thread(parsed), _is_complete(result))
@@ -315,6 +307,28 @@ def _name_filter(pattern: str) -> tuple[str, ...]:
 def _is_complete(result: ProcessResult) -> bool:
     killed = result.exit_code is not None and result.exit_code < 0
     return not (result.truncated or result.timed_out or killed)
+
+
+class _Likely:
+    """The names that a pattern may cover, by cheap looks: of many names few are wanted."""
+
+    def __init__(self, pattern: str) -> None:
+        start, self._end = (encoded(literal) for literal in _literal_ends(pattern))
+        self._start = b"./" + start
+        self._inner = [encoded(f"/{name}/") for name in _literal_directories(pattern)]
+
+    def among(self, listed: bytes) -> list[bytes]:
+        """Of a list with a NUL after each name. Each begins with `./`."""
+        *names, _ = listed.split(b"\0")
+        names = [name for name in names if name.endswith(self._end)]
+        if self._start != b"./":
+            names = [name for name in names if name.startswith(self._start)]
+        # The options of a name filter let hidden files through; mostly there are none.
+        if b"/." in listed:
+            names = [name for name in names if b"/." not in name]
+        for passed in self._inner:
+            names = [name for name in names if passed in name]
+        return names
 
 
 def _literal_ends(pattern: str) -> tuple[str, str]:

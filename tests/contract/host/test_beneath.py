@@ -3,6 +3,7 @@
 import errno
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,35 @@ async def test_a_file_that_became_a_link_is_neither_read_nor_written_through(
     assert sorted(os.listdir(root / "a/b")) == ["f"]
 
 
+async def test_of_many_paths_only_files_that_no_link_leads_to_are_files(
+    walk: Walk, root: Path
+) -> None:
+    (root / "a/link").symlink_to(root / "a/b/f")
+    (root / "linked").symlink_to(root.parent / "outside/b")
+    os.mkfifo(root / "a/pipe")
+    asked = {
+        "a/b/f": True,
+        "a/b/gone": False,
+        "a/b/..": False,
+        "a/b/f\0": False,
+        "a/link": False,
+        "a/pipe": False,
+        "a/b": False,
+        "linked/f": False,
+        "gone/f": False,
+        "../outside/b/f": False,
+    }
+    files = LocalFilesystem(walk=walk).beneath(str(root))
+    assert await files.are_files([f"{root}/{path}" for path in asked]) == list(asked.values())
+    assert await files.are_files([]) == []
+    anywhere = LocalFilesystem(walk=walk)
+    assert await anywhere.are_files([f"{root}/a/link", f"{root}/a", "/gone"]) == [
+        True,
+        False,
+        False,
+    ]
+
+
 async def test_removing_a_link_removes_the_link(walk: Walk, root: Path) -> None:
     (root / "link").symlink_to(root.parent / "outside/b/f")
     await LocalFilesystem(walk=walk).beneath(str(root)).remove(str(root / "link"))
@@ -162,8 +192,7 @@ async def test_no_descriptor_stays_open(walk: Walk, root: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for operation in OPERATIONS.values():
         for path in ("a/b/f", "gone/f", "link/b/f", "../x"):
-            try:
+            with suppress(OSError):
                 await operation(files, f"{root}/{path}")
-            except OSError:
-                continue
+            await files.are_files([f"{root}/{path}"] * 2)
     assert len(os.listdir("/proc/self/fd")) == before

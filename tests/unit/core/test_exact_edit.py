@@ -1,6 +1,6 @@
 """Exact edits of text."""
 
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -74,8 +74,8 @@ def test_the_diff_of_a_file_without_a_final_newline_says_so() -> None:
 
 def test_a_change_of_a_huge_file_is_summed_up_quickly() -> None:
     before = "".join(f"{number}\n" for number in range(200_000))
-    started = perf_counter()
+    started = process_time()
     diff = exact_edit.line_diff("a", before=before, after=before.replace("1", "one"))
-    assert perf_counter() - started < 3
+    assert process_time() - started < 3
     assert diff.patch == ""
     assert diff.additions == diff.deletions > 0

@@ -17,6 +17,7 @@ from perdure.schema import session_event as events
 from perdure.schema.errors import SessionNotFoundError
 from perdure.schema.ids import Seq
 from perdure.schema.location import LocationRef
+from perdure.schema.session import SessionInfo
 from perdure.store import epoch_table
 from perdure.store.event_store import EventStore
 from perdure.testing import ManualClock, SeededIds
@@ -42,7 +43,14 @@ def boundary(store: EventStore) -> Boundary:
 
 
 async def cross(boundary: Boundary, turn: RunTurn, seen: Observation) -> Crossed:
-    return await boundary.cross((await boundary.sample(SESSION)).session, turn, seen)
+    return await cross_as(boundary, (await boundary.sample(SESSION)).session, turn, seen)
+
+
+async def cross_as(
+    boundary: Boundary, session: SessionInfo, turn: RunTurn, seen: Observation
+) -> Crossed:
+    """With the Session as it was sampled earlier."""
+    return await boundary.commit(await boundary.plan(session, turn, seen))
 
 
 async def kinds(store: EventStore, after: int) -> list[str]:
@@ -216,7 +224,7 @@ async def test_agent_and_model_are_those_of_when_the_turn_began(
 ) -> None:
     sampled = (await boundary.sample(SESSION)).session
     await append(store, [facts.stamped(events.AgentSwitched, message_id="msg_x", agent="plan")])
-    crossed = await boundary.cross(sampled, NONE, day("Monday"))
+    crossed = await cross_as(boundary, sampled, NONE, day("Monday"))
     assert crossed.session == sampled
     assert (await boundary.sample(SESSION)).session.agent == "plan"
 
@@ -230,7 +238,7 @@ async def test_a_boundary_is_not_crossed_for_a_session_that_has_moved_meanwhile(
     await append(store, [facts.stamped(events.Moved, location=LocationRef(directory="/new"))])
     before = await dump(store)
     with pytest.raises(MovedAwayError):
-        await boundary.cross(session, STEER, day("Monday"))
+        await cross_as(boundary, session, STEER, day("Monday"))
     assert await dump(store) == before
     assert await stored_epoch(store) is None
     await cross(boundary, STEER, day("Monday"))
@@ -244,7 +252,7 @@ async def test_an_epoch_alone_is_not_stored_for_a_session_that_has_moved_meanwhi
     session = (await boundary.sample(SESSION)).session
     await append(store, [facts.stamped(events.Moved, location=LocationRef(directory="/new"))])
     with pytest.raises(MovedAwayError):
-        await boundary.cross(session, NONE, day("Monday"))
+        await cross_as(boundary, session, NONE, day("Monday"))
     assert await stored_epoch(store) is None
 
 
@@ -259,4 +267,4 @@ async def test_a_plan_says_what_crossing_would_do_and_does_nothing(
     plan = await boundary.plan(session, STEER, day("Tuesday"))
     assert await dump(store) == before
     assert [type(fact).__name__ for fact in plan.facts] == ["PromptPromoted", "ContextUpdated"]
-    assert await boundary.cross(session, STEER, day("Tuesday")) == plan.crossed
+    assert await cross_as(boundary, session, STEER, day("Tuesday")) == plan.crossed

@@ -39,7 +39,6 @@ _OWNED: Final = frozenset(
 )
 _BEFORE_AN_ANSWER: Final = "(The conversation begins with an answer.)"
 _AFTER_AN_ANSWER: Final = "Go on."
-_EMPTY_MESSAGE: Final = "(empty message)"
 
 
 def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
@@ -69,20 +68,20 @@ def vertex_head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
 
 def opening(request: LLMRequest) -> list[JsonObject]:
     """A word of the user, where the conversation would not begin with one."""
-    if request.runs and not _is_answer(request.runs[0]):
+    if request.runs and not request.runs[0].is_answer:
         return []
     return [_message("user", content.text(_BEFORE_AN_ANSWER))]
 
 
 def closing(request: LLMRequest) -> list[JsonObject]:
     """A word of the user, where the conversation would end with an answer."""
-    if not request.runs or not _is_answer(request.runs[-1]) or content.results(request.runs[-1]):
+    if not request.runs or not request.runs[-1].is_answer or content.results(request.runs[-1]):
         return []
     return [_message("user", content.text(_AFTER_AN_ANSWER))]
 
 
 def items(run: Run, facts: ModelFacts) -> list[JsonObject]:
-    if not _is_answer(run):
+    if not run.is_answer:
         return _asked(run, facts)
     blocks = (("assistant", content.answer(run)), ("user", content.results(run)))
     return [_message(role, listed) for role, listed in blocks if listed]
@@ -96,10 +95,6 @@ def marked(listed: list[JsonObject]) -> list[JsonObject]:
     hinted = texts[-1] if texts else len(blocks) - 1
     blocks[hinted] = blocks[hinted] | _CACHED
     return [*listed[:at], _message("user", blocks), *listed[at + 1 :]]
-
-
-def _is_answer(run: Run) -> bool:
-    return run.messages[0].role in ("assistant", "tool")
 
 
 def _message(role: str, blocks: list[JsonObject]) -> JsonObject:
@@ -134,10 +129,10 @@ def _asked(run: Run, facts: ModelFacts) -> list[JsonObject]:
             asked.said += content.user(message)
             asked.by_user = True
     if facts.system_role and asked.by_user and asked.plain:
-        said = asked.said or content.text(_EMPTY_MESSAGE)
+        said = asked.said or content.text(lowering.EMPTY_MESSAGE)
         return [_message("user", said), _message("system", asked.plain)]
     asked.wrap_updates()
-    return [_message("user", asked.said or content.text(_EMPTY_MESSAGE))]
+    return [_message("user", asked.said or content.text(lowering.EMPTY_MESSAGE))]
 
 
 def _thinking(request: LLMRequest, most: int) -> JsonObject | None:
@@ -166,9 +161,9 @@ def _may_go_on_thinking(runs: tuple[Run, ...]) -> bool:
     latest: list[JsonObject] = []
     for run in reversed(runs):
         # Answers that no result parts are one turn to the provider.
-        if latest and (not _is_answer(run) or content.results(run)):
+        if latest and (not run.is_answer or content.results(run)):
             break
-        if _is_answer(run):
+        if run.is_answer:
             latest = content.answer(run) + latest
     calls = any(block["type"] == "tool_use" for block in latest)
     return not calls or latest[0]["type"] in content.THINKING

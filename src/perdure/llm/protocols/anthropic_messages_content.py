@@ -27,7 +27,7 @@ from perdure.llm.message import (
 )
 from perdure.llm.protocols.anthropic_messages_stream import NAMESPACE
 from perdure.schema import codec
-from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.codec import JsonObject
 from perdure.schema.tool import ProviderMetadata
 
 IMAGE_ENCODED_CHARS_MAX: Final = 5 * 1024 * 1024
@@ -40,8 +40,6 @@ THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _OWN_ID: Final = re.compile(r"toolu_[A-Za-z0-9_]{16,}")
 _HOSTED_ID: Final = re.compile(r"srvtoolu_[A-Za-z0-9_]+")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
-_EMPTY_ANSWER: Final = "(empty answer)"
-_NO_RESULT: Final = "The result of this call is not known"
 _SILENT_FAILURE: Final = "The tool failed and did not say why"
 
 
@@ -77,7 +75,7 @@ def answer(run: Run) -> list[JsonObject]:
     if blocks and blocks[-1]["type"] == "text":
         blocks[-1] = {"type": "text", "text": blocks[-1]["text"].rstrip()}
     # Left out, it would join what was said before and after it.
-    return blocks or text(_EMPTY_ANSWER)
+    return blocks or text(lowering.EMPTY_ANSWER)
 
 
 def results(run: Run) -> list[JsonObject]:
@@ -140,7 +138,7 @@ def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObjec
     known = isinstance(kind, str) and kind.endswith("_tool_result")
     if result is None or not known or not _HOSTED_ID.fullmatch(call.id):
         return []
-    content = native.get("content") or _stored(result.result.value)
+    content = native.get("content") or lowering.unwrapped(result.result.value)
     if content is None:
         return []
     return [
@@ -149,17 +147,10 @@ def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObjec
     ]
 
 
-def _stored(value: JsonValue) -> JsonValue:
-    """Stored results of hosted calls stand in an envelope that says of what type they are."""
-    if lowering.is_object(value) and value.keys() == {"type", "value"}:
-        return value["value"]
-    return value
-
-
 def _result(part: ToolResultPart | None, wire_id: str) -> JsonObject:
     block: JsonObject = {"type": "tool_result", "tool_use_id": wire_id}
     if part is None:
-        return block | {"content": _NO_RESULT, "is_error": True}
+        return block | {"content": lowering.NO_RESULT, "is_error": True}
     lowered = lowering.lower_result(part.result)
     if part.result.type == "error":
         said = lowered.text if lowered.text.strip() else _SILENT_FAILURE
@@ -180,7 +171,8 @@ def _media(media: MediaPart) -> list[JsonObject]:
         case ImageAttachment(url=url) if url.startswith("https://"):
             return [{"type": "image", "source": {"type": "url", "url": url}}]
         case ImageAttachment(url=url) if url.startswith("http://"):
-            return text(_left_out(media, "the provider fetches only from https addresses"))
+            why = "the provider fetches only from https addresses"
+            return text(inline_file.left_out(media, why))
         case ImageAttachment(url=url):
             return _image(media, url.partition(",")[2])
         case TextAttachment(text=inlined):
@@ -191,30 +183,12 @@ def _media(media: MediaPart) -> list[JsonObject]:
 
 def _image(media: MediaPart, encoded: str) -> list[JsonObject]:
     if len(encoded) > IMAGE_ENCODED_CHARS_MAX:
-        return text(_left_out(media, "it is too large"))
-    media_type = _image_type(base64.b64decode(encoded[:16]))
-    if media_type is None:
-        return text(_left_out(media, "it is not an image"))
+        return text(inline_file.left_out(media, "it is too large"))
+    media_type = inline_file.type_of(base64.b64decode(encoded[:16]))
+    if media_type is None or media_type == inline_file.PDF:
+        return text(inline_file.left_out(media, "it is not an image"))
     source = {"type": "base64", "media_type": media_type, "data": encoded}
     return [{"type": "image", "source": source}]
-
-
-def _left_out(media: MediaPart, why: str) -> str:
-    name = " ".join((media.filename or "a file").split())[:120]
-    return f"[Attachment left out: {name}: {why}]"
-
-
-def _image_type(head: bytes) -> str | None:
-    """By its first bytes: a wrong name for the type is refused."""
-    if head.startswith(b"\x89PNG"):
-        return "image/png"
-    if head.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if head.startswith(b"GIF8"):
-        return "image/gif"
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return "image/webp"
-    return None
 
 
 def _native(metadata: ProviderMetadata | None) -> JsonObject:

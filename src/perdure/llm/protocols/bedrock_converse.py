@@ -60,21 +60,21 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
 
 def opening(request: LLMRequest) -> list[JsonObject]:
     """A word of the user, where the conversation would not begin with one."""
-    if request.runs and not content.is_answer(request.runs[0]):
+    if request.runs and not request.runs[0].is_answer:
         return []
     return [_user(content.text(_BEFORE_AN_ANSWER))]
 
 
 def closing(request: LLMRequest) -> list[JsonObject]:
     """What is owed after the last answer, or a word of the user."""
-    if not request.runs or not content.is_answer(request.runs[-1]):
+    if not request.runs or not request.runs[-1].is_answer:
         return []
     return [_user(content.results(request.runs[-1]) or content.text(_AFTER_AN_ANSWER))]
 
 
 def items(run: Run, facts: ModelFacts) -> list[JsonObject]:
     """The words of the user or the answer of a run, without what is owed after it."""
-    if content.is_answer(run):
+    if run.is_answer:
         return [_assistant(content.answer(run))]
     return [_user(content.asked(run, documents=content.reads_documents(facts.name)))]
 
@@ -85,7 +85,7 @@ def placed(listed: list[JsonObject], place: Place) -> list[JsonObject]:
     if before is None:
         return named
     by_user = named[0]["role"] == "user"
-    if not content.is_answer(before):
+    if not before.is_answer:
         return [_assistant(content.text(_NO_ANSWER)), *named] if by_user else named
     owed = content.results(before)
     if not by_user:
@@ -175,7 +175,7 @@ def _reasoning(request: LLMRequest, options: JsonObject, facts: ModelFacts) -> J
 
 def _may_go_on_thinking(runs: tuple[Run, ...]) -> bool:
     """With a thinking budget, an answer whose calls we made must have begun with thinking."""
-    latest = next((run for run in reversed(runs) if content.is_answer(run)), None)
+    latest = next((run for run in reversed(runs) if run.is_answer), None)
     if latest is None or not any(content.called(latest)):
         return True
     return "reasoningContent" in content.answer(latest)[0]

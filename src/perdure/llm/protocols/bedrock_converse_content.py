@@ -43,21 +43,13 @@ _OWN_ID: Final = re.compile(r"(?:tooluse|toolu_bdrk)_[A-Za-z0-9_-]{16,50}")
 _HOSTED_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 _READS_DOCUMENTS: Final = re.compile(r"anthropic\.claude|amazon\.nova")
-_EMPTY_MESSAGE: Final = "(empty message)"
-_EMPTY_ANSWER: Final = "(empty answer)"
 _SEE_FILE: Final = "(see the attached file)"
 _TOO_MANY: Final = "[Attachment left out: there are too many in one message]"
-_NO_OUTPUT: Final = "(no output)"
-_NO_RESULT: Final = "The result of this call is not known"
 _FAILED: Final = "The tool failed"
 
 
 def reads_documents(model: str) -> bool:
     return _READS_DOCUMENTS.search(model) is not None
-
-
-def is_answer(run: Run) -> bool:
-    return run.messages[0].role in ("assistant", "tool")
 
 
 def text(value: str) -> list[JsonObject]:
@@ -78,7 +70,7 @@ def asked(run: Run, *, documents: bool) -> list[JsonObject]:
     if any("document" in block for block in blocks) and not any("text" in b for b in blocks):
         # A document never goes alone.
         blocks += text(_SEE_FILE)
-    return blocks or text(_EMPTY_MESSAGE)
+    return blocks or text(lowering.EMPTY_MESSAGE)
 
 
 def answer(run: Run) -> list[JsonObject]:
@@ -97,7 +89,7 @@ def answer(run: Run) -> list[JsonObject]:
             blocks.append({"toolUse": use})
     while blocks and "reasoningContent" in blocks[-1]:
         blocks.pop()
-    return blocks or text(_EMPTY_ANSWER)
+    return blocks or text(lowering.EMPTY_ANSWER)
 
 
 def results(run: Run) -> list[JsonObject]:
@@ -224,13 +216,13 @@ def _elements(value: JsonValue) -> list[JsonObject]:
 
 def _result(part: ToolResultPart | None) -> list[JsonObject]:
     if part is None:
-        return text(_NO_RESULT)
+        return text(lowering.NO_RESULT)
     lowered = lowering.lower_result(part.result)
     if part.result.type == "error":
         said = f"{_FAILED}: {lowered.text}" if lowered.text.strip() else _FAILED
         return text(said)
     shown = [block for media in lowered.media for block in _media(media, _IMAGES)]
-    return _bounded(text(lowered.text) + shown) or text(_NO_OUTPUT)
+    return _bounded(text(lowered.text) + shown) or text(lowering.NO_OUTPUT)
 
 
 def _name(call: ToolCallPart) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from perdure.llm.error import LLMError
+from perdure.llm import provider_json
 from perdure.llm.event import Usage
 from perdure.schema import codec
 from perdure.schema.codec import JsonValue
@@ -96,12 +96,7 @@ class _Counts(msgspec.Struct, rename="camel"):
 
 def decode(data: bytes) -> Event:
     """Raises LLMError for what is not an event."""
-    try:
-        return _EVENT.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise LLMError(
-            "invalid-provider-output", f"The provider sent an event that is not understood: {error}"
-        ) from error
+    return provider_json.decoded(_EVENT, data, "an event")
 
 
 def usage_of(metadata: Metadata) -> Usage | None:

@@ -62,7 +62,7 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
 
 def opening(request: LLMRequest) -> list[JsonObject]:
     """A word of the user, where the conversation would not begin with one."""
-    if request.runs and not content.is_answer(request.runs[0]):
+    if request.runs and not request.runs[0].is_answer:
         return []
     return [content.user_text(_BEFORE_AN_ANSWER)]
 
@@ -75,7 +75,7 @@ def closing(request: LLMRequest) -> list[JsonObject]:
 
 
 def items(run: Run, facts: ModelFacts) -> list[JsonObject]:
-    if not content.is_answer(run):
+    if not run.is_answer:
         return [content.asked(run)]
     return content.answer(run, signed=content.needs_signature(facts.name))
 

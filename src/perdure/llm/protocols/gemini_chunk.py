@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from perdure.llm.error import LLMError
+from perdure.llm import provider_json
 from perdure.llm.event import Usage
 from perdure.schema import codec
 
@@ -82,10 +82,7 @@ class _Counts(msgspec.Struct, rename="camel"):
 
 def decode(data: bytes) -> Chunk:
     """Raises LLMError for what is not a chunk."""
-    try:
-        return _CHUNK.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _not_understood(error) from error
+    return provider_json.decoded(_CHUNK, data, "a chunk")
 
 
 def text_of(raw: msgspec.Raw) -> str:
@@ -95,7 +92,7 @@ def text_of(raw: msgspec.Raw) -> str:
     try:
         return bytes(raw).decode()
     except UnicodeDecodeError as error:
-        raise _not_understood(error) from error
+        raise provider_json.not_understood("a chunk", error) from error
 
 
 def usage_of(raw: msgspec.Raw) -> Usage | None:
@@ -114,12 +111,6 @@ def usage_of(raw: msgspec.Raw) -> Usage | None:
         output=_tokens(counts.candidates_token_count),
         reasoning=_tokens(counts.thoughts_token_count),
         cache_read=cached,
-    )
-
-
-def _not_understood(error: Exception) -> LLMError:
-    return LLMError(
-        "invalid-provider-output", f"The provider sent a chunk that is not understood: {error}"
     )
 
 

@@ -40,10 +40,6 @@ FILES: Final = InlineLimits(
 
 _SIGNING_MODEL: Final = re.compile(r"(?:.*/)?gemini-(?:[3-9]|\d\d|[a-z])")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_.-]")
-_EMPTY_MESSAGE: Final = "(empty message)"
-_EMPTY_ANSWER: Final = "(empty answer)"
-_NO_OUTPUT: Final = "(no output)"
-_NO_RESULT: Final = "The result of this call is not known"
 
 
 def needs_signature(model: str) -> bool:
@@ -51,13 +47,9 @@ def needs_signature(model: str) -> bool:
     return _SIGNING_MODEL.match(model) is not None
 
 
-def is_answer(run: Run) -> bool:
-    return run.messages[0].role in ("assistant", "tool")
-
-
 def ends_with_answer(run: Run) -> bool:
     """Whether the last word of a run is the model's."""
-    return is_answer(run) and not _calls(run)
+    return run.is_answer and not _calls(run)
 
 
 def user_text(text: str) -> JsonObject:
@@ -72,7 +64,7 @@ def asked(run: Run) -> JsonObject:
             parts += _text(lowering.system_update(message))
         else:
             parts += _user(message)
-    return _content("user", parts or _text(_EMPTY_MESSAGE))
+    return _content("user", parts or _text(lowering.EMPTY_MESSAGE))
 
 
 def answer(run: Run, *, signed: bool) -> list[JsonObject]:
@@ -89,7 +81,7 @@ def answer(run: Run, *, signed: bool) -> list[JsonObject]:
         elif isinstance(part, ToolCallPart):
             parts += _hosted(part, found.get(part.id))
     if all(part.get("thought") for part in parts):
-        parts += _text(_EMPTY_ANSWER)
+        parts += _text(lowering.EMPTY_ANSWER)
     if signed:
         _sign_first_call(parts)
     said = _content("model", parts)
@@ -188,11 +180,11 @@ def _results(calls: list[ToolCallPart], found: dict[str, ToolResultPart]) -> lis
         result = found.get(call.id)
         response: JsonObject = {"name": _name(call.name)}
         if result is None:
-            response["error"] = _NO_RESULT
+            response["error"] = lowering.NO_RESULT
         else:
             lowered = lowering.lower_result(result.result)
             key = "error" if result.result.type == "error" else "content"
-            response[key] = lowered.text or _NO_OUTPUT
+            response[key] = lowered.text or lowering.NO_OUTPUT
             files += (file for media in lowered.media for file in _media(media))
         named: JsonObject = {"name": _name(call.name), "response": response}
         responses.append({"functionResponse": _with_id(named, call)})

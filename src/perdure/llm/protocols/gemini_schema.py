@@ -163,7 +163,7 @@ def _described(schema: JsonObject) -> JsonObject:
 
 
 def _values(schema: JsonObject) -> list[JsonValue]:
-    return [schema["const"]] if "const" in schema else _elements(schema.get("enum"))
+    return [schema["const"]] if "const" in schema else lowering.elements(schema.get("enum"))
 
 
 def _merged(part: JsonObject, schema: JsonObject) -> JsonObject:
@@ -172,8 +172,8 @@ def _merged(part: JsonObject, schema: JsonObject) -> JsonObject:
         below, above = part.get(name), schema.get(name)
         if lowering.is_object(below) and lowering.is_object(above):
             merged[name] = below | above
-        elif _elements(below) and _elements(above):
-            merged[name] = [*_elements(below), *_elements(above)]
+        elif lowering.elements(below) and lowering.elements(above):
+            merged[name] = [*lowering.elements(below), *lowering.elements(above)]
     merged.pop("allOf", None)
     return merged
 
@@ -187,19 +187,11 @@ def _pointed_at(root: JsonObject, reference: str) -> JsonObject:
 
 
 def _objects(value: JsonValue) -> list[JsonObject]:
-    return [item for item in _elements(value) if lowering.is_object(item)]
+    return [item for item in lowering.elements(value) if lowering.is_object(item)]
 
 
 def _strings(value: JsonValue) -> list[str]:
-    return [item for item in _elements(value) if isinstance(item, str) and item]
-
-
-def _elements(value: JsonValue) -> list[JsonValue]:
-    match value:
-        case [*found]:
-            return found
-        case _:
-            return []
+    return [item for item in lowering.elements(value) if isinstance(item, str) and item]
 
 
 def _is_number(value: JsonValue) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from msgspec import field
 
-from perdure.llm import failure, tool_input
+from perdure.llm import failure, provider_json, tool_input
 from perdure.llm.error import LLMError
 from perdure.llm.event import (
     Finish,
@@ -129,12 +129,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
     """Take one chunk. `[DONE]` and an error object end the answer."""
     if data == b"[DONE]":
         return _done(state)
-    try:
-        chunk = _CHUNK.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise LLMError(
-            "invalid-provider-output", f"The provider sent a chunk that is not understood: {error}"
-        ) from error
+    chunk = provider_json.decoded(_CHUNK, data, "a chunk")
     if chunk.error or chunk.object == "error":
         error = _provider_error(chunk, data)
         if error is not None:

@@ -8,9 +8,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from perdure.llm import failure, lowering
+from perdure.llm import failure, lowering, provider_json
 from perdure.llm.classification import ErrorDetail
-from perdure.llm.error import LLMError
 from perdure.llm.event import FinishReason, ProviderError, ToolCall, Usage
 from perdure.llm.message import ToolResult
 from perdure.llm.protocols import openai_responses_native as native
@@ -97,10 +96,7 @@ _FRAME: Final = msgspec.json.Decoder(Frame)
 
 
 def frame_of(data: bytes) -> Frame:
-    try:
-        return _FRAME.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise broken(f"an event that is not understood: {error}") from error
+    return provider_json.decoded(_FRAME, data, "an event")
 
 
 def part_of(kind: type[T], raw: msgspec.Raw, what: str) -> T:
@@ -108,18 +104,14 @@ def part_of(kind: type[T], raw: msgspec.Raw, what: str) -> T:
     try:
         return codec.decode(kind, bytes(raw))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise broken(f"{what} that is not understood: {error}") from error
+        raise provider_json.not_understood(what, error) from error
 
 
 def json_of(raw: bytes | msgspec.Raw, what: str) -> JsonValue:
     try:
         return codec.decode_any(bytes(raw))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise broken(f"{what} that is not understood: {error}") from error
-
-
-def broken(what: str) -> LLMError:
-    return LLMError("invalid-provider-output", f"The provider sent {what}")
+        raise provider_json.not_understood(what, error) from error
 
 
 def response_of(frame: Frame) -> Response:

@@ -37,7 +37,6 @@ TEXT_CHARS_MAX: Final = 10 * 1024 * 1024
 CALL_ID_CHARS_MAX: Final = 64
 NAME_CHARS_MAX: Final = 64
 _EMPTY_MESSAGE: Final = "(The message is empty.)"
-_NO_OUTPUT: Final = "(no output)"
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -245,7 +244,7 @@ def _output(part: ToolResultPart) -> str | list[JsonObject]:
         content += _media(media)
     match content:
         case []:
-            return _NO_OUTPUT
+            return lowering.NO_OUTPUT
         case [{"type": "input_text", "text": str() as text}]:
             return text
         case _:

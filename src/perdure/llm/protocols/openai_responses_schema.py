@@ -97,7 +97,7 @@ def _is_either(schema: JsonValue) -> bool:
 
 
 def _listed(schema: JsonObject, name: str) -> list[JsonObject]:
-    return [item for item in _elements(schema.get(name)) if lowering.is_object(item)]
+    return [item for item in lowering.elements(schema.get(name)) if lowering.is_object(item)]
 
 
 def _properties(schema: JsonObject) -> JsonObject:
@@ -106,15 +106,7 @@ def _properties(schema: JsonObject) -> JsonObject:
 
 
 def _required(schema: JsonObject) -> list[str]:
-    return [item for item in _elements(schema.get("required")) if isinstance(item, str)]
-
-
-def _elements(value: JsonValue) -> list[JsonValue]:
-    match value:
-        case [*found]:
-            return found
-        case _:
-            return []
+    return [item for item in lowering.elements(schema.get("required")) if isinstance(item, str)]
 
 
 def _in_all(lists: list[list[str]]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from msgspec import field
 
-from perdure.llm import tool_input
+from perdure.llm import provider_json, tool_input
 from perdure.llm.error import LLMError
 from perdure.llm.event import (
     Finish,
@@ -94,7 +94,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
     elif frame.error:
         _fail(state, frame, data, events)
     else:
-        raise wire.broken("an event without a type")
+        raise provider_json.broken("an event without a type")
     return tuple(events)
 
 
@@ -110,7 +110,7 @@ def finish(state: _State) -> tuple[LLMEvent, ...]:
 def _text_delta(state: _State, frame: Frame, events: _Events) -> None:
     block, text = state.block, frame.delta
     if not isinstance(text, str):
-        raise wire.broken("a text delta that is not a text")
+        raise provider_json.broken("a text delta that is not a text")
     if not text:
         return
     if (
@@ -139,7 +139,7 @@ def _reasoning_delta(state: _State, frame: Frame, events: _Events) -> None:
 def _reasoning(state: _State, frame: Frame, part: object, events: _Events) -> None:
     block, output, text = state.block, frame.output_index, frame.delta
     if not isinstance(text, str):
-        raise wire.broken("a reasoning delta that is not a text")
+        raise provider_json.broken("a reasoning delta that is not a text")
     if not text:
         return
     if block is None or block.part != part or block.output != output or block.kind != "reasoning":
@@ -241,7 +241,7 @@ def _reasoning_done(state: _State, place: int, item: Item, events: _Events) -> N
 def _hosted(state: _State, item: JsonObject, events: _Events) -> None:
     item_id = item.get("id")
     if not isinstance(item_id, str) or not item_id:
-        raise wire.broken(f"a {item['type']} item without an id")
+        raise provider_json.broken(f"a {item['type']} item without an id")
     _close(state, events)
     metadata = native.write(NativeItem(id=item_id, stored=state.stored))
     call = wire.hosted_call(_fresh(state, item_id), item, metadata)
@@ -253,7 +253,7 @@ def _hosted(state: _State, item: JsonObject, events: _Events) -> None:
 
 def _begin_call(state: _State, place: int, item: Item, events: _Events) -> _Call:
     if not item.name:
-        raise wire.broken("a tool call without a name")
+        raise provider_json.broken("a tool call without a name")
     _close(state, events)
     call_id = _fresh(state, item.call_id or item.id or f"call_{place}")
     call = state.calls[place] = _Call(call_id, item.name, item.id)
@@ -265,9 +265,9 @@ def _arguments_delta(state: _State, frame: Frame, events: _Events) -> None:
     call = state.calls.get(_index(frame.output_index))
     text = frame.delta
     if call is None:
-        raise wire.broken("arguments of a tool call that it did not begin")
+        raise provider_json.broken("arguments of a tool call that it did not begin")
     if not isinstance(text, str):
-        raise wire.broken("tool arguments that are not a text")
+        raise provider_json.broken("tool arguments that are not a text")
     if text and not call.settled:
         call.arguments.append(text)
         events.append(ToolInputDelta(call.id, text))
@@ -336,7 +336,7 @@ def _index(value: object) -> int:
         return 0
     if isinstance(value, int):
         return value
-    raise wire.broken("a place in the answer that is not a number")
+    raise provider_json.broken("a place in the answer that is not a number")
 
 
 def _metadata(

@@ -1,0 +1,28 @@
+"""JSON as a provider sent it. What cannot be read is the provider's failure, not ours.
+
+Which shapes there are is each wire protocol's knowledge.
+"""
+
+from typing import TypeVar
+
+import msgspec
+
+from perdure.llm.error import LLMError
+
+T = TypeVar("T")
+
+
+def decoded(decoder: msgspec.json.Decoder[T], data: bytes, what: str) -> T:
+    """Raises LLMError when `data` is not `what` the decoder is for."""
+    try:
+        return decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise not_understood(what, error) from error
+
+
+def not_understood(what: str, error: Exception) -> LLMError:
+    return broken(f"{what} that is not understood: {error}")
+
+
+def broken(what: str) -> LLMError:
+    return LLMError("invalid-provider-output", f"The provider sent {what}")

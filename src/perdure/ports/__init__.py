@@ -1,0 +1,85 @@
+"""Everything this program can do to the world, as protocols: eight short modules, and this list.
+
+Adapters live in `host/` and `store/database/`; `runtime/runtime.py` joins them. Code above this
+line of the layers takes what it needs from here and never reaches past it.
+"""
+
+from perdure.llm.transport import HttpTransport
+from perdure.ports.clock import Chance, Clock, IdSource
+from perdure.ports.credential import CredentialStore, CredentialStoreError
+from perdure.ports.database import (
+    Database,
+    DatabaseError,
+    Neighbours,
+    Row,
+    SqlValue,
+    Transaction,
+    UniqueViolationError,
+)
+from perdure.ports.desk import (
+    PermissionAsk,
+    PermissionBlockedError,
+    PermissionCorrectedError,
+    PermissionDeclinedError,
+    PermissionDesk,
+    QuestionAsk,
+    QuestionBlockedError,
+    QuestionDesk,
+    QuestionRejectedError,
+)
+from perdure.ports.filesystem import FileStat, Filesystem
+from perdure.ports.process import (
+    DetachedCommand,
+    DetachedProcesses,
+    HeldProcess,
+    OutputSink,
+    PipedProcess,
+    PipedProcesses,
+    ProcessResult,
+    ProcessRunner,
+    SpoolingRunner,
+)
+from perdure.ports.terminal import Terminal, TerminalHost
+from perdure.ports.web import WebFetchError, WebPage, WebPages, WebRequest
+
+__all__ = [
+    "Chance",
+    "Clock",
+    "CredentialStore",
+    "CredentialStoreError",
+    "Database",
+    "DatabaseError",
+    "DetachedCommand",
+    "DetachedProcesses",
+    "FileStat",
+    "Filesystem",
+    "HeldProcess",
+    "HttpTransport",
+    "IdSource",
+    "Neighbours",
+    "OutputSink",
+    "PermissionAsk",
+    "PermissionBlockedError",
+    "PermissionCorrectedError",
+    "PermissionDeclinedError",
+    "PermissionDesk",
+    "PipedProcess",
+    "PipedProcesses",
+    "ProcessResult",
+    "ProcessRunner",
+    "QuestionAsk",
+    "QuestionBlockedError",
+    "QuestionDesk",
+    "QuestionRejectedError",
+    "Row",
+    "SpoolingRunner",
+    "SqlValue",
+    "Terminal",
+    "TerminalHost",
+    "Transaction",
+    "UniqueViolationError",
+    "WebFetchError",
+    "WebPage",
+    "WebPages",
+    "WebRequest",
+]

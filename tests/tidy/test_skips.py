@@ -1,0 +1,23 @@
+"""Where everything must be checked, a test that cannot run fails: nobody sees a skip there."""
+
+import pytest
+
+from tests.support import node
+from tests.tidy.source_tree import ROOT
+
+
+@pytest.mark.parametrize("name", ["CI", "PERDURE_CI"])
+def test_continuous_integration_fails_without_the_packages_of_npm(name: str) -> None:
+    with pytest.raises(pytest.fail.Exception, match=rf"no registry(.|\n)*{name} is set"):
+        node.cannot_run("no registry", {"PATH": "/bin", name: "1"})
+
+
+@pytest.mark.parametrize("environment", [{}, {"CI": ""}, {"CI": "false"}, {"PERDURE_CI": "0"}])
+def test_elsewhere_the_reason_is_told(environment: dict[str, str]) -> None:
+    with pytest.raises(pytest.skip.Exception, match="no registry"):
+        node.cannot_run("no registry", environment)
+
+
+def test_the_script_of_continuous_integration_says_what_it_is() -> None:
+    lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert lines.index("export PERDURE_CI=1") < lines.index("make test")
