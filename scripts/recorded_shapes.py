@@ -2,16 +2,19 @@
 
     .venv/bin/python scripts/recorded_shapes.py RECORDINGS
 
-RECORDINGS holds lists of exchanges (`errors_session.json`, ...) and streams (`run_x.durable.sse`).
-Of an exchange its request is kept, with names for its ids, and of the answer the status and the
-shape: keys and types, elements of lists by their `type`. Of a run the types of its durable and its
-live events are kept in their order, deltas that follow each other as one, and of each type of event
-its shape in all runs. None of what was said is.
+RECORDINGS holds lists of exchanges (`errors_session.json`, ...), streams (`run_x.durable.sse`),
+answers as text (`auth_cors.txt`), frames of a WebSocket, and what a restart found. Of an exchange
+its request is kept, with names for its ids, and of the answer the status and the shape: keys and
+types, elements of lists by their `type`. Of a stream the types of its events are kept in their
+order, and of each type its shape. None of what was said is.
+
+A recording that nothing is made of is refused.
 """
 
 import json
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +31,17 @@ EXCHANGES: Final = (
     "location_catalog",
     "permission_question",
 )
+REVERT: Final = "run_revert"
+"""A run beside which exchanges were recorded."""
+ANSWERS: Final = ("auth_cors", "misc_http")
+"""Answers as text, below a line that names each."""
+STREAMS: Final = ("live1.sse", "live_misc.sse", "perm_question.live.sse", "live_heartbeat.txt")
+"""Live streams as a whole."""
+OTHERS: Final = ("live1.hdr", "examples.txt", "pty_ws.json", "restart_recovery.json")
+_HEADERS: Final = re.compile(
+    r"content-(type|encoding)|www-authenticate|access-control-.*|vary|allow|cache-control|x-.*"
+)
+_FRAME: Final = re.compile(r"^(?:(\d+\.\d+) )?(?:data: (\{.*)|: heartbeat)$", re.MULTILINE)
 # What a server made: its kind, and at least ten characters of which some are digits.
 _ID: Final = re.compile(
     r"\b(ses|msg|per|que|pty|psv|evt|cred)_(?=[0-9A-Za-z]*\d)[0-9A-Za-z]{20,}\b"
@@ -37,6 +51,9 @@ _MACHINE: Final = re.compile(r"%2Ftmp%2F\w+%2Fproj2")
 _LONG: Final = 2_000
 STOPPED: Final = "..."
 """Stands where a stream was no longer recorded although its run went on."""
+HEARTBEAT: Final = ": heartbeat"
+MERGED: Final = (".delta", "plugin.added")
+"""Of these, those that follow each other are one."""
 
 
 class Names:
@@ -56,27 +73,91 @@ class Names:
 
 def main() -> int:
     recordings = Path(sys.argv[1])
+    if left := left_out(recordings):
+        print(f"nothing is made of {', '.join(left)}", file=sys.stderr)
+        return 1
     OUT.mkdir(parents=True, exist_ok=True)
-    for name in EXCHANGES:
-        names = Names()
-        recorded = json.loads((recordings / f"{name}.json").read_text(encoding="utf-8"))
+    write_exchanges(recordings)
+    write_runs(recordings)
+    for name in ANSWERS:
+        write(f"{name}.json", answers(recordings / f"{name}.txt"))
+    write("live.json", {name.partition(".")[0]: live(recordings / name) for name in STREAMS})
+    write("pty_ws.json", sockets(loaded(recordings / "pty_ws.json")))
+    return 0
+
+
+def write_exchanges(recordings: Path) -> None:
+    for name in (*EXCHANGES, REVERT):
+        names, recorded = Names(), loaded(recordings / f"{name}.json")
+        if name == REVERT:
+            recorded = meanwhile(recorded["extra"])
         written = [line for each in recorded if (line := exchange(each, names)) is not None]
         text = "[\n" + ",\n".join(written) + "\n]\n"
         (OUT / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def write_runs(recordings: Path) -> None:
+    """Runs, those that a restart found, and the shapes of the events of all recordings."""
     names = sorted(
         path.name.removeprefix("run_").removesuffix(".durable.sse")
         for path in recordings.glob("run_*.durable.sse")
     )
     runs = {name: run(recordings, name) for name in names}
+    looks: JsonObject = loaded(recordings / "restart_recovery.json")
+    cases = {case.replace("-only", ""): restarted(look) for case, look in looks.items()}
     write("runs.json", {name: in_order(streams) for name, streams in runs.items()})
-    write("events.json", events_of(list(runs.values())))
-    return 0
+    write("settled.json", {name: settled(recordings, name) for name in names})
+    write("restart_recovery.json", cases)
+    durable = [look["history"]["data"] for look in looks.values()]
+    whole = [frames(recordings / name) for name in STREAMS]
+    write(
+        "events.json",
+        events_of(
+            [
+                *runs.values(),
+                *({"durable": events, "live": []} for events in durable),
+                *({"durable": [], "live": events} for events in whole),
+            ]
+        ),
+    )
+
+
+def left_out(recordings: Path) -> list[str]:
+    """Recordings of which nothing is made, and examples that are in no other recording."""
+    known = {*(f"{name}.json" for name in EXCHANGES), *(f"{name}.txt" for name in ANSWERS)}
+    known |= {*STREAMS, *OTHERS}
+    names = sorted(path.name for path in recordings.iterdir())
+    left = [name for name in names if name not in known and not name.startswith("run_")]
+    examples = (recordings / "examples.txt").read_text(encoding="utf-8")
+    for name, line in re.findall(r"^# (\S+)\n(.*?)(?: …\(cut\))?$", examples, re.MULTILINE):
+        if line not in (recordings / name).read_text(encoding="utf-8"):
+            left.append(f"an example of {name}")
+    return left
+
+
+def loaded(path: Path) -> JsonValue:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def write(name: str, rows: JsonObject) -> None:
     """An object, a line for each of its keys."""
     lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items())
     (OUT / name).write_text("{\n" + lines + "\n}\n", encoding="utf-8")
+
+
+def meanwhile(extra: list[JsonObject]) -> list[JsonObject]:
+    """What was exchanged during a run, in the form in which other exchanges were recorded."""
+    found: list[JsonObject] = []
+    for number, each in enumerate(extra, 1):
+        method, path, *sent = each["req"]
+        body = sent[0] if sent else None
+        below = " ".join(path.partition("?")[0].split("/")[4:])
+        headers = {} if each["body"] is None else {"Content-Type": "application/json"}
+        request = {"method": method, "path": path, "body": body, "raw": None, "headers": None}
+        response = {"status": each["status"], "headers": headers, "body": each["body"]}
+        name = f"{number} {below or 'session'}"
+        found.append({"name": name, "request": request, "response": response})
+    return found
 
 
 def exchange(recorded: JsonObject, names: Names) -> str | None:
@@ -159,14 +240,124 @@ def run(recordings: Path, name: str) -> dict[str, list[JsonObject]]:
     ]
     final = recordings / f"run_{name}_final.json"
     if final.exists():
-        durable = json.loads(final.read_text(encoding="utf-8"))["history"]["data"]
+        durable = loaded(final)["history"]["data"]
         live.append({"type": STOPPED})
     return {"durable": durable, "live": live}
 
 
+def settled(recordings: Path, name: str) -> JsonObject:
+    """What a Session was when its run was over, and meanwhile if that was looked at."""
+    path, final = recordings / f"run_{name}.json", recordings / f"run_{name}_final.json"
+    kept = ("session", "messages", "context")
+    if final.exists():
+        path, kept = final, ("messages",)
+    told = loaded(path)
+    lines = [outline(message) for message in told["messages"]["data"]]
+    found: JsonObject = {"outline": lines, **{part: shape(told[part]) for part in kept}}
+    if jsonc.is_object(extra := told.get("extra")) and "mid" in extra:
+        found["meanwhile"] = shape(extra["mid"])
+    return found
+
+
+def outline(message: JsonObject) -> str:
+    """Its type, those of its parts with their states, and how it ended."""
+    if message["type"] != "assistant":
+        return message["type"]
+    parts = (
+        f"{part['type']} {part.get('state', {}).get('status', '')}".rstrip()
+        for part in message["content"]
+    )
+    return ", ".join(("assistant", *parts, message.get("finish", "open")))
+
+
 def frames(path: Path) -> list[JsonObject]:
-    found = re.findall(r"^data: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    return [json.loads(each) for each in found]
+    found = _FRAME.findall(path.read_text(encoding="utf-8"))
+    return [json.loads(data) for _, data in found if data]
+
+
+def answers(path: Path) -> JsonObject:
+    """By name, the answers below it; a name that is followed by none is left out."""
+    parts = re.split(r"^### (.*)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    named = zip(parts[::2], parts[1::2], strict=True)
+    return {name: found for name, said in named if (found := _answers(said))}
+
+
+def _answers(said: str) -> list[JsonObject]:
+    found: list[JsonObject] = []
+    for line in said.splitlines():
+        if status := re.match(r"HTTP/1\.1 (\d{3}) ", line):
+            found.append({"status": int(status[1]), "headers": {}})
+        elif summary := re.match(r"(\d{3}) (\w+/\w+)", line):
+            found.append({"status": int(summary[1]), "headers": {"content-type": summary[2]}})
+        elif header := re.match(r"([\w-]+): (.*)", line):
+            found[-1]["headers"] |= kept_header(header[1], header[2])
+        for body in bodies(line):
+            if not found or "shape" in found[-1]:
+                found.append({})
+            found[-1]["shape"] = shape(body)
+    return found
+
+
+def kept_header(name: str, value: str) -> dict[str, str]:
+    lower = name.lower()
+    return {lower: value} if _HEADERS.fullmatch(lower) else {}
+
+
+def bodies(line: str) -> list[JsonValue]:
+    """The JSON objects with which a line begins, one behind the other."""
+    found: list[JsonValue] = []
+    at = 0
+    while line[at : at + 1] == "{":
+        body, at = json.JSONDecoder().raw_decode(line, at)
+        found.append(body)
+    return found
+
+
+def live(path: Path) -> JsonObject:
+    """A live stream: its headers, its frames, and the seconds between its heartbeats."""
+    names, told = Names(), list[str]()
+    found: list[tuple[str, str]] = _FRAME.findall(path.read_text(encoding="utf-8"))
+    for _, data in found:
+        line = line_of(json.loads(data), names) if data else HEARTBEAT
+        if not (told[-1:] == [line] and line.partition(" ")[0].endswith(MERGED)):
+            told.append(line)
+    beats = [float(time) for time, data in found if time and not data]
+    seconds = [round(after - before) for before, after in pairwise(beats)]
+    return {"headers": headers_of(path.with_suffix(".hdr")), "frames": told, "seconds": seconds}
+
+
+def line_of(event: JsonObject, names: Names) -> str:
+    """Its type, and the name of its Session."""
+    session = names.named(event["data"].get("sessionID", ""))
+    return f"{event['type'].removeprefix('session.')} {session}".rstrip()
+
+
+def headers_of(path: Path) -> dict[str, str]:
+    """None if they were not recorded."""
+    head = path.read_text(encoding="utf-8") if path.exists() else ""
+    fields = re.findall(r"^([\w-]+): (.*)$", head, re.MULTILINE)
+    return {key: item for field in fields for key, item in kept_header(*field).items()}
+
+
+def sockets(recorded: JsonObject) -> JsonObject:
+    """By case, the status and the kinds of the frames."""
+    kinds = {"(1": "text", "(2": "cursor"}
+    return {
+        case: {
+            "status": int(first.split()[1]),
+            "frames": [kinds[line[:2]] for line in rest if line[:2] in kinds],
+        }
+        for case, (first, *rest) in recorded.items()
+    }
+
+
+def restarted(look: JsonObject) -> JsonObject:
+    """What a Session was after a restart."""
+    return {
+        "history": types_of(look["history"]["data"]),
+        "messages": shape(look["messages"]),
+        "active": shape(look["active"]),
+    }
 
 
 def in_order(streams: dict[str, list[JsonObject]]) -> JsonObject:

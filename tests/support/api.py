@@ -227,6 +227,10 @@ def _parse_head(head: bytes) -> tuple[int, dict[str, str]]:
     if not head:
         raise RefusedError("the connection was closed without an answer")
     first, *lines = head.decode("latin-1").split("\r\n")
-    fields = (line.split(":", 1) for line in lines)
-    headers = {name.strip().lower(): value.strip() for name, value in fields}
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, value = (part.strip() for part in line.split(":", 1))
+        name = name.lower()
+        # A header that is sent twice is one with both values, as every client reads it.
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return int(first.split(" ")[1]), headers

@@ -100,13 +100,15 @@ def is_preflight(method: str, headers: Headers) -> bool:
 
 
 def preflight_headers(headers: Headers) -> tuple[Header, ...]:
-    """The answer to a preflight whose Origin has been checked."""
+    """What the answer to a preflight whose Origin has been checked carries beside the rest.
+
+    The Origin is not among it: a browser takes one that is named twice for no permission.
+    """
     return (
-        (b"access-control-allow-origin", headers[b"origin"]),
         (b"access-control-allow-methods", _METHODS),
         (b"access-control-allow-headers", headers.get(b"access-control-request-headers", b"")),
         (b"access-control-max-age", b"86400"),
-        (b"vary", b"Access-Control-Request-Headers, Origin"),
+        (b"vary", b"Access-Control-Request-Headers"),
     )
 
 

@@ -7,7 +7,7 @@ machine only. Signals are wired here, so that every way of stopping is the grace
 import asyncio
 import signal
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Final
 
 from perdure.server import app, auth
@@ -42,12 +42,10 @@ async def serve(
     server = HttpServer(application, clock=services.clock, limits=settings.http)
     port = await server.start(settings.host, settings.port)
     try:
-        ready(port)
-        if stop is not None:
-            await stop.wait()
-        else:
-            with _stopped_by_signals() as signalled:
-                await signalled.wait()
+        with _stopped_by_signals() if stop is None else nullcontext(stop) as stopped:
+            # Only now: who is told of the port may send a signal at once.
+            ready(port)
+            await stopped.wait()
     finally:
         application.begin_shutdown()
         await server.stop()

@@ -68,6 +68,8 @@ BEFORE: Final[Mapping[str, tuple[str, str, Before]]] = {
     "prompt id = assistant id": ("<ses5>", "<msg6>", last_message),
     "message of other session": ("<ses5>", "<msg9>", last_message),
     "stage files true": ("<ses16>", "<msg17>", written),
+    "1 revert stage": ("<ses1>", "<msg2>", written),
+    "10 revert stage": ("<ses1>", "<msg7>", written),
     "stage while running": ("<ses20>", "<msg21>", running),
 }
 """By exchange: the Session in which something is done first, and the name of what that made."""

@@ -3,8 +3,10 @@
 A reason is found by a pattern of `recording: exchange: difference`.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 FILES: Final = (
@@ -15,6 +17,7 @@ FILES: Final = (
     "location_catalog",
     "misc_semantics",
     "permission_question",
+    "run_revert",
 )
 
 
@@ -99,7 +102,69 @@ EXCHANGES: Final[Mapping[str, str]] = {
     r"misc_semantics: stage while running: status 409 instead of 200": (
         "what still runs would change what is taken back"
     ),
+    r"run_revert: \d (message|context): \.data\[assistant\]\.snapshot(\.start)? is missing": (
+        "optional as published; before anything was changed there is nothing to go back to"
+    ),
 }
+
+ANSWERS: Final[Mapping[str, str]] = {
+    r"auth_cors: auth_token: status 401 instead of 200": (
+        "what is in a URL is kept by proxies and histories: only streams take a credential there"
+    ),
+    r"auth_cors: (doc|unknown path|root) no auth: a body is new": "every failure is told in JSON",
+    r"auth_cors: pty connect bogus ticket no auth: status 403 instead of 404": (
+        "who has no good ticket does not learn which terminals there are"
+    ),
+    r"auth_cors: (GET origin|preflight evil|CSRF).*: status 403 instead of 20[04]": (
+        "a page that is not listed is refused, not only kept from reading the answer"
+    ),
+    r"auth_cors: Host rebinding: status 403 instead of 200": (
+        "a name that is not ours may be pointed here by anybody"
+    ),
+    r"auth_cors: (urlencoded ct|multipart): content-type: application/json instead of text/plain": (
+        "every failure is told in JSON"
+    ),
+    r"misc_http: (session whose directory does not exist|interrupt/prompt there): .*": (
+        "to read, to stop and to prompt needs no directory"
+    ),
+    r"misc_http: (/openapi.json|HEAD /api/health): content-type: application/json instead of .*": (
+        "no page stands for any path"
+    ),
+    r"misc_http: POST /api/health: status 405 instead of 200": "no page stands for any path",
+    r"misc_http: session id with slash-encoded: status 400 instead of 404": (
+        "ids begin with `ses_`, and no path is one"
+    ),
+}
+"""Of answers that were recorded as text: a reason by `recording: name: difference`."""
+
+SOCKETS: Final[Mapping[str, str]] = {
+    r"evil_origin_no_ticket: .*'status': 403.* instead of .*'status': 101.*": (
+        "a page that is not listed may not type"
+    ),
+}
+
+STREAMS: Final[Mapping[str, str]] = {
+    r"(live1|live_heartbeat|perm_question): live next\.step\.(started|ended): "
+    r"\.data\.(snapshot|files) is missing": (
+        "optional as published; before anything was changed there is nothing to go back to"
+    ),
+    r"live_misc: (plugin\.added|(catalog|reference|integration)\.updated) is missing after .*": (
+        "what is built in is no plugin, and a directory that is used first has not changed"
+    ),
+    r"live_misc: catalog\.updated is new after integration\.updated": (
+        "other models can be used once one is connected"
+    ),
+    r"live_misc: live (catalog|integration(\.connection)?)\.updated: \.location is missing": (
+        "optional as published; a credential is the user's, in every directory"
+    ),
+    r"perm_question: next\.step\.ended (<ses[36]>) is new after next\.tool\.failed \1": (
+        "a step whose call was refused is settled"
+    ),
+    r"perm_question: live permission\.v2\.asked: \.data\.metadata\.\w+ is (missing|new)": (
+        "as published, whatever who asks wants to show"
+    ),
+}
+"""Where a live stream tells something else: a reason by `recording: difference`."""
 
 EVENTS: Final[Mapping[str, str]] = {
     r"\w+: durable \S+: \.location is new": "kept in the log, so that replay is as live",
@@ -107,11 +172,8 @@ EVENTS: Final[Mapping[str, str]] = {
         "optional as published; before anything was changed there is nothing to go back to"
     ),
     r"todo: \w+ next\.todo\.updated is new": "the list of what is to be done is durable here",
-    r"todo: \w+ next\.tool\.called: \.data\.input\.todos\[\]\.id is missing": (
-        "as the model of this test calls it"
-    ),
-    r"perm_\w+: live permission\.v2\.asked: \.data\.metadata is new": (
-        "optional as published; what is asked for is shown"
+    r"perm_\w+: live permission\.v2\.asked: \.data\.metadata\.\w+ is (missing|new)": (
+        "as published, whatever who asks wants to show"
     ),
     r"revert: \w+ next\.revert\.staged: \.data\.revert\.(snapshot|diff|files) is missing": (
         "optional as published; the messages that are taken back changed no file"
@@ -132,9 +194,12 @@ _TEXT: Final = ("step.started", "text.started", "text.ended", "step.ended")
 _PROMPT: Final = ("prompt.admitted", "prompted")
 _BEGIN: Final = (*_PROMPT, "step.started")
 _SPENT: Final = ("compaction.started", "spent", "spent", "compaction.ended")
-_SETTLED: Final = Order(
-    (*_BEGIN, *_TOOL, "tool.failed", "step.ended"), "a step whose call was refused is settled"
-)
+_REFUSED: Final = "a step whose call was refused is settled"
+_UNUSABLE: Final = "a call whose input is no JSON is told to the model, and the run goes on"
+_DECIDED: Final = "who prompts after a revert was staged has decided for it"
+_NOBODY: Final = "an agent that is not there is not replaced by another"
+_VISIBLE: Final = "why nothing happens is for all to see"
+_SETTLED: Final = Order((*_BEGIN, *_TOOL, "tool.failed", "step.ended"), _REFUSED)
 RUNS: Final[Mapping[str, Order]] = {
     "read": Order(
         (*_BEGIN, "text.started", "text.ended", *_TOOL, "tool.success", "step.ended", *_TEXT),
@@ -146,7 +211,7 @@ RUNS: Final[Mapping[str, Order]] = {
     ),
     "junkjson": Order(
         (*_BEGIN, *_TOOL[:2], "tool.failed", "step.ended", *_TEXT),
-        "a call whose input is no JSON is told to the model, and the run goes on",
+        _UNUSABLE,
     ),
     "perm_reject": _SETTLED,
     "question_reject": _SETTLED,
@@ -156,15 +221,93 @@ RUNS: Final[Mapping[str, Order]] = {
             *("revert.staged", "revert.cleared", "revert.staged", "revert.committed"),
             *(*_PROMPT, *_TEXT, "revert.staged", "revert.committed", *_PROMPT, *_TEXT),
         ),
-        "who prompts after a revert was staged has decided for it",
+        _DECIDED,
     ),
     "compaction": Order(
         (*((*_PROMPT, *_TEXT) * 2), *_PROMPT, *_SPENT, *_TEXT, *_PROMPT, *_TEXT),
         "what a summary has cost is durable, and it leaves room for the next prompt",
     ),
-    "unknown_agent": Order(
-        (*_BEGIN, "step.failed"), "an agent that is not there is not replaced by another"
-    ),
-    "unknown_model": Order((*_BEGIN, "step.failed"), "why nothing happens is for all to see"),
-    "unknown_variant": Order((*_BEGIN, "step.failed"), "why nothing happens is for all to see"),
+    "unknown_agent": Order((*_BEGIN, "step.failed"), _NOBODY),
+    "unknown_model": Order((*_BEGIN, "step.failed"), _VISIBLE),
+    "unknown_variant": Order((*_BEGIN, "step.failed"), _VISIBLE),
 }
+
+
+_ROOM: Final = "a summary leaves room for the next prompt, which is not summed up again"
+SETTLED: Final[Mapping[str, str]] = {
+    # In all of them.
+    r"\w+: (messages|meanwhile)\.cursor\.(previous|next) is missing": (
+        "what is not there is left out, never null"
+    ),
+    r"(?!unknown_(model|variant)$)\w+: \w+\.data\[assistant\]\.snapshot(\.start)? is missing": (
+        "optional as published; before anything was changed there is nothing to go back to"
+    ),
+    # By run.
+    r"compaction: compaction is missing after user": _ROOM,
+    r"compaction: context\.data\[user\] is new": _ROOM,
+    r"compaction: \w+\.data\[compaction\]\.directives is new": (
+        "what the user said is kept word for word beside the summary"
+    ),
+    r"junkjson: assistant, tool pending, error is missing after user": _UNUSABLE,
+    r"junkjson: assistant, tool error, tool-calls is new after user": _UNUSABLE,
+    r"junkjson: assistant, text, stop is new after assistant, tool error, tool-calls": _UNUSABLE,
+    r"junkjson: \w+\.data\[assistant\]\.(error is missing|(cost|tokens|content\[text\]) is new)": (
+        _UNUSABLE
+    ),
+    r"junkjson: \w+\.data\[assistant\]\.content\[tool\]\..*": _UNUSABLE,
+    r"multi: assistant, tool \w+, tool \w+, tool-calls is (missing|new) after user": (
+        "the call that fails is the first one here, so that it ends first, as recorded"
+    ),
+    r"(perm|question)_reject: assistant, tool error, open is missing after user": _REFUSED,
+    r"(perm|question)_reject: assistant, tool error, tool-calls is new after user": _REFUSED,
+    r"(perm|question)_reject: \w+\.data\[assistant\]\.(finish|cost|tokens) is new": _REFUSED,
+    r"(perm|question)_reject: \w+\.data\[assistant\]\.time\.completed is new": _REFUSED,
+    r"revert: (assistant, text, stop is missing after user|session\.data\.revert is missing)": (
+        _DECIDED
+    ),
+    r"unknown_agent: assistant, (text, stop is missing|error is new) after user": _NOBODY,
+    r"unknown_agent: \w+\.data\[assistant\]\.((cost|tokens) is missing|error is new)": _NOBODY,
+    r"unknown_(model|variant): assistant, error is new after user": _VISIBLE,
+    r"unknown_(model|variant): \w+\.data\[assistant\] is new": _VISIBLE,
+}
+"""Where a Session is another one when its run is over: a reason by `run: difference`."""
+
+_EARLIER: Final = "the first prompt was answered before the next one came"
+_SETTLES: Final = "a server that starts settles what the one before it left open (ADR 15)"
+RESTART: Final[Mapping[str, str]] = {
+    r"tool after .*: next\.tool\.failed is new after next\.tool\.called": _SETTLES,
+    r"tool after .*: next\.step\.failed is new after next\.tool\.failed": _SETTLES,
+    r"text after .*: next\.step\.failed is new after next\.text\.started": _SETTLES,
+    r"(tool|text) after .*: \.data\[assistant\]\.error is new": _SETTLES,
+    r"(tool|text) after restart: \.data\[assistant\]\.(finish|time\.completed) is new": _SETTLES,
+    r"tool after restart: .*\.content\[tool\]\.(state\.error|time\.completed) is new": _SETTLES,
+    r"tool after next prompt: next\.tool\.failed is missing after next\.prompt\.admitted": _SETTLES,
+    **{
+        rf"pending after .*: next\.{after} is new after next\.{before}": (
+            "what was admitted runs after a restart; nobody has to prompt again (ADR 15)"
+        )
+        for before, after in pairwise((*_PROMPT, *_TEXT))
+    },
+    r"pending after next prompt: next\.prompt\.admitted is new after next\.step\.ended": _EARLIER,
+    r"pending after next prompt: next\.prompt(ed|\.admitted) is missing after .*": _EARLIER,
+    r"(tool|text|pending) after .*: durable \S+: \.location is new": (
+        "kept in the log, so that replay is as live"
+    ),
+    r"(tool|text|pending) after .*: \.cursor\.(previous|next) is missing": (
+        "what is not there is left out, never null"
+    ),
+    r"(tool|text|pending) after .*: .*\.(snapshot|files) is missing": (
+        "optional as published; before anything was changed there is nothing to go back to"
+    ),
+}
+"""Where a restart finds or does something else: a reason by `case: difference`."""
+
+
+def check_reasons(name: str, found: Sequence[str], reasons: Mapping[str, str]) -> None:
+    """Every difference has a reason, and every reason that is for this name is needed."""
+    used = {line: [each for each in reasons if re.fullmatch(each, line)] for line in found}
+    unexplained = [line for line, patterns in used.items() if not patterns]
+    assert unexplained == [], "\n".join(["without a reason:", *unexplained])
+    mine = {each for each in reasons if re.fullmatch(each.partition(":")[0], name)}
+    idle = mine - {each for patterns in used.values() for each in patterns}
+    assert idle == set(), "\n".join(["no longer needed:", *sorted(idle)])

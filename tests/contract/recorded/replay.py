@@ -34,7 +34,7 @@ class Replay:
         line = codec.encode(plain).decode().replace("/project", f"{self._parent}/project")
         line = line.replace("%2Fproject", f"{quote(self._parent, safe='')}%2Fproject")
         for name in dict.fromkeys(_NAME.findall(line)):
-            line = line.replace(name, await self._id(name))
+            line = line.replace(name, await self.id_of(name))
         request: JsonObject = codec.decode_any(line)
         answer = await self._sent(request)
         await self._after(request, answer)
@@ -44,6 +44,12 @@ class Replay:
             return []
         self._learn(shape, answer.json)
         return self.compared(shape, answer.json)
+
+    async def id_of(self, name: str) -> str:
+        """Ours for that of the record; a Session is made when it is first needed."""
+        if name not in self._known and name.startswith("<ses"):
+            self._known[name] = await self._api.create(model=_MODEL)
+        return self._known[name]
 
     @classmethod
     def compared(cls, shape: JsonValue, ours: JsonValue, at: str = "") -> list[str]:
@@ -83,13 +89,8 @@ class Replay:
     async def _before(self, exchange: str) -> None:
         if exchange in BEFORE:
             session, made, before = BEFORE[exchange]
-            known = await self._id(session)
+            known = await self.id_of(session)
             self._known[made] = await before(self._instance, self._provider, known)
-
-    async def _id(self, name: str) -> str:
-        if name not in self._known and name.startswith("<ses"):
-            self._known[name] = await self._api.create(model=_MODEL)
-        return self._known[name]
 
     async def _sent(self, request: JsonObject) -> Answer:
         given = {name.lower(): value for name, value in request.get("headers", {}).items()}

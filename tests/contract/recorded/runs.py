@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from perdure.schema.codec import JsonObject
-from tests.contract.recorded.stage import SMALL, Stage
+from tests.contract.recorded.stage import MODEL, SMALL, Stage
 from tests.support.scripted_provider import Call, Reply, calls, cut, refusal, text
 
 Run = Callable[[Stage], Awaitable[None]]
@@ -49,13 +49,15 @@ async def interrupted(stage: Stage, reply: Callable[[], Reply], when: str) -> No
     stage.provider.then(reply())
     await stage.prompted()
     await stage.until(when)
+    path = f"/api/session/{stage.session}/message?order=asc"
+    stage.looks["meanwhile"] = await stage.api.get(path)
     await stage.post("interrupt")
 
 
 async def steered_and_queued(stage: Stage) -> None:
     """Four more prompts while the model has not begun to answer."""
     hold = asyncio.Event()
-    bash = calls(Call("bash", {"command": "echo hi"}))
+    bash = calls(Call("bash", {"command": "echo hi", "description": "say"}))
     stage.provider.then(Reply(pieces=(hold, *bash.pieces)), *[text("done")] * 3)
     await stage.prompted()
     await stage.provider.arrived(1)
@@ -65,7 +67,9 @@ async def steered_and_queued(stage: Stage) -> None:
 
 
 async def reverted(stage: Stage) -> None:
-    stage.provider.then(text("one"), calls(Call("bash", {"command": "echo hi"})))
+    stage.provider.then(
+        text("one"), calls(Call("bash", {"command": "echo hi", "description": "say"}))
+    )
     await stage.asked()
     second = await stage.asked()
     await stage.post("revert/stage", {"messageID": second, "files": True})
@@ -106,15 +110,19 @@ async def instructed_otherwise(stage: Stage) -> None:
 
 RUNS: Final[Mapping[str, Run]] = {
     "default_model": answered(text("hello")),
-    "bash": answered(calls(Call("bash", {"command": "echo hi"})), text("done")),
-    "bigbash": answered(calls(Call("bash", {"command": "seq 5000"})), text("done")),
+    "bash": answered(
+        calls(Call("bash", {"command": "echo hi", "description": "say"})), text("done")
+    ),
+    "bigbash": answered(
+        calls(Call("bash", {"command": "seq 5000", "description": "count"})), text("done")
+    ),
     "read": answered(calls(Call("read", {"path": "hello.txt"}), saying="look"), text("done")),
     "write": answered(calls(Call("write", {"path": "new.txt", "content": "x"})), text("done")),
     "todo": answered(
         calls(
             Call(
                 "todowrite",
-                {"todos": [{"content": "a", "status": "pending", "priority": "high"}]},
+                {"todos": [{"id": "1", "content": "a", "status": "pending", "priority": "high"}]},
             )
         ),
         text("done"),
@@ -145,7 +153,7 @@ RUNS: Final[Mapping[str, Run]] = {
     ),
     "interrupt_tool": partial(
         interrupted,
-        reply=lambda: calls(Call("bash", {"command": "sleep 30"})),
+        reply=lambda: calls(Call("bash", {"command": "sleep 30", "description": "sleep"})),
         when="tool.called",
     ),
     "steer_queue": steered_and_queued,
@@ -157,8 +165,9 @@ RUNS: Final[Mapping[str, Run]] = {
 
 CHOSEN: Final[Mapping[str, JsonObject]] = {
     "compaction": {"model": SMALL},
-    "unknown_agent": {"agent": "nobody"},
+    "default_model": {},
+    "unknown_agent": {"agent": "nobody", "model": MODEL},
     "unknown_model": {"model": {"providerID": "fake", "id": "none"}},
     "unknown_variant": {"model": {"providerID": "fake", "id": "fake-model", "variant": "none"}},
 }
-"""What the Sessions of some of them were made with."""
+"""What the Sessions of some of them were made with; those of the others, with their model."""

@@ -5,34 +5,46 @@ Invariant: what was seen live is everything from before the first prompt to afte
 
 import json
 import subprocess
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from perdure.core import limits
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from tests.support.api import Api, Stream
 from tests.support.instance import Instance, running
 from tests.support.place import make_place
-from tests.support.scripted_provider import ScriptedProvider
+from tests.support.scripted_provider import Call, ScriptedProvider
 
 FOLDER: Final = Path(__file__).parent
-EVERYTHING: Final = [{"action": "*", "resource": "*", "effect": "allow"}]
+EVERYTHING: Final[Sequence[JsonObject]] = [{"action": "*", "resource": "*", "effect": "allow"}]
+MODEL: Final[JsonObject] = {"providerID": "fake", "id": "fake-model"}
 SMALL: Final[JsonObject] = {"providerID": "fake", "id": "small"}
 """A model that has room for two long prompts."""
+RELEASED: Final = "released"
+WAITING: Final = Call(
+    "bash",
+    {"command": f"until [ -e {RELEASED} ]; do sleep 0.05; done", "description": "wait"},
+)
+"""Ends when there is a file of that name in the project."""
 _SMALL_LIMIT: Final[JsonObject] = {"context": 14_000, "output": 2_000}
 
 
 @asynccontextmanager
 async def serving(
-    root: Path, provider: ScriptedProvider, **settings: object
+    root: Path,
+    provider: ScriptedProvider,
+    *,
+    permissions: Sequence[JsonObject] = (),
+    heartbeat_seconds: float = limits.HEARTBEAT_SECONDS,
 ) -> AsyncGenerator[Instance]:
     """A server on two repositories with a few files, as the recorded one had."""
-    place = make_place(root, provider, **settings)
+    place = make_place(root, provider, permissions=permissions)
     _furnish(place.project)
-    async with running(place) as opened:
+    async with running(place, heartbeat_seconds=heartbeat_seconds) as opened:
         yield opened
 
 
@@ -44,6 +56,8 @@ class Stage:
     session: str
     live: Stream
     seen: list[JsonObject] = field(default_factory=list[JsonObject])
+    looks: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """What was told of the Session while it ran, by the name of the look."""
 
     async def prompted(self, text: str = "go on", **fields: JsonValue) -> str:
         """Prompt without waiting; the id of the message."""
@@ -72,12 +86,26 @@ class Stage:
         live = [event for event in self.seen if event["data"].get("sessionID") == self.session]
         return {"durable": await self.api.history(self.session), "live": live}
 
+    async def settled(self) -> JsonObject:
+        """What is told of the Session now, and was told before."""
+        path = f"/api/session/{self.session}"
+        return {
+            **self.looks,
+            "session": await self.api.get(path),
+            "messages": await self.api.get(f"{path}/message?order=asc&limit=200"),
+            "context": await self.api.get(f"{path}/context"),
+        }
+
 
 @asynccontextmanager
 async def staged(
-    root: Path, provider: ScriptedProvider, chosen: JsonObject, **settings: object
+    root: Path,
+    provider: ScriptedProvider,
+    chosen: JsonObject,
+    *,
+    permissions: Sequence[JsonObject] = (),
 ) -> AsyncGenerator[Stage]:
-    async with serving(root, provider, **settings) as instance:
+    async with serving(root, provider, permissions=permissions) as instance:
         api, project = instance.api, instance.place.project
         _offer_small(project)
         session = await api.create(**chosen)

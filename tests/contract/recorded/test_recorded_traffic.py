@@ -2,12 +2,13 @@
 
 The recordings are kept as shapes (`scripts/recorded_shapes.py` writes them). Requests are sent in
 their order to a real server; ids that it made stand for those that were recorded. Runs are made
-again with the people in them; both of their streams are compared. Where we answer differently
-there is a reason in `deviations.py`, and it is still needed in every recording that it is for.
+again with the people in them; both of their streams are compared, and what the Session is at their
+end. Where we answer differently there is a reason in `deviations.py`, and it is still needed in
+every recording that it is for.
 """
 
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Final
 
@@ -15,9 +16,18 @@ import pytest
 
 from perdure.schema.codec import JsonObject
 from tests.contract.recorded import runs
-from tests.contract.recorded.deviations import EVENTS, EXCHANGES, FILES, RUNS, STATUS
+from tests.contract.recorded.deviations import (
+    EVENTS,
+    EXCHANGES,
+    FILES,
+    RUNS,
+    SETTLED,
+    STATUS,
+    check_reasons,
+)
 from tests.contract.recorded.replay import Replay
-from tests.contract.recorded.stage import EVERYTHING, recorded, serving, staged
+from tests.contract.recorded.stage import EVERYTHING, FOLDER, MODEL, recorded, serving, staged
+from tests.contract.recorded.streams import event_differences, order_differences, outline, types
 from tests.requirements import requirement
 from tests.support.scripted_provider import ScriptedProvider, scripted_provider
 
@@ -36,15 +46,15 @@ async def provider() -> AsyncGenerator[ScriptedProvider]:
 async def test_answers_have_the_recorded_status_and_shape(
     name: str, tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    settings = {"permissions": EVERYTHING} if name == "misc_semantics" else {}
-    async with serving(tmp_path, provider, **settings) as instance:
+    allowed = EVERYTHING if name in {"misc_semantics", "run_revert"} else ()
+    async with serving(tmp_path, provider, permissions=allowed) as instance:
         replay = Replay(instance, provider)
         found = [
             f"{name}: {exchange['name']}: {difference}"
             for exchange in recorded(name)
             for difference in await replay.differences(exchange)
         ]
-    _check_reasons(name, found, EXCHANGES)
+    check_reasons(name, found, EXCHANGES)
 
 
 @requirement("S117")
@@ -52,23 +62,30 @@ async def test_answers_have_the_recorded_status_and_shape(
 async def test_a_run_is_told_in_the_recorded_order_and_shapes(
     name: str, tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    settings = {} if name.startswith("perm_") else {"permissions": EVERYTHING}
-    async with staged(tmp_path, provider, runs.CHOSEN.get(name, {}), **settings) as stage:
+    allowed = () if name.startswith("perm_") else EVERYTHING
+    chosen = runs.CHOSEN.get(name, {"model": MODEL})
+    async with staged(tmp_path, provider, chosen, permissions=allowed) as stage:
         await runs.RUNS[name](stage)
         streams = await stage.streams()
-    _check_order(name, {stream: _types(events) for stream, events in streams.items()})
+        settled = await stage.settled()
+    _check_order(name, {stream: types(events) for stream, events in streams.items()})
     shapes = recorded("events")
     found = [
         f"{name}: {difference}"
         for stream, events in streams.items()
         for event in events
-        for difference in _event_differences(stream, event, shapes)
+        for difference in event_differences(stream, event, shapes)
     ]
-    _check_reasons(name, found, EVENTS)
+    check_reasons(name, found, EVENTS)
+    found = [f"{name}: {difference}" for difference in _settled_differences(name, settled)]
+    check_reasons(name, found, SETTLED)
 
 
-def test_every_recorded_run_is_made_again() -> None:
-    assert set(recorded("runs")) == set(runs.RUNS)
+def test_every_fixture_is_replayed_by_a_test() -> None:
+    sources = (path.read_text(encoding="utf-8") for path in FOLDER.glob("*.py"))
+    asked = {name for text in sources for name in re.findall(r'recorded\("(\w+)"\)', text)}
+    assert {path.stem for path in FOLDER.glob("*.json")} == {*FILES, *asked}
+    assert set(recorded("runs")) == set(recorded("settled")) == set(runs.RUNS)
 
 
 def test_a_difference_is_seen() -> None:
@@ -83,14 +100,23 @@ def test_a_difference_is_seen() -> None:
     ]
 
 
+def test_an_order_that_differs_is_seen_with_its_place() -> None:
+    assert order_differences(["a", "b", "c"], ["a", "b", "c"]) == []
+    assert order_differences(["a", "b", "c"], ["n", "a", "b", "m"]) == [
+        "n is new after the beginning",
+        "c is missing after b",
+        "m is new after b",
+    ]
+
+
 def test_a_difference_without_a_reason_and_a_reason_without_one_are_failures() -> None:
     reasons = {r"(one|two): x": "known"}
-    _check_reasons("one", ["one: x"], reasons)
-    _check_reasons("three", [], reasons)
+    check_reasons("one", ["one: x"], reasons)
+    check_reasons("three", [], reasons)
     with pytest.raises(AssertionError):
-        _check_reasons("one", ["one: x", "one: y"], reasons)
+        check_reasons("one", ["one: x", "one: y"], reasons)
     with pytest.raises(AssertionError):
-        _check_reasons("two", [], reasons)
+        check_reasons("two", [], reasons)
 
 
 def _check_order(name: str, ours: dict[str, list[str]]) -> None:
@@ -111,32 +137,14 @@ def _check_order(name: str, ours: dict[str, list[str]]) -> None:
     assert live == wanted["live"]
 
 
-def _types(events: list[JsonObject]) -> list[str]:
-    """In their order; deltas that follow each other are one."""
-    types: list[str] = []
-    for event in events:
-        found = event["type"].removeprefix("session.")
-        if not (found.endswith(".delta") and types[-1:] == [found]):
-            types.append(found)
-    return types
+def _settled_differences(name: str, ours: JsonObject) -> list[str]:
+    wanted: JsonObject = recorded("settled")[name]
+    lines = [outline(message) for message in ours["messages"]["data"]]
+    found = order_differences(wanted["outline"], lines)
+    for part in wanted.keys() - {"outline"}:
+        found += [f"{part}{line}" for line in Replay.compared(wanted[part], ours[part])]
+    return found
 
 
 def _is_durable(type: str) -> bool:
     return type.startswith("next.") and not type.endswith(".delta")
-
-
-def _event_differences(stream: str, event: JsonObject, shapes: JsonObject) -> list[str]:
-    key = f"{stream} {event['type'].removeprefix('session.')}"
-    if key == f"live {STATUS}":
-        return []
-    if key not in shapes:
-        return [f"{key} is new"]
-    return [f"{key}: {difference}" for difference in Replay.compared(shapes[key], event)]
-
-
-def _check_reasons(name: str, found: list[str], reasons: Mapping[str, str]) -> None:
-    """Every difference has a reason, and every reason that is for this name is needed."""
-    used = {line: [each for each in reasons if re.fullmatch(each, line)] for line in found}
-    assert [line for line, patterns in used.items() if not patterns] == []
-    mine = {each for each in reasons if re.fullmatch(each.partition(":")[0], name)}
-    assert mine - {each for patterns in used.values() for each in patterns} == set()
