@@ -6,34 +6,19 @@ is wrong and exits with 1 if anything is. A command, because a process that fork
 threads.
 """
 
-import asyncio
-import shutil
 import sys
-import tempfile
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 from msgspec import UNSET
 
 from perdure.core import job as rules
-from perdure.host import environment
-from perdure.host.clock import SystemClock
-from perdure.host.detached import LocalDetached
-from perdure.host.neighbours import ProcessLocks
-from perdure.runtime.runtime import Foundations, Runtime, RuntimeSettings, compose
+from perdure.runtime.runtime import Runtime
 from perdure.schema.ids import SessionID, ToolCallID
 from perdure.schema.job import JobInfo
-from perdure.store import migrate
-from perdure.store.database.sqlite import SqliteDatabase
-from perdure.testing import SeededIds
-from perdure.testing.crash_points import CrashPoints, read_lines, write_line
-from perdure.testing.crash_seams import CrashingDatabase, CrashingDetached
-from perdure.testing.forked import Ended, run_forked
 from perdure.tools.job_desk import JobStart
+from tests.crash import stage
+from tests.crash.stage import Play
 from tests.fixtures import PLACE, Facts
 from tests.support import database_check
 
@@ -44,71 +29,8 @@ WAIT_SECONDS: Final = 20
 
 
 def main() -> int:
-    import_module("perdure.runtime.engine")
-    with tempfile.TemporaryDirectory() as folder:
-        site, before = Path(folder) / "site", Path(folder) / "before"
-        expect_end(run_forked(partial(_run, site, _furnish)), "furnishing")
-        copy(site, before)
-        whole = run_forked(partial(_run, site, _work))
-        expect_end(whole, "jobs that are left alone")
-        points = read_lines(whole.said)
-        each = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-        died = [point.number for point in points[::each]]
-        faults = [fault for number in died for fault in _faults(before, site, number)]
-    sys.stdout.writelines(f"{point.name}\n" for point in points)
-    sys.stdout.writelines(f"{fault}\n" for fault in faults)
-    sys.stdout.write(f"{len(died)} deaths: {len(faults)} faults\n")
-    return 1 if faults else 0
-
-
-def _faults(before: Path, site: Path, number: int) -> list[str]:
-    copy(before, site)
-    # How often a job is looked at depends on the machine, so a late point may not be reached.
-    run_forked(partial(_run, site, _work, die_at=number))
-    after = run_forked(partial(_run, site, _take_over_and_look))
-    return [] if after.code == 0 else [f"point {number}: the next process says above what is wrong"]
-
-
-def _run(
-    site: Path,
-    work: Callable[[Runtime, Path], Coroutine[None, None, None]],
-    descriptor: int,
-    *,
-    die_at: int | None = None,
-) -> None:
-    async def life() -> None:
-        points = CrashPoints(lambda point: write_line(descriptor, point), die_at=die_at)
-        async with _opened(site, points if work is _work else None) as runtime:
-            await work(runtime, site)
-
-    asyncio.run(life())
-
-
-@asynccontextmanager
-async def _opened(site: Path, points: CrashPoints | None) -> AsyncGenerator[Runtime]:
-    site.mkdir(exist_ok=True)
-    path = str(site / "perdure.db")
-    migrate.migrate(path)
-    clock = SystemClock()
-    ids = SeededIds(len(list(site.iterdir())), clock)
-    settings = RuntimeSettings(
-        environment=environment.from_variables({"HOME": str(site), "TMPDIR": str(site)}),
-        data_dir=str(site),
-        default_directory=str(site),
-        resumes=False,
-    )
-    async with AsyncExitStack() as stack:
-        neighbours = stack.enter_context(ProcessLocks(str(site / "processes"), ids.named("prc")))
-        database = await stack.enter_async_context(SqliteDatabase(path, inline=True))
-        machine = LocalDetached()
-        on = Foundations(
-            database=database if points is None else CrashingDatabase(database, points),
-            neighbours=neighbours,
-            clock=clock,
-            ids=ids,
-            detached=machine if points is None else CrashingDetached(machine, points),
-        )
-        yield await stack.enter_async_context(compose(settings, on, path))
+    each = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    return stage.sweep(Play(_furnish, _work, _take_over_and_look, has_processes=True), each=each)
 
 
 async def _furnish(runtime: Runtime, _: Path) -> None:
@@ -167,16 +89,6 @@ def _told(site: Path) -> list[str]:
     rows = database_check.dump(site / "perdure.db")
     waiting = [str(row[0]) for row in rows["session_notice"]]
     return waiting + [str(row[0]) for row in rows["session_message"] if "synthetic" in row]
-
-
-def copy(source: Path, target: Path) -> None:
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(source, target)
-
-
-def expect_end(ended: Ended, what: str) -> None:
-    if ended.code != 0:
-        raise SystemExit(f"{what} ended with {ended.code}")
 
 
 if __name__ == "__main__":

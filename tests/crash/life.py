@@ -8,7 +8,7 @@ import asyncio
 import gc
 import logging
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from random import Random
@@ -24,7 +24,7 @@ from perdure.schema.codec import Record
 from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.testing import SeededIds, VirtualClock, VirtualLoop
-from perdure.testing.crash_points import CrashPoints, write_line
+from perdure.testing.crash_points import CrashPoints
 from perdure.testing.crash_seams import CrashingDatabase, CrashingModel, crashing_tool
 from perdure.tools.tool import Tool, ToolCallContext
 from tests.crash.script import NOTES, Model, Person
@@ -32,6 +32,8 @@ from tests.crash.site import CrashSite
 
 SECONDS_MAX: Final = 60
 """Of virtual time: longer than the script takes, so whoever waits longer waits for ever."""
+REHEARSAL: Final = 99
+"""The number of a life that is nobody's first or second: its ids are its own."""
 
 
 class NoteInput(Record):
@@ -42,19 +44,39 @@ class NoteOutput(Record):
     noted: str
 
 
-def live(site: CrashSite, *, life: int, descriptor: int, die_at: int | None) -> None:
+def live(site: CrashSite, *, life: int, descriptor: int, fate: Callable[[int], None]) -> None:
     """Run the script to its end, or to the point of death. `life` counts the processes."""
+    _run(site, life, CrashPoints(descriptor, fate=fate))
+
+
+def rehearse(site: CrashSite) -> None:
+    """Run the script in this very process, before it forks.
+
+    What it compiles, parses and caches need not be made in each child then. It uses names of its
+    own, so that no life could remember anything of the conversation.
+    """
+    with open(os.devnull, "wb") as nowhere:
+        _run(site, REHEARSAL, CrashPoints(nowhere.fileno()), names="_rehearsed")
+    gc.enable()
+    gc.collect()
+    gc.freeze()
+
+
+def _run(site: CrashSite, life: int, points: CrashPoints, *, names: str = "") -> None:
     # Finalizers must not run whenever the collector feels like it.
     gc.disable()
     errors = _Errors()
-    logging.getLogger("perdure").addHandler(errors)
+    logger = logging.getLogger("perdure")
+    logger.addHandler(errors)
     loop = VirtualLoop(Random(f"life {life}"))
-    points = CrashPoints(lambda point: write_line(descriptor, point), die_at=die_at)
-    loop.run_until_complete(_live(site, loop, life, points))
+    loop.run_until_complete(_live(site, loop, life, points, names))
+    logger.removeHandler(errors)
     assert [*errors.heard, *loop.complaints] == []
 
 
-async def _live(site: CrashSite, loop: VirtualLoop, life: int, points: CrashPoints) -> None:
+async def _live(
+    site: CrashSite, loop: VirtualLoop, life: int, points: CrashPoints, names: str
+) -> None:
     model = Model(lambda about: _append(site.asked, f"{about}\n".encode()))
     points.reach("boot/begin")
     migrate.migrate(str(site.database))
@@ -71,6 +93,7 @@ async def _live(site: CrashSite, loop: VirtualLoop, life: int, points: CrashPoin
             points,
             acknowledge=lambda receipt: _append(site.receipts, codec.encode(receipt) + b"\n"),
             decides=lambda: _append(site.decided, b"retry\n"),
+            names=names,
         )
         with runtime.tools.register(crashing_tool(_note(site), points)):
             async with asyncio.timeout(SECONDS_MAX):

@@ -1,15 +1,15 @@
 """Deaths and recoveries: each run a forked process on a crash site, each death proven.
 
-The caller has no threads and no event loop, so that it can fork; see `sweep`.
+Deaths that are looked at one after the other share the life before them: the process stands still
+at each of their points, after a copy of it was killed there, while the next life is lived to its
+end on the files that the death left. The caller has no threads and no event loop; see `sweep`.
 """
 
-import os
 import shutil
-import tempfile
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Collection, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
+from random import Random
 from typing import Final
 
 from perdure.testing import crash_points, forked
@@ -17,11 +17,11 @@ from perdure.testing.crash_points import CrashPoint
 from perdure.testing.forked import Ended
 from tests.crash import verdict
 from tests.crash.life import live
-from tests.crash.site import CrashSite
+from tests.crash.site import CrashSite, in_its_place, new_site
 from tests.crash.story import Story
 from tests.crash.verdict import Remains
 
-_MEMORY: Final = "/dev/shm"
+SEED: Final = 20_260_101
 
 
 class NotAsExpectedError(Exception):
@@ -45,103 +45,141 @@ def whole_run() -> WholeRun:
         return WholeRun(points, remains.story)
 
 
-def crash_once(whole: WholeRun, k: int) -> list[str]:
-    """What is wrong after a death at point `k` and a second life to the end."""
+def crash_once(whole: WholeRun, numbers: Collection[int]) -> Iterator[tuple[int, list[str]]]:
+    """For each point: what is wrong after a death there and a second life to the end."""
     with new_site() as site:
-        if die(site, life=0, at=k) != whole.points[k - 1]:
-            return ["the point has another name than in the run without a crash"]
-        remains, wrong = verdict.after_death(site, None)
-        finish(site, life=1)
-        _, later = verdict.at_the_end(site, whole.story, [remains])
-        return [*wrong, *later]
+        for point in deaths(site, life=0, at=numbers):
+            k = point.number
+            if point != whole.points[k - 1]:
+                yield k, ["the point has another name than in the run without a crash"]
+                continue
+            try:
+                yield k, _recovered(site, whole, [])
+            except NotAsExpectedError as error:
+                yield k, [str(error)]
 
 
 def crash_twice(whole: WholeRun, k: int, m: int) -> list[str]:
-    """The same with a second death, at point `m` of the recovery."""
+    """What is wrong after a death at point `k`, another at point `m` of the recovery, and a life.
+
+    Each death is that of a process which lived for nothing else.
+    """
     with new_site() as site:
         die(site, life=0, at=k)
         first, wrong = verdict.after_death(site, None)
-        return [*wrong, *_second_death(site, whole, first, m)]
+        die(site, life=1, at=m)
+        return [*wrong, *_recovered(site, whole, [first])]
 
 
-def crash_twice_at(whole: WholeRun, k: int, parts: Iterable[float]) -> list[tuple[int, list[str]]]:
-    """For each part in [0, 1): the point at that part of the recovery, and what is wrong."""
-    found: list[tuple[int, list[str]]] = []
+def crash_twice_drawn(
+    whole: WholeRun, numbers: Collection[int], times: int
+) -> Iterator[tuple[int, int | None, list[str]]]:
+    """For each point, and for so many drawn points of the recovery from it: what is wrong.
+
+    No second point, if there was no recovery in which to draw one.
+    """
     with new_site() as site:
-        die(site, life=0, at=k)
-        first, wrong = verdict.after_death(site, None)
-        with _undone(site):
-            length = len(finish(site, life=1))
-        for part in parts:
-            m = 1 + int(part * length)
-            with _undone(site):
-                found.append((m, [*wrong, *_second_death(site, whole, first, m)]))
-    return found
+        for point in deaths(site, life=0, at=numbers):
+            first, wrong = verdict.after_death(site, None)
+            try:
+                for m, later in _drawn(site, whole, first, Random(f"{SEED} {point}"), times):
+                    yield point.number, m, [*wrong, *later]
+            except NotAsExpectedError as error:
+                yield point.number, None, [*wrong, str(error)]
 
 
-def _second_death(site: CrashSite, whole: WholeRun, first: Remains, m: int) -> list[str]:
-    die(site, life=1, at=m)
-    second, wrong = verdict.after_death(site, first)
-    finish(site, life=2)
-    _, later = verdict.at_the_end(site, whole.story, [first, second])
+def _drawn(
+    site: CrashSite, whole: WholeRun, first: Remains, chance: Random, times: int
+) -> Iterator[tuple[int, list[str]]]:
+    with in_its_place(site.root):
+        length = len(finish(site, life=1))
+    for second in deaths(site, life=1, at=chance.sample(range(1, length + 1), times)):
+        try:
+            yield second.number, _recovered(site, whole, [first])
+        except NotAsExpectedError as error:
+            yield second.number, [str(error)]
+
+
+def crash_apart(numbers: Collection[int]) -> Iterator[tuple[int, list[str]]]:
+    """For each point: in what the death of a copy differs from that of a process of its own."""
+    with new_site() as site:
+        for point in deaths(site, life=0, at=numbers):
+            left = verdict.left(site)
+            shutil.rmtree(site.root)
+            site.prepare()
+            die(site, life=0, at=point.number)
+            alone = verdict.left(site)
+            differ = sorted(what for what in left | alone if left.get(what) != alone.get(what))
+            yield point.number, [f"a copy leaves {what} otherwise" for what in differ]
+
+
+def _recovered(site: CrashSite, whole: WholeRun, before: list[Remains]) -> list[str]:
+    """What is wrong with what a death left, the latest of several, and with the life after it."""
+    latest, wrong = verdict.after_death(site, before[-1] if before else None)
+    remains = [*before, latest]
+    finish(site, life=len(remains))
+    _, later = verdict.at_the_end(site, whole.story, remains)
     return [*wrong, *later]
 
 
-# ---- one process --------------------------------------------------------------------------------
+# ---- processes ----------------------------------------------------------------------------------
+
+
+def deaths(site: CrashSite, *, life: int, at: Collection[int]) -> Iterator[CrashPoint]:
+    """Die at each of these points, and prove it. Meanwhile the site is as that death left it."""
+    numbers = sorted(at)
+    dying = forked.dying(
+        lambda mortal: live(site, life=life, descriptor=mortal.descriptor, fate=mortal.reach),
+        frozenset(numbers),
+    )
+    with closing(dying):
+        for number in numbers:
+            point = _died(_next(dying), life, number)
+            with in_its_place(site.root):
+                yield point
+        ended = _next(dying)
+        if ended.code != 0:
+            raise NotAsExpectedError(f"life {life} {_otherwise(ended)}")
 
 
 def die(site: CrashSite, *, life: int, at: int) -> CrashPoint:
     """Run until the point of that number, and prove that the process died there."""
-    ended, points = _run(site, life=life, die_at=at)
-    if not ended.killed or len(points) != at:
-        raise NotAsExpectedError(
-            f"life {life} was to be killed at its point {at};"
-            f" it ended with {ended.code} after {_last(points)}"
+    ended = forked.run_forked(
+        lambda descriptor: live(
+            site, life=life, descriptor=descriptor, fate=crash_points.death_at(at)
         )
-    return points[-1]
+    )
+    return _died(ended, life, at)
 
 
 def finish(site: CrashSite, *, life: int) -> tuple[CrashPoint, ...]:
     """Run to the end, and prove that it was reached; the points on the way."""
-    ended, points = _run(site, life=life, die_at=None)
-    if ended.code != 0:
-        raise NotAsExpectedError(
-            f"life {life} was to reach its end; it ended with {ended.code} after {_last(points)}"
-        )
-    return points
-
-
-def _run(site: CrashSite, *, life: int, die_at: int | None) -> tuple[Ended, tuple[CrashPoint, ...]]:
     ended = forked.run_forked(
-        lambda descriptor: live(site, life=life, descriptor=descriptor, die_at=die_at)
+        lambda descriptor: live(site, life=life, descriptor=descriptor, fate=lambda number: None)
     )
-    return ended, crash_points.read_lines(ended.said)
+    if ended.code != 0:
+        raise NotAsExpectedError(f"life {life} was to reach its end; it {_otherwise(ended)}")
+    return crash_points.read_lines(ended.said)
 
 
-def _last(points: tuple[CrashPoint, ...]) -> str:
-    return str(points[-1]) if points else "no point at all"
-
-
-# ---- sites --------------------------------------------------------------------------------------
-
-
-@contextmanager
-def new_site() -> Generator[CrashSite]:
-    # A killed process loses nothing that it wrote, to a disk or to memory; memory is quicker.
-    memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="perdure-crash-", dir=memory) as root:
-        site = CrashSite(Path(root) / "site")
-        site.prepare()
-        yield site
-
-
-@contextmanager
-def _undone(site: CrashSite) -> Generator[None]:
-    """Whatever happens in the scope, the site is afterwards as it was."""
-    copy = site.root.with_name("copy")
-    shutil.copytree(site.root, copy)
+def _next(dying: Generator[tuple[int, Ended], None, Ended]) -> Ended:
+    """The next death of a copy; after the last, how the process itself ended."""
     try:
-        yield
-    finally:
-        shutil.rmtree(site.root)
-        copy.rename(site.root)
+        return next(dying)[1]
+    except StopIteration as over:
+        return over.value
+
+
+def _died(ended: Ended, life: int, at: int) -> CrashPoint:
+    lines = ended.said.splitlines()
+    if not ended.killed or len(lines) != at:
+        raise NotAsExpectedError(
+            f"life {life} was to be killed at its point {at}; it {_otherwise(ended)}"
+        )
+    return crash_points.read_lines(lines[-1])[0]
+
+
+def _otherwise(ended: Ended) -> str:
+    points = crash_points.read_lines(ended.said)
+    last = str(points[-1]) if points else "no point at all"
+    return f"ended with {ended.code} after {last}"

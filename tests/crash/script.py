@@ -33,6 +33,7 @@ GRANTED_FILE: Final = "granted.txt"
 GRANTED_TEXT: Final = "with permission\n"
 WRITE_CALL: Final = "call_write"
 SUMMARY: Final = "what was said"
+ASKED: Final = "permission.v2.asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +110,14 @@ class Person:
         points: CrashPoints,
         acknowledge: Callable[[AdmittedPrompt], None],
         decides: Callable[[], None],
+        *,
+        names: str = "",
     ) -> None:
+        """With `names` the Session and what is said in it are called differently."""
         self._runtime = runtime
         self._sessions = runtime.sessions
+        self._session = SessionID(SESSION + names)
+        self._names = names
         self._held = held
         self._points = points
         self._acknowledge = acknowledge
@@ -126,7 +132,7 @@ class Person:
                 task.cancel()
 
     async def _talk(self) -> None:
-        await self._sessions.create(id=SESSION, model=MODEL_FIRST)
+        await self._sessions.create(id=self._session, model=MODEL_FIRST)
         self._points.reach("client/created")
         await self._ask(HELLO)
         await self._ask(NOTE)
@@ -135,8 +141,8 @@ class Person:
         # The same words as in the interjection: the same admissions.
         await self._ask(HURRY)
         await self._ask(LATER)
-        await self._sessions.switch_model(SESSION, MODEL_SECOND)
-        await self._sessions.switch_agent(SESSION, "plan")
+        await self._sessions.switch_model(self._session, MODEL_SECOND)
+        await self._sessions.switch_agent(self._session, "plan")
         self._points.reach("client/switched")
         await self._ask(AGAIN)
         await self._compact()
@@ -145,25 +151,28 @@ class Person:
 
     async def _ask(self, line: Line) -> None:
         await self._say(line)
-        await self._sessions.wait(SESSION)
+        await self._sessions.wait(self._session)
         await self._decide()
 
     async def _decide(self) -> None:
         """Give up what was to be noted, and have everything else sent again."""
-        if (await self._runtime.recovery.of(SESSION)).waiting:
-            said = [codec.decode_any(m) for m in await self._sessions.context(SESSION)]
+        if (await self._runtime.recovery.of(self._session)).waiting:
+            said = [codec.decode_any(m) for m in await self._sessions.context(self._session)]
             latest = [message["id"] for message in said if message["type"] == "user"][-1:]
             if latest == [NOTE.id]:
-                await self._runtime.recovery.decide(SESSION, "abandon")
+                await self._runtime.recovery.decide(self._session, "abandon")
             else:
                 self._decides()
-                await self._runtime.recovery.decide(SESSION, "retry")
+                await self._runtime.recovery.decide(self._session, "retry")
             self._points.reach("client/decided")
-            await self._sessions.wait(SESSION)
+            await self._sessions.wait(self._session)
 
     async def _say(self, line: Line) -> None:
         receipt = await self._sessions.prompt(
-            SESSION, PromptInput(text=line.text), id=line.id, delivery=line.delivery
+            self._session,
+            PromptInput(text=line.text),
+            id=MessageID(line.id + self._names),
+            delivery=line.delivery,
         )
         self._acknowledge(receipt)
         self._points.reach(f"client/acknowledged[{line.id}]")
@@ -176,21 +185,24 @@ class Person:
 
     async def _compact(self) -> None:
         """Once: a compaction has no id by which a second one would be recognised."""
-        shown = await self._sessions.context(SESSION)
+        shown = await self._sessions.context(self._session)
         if not any(codec.decode_any(message)["type"] == "compaction" for message in shown):
-            await self._sessions.compact(SESSION)
+            await self._sessions.compact(self._session)
             self._points.reach("client/compacted")
 
     async def _grant(self) -> None:
         frames = sse.Reader(bytes_max=limits.LIVE_RING_BYTES_MAX)
         with self._runtime.hub.subscribe() as reader:
             while (chunk := await reader.next()) is not None:
+                # Whole frames, most of them deltas: who asks for nothing need not be understood.
+                if ASKED.encode() not in chunk:
+                    continue
                 for frame in frames.feed(chunk):
                     event = codec.decode_any(frame.data)
-                    if event["type"] == "permission.v2.asked":
+                    if event["type"] == ASKED:
                         await self._reply(PermissionID(event["data"]["id"]))
 
     async def _reply(self, request: PermissionID) -> None:
         self._points.reach("permission/asked")
-        await self._runtime.permissions.reply(SESSION, request, "always")
+        await self._runtime.permissions.reply(self._session, request, "always")
         self._points.reach("permission/replied")

@@ -1,8 +1,14 @@
 """A crash site: the directory that outlives every process, and what lies in it."""
 
+import os
+import shutil
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+_MEMORY: Final = "/dev/shm"
 _RULES: Final = '{"permissions": [{"action": "edit", "resource": "*", "effect": "ask"}]}'
 
 # Nothing that may have been sent is sent again unless the person of the script says so.
@@ -35,3 +41,38 @@ class CrashSite:
         (users / "opencode.json").write_text(_POLICY)
         for file in (self.effects, self.receipts, self.told, self.asked, self.decided):
             file.touch()
+
+
+@contextmanager
+def new_root() -> Generator[Path]:
+    """Where a site can be made."""
+    # A killed process loses nothing that it wrote, to a disk or to memory; memory is quicker.
+    memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="perdure-crash-", dir=memory) as folder:
+        yield Path(folder) / "site"
+
+
+@contextmanager
+def new_site() -> Generator[CrashSite]:
+    with new_root() as root:
+        site = CrashSite(root)
+        site.prepare()
+        yield site
+
+
+@contextmanager
+def in_its_place(root: Path) -> Generator[None]:
+    """In the scope there is a copy in the place of `root`, and afterwards `root` as it was.
+
+    A log names files by their path, so a copy must lie where the original lay. Who has files of the
+    original open keeps them. Nobody holds a lock on the copy: that is how a death leaves things.
+    """
+    with tempfile.TemporaryDirectory(dir=root.parent) as aside:
+        kept = Path(aside) / root.name
+        root.rename(kept)
+        shutil.copytree(kept, root)
+        try:
+            yield
+        finally:
+            shutil.rmtree(root)
+            kept.rename(root)

@@ -8,35 +8,36 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from importlib import import_module
 from random import Random
 from typing import Final
 
-from tests.crash import runs
+from tests.crash import life, runs, site
 from tests.crash.runs import NotAsExpectedError, WholeRun
 
-PAIRS: Final = int(os.environ.get("PERDURE_PAIRS", "150"))
-SECONDS_PER_FIRST: Final = 3
-"""Second deaths for each first one: they share its run."""
-SEED: Final = 20_260_101
+PAIRS: Final = int(os.environ.get("PERDURE_PAIRS", "300"))
+SECONDS_PER_FIRST: Final = 6
+"""Second deaths for each first one: they share its recovery."""
+FIRSTS: Final = -(-PAIRS // SECONDS_PER_FIRST)
 
 Fault = tuple[str, str]
 """The arguments that repeat it, and what is wrong."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    # Once here rather than in each child: the runtime would load it late.
-    import_module("perdure.runtime.engine")
     parser = _parser()
     options = parser.parse_args(arguments)
+    if options.then is not None and options.point is None:
+        parser.error("--then needs --point")
+    with site.new_site() as aside:
+        life.rehearse(aside)
     whole = runs.whole_run()
     if options.list:
         _say("\n".join(map(str, whole.points)))
         return 0
     if options.point is not None and not 0 < options.point <= len(whole.points):
         parser.error(f"points are numbered from 1 to {len(whole.points)}")
-    if options.then is not None and options.point is None:
-        parser.error("--then needs --point")
+    if options.pairs and len(whole.points) < FIRSTS:
+        parser.error(f"PERDURE_PAIRS is at most {len(whole.points) * SECONDS_PER_FIRST}")
     made, faults = _sweep(whole, options)
     if not made:
         parser.error("there is no such point")
@@ -51,13 +52,13 @@ def _sweep(whole: WholeRun, options: argparse.Namespace) -> tuple[int, list[Faul
     shard, shards = options.shard
     if options.pairs:
         firsts = drawn(whole)[shard::shards]
-        return len(firsts) * SECONDS_PER_FIRST, [
-            f for first in firsts for f in _pairs(whole, first)
-        ]
+        return len(firsts) * SECONDS_PER_FIRST, [*_pairs(whole, firsts)]
     if options.then is not None:
         return 1, [*_pair(whole, options.point, options.then)]
     points = _chosen(whole, options)[shard::shards]
-    return len(points), [fault for k in points for fault in _single(whole, k)]
+    if options.apart:
+        return len(points), [*_singles(whole, points, runs.crash_apart(points))]
+    return len(points), [*_singles(whole, points, runs.crash_once(whole, points))]
 
 
 def _chosen(whole: WholeRun, options: argparse.Namespace) -> list[int]:
@@ -66,24 +67,22 @@ def _chosen(whole: WholeRun, options: argparse.Namespace) -> list[int]:
     return [point.number for point in whole.points if options.like in point.name]
 
 
-def drawn(whole: WholeRun) -> list[tuple[int, tuple[float, ...]]]:
-    """First points, each with the parts of its recovery at which to die again."""
-    chance = Random(SEED)
-    return [
-        (
-            chance.randint(1, len(whole.points)),
-            tuple(chance.random() for _ in range(SECONDS_PER_FIRST)),
-        )
-        for _ in range(PAIRS // SECONDS_PER_FIRST)
-    ]
+def drawn(whole: WholeRun) -> list[int]:
+    """First points of the pairs, in the order in which a life comes to them."""
+    numbers = range(1, len(whole.points) + 1)
+    return sorted(Random(runs.SEED).sample(numbers, FIRSTS))
 
 
-def _single(whole: WholeRun, k: int) -> Iterator[Fault]:
+def _singles(
+    whole: WholeRun, points: Sequence[int], found: Iterator[tuple[int, list[str]]]
+) -> Iterator[Fault]:
+    swept = 0
     try:
-        wrong = runs.crash_once(whole, k)
+        for k, wrong in found:
+            swept += 1
+            yield from _faults(whole, k, None, wrong)
     except NotAsExpectedError as error:
-        wrong = [str(error)]
-    yield from _faults(f"--point {k}", f"{whole.points[k - 1]}", wrong)
+        yield from _faults(whole, points[min(swept, len(points) - 1)], None, [str(error)])
 
 
 def _pair(whole: WholeRun, k: int, m: int) -> Iterator[Fault]:
@@ -91,21 +90,18 @@ def _pair(whole: WholeRun, k: int, m: int) -> Iterator[Fault]:
         wrong = runs.crash_twice(whole, k, m)
     except NotAsExpectedError as error:
         wrong = [str(error)]
-    yield from _faults(f"--point {k} --then {m}", f"{whole.points[k - 1]}, then {m}", wrong)
+    yield from _faults(whole, k, m, wrong)
 
 
-def _pairs(whole: WholeRun, first: tuple[int, tuple[float, ...]]) -> Iterator[Fault]:
-    k, parts = first
-    try:
-        found = runs.crash_twice_at(whole, k, parts)
-    except NotAsExpectedError as error:
-        yield from _faults(f"--point {k}", f"{whole.points[k - 1]}", [str(error)])
-        return
-    for m, wrong in found:
-        yield from _faults(f"--point {k} --then {m}", f"{whole.points[k - 1]}, then {m}", wrong)
+def _pairs(whole: WholeRun, firsts: Sequence[int]) -> Iterator[Fault]:
+    for k, m, wrong in runs.crash_twice_drawn(whole, firsts, SECONDS_PER_FIRST):
+        yield from _faults(whole, k, m, wrong)
 
 
-def _faults(where: str, name: str, wrong: Iterable[str]) -> Iterator[Fault]:
+def _faults(whole: WholeRun, k: int, m: int | None, wrong: Iterable[str]) -> Iterator[Fault]:
+    where, name = f"--point {k}", f"{whole.points[k - 1]}"
+    if m is not None:
+        where, name = f"{where} --then {m}", f"{name}, then {m}"
     for what in wrong:
         yield where, f"{name}: {what}"
 
@@ -120,6 +116,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--then", type=int, help="with --point: die again at this point after it")
     parser.add_argument("--like", default="", help="only points with this in their name")
     parser.add_argument("--pairs", action="store_true", help="die twice, at pairs that are drawn")
+    parser.add_argument(
+        "--apart", action="store_true", help="die alone, and compare with the death of a copy"
+    )
     parser.add_argument("--shard", type=_shard, default=(0, 1), metavar="N/OF")
     return parser
 

@@ -7,32 +7,20 @@ once: by the call, or by a notice. It prints what is wrong and exits with 1 if a
 
 import asyncio
 import sys
-import tempfile
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
-from importlib import import_module
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Final
 
-from perdure.core.catalog import supplied_provider
-from perdure.host import environment
-from perdure.host.clock import SystemClock
-from perdure.host.neighbours import ProcessLocks
 from perdure.llm.event import LLMEvent
 from perdure.llm.request import LLMRequest
-from perdure.runtime.runtime import Foundations, Runtime, RuntimeSettings, compose
+from perdure.runtime.runtime import Runtime
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.model import ModelRef
 from perdure.schema.prompt import PromptInput
-from perdure.store import migrate
-from perdure.store.database.sqlite import SqliteDatabase
-from perdure.testing import ScriptedModel, SeededIds, text, tool_call
-from perdure.testing.crash_points import CrashPoints, read_lines, write_line
-from perdure.testing.crash_seams import CrashingDatabase, CrashingModel
-from perdure.testing.forked import run_forked
+from perdure.testing import ScriptedModel, text, tool_call
 from perdure.testing.scripted_model import texts_of
-from tests.crash.jobs import copy, expect_end
+from tests.crash import stage
+from tests.crash.stage import Play
 from tests.support import database_check
 
 PARENT: Final = SessionID("ses_parent")
@@ -60,71 +48,8 @@ async def model(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
 
 
 def main() -> int:
-    import_module("perdure.runtime.engine")
-    with tempfile.TemporaryDirectory() as folder:
-        site, before = Path(folder) / "site", Path(folder) / "before"
-        expect_end(run_forked(partial(_run, site, _furnish)), "furnishing")
-        copy(site, before)
-        whole = run_forked(partial(_run, site, _work))
-        expect_end(whole, "a subagent that is left alone")
-        points = read_lines(whole.said)
-        each = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-        died = [point.number for point in points[::each]]
-        faults = [fault for number in died for fault in _faults(before, site, number)]
-    sys.stdout.writelines(f"{point.name}\n" for point in points)
-    sys.stdout.writelines(f"{fault}\n" for fault in faults)
-    sys.stdout.write(f"{len(died)} deaths: {len(faults)} faults\n")
-    return 1 if faults else 0
-
-
-def _faults(before: Path, site: Path, number: int) -> list[str]:
-    copy(before, site)
-    # What shares a commit depends on the machine, so a late point may not be reached.
-    run_forked(partial(_run, site, _work, die_at=number))
-    after = run_forked(partial(_run, site, _go_on_and_look))
-    return [] if after.code == 0 else [f"point {number}: the next process says above what is wrong"]
-
-
-def _run(
-    site: Path,
-    work: Callable[[Runtime, Path], Coroutine[None, None, None]],
-    descriptor: int,
-    *,
-    die_at: int | None = None,
-) -> None:
-    async def life() -> None:
-        points = CrashPoints(lambda point: write_line(descriptor, point), die_at=die_at)
-        async with _opened(site, points if work is _work else None) as runtime:
-            await work(runtime, site)
-
-    asyncio.run(life())
-
-
-@asynccontextmanager
-async def _opened(site: Path, points: CrashPoints | None) -> AsyncGenerator[Runtime]:
-    site.mkdir(exist_ok=True)
-    path = str(site / "perdure.db")
-    migrate.migrate(path)
-    clock = SystemClock()
-    ids = SeededIds(len(list(site.iterdir())), clock)
-    called = model if points is None else CrashingModel(model, points)
-    settings = RuntimeSettings(
-        environment=environment.from_variables({"HOME": str(site), "TMPDIR": str(site)}),
-        data_dir=str(site),
-        default_directory=str(site),
-        providers=(supplied_provider("crash", {"one": called}),),
-        resumes=points is None,
-    )
-    async with AsyncExitStack() as stack:
-        neighbours = stack.enter_context(ProcessLocks(str(site / "processes"), ids.named("prc")))
-        database = await stack.enter_async_context(SqliteDatabase(path, inline=True))
-        on = Foundations(
-            database=database if points is None else CrashingDatabase(database, points),
-            neighbours=neighbours,
-            clock=clock,
-            ids=ids,
-        )
-        yield await stack.enter_async_context(compose(settings, on, path))
+    each = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    return stage.sweep(Play(_furnish, _work, _go_on_and_look, model=model), each=each)
 
 
 async def _furnish(runtime: Runtime, _: Path) -> None:

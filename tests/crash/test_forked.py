@@ -26,18 +26,61 @@ for work in (lambda descriptor: os.write(descriptor, b"fine"), fail, die):
     print(ended.code, ended.said.decode(), ended.killed)
 """
 
+COPIES: Final = """
+import os, sys
+from perdure.testing.forked import dying
+
+def live(mortal):
+    for moment in range(1, 5):
+        os.write(mortal.descriptor, b"%d" % moment)
+        mortal.reach(moment)
+        if moment == int(sys.argv[1]):
+            raise ValueError("a defect of the child")
+
+def deaths():
+    print((yield from dying(live, {2, 4})).code)
+
+for moment, ended in deaths():
+    print(moment, ended.code, ended.said.decode())
+"""
+LEFT_ALONE: Final = """
+import os
+from perdure.testing.forked import dying
+
+reader, writer = os.pipe()
+
+def live(mortal):
+    os.close(reader)
+    os.write(writer, b"begun ")
+    mortal.reach(1)
+    os.write(writer, b"went on")
+
+deaths = dying(live, {1})
+next(deaths)
+os.close(writer)
+deaths.close()
+print(os.read(reader, 100).decode(), os.read(reader, 100) == b"")
+"""
+
 
 def test_a_child_is_told_apart_by_how_it_ended() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=True,
-    )
+    ran = _ran(PROGRAM)
     assert ran.stdout.splitlines() == ["0 fine False", "1  False", "-9 last words True"]
     assert "ValueError: a defect of the child" in ran.stderr
+
+
+def test_a_child_stands_still_at_each_death_of_a_copy_and_then_goes_on() -> None:
+    assert _ran(COPIES, "0").stdout.splitlines() == ["2 -9 12", "4 -9 1234", "0"]
+
+
+def test_a_child_that_fails_between_two_deaths_is_not_taken_for_dead() -> None:
+    ran = _ran(COPIES, "3")
+    assert ran.stdout.splitlines() == ["2 -9 12", "1"]
+    assert "ValueError: a defect of the child" in ran.stderr
+
+
+def test_a_child_for_which_nobody_waits_any_more_does_not_go_on() -> None:
+    assert _ran(LEFT_ALONE).stdout == "begun  True\n"
 
 
 def test_a_process_with_threads_is_not_forked() -> None:
@@ -50,3 +93,14 @@ def test_a_process_with_threads_is_not_forked() -> None:
     finally:
         over.set()
         other.join()
+
+
+def _ran(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )

@@ -61,7 +61,7 @@ BUGS: Final = (
         ),
     ),
     (
-        "write/statement[session_input]",
+        "write/statement[session_input]#1",
         PlantedBug(
             name="an event is committed apart from what is made of it",
             file="store/event_store.py",
@@ -75,7 +75,7 @@ BUGS: Final = (
         ),
     ),
     (
-        "write/in-transaction[prompt.admitted]",
+        "write/in-transaction[prompt.admitted]#1",
         PlantedBug(
             name="an event is announced before its commit",
             file="store/event_store.py",

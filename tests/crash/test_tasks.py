@@ -2,16 +2,15 @@
 
 import os
 import re
-import subprocess
-import sys
 from typing import Final
 
-from tests.crash.command import SECONDS_MAX
-from tests.fixtures import ROOT
+import pytest
 
-EACH: Final = os.environ.get("PERDURE_TASK_POINTS", "8")
+from tests.crash import command
+
+EACH: Final = os.environ.get("PERDURE_TASK_POINTS", "1")
 """Every how many-th point is died at."""
-DEATHS_MIN: Final = 140
+DEATHS_MIN: Final = 150
 """A floor, so that points cannot vanish unnoticed."""
 KINDS: Final = (
     "write/statement[child_task]",
@@ -20,15 +19,9 @@ KINDS: Final = (
 )
 
 
+@pytest.mark.timeout(command.TIMEOUT_SECONDS)
 def test_a_kill_at_any_point_of_a_task_makes_one_child_and_tells_once() -> None:
-    swept = subprocess.run(
-        [sys.executable, "-m", "tests.crash.tasks", EACH],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX * 2,
-        check=False,
-    )
+    swept = command.run("tasks", EACH)
     assert swept.returncode == 0, f"{swept.stdout}\n{swept.stderr}"
     points = {line.rpartition("#")[0] for line in swept.stdout.splitlines()}
     assert points >= set(KINDS)

@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from functools import cache
+from pathlib import Path
 
 from perdure.schema import codec
 from perdure.schema import session_event as events
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.session_input import AdmittedPrompt
-from perdure.store.database import sqlite_connection
+from perdure.store.database.sqlite_connection import Connection
+from perdure.testing import row_checkers
 from perdure.testing.checker import Checker, Seen
 from perdure.testing.ledger import Ledger, LoggedEvent
 from perdure.testing.recovery_checkers import MarksEndWithTheirRuns
@@ -39,19 +41,7 @@ from tests.crash import story
 from tests.crash.script import FULL, GRANTED_FILE, GRANTED_TEXT, LINES, SESSION, WRITE_CALL
 from tests.crash.site import CrashSite
 from tests.crash.story import Story
-
-CHECKERS: Final[tuple[type[Checker], ...]] = (
-    GaplessSequence,
-    PromptsArePromotedOnce,
-    CallsAreSettledOnce,
-    RequestsBelongToOpenCalls,
-    PromptsAreAnswered,
-    MarksEndWithTheirRuns,
-    ProjectionsEqualFold,
-    MessagesTellTheLog,
-    SnapshotEqualsTold,
-)
-"""In this order: a log that breaks the first of them may be one that cannot be folded."""
+from tests.support import database_check
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +91,24 @@ def after_death(site: CrashSite, before: Remains | None) -> tuple[Remains, list[
         tables = ledger.fetch("SELECT 1 FROM sqlite_schema WHERE name = 'event'")
         remains = Remains(ledger.new_events() if tables else [])
     return remains, [*_kept(before, remains), *_promised(site, remains)]
+
+
+def left(site: CrashSite) -> dict[str, object]:
+    """Everything that a process left, by name: the rows of each table, the text of other files."""
+    files = [path for path in site.root.rglob("*") if path.is_file()]
+    found: dict[str, object] = {
+        str(path.relative_to(site.root)): None if _is_of_database(site, path) else path.read_bytes()
+        for path in files
+    }
+    if site.database.exists():
+        with _copied(site) as database:
+            found |= database_check.dump(Path(database))
+    return found
+
+
+def _is_of_database(site: CrashSite, path: Path) -> bool:
+    """Whether it is a file in which SQLite keeps salts of its own."""
+    return path.name.startswith(site.database.name)
 
 
 @contextmanager
@@ -197,15 +205,46 @@ def _requests(site: CrashSite) -> Iterator[str]:
 
 
 def _checked(site: CrashSite, ledger: Ledger, remains: Remains) -> Iterator[str]:
-    with closing(sqlite_connection.opened(str(site.database))) as connection:
-        sound = connection.pragma("integrity_check")
-        if sound != "ok":
-            yield f"the file is damaged: {sound}"
+    sound = ledger.fetch("PRAGMA integrity_check")
+    if sound != [("ok",)]:
+        yield f"the file is damaged: {sound}"
     seen = Seen(LeftClients(LeftMachine(ledger), _sent(site)), remains.log, at_rest=True)
-    for checker in CHECKERS:
-        if wrong := [f"{checker.promise}: {what}" for what in checker().check(seen)]:
-            yield from wrong
-            return
+    with _scratch() as scratch:
+        for checker in _checkers(scratch):
+            if wrong := [f"{checker.promise}: {what}" for what in checker.check(seen)]:
+                yield from wrong
+                return
+
+
+def _checkers(scratch: Connection) -> tuple[Checker, ...]:
+    """In this order: a log that breaks the first of them may be one that cannot be folded."""
+    return (
+        GaplessSequence(),
+        PromptsArePromotedOnce(),
+        CallsAreSettledOnce(),
+        RequestsBelongToOpenCalls(),
+        PromptsAreAnswered(),
+        MarksEndWithTheirRuns(),
+        ProjectionsEqualFold(scratch),
+        MessagesTellTheLog(),
+        SnapshotEqualsTold(),
+    )
+
+
+@contextmanager
+def _scratch() -> Generator[Connection]:
+    """A database in memory, empty at each entry, whose statements are prepared once."""
+    connection = _one_scratch()
+    connection.execute("BEGIN")
+    try:
+        yield connection
+    finally:
+        connection.execute("ROLLBACK")
+
+
+@cache
+def _one_scratch() -> Connection:
+    return row_checkers.new_scratch()
 
 
 def _sent(site: CrashSite) -> dict[MessageID, SentPrompt]:

@@ -1,9 +1,10 @@
 """Crash points: named moments at which a process can be made to die, counted as they come.
 
 The points lie in the seams that the composition root takes anyway (`crash_seams`), so production
-code knows nothing of them. Death is a real SIGKILL: no handler runs, nothing is flushed.
+code knows nothing of them. Death is a real SIGKILL: no handler runs, nothing is flushed. Either the
+process itself dies at a point (`death_at`), or a copy of it does (`forked.Mortal`).
 
-Invariant: a point is reported before the process dies at it. The same program on the same data
+Invariant: a point is written down before the process dies at it. The same program on the same data
 reaches the same points, with the same numbers and names.
 """
 
@@ -26,28 +27,37 @@ class CrashPoint(Value):
 
 
 class CrashPoints:
-    """The points of one run. With `die_at` the run ends at the point of that number."""
+    """The points of one run: each is written to a file, and then its number goes to `fate`.
 
-    def __init__(self, report: Callable[[CrashPoint], None], *, die_at: int | None = None) -> None:
-        self._report = report
-        self._die_at = die_at
+    It is written at once, and what is written there outlives the process.
+    """
+
+    def __init__(
+        self, descriptor: int, *, fate: Callable[[int], None] = lambda number: None
+    ) -> None:
+        self._descriptor = descriptor
+        self._fate = fate
         self._number = 0
         self._times: Counter[str] = Counter()
 
     def reach(self, name: str) -> None:
         self._number += 1
         self._times[name] += 1
-        self._report(CrashPoint(self._number, f"{name}#{self._times[name]}"))
-        if self._number == self._die_at:
+        os.write(self._descriptor, f"{self._number} {name}#{self._times[name]}\n".encode())
+        self._fate(self._number)
+
+
+def death_at(number: int) -> Callable[[int], None]:
+    """The fate of a process that dies at its point of that number."""
+
+    def fate(reached: int) -> None:
+        if reached == number:
             os.kill(os.getpid(), signal.SIGKILL)
 
-
-def write_line(descriptor: int, point: CrashPoint) -> None:
-    """Report a point through a pipe, at once: what is written there outlives the process."""
-    os.write(descriptor, f"{point}\n".encode())
+    return fate
 
 
 def read_lines(reported: bytes) -> tuple[CrashPoint, ...]:
-    """The points that `write_line` reported."""
+    """The points that a run has written."""
     lines = (line.split(" ", 1) for line in reported.decode().splitlines())
     return tuple(CrashPoint(int(number), name) for number, name in lines)

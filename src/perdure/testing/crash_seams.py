@@ -8,6 +8,7 @@ Points are named by what was done: a write by the events it appends, else by the
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from functools import cache
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
@@ -102,10 +103,10 @@ class _CrashingTransaction:
         return "+".join(self._events or self._tables)
 
     def _changed(self, sql: str, parameters: Mapping[str, SqlValue]) -> None:
-        found = _CHANGES.match(sql)
-        if found is None:
+        table = _changed_by(sql)
+        if table is None:
             return
-        what = table = found[1]
+        what = table
         if table == "event" and "type" in parameters:
             what = _short(str(parameters["type"]))
             self._events.append(what)
@@ -192,6 +193,13 @@ def crashing_tool(tool: Tool[InputT, OutputT], points: CrashPoints) -> Tool[Inpu
         return output
 
     return replace(tool, execute=execute)
+
+
+@cache
+def _changed_by(sql: str) -> str | None:
+    """The table that a statement changes. Statements are fixed texts, and few."""
+    found = _CHANGES.match(sql)
+    return None if found is None else found[1]
 
 
 def _short(stored: str) -> str:
