@@ -1,29 +1,76 @@
 """What every test gets: nothing of the machine's own configuration, and no way to hang.
 
-Fixtures of one area live beside its tests. Nothing here patches the code under test.
+Files of tests are kept in memory where there is room for them: thousands of small databases would
+wait for the disk most of the time. What a disk may do to us is asked in `tests/power`. Fixtures of
+one area live beside its tests. Nothing here patches the code under test.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-KEPT_VARIABLES = ("PATH", "TMPDIR", "LANG", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHASHSEED")
+KEPT_VARIABLES: Final = ("PATH", "TMPDIR", "LANG", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHASHSEED")
+MEMORY: Final = "/dev/shm"
+MEMORY_FREE_BYTES_MIN: Final = 2 * 2**30
+_NOT_OURS: Final = "PYTEST_CURRENT_TEST"
+_NUMBERS: Final = count()
 
 
-@pytest.fixture(autouse=True)
-def private_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A new, empty HOME: no test reads or writes the configuration of whoever runs it."""
-    home = tmp_path_factory.mktemp("home")
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose where `tmp_path` is, unless whoever runs the tests did: `TMPDIR`, `--basetemp`."""
+    chosen = config.option.basetemp is not None or "TMPDIR" in os.environ
+    if not chosen and _is_roomy(MEMORY):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """No variable of whoever runs the tests, for as long as they run; the folder of their HOMEs."""
+    folder = tmp_path_factory.mktemp("homes", numbered=False)
     before = dict(os.environ)
     kept = {name: value for name, value in before.items() if name in KEPT_VARIABLES}
     pytest_own = {name: value for name, value in before.items() if name.startswith("PYTEST_")}
+    own = {"HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+    _become(kept | pytest_own | own)
+    yield folder
+    _become(before)
+
+
+@pytest.fixture(autouse=True)
+def private_home(homes: Path) -> Iterator[Path]:
+    """A new, empty HOME: no test reads or writes what is another's, and leaves no variable."""
+    home = homes / str(next(_NUMBERS))
+    home.mkdir(mode=0o700)
+    os.environ["HOME"] = str(home)
+    before = _variables()
+    yield home
+    for name in _variables().keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
+    with suppress(OSError):
+        home.rmdir()
+
+
+def _variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != _NOT_OURS}
+
+
+def _become(variables: Mapping[str, str]) -> None:
     os.environ.clear()
-    own = {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
-    os.environ.update(kept | pytest_own | own)
+    os.environ.update(variables)
+
+
+def _is_roomy(folder: str) -> bool:
+    """Whether tests may write much there, and start what they wrote."""
     try:
-        yield home
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    free = found.f_bavail * found.f_frsize
+    may_start = not found.f_flag & os.ST_NOEXEC
+    return os.access(folder, os.W_OK) and may_start and free >= MEMORY_FREE_BYTES_MIN

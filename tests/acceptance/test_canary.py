@@ -7,8 +7,6 @@ the key, it searches, it asks. Everything that can be read afterwards is looked 
 
 import logging
 import re
-import subprocess
-import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -19,11 +17,11 @@ from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from tests.contract.host.loopback import Loopback, replying, response, serving
 from tests.requirements import requirement
+from tests.support import nursery
 from tests.support.api import PATIENCE_SECONDS, Api
 from tests.support.instance import running
 from tests.support.place import Place, make_place
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, refusal, text
-from tests.tidy.source_tree import ROOT
 
 CANARY = re.compile(r"canary-[a-z]+")
 JSON = "content-type: application/json\r\n"
@@ -143,14 +141,12 @@ async def test_no_secret_is_in_any_answer_event_file_log_or_request(
 
 @pytest.mark.parametrize("command", ["config", "doctor", "auth list"])
 def test_no_command_prints_a_secret(place: Place, command: str) -> None:
-    told = subprocess.run(
-        (sys.executable, "-m", "perdure.cli.main", *command.split(" ")),
-        cwd=place.project,
-        env={**place.variables, "PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
+    told = nursery.run(
+        command.split(" "),
+        variables=place.variables,
+        directory=place.project,
+        input="",
+        seconds_max=PATIENCE_SECONDS,
     )
     assert told.stdout
     assert CANARY.findall(told.stdout + told.stderr) == []

@@ -91,6 +91,21 @@ async def test_a_stored_key_makes_its_models_usable_and_goes_to_their_provider(
     assert sent_key(provider) == f"Bearer {CANARY}"
 
 
+async def test_a_known_provider_is_offered_for_as_long_as_a_key_of_it_is_stored(api: Api) -> None:
+    async def offers() -> bool:
+        models, providers = await api.get("/api/model"), await api.get("/api/provider")
+        found = {model["providerID"] for model in models["data"]}
+        assert found == {provider["id"] for provider in providers["data"]}
+        return "anthropic" in found
+
+    assert not await offers()
+    await store_key(api, provider="anthropic")
+    assert await offers()
+    (connection,) = await connections(api, "anthropic")
+    assert (await api.call("DELETE", f"/api/credential/{connection['id']}")).status == 204
+    assert not await offers()
+
+
 async def test_a_missing_key_is_told_in_the_step_that_needed_it(api: Api) -> None:
     session = await api.create()
     (*_, answer) = await api.ask(session, "hello")

@@ -6,7 +6,7 @@ table is compared.
 
 import asyncio
 import base64
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -15,8 +15,9 @@ from perdure.core import limits
 from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.api import Api
-from tests.support.instance import Instance, running
+from tests.support.instance import running
 from tests.support.place import Place
+from tests.support.standing import Standing, standing
 
 INVALID, CURSOR = (400, "InvalidRequestError"), (400, "InvalidCursorError")
 NO_PATH, NO_SESSION = (404, "NotFoundError"), (404, "SessionNotFoundError")
@@ -230,19 +231,32 @@ CALLERS: Mapping[str, Sent] = {
 ROWS = {**BODIES, **QUERIES, **PATHS, **CALLERS}
 
 
-@pytest.fixture
-async def stage(place: Place) -> AsyncGenerator[Instance]:
-    """A server with one conversation and one pending prompt: something to lose."""
-    async with running(place) as instance:
-        await instance.api.create(id="ses_known")
-        await instance.api.ask("ses_known", "hello", id="msg_known")
-        await instance.api.prompt("ses_known", "later", id="msg_later", resume=False)
-        yield instance
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Generator[Standing]:
+    """A server with one conversation and one pending prompt: something to lose.
+
+    One for all: whatever is sent here changes nothing, which each test sees for itself.
+    """
+    with standing(tmp_path_factory.mktemp("stage"), _something_to_lose) as server:
+        yield server
+
+
+async def _something_to_lose(api: Api) -> None:
+    await api.create(id="ses_known")
+    await api.ask("ses_known", "hello", id="msg_known")
+    await api.prompt("ses_known", "later", id="msg_later", resume=False)
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Generator[Standing]:
+    """A server with a password."""
+    with standing(tmp_path_factory.mktemp("guarded"), password="secret") as server:
+        yield server
 
 
 @requirement("S117")
 @pytest.mark.parametrize("name", ROWS)
-async def test_a_bad_request_is_refused_and_changes_nothing(stage: Instance, name: str) -> None:
+async def test_a_bad_request_is_refused_and_changes_nothing(stage: Standing, name: str) -> None:
     sent = ROWS[name]
     before = database_check.dump(stage.place.database)
     message = stage.api.message(sent.method, sent.path, sent.body, sent.headers)
@@ -276,7 +290,7 @@ MALFORMED: Mapping[str, bytes] = {
 
 @pytest.mark.parametrize("name", MALFORMED)
 async def test_what_is_no_request_is_refused_and_changes_nothing(
-    stage: Instance, name: str
+    stage: Standing, name: str
 ) -> None:
     before = database_check.dump(stage.place.database)
     answer = await stage.api.raw(MALFORMED[name])
@@ -311,7 +325,7 @@ async def test_the_limit_of_a_body_holds_as_delivered(api: Api) -> None:
 
 
 async def test_a_client_that_hangs_up_in_the_middle_of_a_body_leaves_nothing(
-    stage: Instance,
+    stage: Standing,
 ) -> None:
     before = database_check.dump(stage.place.database)
     whole = stage.api.message("POST", PROMPT, b'{"prompt":{"text":"half"}}')
@@ -334,32 +348,31 @@ async def test_a_client_that_hangs_up_in_the_middle_of_a_body_leaves_nothing(
     ],
     ids=["none", "empty", "no-base64", "wrong-password", "wrong-user", "bearer", "bare"],
 )
-async def test_without_the_password_nothing_is_told(place: Place, headers: dict[str, str]) -> None:
-    async with running(place, password="secret") as instance:
-        for method, path in (
-            ("GET", "/api/health"),
-            ("GET", "/api/session"),
-            ("POST", CREATE),
-            ("GET", "/api/event"),
-            ("GET", "/api/session/ses_x"),
-            ("GET", "/nope"),
-        ):
-            message = instance.api.message(method, path, headers=headers)
-            answer = await instance.api.raw(message)
-            assert (answer.status, answer.tag) == (401, "UnauthorizedError"), path
-            assert answer.headers["www-authenticate"].startswith("Basic")
-        right = {"authorization": "Basic " + base64.b64encode(b"opencode:secret").decode()}
-        known = await instance.api.call("GET", "/api/session", headers=right)
-        assert known.json["data"] == []
+async def test_without_the_password_nothing_is_told(
+    guarded: Standing, headers: dict[str, str]
+) -> None:
+    for method, path in (
+        ("GET", "/api/health"),
+        ("GET", "/api/session"),
+        ("POST", CREATE),
+        ("GET", "/api/event"),
+        ("GET", "/api/session/ses_x"),
+        ("GET", "/nope"),
+    ):
+        answer = await guarded.api.raw(guarded.api.message(method, path, headers=headers))
+        assert (answer.status, answer.tag) == (401, "UnauthorizedError"), path
+        assert answer.headers["www-authenticate"].startswith("Basic")
+    right = {"authorization": "Basic " + base64.b64encode(b"opencode:secret").decode()}
+    known = await guarded.api.call("GET", "/api/session", headers=right)
+    assert known.json["data"] == []
 
 
-async def test_a_token_in_the_address_is_for_streams_only(place: Place) -> None:
+async def test_a_token_in_the_address_is_for_streams_only(guarded: Standing) -> None:
     token = base64.b64encode(b"opencode:secret").decode()
-    async with running(place, password="secret") as instance:
-        async with instance.api.stream(f"/api/event?auth_token={token}") as stream:
-            assert (await stream.event())["type"] == "server.connected"
-        answer = await instance.api.call("GET", f"/api/session?auth_token={token}")
-        assert answer.status == 401
+    async with guarded.api.stream(f"/api/event?auth_token={token}") as stream:
+        assert (await stream.event())["type"] == "server.connected"
+    answer = await guarded.api.call("GET", f"/api/session?auth_token={token}")
+    assert answer.status == 401
 
 
 async def _send_and_leave(api: Api, data: bytes) -> None:

@@ -3,7 +3,6 @@ configuration, or a person, says so."""
 
 import asyncio
 import subprocess
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -12,14 +11,16 @@ import pytest
 from perdure.core import limits, recovery
 from perdure.schema.codec import JsonObject, JsonValue
 from tests.requirements import requirement
-from tests.support import database_check
+from tests.support import database_check, nursery
 from tests.support.api import Api, Stream
 from tests.support.place import Place
 from tests.support.scripted_provider import Reply, ScriptedProvider, text
 from tests.support.server_process import server_process
 
-SILENT = Reply(pieces=(asyncio.Event(),))
-"""Takes the request, and says nothing."""
+
+def silent() -> Reply:
+    """Takes the request, and says nothing."""
+    return Reply(pieces=(asyncio.Event(),))
 
 
 @asynccontextmanager
@@ -45,7 +46,7 @@ def configure(place: Place, policy: str) -> None:
 
 async def killed_with_a_request_out(place: Place, provider: ScriptedProvider) -> str:
     """A Session whose server died after its request arrived and before anything came back."""
-    provider.then(SILENT)
+    provider.then(silent())
     async with server_process(place) as server:
         session = await server.api.create()
         await server.api.prompt(session, "think", id="msg_think")
@@ -158,7 +159,7 @@ async def test_a_run_in_which_server_after_server_dies_is_left_to_a_person(
     place: Place, provider: ScriptedProvider
 ) -> None:
     deaths = limits.RECOVERY_DEATHS_MAX
-    provider.then(*[SILENT] * deaths)
+    provider.then(*[silent()] * deaths)
     session = "ses_deadly"
     for life in range(deaths):
         async with server_process(place, f"life {life}") as server:
@@ -193,14 +194,12 @@ async def test_nothing_waits_in_a_session_that_never_crashed(
 
 
 def recover(place: Place, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "perdure.cli.main", "recover", *arguments],
-        cwd=place.project,
-        env=place.variables,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
+    return nursery.run(
+        ("recover", *arguments),
+        variables=place.variables,
+        directory=place.project,
+        input="",
+        seconds_max=30,
     )
 
 

@@ -5,16 +5,16 @@ the preparations worked.
 """
 
 import asyncio
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
 from perdure.ports import Row, SqlValue
 from perdure.store.database import sqlite_connection
-from tests.fixtures import ROOT
+from tests.support import nursery
 from tests.support.instance import running
 from tests.support.place import Place
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
@@ -78,18 +78,15 @@ def files(folder: Path) -> dict[str, bytes]:
 
 async def perdure(place: Place, *arguments: str) -> Ran:
     """Run a command to its end."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "perdure.cli.main", *arguments),
-        cwd=place.project,
-        env=place.variables | {"PYTHONPATH": str(ROOT / "src")},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+    run = partial(
+        nursery.run,
+        variables=place.variables,
+        directory=place.project,
+        input="",
+        seconds_max=PATIENCE_SECONDS,
     )
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        output, errors = await process.communicate()
-    assert process.returncode is not None
-    return Ran(process.returncode, output.decode(), errors.decode())
+    ran = await asyncio.to_thread(run, arguments)
+    return Ran(ran.returncode, ran.stdout, ran.stderr)
 
 
 def set_up_exhibit(place: Place, version: int) -> None:

@@ -5,30 +5,31 @@ It can be killed like any other process. What it logs is kept in a file for the 
 
 import asyncio
 import re
+import select
 import signal
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
-import perdure
+from tests.support import nursery
 from tests.support.api import PATIENCE_SECONDS, Api
+from tests.support.nursery import Child
 from tests.support.place import Place
 
-_SOURCE: Final = Path(perdure.__file__).parent.parent
-_PORT: Final = re.compile(rb"listening on http://127\.0\.0\.1:(\d+)")
+_PORT: Final = re.compile(r"listening on http://127\.0\.0\.1:(\d+)")
 
 
 class ServerProcess:
-    def __init__(self, process: asyncio.subprocess.Process, port: int, log: Path) -> None:
-        self._process = process
+    def __init__(self, child: Child, port: int, log: Path, said: TextIO) -> None:
+        self._child = child
         self._log = log
+        self._said = said
         self.api = Api(port)
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        return self._child.pid
 
     @property
     def log(self) -> str:
@@ -36,18 +37,22 @@ class ServerProcess:
 
     async def kill(self) -> None:
         """As the kernel does it: no handler runs, no buffer is written."""
-        self._process.kill()
+        self._child.signal(signal.SIGKILL)
         assert await self._ended() == -signal.SIGKILL
 
     async def stop(self) -> None:
-        """As an operator does it; nothing to do for one that was killed."""
-        if self._process.returncode is None:
-            self._process.terminate()
+        """As an operator does it; nothing to do for one that has ended."""
+        if self._child.has_ended:
+            await self._ended()
+        else:
+            self._child.signal(signal.SIGTERM)
             assert await self._ended() == 0, self.log
 
     async def _ended(self) -> int:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            return await self._process.wait()
+        try:
+            return await asyncio.to_thread(self._child.wait, PATIENCE_SECONDS)
+        finally:
+            self._said.close()
 
 
 @asynccontextmanager
@@ -63,17 +68,23 @@ async def start(place: Place, name: str) -> ServerProcess:
     """Start a server on `place` and wait until it answers; whoever starts it stops it."""
     log = place.data.parent / f"{name}.log"
     with log.open("ab") as errors:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "perdure.cli.main", "serve"),
-            *("--port", "0", "--no-auth", "--data-dir", str(place.data)),
-            cwd=place.project,
-            env=place.variables | {"PYTHONPATH": str(_SOURCE)},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=errors,
+        child, said = await asyncio.to_thread(
+            nursery.started,
+            ("serve", "--port", "0", "--no-auth", "--data-dir", str(place.data)),
+            variables=place.variables,
+            directory=place.project,
+            errors=errors.fileno(),
         )
-    assert process.stdout is not None
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        said = await process.stdout.readline()
-    found = _PORT.search(said)
-    assert found is not None, f"{said!r} {log.read_text()}"
-    return ServerProcess(process, int(found[1]), log)
+    first = await asyncio.to_thread(_first_line, child, said)
+    if (found := _PORT.search(first)) is None:
+        child.end()
+        said.close()
+        raise AssertionError(f"{first!r} {log.read_text()}")
+    return ServerProcess(child, int(found[1]), log, said)
+
+
+def _first_line(child: Child, said: TextIO) -> str:
+    """What it says first; one that says nothing in time is ended."""
+    if not select.select([said], [], [], PATIENCE_SECONDS)[0]:
+        child.end()
+    return said.readline()

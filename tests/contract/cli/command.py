@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from tests.support import nursery
 from tests.tidy.source_tree import ROOT
 
 PATIENCE_SECONDS: Final = 30
+_PASSED_ON: Final = frozenset({"PYTHONPATH", "PYTHONHASHSEED"})
 MODEL: Final = ("--model", "demo/demo")
 
 
@@ -33,15 +35,24 @@ class Installation:
         self, *arguments: str, input: str = "", variables: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run to the end, without a terminal."""
-        return subprocess.run(
-            command(*arguments),
-            cwd=self.project,
-            env={**self.variables, **(variables or {})},
+        environment = {**self.variables, **(variables or {})}
+        if self._speaks_to_python(environment):
+            return subprocess.run(
+                command(*arguments),
+                cwd=self.project,
+                env=environment,
+                input=input,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE_SECONDS,
+                check=False,
+            )
+        return nursery.run(
+            arguments,
+            variables=environment,
+            directory=self.project,
             input=input,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
+            seconds_max=PATIENCE_SECONDS,
         )
 
     @contextmanager
@@ -66,8 +77,23 @@ class Installation:
     @contextmanager
     def server(self, *arguments: str) -> Generator[str]:
         """A server on some port of this machine; its URL."""
-        with self.started("serve", "--port", "0", *arguments) as process:
-            yield address_of(process)
+        with open(os.devnull, "wb") as errors:
+            child, said = nursery.started(
+                ("serve", "--port", "0", *arguments),
+                variables=self.variables,
+                directory=self.project,
+                errors=errors.fileno(),
+            )
+        with said:
+            try:
+                yield address_in(said.readline())
+            finally:
+                child.end()
+
+    def _speaks_to_python(self, environment: Mapping[str, str]) -> bool:
+        """Whether a variable is for the interpreter itself, which looks at them when it starts."""
+        own = {name for name in environment if name.startswith("PYTHON")} - _PASSED_ON
+        return bool(own) or environment["PYTHONPATH"] != str(ROOT / "src")
 
 
 def command(*arguments: str) -> list[str]:
@@ -77,9 +103,12 @@ def command(*arguments: str) -> list[str]:
 def address_of(process: subprocess.Popen[str]) -> str:
     """The URL that a starting server prints first."""
     assert process.stdout is not None
-    line = process.stdout.readline()
+    return address_in(process.stdout.readline())
+
+
+def address_in(line: str) -> str:
     assert "listening on" in line, line
-    return line.split()[-1]
+    return line.rsplit(maxsplit=1)[-1]
 
 
 def shown_until(terminal: int, text: str) -> str:

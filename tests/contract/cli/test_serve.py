@@ -127,6 +127,13 @@ def test_a_signal_stops_the_server_cleanly(
     assert not os.listdir(installation.data_dir / "processes")
 
 
+def test_who_is_told_the_address_may_stop_the_server_at_once(installation: Installation) -> None:
+    with installation.started("serve", "--port", "0", "--no-auth") as process:
+        address_of(process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_SECONDS) == 0
+
+
 def test_a_password_file_that_others_can_read_is_refused(installation: Installation) -> None:
     with installation.server():
         pass

@@ -1,23 +1,5 @@
 """A store on a real file, with one Session in it."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
+from tests.support.stored_session import facts, store
 
-import pytest
-
-from perdure.store.event_store import EventStore
-from tests.fixtures import Facts, append, opened_store
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[EventStore]:
-    async with opened_store(tmp_path / "p.db") as store:
-        yield store
-
-
-@pytest.fixture
-async def facts(store: EventStore) -> Facts:
-    """The facts of a Session that has just been created."""
-    facts = Facts()
-    await append(store, [facts.created()])
-    return facts
+__all__ = ["facts", "store"]

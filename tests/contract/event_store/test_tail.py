@@ -231,9 +231,16 @@ async def test_a_commit_of_another_process_reaches_a_reader_here(tmp_path: Path)
         process = await child("tests.contract.event_store.writer", str(tmp_path), "other", "append")
         assert await line(process) == "ready"
         await database.changed_elsewhere()
+        past_was_read = asyncio.Event()
+
+        async def tell() -> None:
+            past_was_read.set()
+
+        database.before_read = tell
         async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail:
             async with asyncio.TaskGroup() as group:
                 reading = group.create_task(Reader(tail).until(1))
+                await past_was_read.wait()
                 assert process.stdin is not None
                 process.stdin.write(b"go\n")
                 assert await line(process) == "done"

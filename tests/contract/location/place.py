@@ -22,7 +22,6 @@ from perdure.location.context_registry import ContextRegistry
 from perdure.location.files import LocationFiles
 from perdure.location.project import Projects
 from perdure.location.repositories import Repositories
-from perdure.location.saved_rules import MemorySavedRules
 from perdure.location.services import LocationHost, ToolSite
 from perdure.location.skill_downloads import SkillDownloads
 from perdure.schema import codec
@@ -31,6 +30,7 @@ from perdure.schema.location import LocationRef
 from perdure.testing import ManualClock, SeededIds
 from perdure.tools.file_mutation import FileMutations
 from perdure.tools.registry import ToolRegistry
+from tests.support.memory_saved_rules import MemorySavedRules
 
 
 @dataclass

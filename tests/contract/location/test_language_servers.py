@@ -160,8 +160,8 @@ async def test_a_server_that_is_slow_to_start_holds_nobody_up(tmp_path: Path) ->
     async with bench(tmp_path, HURRIED) as at:
         program = at.program("slow")
         assert await at.told(program, "wrong") == ()
-        (process,) = at.begun()
-        await at.gone(process)
+        # On a busy machine it was given up before it could say that it began.
+        await at.gone(*at.begun())
         # What has happened since is told with the next edit, whose server is as slow.
         news = await at.told(program, "wrong")
         assert news == ("The language server scripted took too long to start.",)

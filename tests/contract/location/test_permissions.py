@@ -10,7 +10,6 @@ from perdure.core import limits
 from perdure.location.pending_book import NoBook, PendingBook
 from perdure.location.permissions import Desk as State
 from perdure.location.permissions import Headless, LocationPermissions
-from perdure.location.saved_rules import MemorySavedRules, SavedRule
 from perdure.ports import (
     DatabaseError,
     PermissionAsk,
@@ -23,8 +22,9 @@ from perdure.schema.errors import PermissionConflictError, PermissionNotFoundErr
 from perdure.schema.ids import PermissionID, ProjectID, SessionID
 from perdure.schema.live_event import LiveEvent, PermissionReplied
 from perdure.schema.pending import PendingRequest
-from perdure.schema.permission import Reply, Rule, Ruleset
+from perdure.schema.permission import Reply, Rule, Ruleset, SavedRule
 from perdure.testing import SeededIds
+from tests.support.memory_saved_rules import MemorySavedRules
 
 ONE, TWO = SessionID("ses_one"), SessionID("ses_two")
 PROJECT = ProjectID("project")

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Final, Literal
@@ -155,14 +156,18 @@ async def opened(
         yield await stack.enter_async_context(compose(settings, foundations, path))
 
 
-async def converse(runtime: Runtime, context: int, chance: Random) -> list[SessionEvent]:
-    """A directive, then material of every size up to half of what fits; the whole log."""
+@cache
+def material(context: int) -> tuple[str, ...]:
+    """Of every size up to half of what fits. Drawn once: every summariser gets the same."""
+    chance = Random(context)
+    sizes = (chance.randint(1, context // 6) for _ in range(ROUNDS))
+    return tuple(" ".join(chance.choices(_WORDS, k=words)) for words in sizes)
+
+
+async def converse(runtime: Runtime, context: int) -> list[SessionEvent]:
+    """A directive, then the material; the whole log."""
     await runtime.sessions.create(id=SESSION)
-    texts = [DIRECTIVE]
-    for _ in range(ROUNDS):
-        words = chance.randint(1, context // 6)
-        texts.append(" ".join(chance.choices(_WORDS, k=words)))
-    for text in texts:
+    for text in (DIRECTIVE, *material(context)):
         await runtime.sessions.prompt(SESSION, PromptInput(text=text))
         await runtime.sessions.wait(SESSION)
     log = await runtime.store.read(SESSION, after=Seq(-1), limit=100_000)
@@ -177,7 +182,7 @@ def tortured(
 
     async def run() -> list[SessionEvent]:
         async with opened(root, loop, model, context if told else 0) as runtime:
-            return await converse(runtime, context, Random(context))
+            return await converse(runtime, context)
 
     try:
         return model, loop.run_until_complete(run())

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Annotated, Literal, TypedDict, cast
 
 import msgspec
@@ -411,7 +412,7 @@ def test_pydantic_is_not_loaded_by_us() -> None:
 
 
 async def test_a_pydantic_model_is_described_and_checked_by_pydantic() -> None:
-    pydantic = pytest.importorskip("pydantic")
+    pydantic = import_module("pydantic")
     city = pydantic.create_model("City", title=(str, ...), people=(int, pydantic.Field(ge=0)))
 
     def count(where: JsonValue, others: JsonValue = None) -> JsonValue:

@@ -1,8 +1,6 @@
 """read: images, as far as a model can take them."""
 
 import base64
-import struct
-import zlib
 from io import BytesIO
 
 import PIL.Image
@@ -20,6 +18,7 @@ from perdure.tools.image_header import ImageSize
 from perdure.tools.images import UnusableImageError
 from tests.contract.tool.workbench import Workbench
 from tests.requirements import requirement
+from tests.support.pictures import bomb, noise, opened
 
 KINDS = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WEBP": "image/webp"}
 
@@ -28,29 +27,6 @@ def image(kind: str, width: int, height: int, mode: str = "RGB") -> bytes:
     out = BytesIO()
     PIL.Image.new(mode, (width, height), "red").save(out, kind)
     return out.getvalue()
-
-
-def noise(width: int, height: int) -> bytes:
-    """A PNG that no encoder makes small."""
-    out = BytesIO()
-    PIL.Image.effect_noise((width, height), 100).convert("RGB").save(out, "PNG")
-    return out.getvalue()
-
-
-def bomb(width: int, height: int) -> bytes:
-    """A few hundred bytes that say they are a huge picture."""
-
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        check = struct.pack(">I", zlib.crc32(kind + body))
-        return struct.pack(">I", len(body)) + kind + body + check
-
-    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-    data = chunk(b"IDAT", zlib.compress(bytes(10_000)))
-    return b"\x89PNG\r\n\x1a\n" + header + data + chunk(b"IEND", b"")
-
-
-def decoded(uri: str) -> PIL.Image.Image:
-    return PIL.Image.open(BytesIO(base64.b64decode(uri.partition(",")[2])))
 
 
 @requirement("S180")
@@ -86,7 +62,7 @@ async def test_a_large_image_is_scaled_down_in_proportion(
     bench.write({"large": data})
     _, file = (await bench.success("read", path="large")).content
     assert isinstance(file, FileContent)
-    assert decoded(file.uri).size == shape
+    assert opened(file.uri).size == shape
 
 
 async def test_an_image_of_many_bytes_is_encoded_until_it_fits(bench: Workbench) -> None:
@@ -96,7 +72,7 @@ async def test_an_image_of_many_bytes_is_encoded_until_it_fits(bench: Workbench)
     _, file = (await bench.success("read", path="noise.png")).content
     assert isinstance(file, FileContent)
     assert len(file.uri.partition(",")[2]) <= IMAGE_BASE64_BYTES_MAX
-    assert max(decoded(file.uri).size) <= IMAGE_SIDE_MAX
+    assert max(opened(file.uri).size) <= IMAGE_SIDE_MAX
 
 
 @pytest.mark.parametrize(
