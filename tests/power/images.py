@@ -7,6 +7,7 @@ each cut one image is drawn. The number says where it is cut and what is drawn, 
 
 import argparse
 import asyncio
+import hashlib
 import os
 import sys
 import tempfile
@@ -29,8 +30,8 @@ from perdure.testing.recording_vfs import Mark, Operation, RecordingVfs
 from tests.fixtures import dump, rows
 from tests.power import workload
 
-IMAGES: Final = 1_200
-"""How many are looked at with the tests; there is no last one."""
+IMAGES: Final = 1_800
+"""How many are looked at with the tests, one for each operation at least; there is no last one."""
 ROUNDS: Final = 12
 _MEMORY: Final = "/dev/shm"
 _GAPS: Final = """
@@ -43,11 +44,38 @@ class BrokenImageError(AssertionError):
     """A promise that an image does not keep."""
 
 
+class Recording:
+    """All that the workload asks of the disk, and the images of it."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        self.operations = operations
+        self._cuts = disk_image.Cuts(operations)
+        self._looked_at: dict[bytes, frozenset[str]] = {}
+        """Images that are whole, by the digest of their files, and the admissions in them."""
+
+    def draw(self, number: int) -> tuple[Mapping[str, bytes], set[str]]:
+        """The files of image `number`, and what had been acknowledged by then."""
+        cut = number % len(self.operations) + 1
+        before = self.operations[:cut]
+        acknowledged = {operation.text for operation in before if isinstance(operation, Mark)}
+        return self._cuts.after_power_loss(cut, Random(f"image {number}")), acknowledged
+
+    def look(self, number: int) -> None:
+        """Each that differs is opened once: many cuts leave the same files."""
+        files, acknowledged = self.draw(number)
+        digest = _digest(files)
+        if digest in self._looked_at:
+            _require_all(acknowledged, self._looked_at[digest])
+            return
+        with place() as directory:
+            _lay_out(files, directory)
+            self._looked_at[digest] = asyncio.run(examine(directory / "p.db", acknowledged))
+
+
 @cache
-def recorded(*, synced: bool = True) -> Sequence[Operation]:
-    """All that the workload asks of the disk."""
+def recorded(*, synced: bool = True) -> Recording:
     with place() as directory:
-        return asyncio.run(record(directory, synced=synced))
+        return Recording(asyncio.run(record(directory, synced=synced)))
 
 
 async def record(directory: Path, *, synced: bool = True) -> Sequence[Operation]:
@@ -64,29 +92,20 @@ async def record(directory: Path, *, synced: bool = True) -> Sequence[Operation]
     return disk.operations
 
 
-def draw(number: int, operations: Sequence[Operation]) -> tuple[Mapping[str, bytes], set[str]]:
-    """The files of image `number`, and what had been acknowledged by then."""
-    before = operations[: number % len(operations) + 1]
-    acknowledged = {operation.text for operation in before if isinstance(operation, Mark)}
-    return disk_image.after_power_loss(before, Random(f"image {number}")), acknowledged
-
-
 def check(number: int, *, synced: bool = True, keep: Path | None = None) -> None:
     """Raises BrokenImageError with the promise that image `number` breaks."""
-    files, acknowledged = draw(number, recorded(synced=synced))
+    recording = recorded(synced=synced)
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
-        _lay_out(files, keep)
-    with place() as directory:
-        _lay_out(files, directory)
-        try:
-            asyncio.run(examine(directory / "p.db", acknowledged))
-        except (BrokenImageError, DatabaseError) as error:
-            raise BrokenImageError(f"image {number}: {error}") from error
+        _lay_out(recording.draw(number)[0], keep)
+    try:
+        recording.look(number)
+    except (BrokenImageError, DatabaseError) as error:
+        raise BrokenImageError(f"image {number}: {error}") from error
 
 
-async def examine(path: Path, acknowledged: set[str]) -> None:
-    """Open what is there as a start does, and look whether it is whole."""
+async def examine(path: Path, acknowledged: set[str]) -> frozenset[str]:
+    """Open what is there as a start does, and look whether it is whole; the admissions in it."""
     migrate.migrate(str(path))
     async with SqliteDatabase(str(path), inline=True) as database:
         store = EventStore(database, SeededIds(), Alone())
@@ -94,10 +113,11 @@ async def examine(path: Path, acknowledged: set[str]) -> None:
         _require(sound == [("ok",)], f"the file is damaged: {sound}")
         gaps = await database.read(lambda tx: tx.fetch(_GAPS))
         _require(gaps == [], f"sequences with gaps: {gaps}")
-        await _require_admissions(store, acknowledged)
+        admitted = await _require_admissions(store, acknowledged)
         before = await dump(store)
         await projector.rebuild(database)
         _require(await dump(store) == before, "projections are not what the log makes them")
+    return admitted
 
 
 @contextmanager
@@ -108,13 +128,18 @@ def place() -> Generator[Path]:
         yield Path(directory)
 
 
-async def _require_admissions(store: EventStore, acknowledged: set[str]) -> None:
+async def _require_admissions(store: EventStore, acknowledged: set[str]) -> frozenset[str]:
     inbox = await rows(store, "SELECT id FROM session_input")
     admitted = await rows(store, "SELECT data FROM event WHERE type LIKE '%.prompt.admitted.%'")
     logged = Counter(str(codec.decode_any(_bytes(data))["messageID"]) for (data,) in admitted)
-    _require(acknowledged <= logged.keys(), f"lost: {sorted(acknowledged - logged.keys())}")
+    _require_all(acknowledged, frozenset(logged))
     _require(set(logged.values()) <= {1}, f"admitted more than once: {logged}")
     _require({str(row[0]) for row in inbox} == logged.keys(), "the inbox is not what the log says")
+    return frozenset(logged)
+
+
+def _require_all(acknowledged: set[str], admitted: frozenset[str]) -> None:
+    _require(acknowledged <= admitted, f"lost: {sorted(acknowledged - admitted)}")
 
 
 def _bytes(value: SqlValue) -> bytes:
@@ -125,6 +150,14 @@ def _bytes(value: SqlValue) -> bytes:
 def _require(kept: bool, broken: str) -> None:
     if not kept:
         raise BrokenImageError(broken)
+
+
+def _digest(files: Mapping[str, bytes]) -> bytes:
+    found = hashlib.sha256()
+    for name in sorted(files):
+        found.update(f"{name} {len(files[name])}\n".encode())
+        found.update(files[name])
+    return found.digest()
 
 
 def _lay_out(files: Mapping[str, bytes], directory: Path) -> None:

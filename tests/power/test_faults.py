@@ -7,6 +7,7 @@ error passes at once. A disk that is full or read-only stays so until somebody s
 import asyncio
 import errno
 from collections.abc import Awaitable, Iterator
+from functools import cache
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -87,8 +88,10 @@ def one_after_the_other(action: Action, code: int) -> Iterator[Fault]:
 async def run(directory: Path, fault: Fault) -> None:
     """Work while the fault is in force, then again without it, on the same database."""
     path = directory / "p.db"
+    content, operations = migrated()
+    path.write_bytes(content)
     with RecordingVfs(f"{directory}/") as disk:
-        migrate.migrate(str(path))
+        disk.operations.extend(operations)
         disk.fault = fault
         async with (
             await opened(path, disk) as database,
@@ -102,6 +105,15 @@ async def run(directory: Path, fault: Fault) -> None:
     await images.examine(path, set(PROMPTS))
     for cut in (struck, len(disk.operations)):
         await examine_after_power_loss(disk.operations[:cut], directory / f"{cut}", fault)
+
+
+@cache
+def migrated() -> tuple[bytes, list[Operation]]:
+    """A new database, and how it came to be: all runs begin with the same."""
+    with images.place() as directory:
+        with RecordingVfs(f"{directory}/") as disk:
+            migrate.migrate(str(directory / "p.db"))
+        return (directory / "p.db").read_bytes(), disk.operations
 
 
 async def opened(path: Path, disk: RecordingVfs) -> SqliteDatabase:

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from perdure.core import limits
@@ -48,6 +49,11 @@ FAULT, NEXT = "meet the fault", "go on"
 PARTS: Final = (events.TextStarted, events.ReasoningStarted, events.ToolInputStarted)
 PATIENT, HASTY = "patient", "hasty"
 """Two models of one provider: the second takes a short silence for a stall."""
+ONE_TOOL: Final = """{"permissions": [
+    {"action": "*", "resource": "*", "effect": "deny"},
+    {"action": "record", "resource": "*", "effect": "allow"}
+]}"""
+"""Of thousands of requests none needs to describe tools that no answer here calls."""
 
 
 class Note(Record):
@@ -198,6 +204,7 @@ class Sweep:
 async def sweeping(*, stall_seconds: float = 0.15) -> AsyncGenerator[Sweep]:
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="perdure-", dir=memory) as place:
+        Path(place, "opencode.json").write_text(ONE_TOOL, encoding="utf-8")
         async with FaultyProvider() as provider, _transport() as transport:
             waits = HurriedClock()
             route = Route(protocol=OPENAI_CHAT, base_url=provider.url, model=ModelFacts(name="m"))

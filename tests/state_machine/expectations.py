@@ -9,8 +9,11 @@ runtime nothing.
 import functools
 from dataclasses import dataclass, field
 
+from perdure.core import recovery
+from perdure.ports import Row
 from perdure.schema import session_event as events
 from perdure.schema.ids import MessageID, Seq, SessionID
+from perdure.schema.message import AssistantMessage
 from perdure.schema.prompt import Delivery
 from perdure.schema.session_event import SessionEvent
 from perdure.schema.session_input import AdmittedPrompt
@@ -48,6 +51,8 @@ class Known:
     messages: dict[MessageID, Seq] = field(default_factory=dict[MessageID, Seq])
     reverting: bool = False
     """Somebody is deciding what stays of it."""
+    left: bool = False
+    """The last process ended in the middle of it: the next one settles that in its own time."""
 
 
 class Expectations:
@@ -56,7 +61,10 @@ class Expectations:
         self.sent: dict[MessageID, Sent] = {}
         self.sound = True
         """Whether the last look found nothing wrong."""
+        self.settling = True
+        """Whether the process may still come to what it found at its start."""
         self.ledger = Ledger(path)
+        self._version: list[Row] = []
         self._tx = SqliteTransaction(_emptied(), ":memory:")
 
     def close(self) -> None:
@@ -79,11 +87,25 @@ class Expectations:
         for sent in self.of(session_id):
             sent.due, sent.held = True, False
 
-    def wake_all(self) -> None:
-        """A process that starts runs whatever is pending."""
+    def ended(self) -> None:
+        """A process is gone: the next one runs whatever is pending, and settles what was open."""
         self.look()
-        for session_id in self.sessions:
-            self.wake(session_id)
+        self.settling = True
+        marked = self.ledger.attempts()
+        for known in self.sessions.values():
+            known.left = known.id in marked or self._is_unfinished(known.id)
+            self.wake(known.id)
+
+    def settled(self) -> None:
+        """The process has done whatever it found at its start."""
+        self.settling = False
+        for known in self.sessions.values():
+            known.left = False
+
+    def may_begin(self, session_id: SessionID) -> bool:
+        """Whether a run may begin that nobody asked this process for."""
+        pending = any(one.promoted is None for one in self.of(session_id))
+        return self.settling and (pending or self.sessions[session_id].left)
 
     def stop(self, session_id: SessionID) -> None:
         """Somebody ended a run: what it has not come to may wait for the next one."""
@@ -100,10 +122,20 @@ class Expectations:
         mine = [one for one in self.sent.values() if one.session_id == session_id]
         return sorted((one for one in mine if one.admitted is not None), key=_admission)
 
+    def places(self, session_id: SessionID, *, after: int) -> list[tuple[Seq, bytes]]:
+        """What is public of the log after a sequence."""
+        self.look()
+        log = self.sessions[session_id].log
+        return [(item.seq, item.data) for item in log if item.seq > max(after, 0)]
+
     # ---- what the log says ----------------------------------------------------------------------
 
     def look(self) -> None:
         """Take in what is new: P2, and of each kind of event what may come at all."""
+        version = self.ledger.fetch("PRAGMA data_version")
+        if version == self._version and self.sound:
+            # Nobody has committed anything since the last look.
+            return
         self.sound = False
         touched: set[SessionID] = set()
         for item in self.ledger.new_events():
@@ -116,6 +148,7 @@ class Expectations:
         for session_id in touched:
             self._check_projections(session_id)
         self._check_prompts()
+        self._version = version
         self.sound = True
 
     def _take_in(self, known: Known, item: LoggedEvent) -> None:
@@ -161,6 +194,11 @@ class Expectations:
             if _admission(sent) > last or (sent.promoted or 0) > last:
                 sent.admitted = sent.promoted = None
                 sent.due = sent.held = False
+
+    def _is_unfinished(self, session_id: SessionID) -> bool:
+        messages = [row.message() for row in self.ledger.messages(session_id)]
+        said = [one for one in messages if isinstance(one, AssistantMessage | recovery.Told)]
+        return bool(said) and recovery.is_unfinished(said[-1])
 
     def _check_projections(self, session_id: SessionID) -> None:
         """P5: the rows are what folding the log, one event at a time, makes of it."""

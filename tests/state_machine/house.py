@@ -47,6 +47,7 @@ CAREFUL: Final = "careful"
 """An agent that asks before everything it does."""
 SLOW_SECONDS: Final = 0.5
 ANSWER_SECONDS_MAX: Final = 600.0
+CALLBACKS_MAX: Final = 40
 _CONFIGURATION: Final = '{"agents": {"careful": {}, "hasty": {"steps": 2}}}'
 _QUESTION: Final[JsonObject] = {"question": "Which?", "header": "Which", "options": []}
 
@@ -62,6 +63,7 @@ class House:
         self.effects: Counter[tuple[MessageID, ToolCallID]] = Counter()
         """How often each call of the tool `note` has really taken place."""
         self.loop = VirtualLoop(Random(seed))
+        self._chance = Random(seed)
         self._seed = seed
         self._place = place
         self._clock = VirtualClock(self.loop)
@@ -71,7 +73,7 @@ class House:
         (place / "project").mkdir()
         (place / "project" / "opencode.json").write_text(_CONFIGURATION, encoding="utf-8")
         _copy_new_database(self.path)
-        self._open()
+        self.open()
 
     # ---- what the test does ---------------------------------------------------------------------
 
@@ -85,7 +87,7 @@ class House:
         return self._outside(self._inside(answer()))
 
     def ask_and_crash(self, work: Callable[[Runtime], Awaitable[T]], *, after: int) -> T | None:
-        """The answer, or None when the process died before it."""
+        """The answer, or None when the process died before it. Now there is none."""
 
         async def answer() -> T:
             return await work(self._runtime)
@@ -98,36 +100,48 @@ class House:
 
         found = self._outside(race())
         self._neighbourhood.leave(self._life.name)
-        self._open()
         return found
 
-    def restart(self) -> None:
-        """End as a signal would have it, and start again."""
-        self._close()
-        self._open()
+    def close(self) -> None:
+        """End the process as a signal would have it."""
+        self._stop.set()
+        self._outside(self._main)
 
-    def pass_time(self, seconds: float) -> None:
-        self._outside(asyncio.sleep(seconds))
-
-    def demolish(self) -> None:
-        """Everything is over, for the living and the dead."""
-        self._close()
-        self.loop.bury()
-        self.loop.close()
-
-    # ---- the process ----------------------------------------------------------------------------
-
-    def _open(self) -> None:
+    def open(self) -> None:
+        """Start a process, when there is none."""
         self._processes += 1
         self._life = self.loop.life(f"p{self._processes}")
         self._stop = asyncio.Event()
         opened: asyncio.Future[Runtime] = self.loop.create_future()
         self._main = self._inside(self._live(self._life, opened, self._stop))
         self._runtime = self._outside(_first(opened, self._main))
+        self._opened_at = self.loop.time()
 
-    def _close(self) -> None:
-        self._stop.set()
-        self._outside(self._main)
+    def pass_time(self, seconds: float) -> None:
+        self._outside(asyncio.sleep(seconds))
+
+    @property
+    def age(self) -> float:
+        """For how many seconds this process has been there."""
+        return self.loop.time() - self._opened_at
+
+    def go_on(self) -> None:
+        """Let whoever is ready go on by a few callbacks, in no time."""
+
+        async def wait() -> None:
+            for _ in range(self._chance.randrange(1, CALLBACKS_MAX)):
+                await asyncio.sleep(0)
+
+        self._outside(wait())
+
+    def demolish(self) -> None:
+        """Everything is over, for the living and the dead."""
+        if self._life.alive:
+            self.close()
+        self.loop.bury()
+        self.loop.close()
+
+    # ---- the process ----------------------------------------------------------------------------
 
     def _inside(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         return self.loop.spawn(self._life, work)

@@ -23,7 +23,7 @@ from perdure.schema.errors import (
 )
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.model import ModelRef
-from perdure.schema.prompt import Delivery, PromptInput
+from perdure.schema.prompt import Delivery
 from perdure.schema.query import Order
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_input import AdmittedPrompt
@@ -50,8 +50,6 @@ class Sessions(RuleBasedStateMachine):
         memory = MEMORY if MEMORY.is_dir() else None
         self._folder = tempfile.TemporaryDirectory(prefix="perdure-", dir=memory)
         self._numbers = 0
-        self._quiet = False
-        """Whether this process has run whatever it found at its start."""
 
     @initialize(target=sessions, seed=st.integers(0, 1_000_000))
     def move_in(self, seed: int) -> SessionID:
@@ -156,7 +154,7 @@ class Sessions(RuleBasedStateMachine):
             self.expected.wake(sent.session_id)
 
         async def send(runtime: Runtime) -> list[AdmittedPrompt]:
-            work = [_send(runtime, sent, resume=True) for sent in (*several, several[0])]
+            work = [reading.send(runtime, sent, resume=True) for sent in (*several, several[0])]
             return await asyncio.gather(*work)
 
         for receipt in self.house.ask(send):
@@ -184,7 +182,7 @@ class Sessions(RuleBasedStateMachine):
             return
         before = len(self.log(wrong.session_id))
         try:
-            self.house.ask(lambda r: _send(r, wrong, resume=False))
+            self.house.ask(lambda r: reading.send(r, wrong, resume=False))
         except PromptConflictError:
             committed = self.log(wrong.session_id)[before:]
             assert all(type(item.event).__name__ != "PromptAdmitted" for item in committed)
@@ -205,8 +203,11 @@ class Sessions(RuleBasedStateMachine):
         sent = self.write(session_id, delivery)
         self.house.plans.append(plan)
         self.expected.wake(session_id)
-        receipt = self.house.ask_and_crash(lambda r: _send(r, sent, resume=True), after=after)
-        self._started()
+        receipt = self.house.ask_and_crash(
+            lambda r: reading.send(r, sent, resume=True), after=after
+        )
+        self.expected.ended()
+        self.house.open()
         if receipt is not None:
             self.expected.receipt(receipt)
         return sent.id
@@ -216,9 +217,11 @@ class Sessions(RuleBasedStateMachine):
     @rule(session_id=sessions)
     def interrupt(self, session_id: SessionID) -> None:
         """Ends what runs and waits for it; what is pending stays."""
+        self.expected.look()
+        begins = self.expected.may_begin(session_id)
 
         async def interrupt(runtime: Runtime) -> bool:
-            ran = session_id in runtime.sessions.active()
+            ran = begins or session_id in runtime.sessions.active()
             await runtime.sessions.interrupt(session_id)
             return ran
 
@@ -244,24 +247,36 @@ class Sessions(RuleBasedStateMachine):
             self.expected.look()
             self.expected.stop(session_id)
 
+    @rule()
+    def go_on(self) -> None:
+        """The next operation meets every run a little further on.
+
+        Of all rules Hypothesis draws the one with the fewest arguments that is first by name most
+        often by far: it should be cheap, and not `restart`.
+        """
+        self.house.go_on()
+
     @rule(seconds=st.sampled_from((0.01, 0.3, 1.5)))
     def pass_time(self, seconds: float) -> None:
         self.house.pass_time(seconds)
+        if self.house.age > REST_SECONDS:
+            self.expected.settled()
 
     @rule()
     def settle(self) -> None:
         """Everything ends, with a person who allows everything; then nothing may be left."""
         self.house.pass_time(REST_SECONDS)
         self.house.ask(lambda r: reading.at_rest(r, tuple(self.expected.sessions)))
-        self._quiet = True
+        self.expected.settled()
         self.expected.look()
         for session_id in self.expected.sessions:
             self.expected.check_rest(session_id)
 
     @rule()
     def restart(self) -> None:
-        self.house.restart()
-        self._started()
+        self.house.close()
+        self.expected.ended()
+        self.house.open()
 
     # ---- reverting ------------------------------------------------------------------------------
 
@@ -271,13 +286,14 @@ class Sessions(RuleBasedStateMachine):
         messages = tuple(self.expected.sessions[session_id].messages)
         chosen = messages[-1 - back] if back < len(messages) else MessageID("msg_unknown")
         before = len(self.log(session_id))
+        begins = self.expected.may_begin(session_id)
 
         async def stage(runtime: Runtime) -> bool:
-            active = session_id in runtime.sessions.active()
+            runs = begins or session_id in runtime.sessions.active()
             try:
                 await runtime.sessions.revert.stage(session_id, chosen)
             except SessionBusyError:
-                assert active
+                assert runs, f"{session_id} was busy with nothing"
                 return False
             except MessageNotFoundError:
                 assert chosen not in messages
@@ -295,15 +311,17 @@ class Sessions(RuleBasedStateMachine):
     def end_revert(self, session_id: SessionID, commit: bool) -> None:
         self.expected.look()
         staged = self.expected.sessions[session_id].reverting
+        begins = self.expected.may_begin(session_id)
         if staged:
             self.expected.decide(session_id)
 
         async def end(runtime: Runtime) -> bool:
+            runs = begins or session_id in runtime.sessions.active()
             revert = runtime.sessions.revert
             try:
                 await (revert.commit(session_id) if commit else revert.clear(session_id))
             except SessionBusyError:
-                assert session_id in runtime.sessions.active()
+                assert runs, f"{session_id} was busy with nothing"
                 return False
             return True
 
@@ -323,9 +341,8 @@ class Sessions(RuleBasedStateMachine):
     def list_messages(self, session_id: SessionID, limit: int, order: Order) -> None:
         """Each once, in order; a Session that runs may have got more of them meanwhile."""
         before = self.messages(session_id)
-        found = self.house.ask(
-            lambda r: reading.message_pages(r, session_id, limit=limit, order=order)
-        )
+        pages = reading.message_pages
+        found = self.house.ask(lambda r: pages(r, session_id, limit=limit, order=order))
         oldest_first = found if order == "asc" else found[::-1]
         assert reading.is_between(before, oldest_first, self.messages(session_id))
         shown = self.house.ask(lambda r: r.sessions.context(session_id))
@@ -335,14 +352,14 @@ class Sessions(RuleBasedStateMachine):
     @rule(session_id=sessions, limit=st.integers(1, 9), after=st.integers(-1, 30))
     def read_history(self, session_id: SessionID, limit: int, after: int) -> None:
         """P3, by pages and as a stream: exactly what comes after the cursor, once, in order."""
-        before = self.places(session_id, after=after)
+        before = self.expected.places(session_id, after=after)
         paged = self.house.ask(lambda r: reading.history(r, session_id, after=after, limit=limit))
-        assert reading.is_between(before, paged, self.places(session_id, after=after))
+        assert reading.is_between(before, paged, self.expected.places(session_id, after=after))
         until = paged[-1][0] if paged else Seq(0)
         streamed = self.house.ask(
             lambda r: reading.streamed(r, session_id, after=after, until=until)
         )
-        assert reading.is_between(paged, streamed, self.places(session_id, after=after))
+        assert reading.is_between(paged, streamed, self.expected.places(session_id, after=after))
 
     # ---- small steps ----------------------------------------------------------------------------
 
@@ -353,15 +370,6 @@ class Sessions(RuleBasedStateMachine):
     def messages(self, session_id: SessionID) -> list[MessageID]:
         self.expected.look()
         return list(self.expected.sessions[session_id].messages)
-
-    def places(self, session_id: SessionID, *, after: int) -> list[reading.Place]:
-        """What is public of the log after a sequence."""
-        log = self.log(session_id)
-        return [(item.seq, item.data) for item in log if item.seq > max(after, 0)]
-
-    def _started(self) -> None:
-        self._quiet = False
-        self.expected.wake_all()
 
     def info(self, session_id: SessionID) -> SessionInfo:
         data = self.house.ask(lambda r: r.sessions.get(session_id))
@@ -377,7 +385,7 @@ class Sessions(RuleBasedStateMachine):
     def send(self, sent: Sent, *, resume: bool) -> None:
         async def send(runtime: Runtime) -> tuple[AdmittedPrompt, bool]:
             idle = sent.session_id not in runtime.sessions.active()
-            return await _send(runtime, sent, resume=resume), idle
+            return await reading.send(runtime, sent, resume=resume), idle
 
         new = sent.admitted is None
         if resume:
@@ -389,14 +397,4 @@ class Sessions(RuleBasedStateMachine):
         self.expected.receipt(receipt)
         sent.due = sent.due or (resume and sent.admitted is not None)
         # Of a Session that runs, or is about to, nobody can say when it looks into its inbox.
-        sent.held = sent.held or (new and idle and not resume and self._quiet)
-
-
-async def _send(runtime: Runtime, sent: Sent, *, resume: bool) -> AdmittedPrompt:
-    return await runtime.sessions.prompt(
-        sent.session_id,
-        PromptInput(text=sent.text),
-        id=sent.id,
-        delivery=sent.delivery,
-        resume=resume,
-    )
+        sent.held = sent.held or (new and idle and not resume and not self.expected.settling)

@@ -1,4 +1,4 @@
-"""How a client reads: page by page with every cursor both ways, as a stream, and to the end."""
+"""How a client sends and reads: by pages with every cursor both ways, as a stream, to the end."""
 
 import asyncio
 import itertools
@@ -11,9 +11,12 @@ from perdure.schema import codec, sse
 from perdure.schema.errors import NothingToDecideError, SessionNotFoundError
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.model import ModelRef
+from perdure.schema.prompt import PromptInput
 from perdure.schema.query import MessageAnchor, Order, SessionAnchor, SessionQuery
 from perdure.schema.session import SessionInfo
+from perdure.schema.session_input import AdmittedPrompt
 from perdure.testing.ledger import LoggedEvent
+from tests.state_machine.expectations import Sent
 from tests.state_machine.house import PROVIDER
 
 __all__ = [
@@ -24,6 +27,7 @@ __all__ = [
     "history",
     "is_between",
     "message_pages",
+    "send",
     "session_pages",
     "streamed",
 ]
@@ -33,6 +37,16 @@ T = TypeVar("T")
 FRAME_BYTES_MAX: Final = 1 << 24
 LOOK_SECONDS: Final = 0.05
 Place = tuple[Seq, bytes]
+
+
+async def send(runtime: Runtime, sent: Sent, *, resume: bool) -> AdmittedPrompt:
+    return await runtime.sessions.prompt(
+        sent.session_id,
+        PromptInput(text=sent.text),
+        id=sent.id,
+        delivery=sent.delivery,
+        resume=resume,
+    )
 
 
 async def session_pages(runtime: Runtime, *, limit: int, order: Order) -> list[SessionID]:

@@ -25,7 +25,7 @@ from perdure.schema.ids import Seq, SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.message import SessionMessage
 from perdure.schema.session import SessionInfo
-from perdure.schema.session_event import Deleted, SessionEvent
+from perdure.schema.session_event import Deleted, RevertCommitted, SessionEvent
 from perdure.store import (
     attempt_table,
     interrupt_table,
@@ -33,8 +33,9 @@ from perdure.store import (
     retry_table,
     session_table,
 )
-from perdure.store.event_store import StoredEvent
+from perdure.store.event_store import StoredEvent, happened_since
 from perdure.store.lease_table import Lease
+from perdure.store.message_table import MessageRow
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +99,7 @@ class Tenures:
                 return False
             newest = await message_table.latest_said(tx, session_id)
             if newest is not None and recovery.is_unfinished(newest.message()):
-                return True
+                return not await _is_taken_back(tx, session_id, newest)
             return await retry_table.get(tx, session_id) is not None
 
         return await self._store.database.read(look)
@@ -114,7 +115,7 @@ class Tenures:
     async def _take_over(self, session_id: SessionID) -> None:
         """Take the lease, then settle what whoever ran this before left open."""
 
-        async def look(tx: Transaction, before: Lease | None) -> list[SessionMessage]:
+        async def look(tx: Transaction, before: Lease | None) -> tuple[list[SessionMessage], bool]:
             if self._store.leases.is_anothers(before) or session_id in self._cut_off:
                 await attempt_table.died(tx, session_id)
             # Whatever was to end is over.
@@ -123,9 +124,11 @@ class Tenures:
             said = await message_table.latest_said(tx, session_id)
             # A turn that made itself room left its own prompt before the cut.
             earlier = () if said is None or said in rows else (said,)
-            return [row.message() for row in (*earlier, *rows)]
+            messages = [row.message() for row in (*earlier, *rows)]
+            taken_back = await _is_taken_back(tx, session_id, said)
+            return messages, recovery.is_unanswered(messages) and not taken_back
 
-        before, messages = await self._store.leases.take_over(session_id, look)
+        before, (messages, unanswered) = await self._store.leases.take_over(session_id, look)
         left_behind = self._store.leases.is_anothers(before) or session_id in self._cut_off
         session = await self._settle(session_id, messages, left_behind=left_behind)
         attempt, waits = await self._store.database.read(lambda tx: _owed(tx, session_id))
@@ -133,7 +136,7 @@ class Tenures:
             if session_id in self._cut_off:
                 # The run is over, and nobody else would go on with it.
                 self._services.wake(session_id)
-        elif left_behind and recovery.is_unanswered(messages):
+        elif left_behind and unanswered:
             agent = "" if session.agent is UNSET else session.agent
             await refused_step.record(
                 self._services, session, agent=agent, reason=recovery.UNANSWERED
@@ -170,6 +173,13 @@ class Tenures:
 
 async def _owed(tx: Transaction, session_id: SessionID) -> tuple[Attempt | None, Retry | None]:
     return await attempt_table.get(tx, session_id), await retry_table.get(tx, session_id)
+
+
+async def _is_taken_back(tx: Transaction, session_id: SessionID, said: MessageRow | None) -> bool:
+    """Whether it is a prompt or a notice whose answer a revert took away: nobody waits for one."""
+    if said is None or not isinstance(said.message(), recovery.Told):
+        return False
+    return await happened_since(tx, session_id, said.seq, RevertCommitted)
 
 
 async def cut_floor(tx: Transaction, session_id: SessionID) -> Seq:

@@ -33,10 +33,32 @@ _DIRECTORY_SYNCED_WITH: Final = ("-wal", "-journal")
 
 def after_power_loss(operations: Sequence[Operation], chance: Random) -> Mapping[str, bytes]:
     """The files as they may be found when power was lost right after the last of these."""
-    disk = _Disk(chance)
+    disk = _Disk()
     for operation in operations:
-        disk.apply(operation)
-    return disk.found()
+        disk.apply(operation, chance)
+    return disk.found(chance)
+
+
+class Cuts:
+    """The same for one record that is cut many times: a later cut goes on from the one before.
+
+    No sync of it may have failed: what that left is drawn anew for each image.
+    """
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        assert not any(isinstance(operation, FailedSync) for operation in operations)
+        self._operations = operations
+        self._disk = _Disk()
+        self._applied = 0
+
+    def after_power_loss(self, count: int, chance: Random) -> Mapping[str, bytes]:
+        """The files when power was lost after the first `count` operations."""
+        if count < self._applied:
+            self._disk, self._applied = _Disk(), 0
+        for operation in self._operations[self._applied : count]:
+            self._disk.apply(operation, chance)
+        self._applied = count
+        return self._disk.found(chance)
 
 
 class _File(State):
@@ -47,20 +69,21 @@ class _File(State):
 
 
 class _Disk:
-    def __init__(self, chance: Random) -> None:
-        self._chance = chance
+    def __init__(self) -> None:
         self._files: dict[str, _File] = {}
         self._removed: dict[str, _File] = {}
         """Files whose removal the directory may still forget."""
 
-    def apply(self, operation: Operation) -> None:
+    def apply(self, operation: Operation, chance: Random) -> None:
         match operation:
             case Write(file=file) | Truncate(file=file):
                 self._files[file].unsynced.append(operation)
             case Sync(file=file):
                 self._sync(file)
             case FailedSync(file=file):
-                self._lose(self._files[file])
+                failed = self._files[file]
+                failed.durable = _survived(failed, chance)
+                failed.unsynced.clear()
             case Create(file=file):
                 self._files.setdefault(file, _File(bytearray(), []))
             case Delete(file=file):
@@ -68,13 +91,11 @@ class _Disk:
             case Mark():
                 pass
 
-    def found(self) -> Mapping[str, bytes]:
-        for file, removed in self._removed.items():
-            if self._chance.random() < 0.5:
-                self._files[file] = removed
-        for file in self._files.values():
-            self._lose(file)
-        return {name: bytes(file.durable) for name, file in self._files.items()}
+    def found(self, chance: Random) -> Mapping[str, bytes]:
+        """Drawn, and not yet lost: the disk may go on from here."""
+        undone = {name: file for name, file in self._removed.items() if chance.random() < 0.5}
+        files = self._files | undone
+        return {name: bytes(_survived(file, chance)) for name, file in files.items()}
 
     def _sync(self, name: str) -> None:
         file = self._files[name]
@@ -86,26 +107,27 @@ class _Disk:
             self._removed.clear()
         file.is_new = False
 
-    def _lose(self, file: _File) -> None:
-        """Some of what was not synced gets there after all; the rest never will."""
-        chance = self._chance
-        kept = chance.choice(_KEPT)
-        survivors = [operation for operation in file.unsynced if chance.random() < kept]
-        if chance.random() < 0.5:
-            chance.shuffle(survivors)
-        for operation in survivors:
-            for piece in self._torn(operation):
-                _carry_out(file.durable, piece)
-        file.unsynced.clear()
 
-    def _torn(self, operation: Write | Truncate) -> Iterator[Write | Truncate]:
-        chance = self._chance
-        if isinstance(operation, Truncate) or chance.random() >= _TORN:
-            yield operation
-            return
-        for piece in _pieces(operation, chance.choice(TEAR_BYTES)):
-            if chance.random() < 0.5:
-                yield piece
+def _survived(file: _File, chance: Random) -> bytearray:
+    """With some of what was not synced: that gets there after all, and the rest never will."""
+    content = bytearray(file.durable)
+    kept = chance.choice(_KEPT)
+    survivors = [operation for operation in file.unsynced if chance.random() < kept]
+    if chance.random() < 0.5:
+        chance.shuffle(survivors)
+    for operation in survivors:
+        for piece in _torn(operation, chance):
+            _carry_out(content, piece)
+    return content
+
+
+def _torn(operation: Write | Truncate, chance: Random) -> Iterator[Write | Truncate]:
+    if isinstance(operation, Truncate) or chance.random() >= _TORN:
+        yield operation
+        return
+    for piece in _pieces(operation, chance.choice(TEAR_BYTES)):
+        if chance.random() < 0.5:
+            yield piece
 
 
 def _pieces(write: Write, unit: int) -> Iterator[Write]:

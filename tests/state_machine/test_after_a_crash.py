@@ -1,0 +1,48 @@
+"""What a crash must not be taken for: single histories that the model of the machine allows."""
+
+from pathlib import Path
+
+from perdure.runtime.runtime import Runtime
+from perdure.schema import session_event as events
+from perdure.schema.ids import MessageID, SessionID
+from perdure.schema.model import ModelRef
+from perdure.schema.prompt import PromptInput
+from perdure.testing.ledger import Ledger
+from tests.state_machine.house import MODELS, PROVIDER, House
+
+SESSION = SessionID("ses_one")
+PROMPT = MessageID("msg_one")
+LONG_ENOUGH_SECONDS = 5.0
+
+
+def test_a_prompt_whose_answer_was_taken_back_is_not_failed_by_a_crash(tmp_path: Path) -> None:
+    house = House(tmp_path, seed=3)
+    ledger = Ledger(house.path)
+    try:
+        house.ask(_create)
+        house.ask(_prompt)
+        house.pass_time(LONG_ENOUGH_SECONDS)
+        house.ask(lambda r: r.sessions.revert.stage(SESSION, PROMPT))
+        house.ask(lambda r: r.sessions.revert.commit(SESSION))
+        house.pass_time(LONG_ENOUGH_SECONDS)
+        assert [type(item.event) for item in ledger.new_events()][-1] is events.RevertCommitted
+        house.ask_and_crash(lambda r: r.sessions.get(SESSION), after=1)
+        house.open()
+        house.pass_time(LONG_ENOUGH_SECONDS)
+        assert ledger.new_events() == [], "nobody waits for an answer"
+        house.ask(lambda r: r.sessions.prompt(SESSION, PromptInput(text="again"), resume=True))
+        house.pass_time(LONG_ENOUGH_SECONDS)
+        kinds = [type(item.event) for item in ledger.new_events()]
+        assert events.StepEnded in kinds
+        assert events.StepFailed not in kinds
+    finally:
+        ledger.close()
+        house.demolish()
+
+
+async def _create(runtime: Runtime) -> None:
+    await runtime.sessions.create(id=SESSION, model=ModelRef(id=MODELS[0], provider_id=PROVIDER))
+
+
+async def _prompt(runtime: Runtime) -> None:
+    await runtime.sessions.prompt(SESSION, PromptInput(text="hello"), id=PROMPT)
