@@ -114,7 +114,7 @@ async def _extend(tx: Transaction, session_id: SessionID, kept: _Kept) -> None:
             kept.media.there = kept.media.there or media_walk.has_media(lowered)
             kept.tokens = measured(kept.tokens, message, lowered, model=kept.model)
             # Rows, lowered values and wire bytes are each about the size of the row.
-            kept.size += 3 * len(row.data)
+            kept.size += 3 * len(row.stored)
     if not fresh:
         return
     # The last run may go on: a second prompt before any answer joins the first.

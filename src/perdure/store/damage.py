@@ -25,25 +25,31 @@ _WELL_FORMED: Final = msgspec.json.Decoder(msgspec.Raw)
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def whole(value: SqlValue, session_id: SessionID, *, table: str, seq: int | None = None) -> bytes:
-    """The JSON that a row holds, to be handed out as it is."""
+def found(value: SqlValue, session_id: SessionID, *, table: str, seq: int | None = None) -> bytes:
+    """The bytes that a row holds, which may be no JSON."""
     if not isinstance(value, bytes):
         raise DamagedRowError(
             session_id, table=table, seq=seq, reason=f"JSON expected, found {_kind(value)}"
         )
+    return value
+
+
+def whole(value: SqlValue, session_id: SessionID, *, table: str, seq: int | None = None) -> bytes:
+    """The JSON that a row holds, to be handed out as it is."""
+    data = found(value, session_id, table=table, seq=seq)
     try:
         # By way of text: the walk itself lets bytes pass that are not UTF-8.
-        _WELL_FORMED.decode(value.decode())
+        _WELL_FORMED.decode(data.decode())
     except _UNREADABLE as error:
         raise DamagedRowError(session_id, table=table, seq=seq, reason=str(error)) from error
-    return value
+    return data
 
 
 def decoded(
     kind: type[T], value: SqlValue, session_id: SessionID, *, table: str, seq: int | None = None
 ) -> T:
-    """The value that a row holds."""
-    data = whole(value, session_id, table=table, seq=seq)
+    """The value that a row holds, of which nothing else is handed out."""
+    data = found(value, session_id, table=table, seq=seq)
     try:
         return codec.decode(kind, data)
     except _UNREADABLE as error:

@@ -23,11 +23,19 @@ class MessageRow(Value):
     id: MessageID
     seq: Seq
     type: str
-    data: bytes
+    stored: bytes
+    """As it was found."""
+
+    @property
+    def data(self) -> bytes:
+        """The JSON to hand out. Raises DamagedRowError when it is none."""
+        return damage.whole(self.stored, self.session_id, table=_TABLE, seq=self.seq)
 
     def message(self) -> SessionMessage:
-        """Raises DamagedRowError when this is JSON and yet no message."""
-        return damage.decoded(_ANY_MESSAGE, self.data, self.session_id, table=_TABLE, seq=self.seq)
+        """Raises DamagedRowError when this is no message."""
+        return damage.decoded(
+            _ANY_MESSAGE, self.stored, self.session_id, table=_TABLE, seq=self.seq
+        )
 
 
 def type_of(message: SessionMessage) -> str:
@@ -181,7 +189,7 @@ async def delete_after(tx: Transaction, session_id: SessionID, seq: Seq) -> None
 def _row(session_id: SessionID, row: Row) -> MessageRow:
     message_id, seq, tag, stored = row
     assert isinstance(seq, int)
-    data = damage.whole(stored, session_id, table=_TABLE, seq=seq)
+    data = damage.found(stored, session_id, table=_TABLE, seq=seq)
     return MessageRow(session_id, MessageID(str(message_id)), Seq(seq), str(tag), data)
 
 
