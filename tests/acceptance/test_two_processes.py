@@ -6,6 +6,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from perdure.core import inbox
+from perdure.host.clock import SystemClock
+from perdure.host.ids import SystemIds
+from perdure.runtime.admissions import Admissions
+from perdure.schema.ids import SessionID
+from perdure.schema.location import LocationRef
+from perdure.schema.prompt import PromptInput
+from perdure.schema.session_input import AdmittedPrompt
+from perdure.store.database.sqlite import SqliteDatabase
+from perdure.store.event_store import NO_EVENTS, EventStore
 from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.place import Place
@@ -183,6 +193,18 @@ async def test_of_several_survivors_one_takes_over(
         assert provider.requests_with("second") == 1
 
 
+@requirement("S70", "S147")
+async def test_what_a_process_admitted_that_nobody_ever_saw_is_run(
+    place: Place, provider: ScriptedProvider
+) -> None:
+    async with both(place) as (a, b):
+        session = await a.api.create()
+        async with b.api.events(session) as stream:
+            await _admit_and_die(place, SessionID(session), "anybody there?")
+            await stream.until("step.ended")
+        assert provider.requests_with("anybody there?") == 1
+
+
 @requirement("S189", "S147")
 async def test_a_prompt_to_the_survivor_settles_what_the_killed_one_was_doing(
     place: Place, provider: ScriptedProvider
@@ -200,6 +222,34 @@ async def test_a_prompt_to_the_survivor_settles_what_the_killed_one_was_doing(
             told = await stream.until("step.ended")
         failed = [e for e in told if e["type"] == "session.next.tool.failed"]
         assert [e["data"]["error"]["message"] for e in failed] == ["Tool execution interrupted"]
+
+
+class Unseen:
+    """A process that is gone before anybody has looked: ports.Neighbours."""
+
+    me = "prc_unseen"
+
+    def alive(self, process: str) -> bool:
+        return True
+
+    def others(self) -> frozenset[str]:
+        return frozenset()
+
+
+async def _admit_and_die(place: Place, session_id: SessionID, said: str) -> None:
+    clock = SystemClock()
+    async with SqliteDatabase(str(place.database)) as database:
+        asked = AdmittedPrompt(
+            admitted_seq=NO_EVENTS,
+            id=SystemIds(clock).message(),
+            session_id=session_id,
+            prompt=inbox.admit(PromptInput(text=said)),
+            delivery="steer",
+            time_created=clock.now_millis(),
+        )
+        admissions = Admissions(EventStore(database, SystemIds(clock), Unseen()))
+        location = LocationRef(directory=str(place.project))
+        await admissions.admit(location, asked, supplied=False, resume=True)
 
 
 async def _hello(place: Place, name: str) -> str:

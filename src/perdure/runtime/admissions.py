@@ -135,6 +135,7 @@ class Admissions:
 
     async def _tell_runner(self, tx: Transaction, asked: AdmittedPrompt) -> None:
         # With the admission: this process may die before its own wake finds who runs this.
+        await self._store.leases.announce(tx)
         holder = await self._store.leases.holder(tx, asked.session_id)
         if holder == "other":
             await wake_table.request(tx, asked.session_id)

@@ -5,14 +5,15 @@ None of it delays the start, and each part is tried until the store can be read.
 
 import asyncio
 import logging
+from functools import partial
 
 from perdure.core import limits
-from perdure.ports import Clock, DatabaseError
+from perdure.ports import Clock, Database, DatabaseError, Neighbours
 from perdure.runtime.deletions import Deletions
 from perdure.runtime.engine_room import EngineRoom
 from perdure.runtime.run_coordinator import RunCoordinator
 from perdure.schema.ids import SessionID
-from perdure.store import inbox_table, notice_table, retry_table
+from perdure.store import inbox_table, notice_table, presence_table, retry_table
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +81,15 @@ async def _left_at_boot(engine: EngineRoom) -> tuple[list[SessionID], list[Sessi
             pending += await on.database.read(notice_table.sessions_with_pending)
             retries = await on.database.read(retry_table.waiting)
             others = dict.fromkeys((*pending, *await engine.unfinished()))
+            await _forget_the_dead(on.database, on.neighbours)
             return retries, [found for found in others if found not in retries]
         except DatabaseError as error:
             logger.warning("cannot look for work that was left: %s", error)
         await on.clock.sleep(limits.STORAGE_RETRY_SECONDS)
+
+
+async def _forget_the_dead(database: Database, neighbours: Neighbours) -> None:
+    """What they left has been found. Should this process die as well, the next start finds it."""
+    gone = await database.read(partial(presence_table.gone, alive=neighbours.alive))
+    if gone:
+        await database.write(partial(presence_table.forget, processes=gone))

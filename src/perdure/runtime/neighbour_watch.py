@@ -19,6 +19,7 @@ from perdure.store import (
     interrupt_table,
     lease_table,
     notice_table,
+    presence_table,
     wake_table,
 )
 from perdure.store.event_store import EventStore
@@ -80,15 +81,19 @@ class NeighbourWatch:
     async def _look(self, before: frozenset[str], others: frozenset[str]) -> None:
         await self._put_down()
         changed = await self._database.changed_elsewhere() or self._missed
+        gone: list[str] = []
         if changed:
             self._known.clear()
             self._tails.wake_all()
             await self._obey_interrupts()
             await self._answer_wakes()
             await self._requests.deliver()
-        # Changed by nobody who is here: a process came, wrote and died between two looks.
-        if before - others or (changed and not others):
+            # Among them those that came, wrote and died between two looks.
+            gone = await self._database.read(partial(presence_table.gone, alive=self._alive))
+        if before - others or gone or (changed and not others):
             await self._adopt_orphans()
+        if gone:
+            await self._database.write(partial(presence_table.forget, processes=gone))
         self._missed = False
 
     async def _answer_wakes(self) -> None:

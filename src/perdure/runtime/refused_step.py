@@ -5,10 +5,10 @@ from msgspec import UNSET, UnsetType
 from perdure.core.turn_recorder import TurnRecorder
 from perdure.ports import Transaction
 from perdure.runtime.run_services import RunServices
-from perdure.schema.ids import Seq
+from perdure.schema.ids import Seq, SessionID
 from perdure.schema.model import ModelRef
 from perdure.schema.session import SessionInfo
-from perdure.store import attempt_table, retry_table
+from perdure.store import attempt_table, message_table, retry_table, session_table
 
 
 async def record(
@@ -36,3 +36,18 @@ async def record(
     await services.store.append(
         session.id, facts, location=session.location, running=True, within=within
     )
+
+
+async def record_unanswered(services: RunServices, session_id: SessionID, *, reason: str) -> None:
+    """Stopped right after its promotion, a prompt has a failed answer, not none."""
+
+    async def look(tx: Transaction) -> SessionInfo | None:
+        newest = await message_table.latest_said(tx, session_id)
+        if newest is None or newest.type == "assistant":
+            return None
+        return await session_table.require(tx, session_id)
+
+    session = await services.store.database.read(look)
+    if session is not None:
+        agent = "" if session.agent is UNSET else session.agent
+        await record(services, session, agent=agent, reason=reason)

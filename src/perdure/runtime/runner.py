@@ -6,6 +6,7 @@ agent) still becomes a step, one that failed for all to see.
 """
 
 import asyncio
+from functools import partial
 
 from msgspec import UNSET, UnsetType, field
 
@@ -57,7 +58,7 @@ from perdure.schema.location import LocationRef
 from perdure.schema.model import ModelRef
 from perdure.schema.session import SessionInfo
 from perdure.schema.value import State
-from perdure.store import inbox_table, message_table, notice_table, wake_table
+from perdure.store import inbox_table, notice_table, wake_table
 from perdure.store.lease_table import LeaseHeldError
 from perdure.tools.journal import Journal
 from perdure.tools.registry import Materialization
@@ -99,6 +100,7 @@ class SessionRunner:
         self._titles = titles
         self._boundary = Boundary(services.store, services.clock, services.ids)
         self._media = SentMedia()
+        self._stopped = partial(refused_step.record_unanswered, services, reason=TURN_INTERRUPTED)
 
     async def drain(self, session_id: SessionID, force: bool) -> None:
         """Run until idle. Does nothing when another process runs this Session: it is told."""
@@ -121,7 +123,8 @@ class SessionRunner:
                     owed, _ = await self._attempts.left(session_id)
                     step = await self._recoveries.first_step(session_id, owed, step)
                     _, left = await self._attempts.left(session_id)
-                await self._run(session_id, step, left)
+                owes = owed is not None and owed.state != "begun"
+                await self._run(session_id, step, left, owes=owes)
         except LeaseHeldError:
             await self._store.database.write(lambda tx: wake_table.request(tx, session_id))
         except MovedAwayError:
@@ -131,7 +134,10 @@ class SessionRunner:
             return True
         return True
 
-    async def _run(self, session_id: SessionID, step: DrainStep, left: Retry | None) -> None:
+    async def _run(
+        self, session_id: SessionID, step: DrainStep, left: Retry | None, *, owes: bool
+    ) -> None:
+        """`owes`: what a process that died has promoted may still have no answer."""
         run, kept = _Run(), False
         try:
             if left is not None and isinstance(step, RunTurn):
@@ -143,6 +149,8 @@ class SessionRunner:
                 await shielded(self._retries.interrupted(session_id))
             # What is owed when only this process ends, the next one goes on with.
             kept = self._services.closing()
+            if owes and not kept:
+                await shielded(self._stopped(session_id))
             raise
         except DatabaseError:
             kept = True
@@ -224,7 +232,7 @@ class SessionRunner:
                     if end.failed is not None:
                         end = await self._failed(crossed, chosen, end.failed, run.failed + 1)
             except asyncio.CancelledError:
-                await shielded(self._fail_unanswered(session))
+                await shielded(self._stopped(session.id))
                 raise
         return TurnOutcome(crossed.step, end.needs_continuation), end
 
@@ -287,15 +295,6 @@ class SessionRunner:
             return TurnEnd(needs_continuation=False, failed=error, retry=waits)
         reason = retry.last_words(error)
         return await self._refuse(crossed.session, chosen.agent.id, reason, chosen.model.ref)
-
-    async def _fail_unanswered(self, session: SessionInfo) -> None:
-        """Interrupted right after its promotion, a prompt has a failed answer, not none."""
-        newest = await self._store.database.read(
-            lambda tx: message_table.latest_said(tx, session.id)
-        )
-        if newest is not None and newest.type != "assistant":
-            agent = "" if session.agent is UNSET else session.agent
-            await self._refuse(session, agent, TURN_INTERRUPTED)
 
     async def _prepare(
         self, crossed: Crossed, chosen: Chosen, location: LocationServices

@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 
 from perdure.ports import Database, Neighbours, Transaction
 from perdure.schema.ids import SessionID
-from perdure.store import lease_table
+from perdure.store import lease_table, presence_table
 from perdure.store.lease_table import Lease
 
 T = TypeVar("T")
@@ -28,9 +28,18 @@ class Leases:
         neighbours = self._neighbours
         return await lease_table.hold(tx, session_id, process=neighbours.me, alive=neighbours.alive)
 
+    async def announce(self, tx: Transaction) -> None:
+        """This process takes something upon itself: others see to it should it die."""
+        await presence_table.announce(tx, self._neighbours.me)
+
     async def hold(self, session_id: SessionID) -> Lease:
         """Take or confirm the lease by itself, before a run looks at anything."""
-        return await self._database.write(lambda tx: self.hold_within(tx, session_id))
+
+        async def job(tx: Transaction) -> Lease:
+            await self.announce(tx)
+            return await self.hold_within(tx, session_id)
+
+        return await self._database.write(job)
 
     async def take_over(
         self, session_id: SessionID, look: Callable[[Transaction, Lease | None], Awaitable[T]]
@@ -43,6 +52,7 @@ class Leases:
 
         async def job(tx: Transaction) -> tuple[Lease | None, T]:
             before = await lease_table.get(tx, session_id)
+            await self.announce(tx)
             await self.hold_within(tx, session_id)
             return before, await look(tx, before)
 

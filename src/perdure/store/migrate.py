@@ -90,6 +90,7 @@ PARTS: Final = (
     "session_lease_process",
     "session_deletion",
     "session_interrupt",
+    "process",
     "session_wake",
     "session_notice",
     "session_notice_pending",

@@ -121,6 +121,9 @@ CREATE TABLE session_deletion (
 CREATE TABLE session_interrupt (
     session_id TEXT NOT NULL PRIMARY KEY
 ) WITHOUT ROWID;
+CREATE TABLE process (
+    name TEXT NOT NULL PRIMARY KEY
+) WITHOUT ROWID;
 CREATE TABLE session_wake (
     session_id TEXT NOT NULL PRIMARY KEY
 ) WITHOUT ROWID;

@@ -151,6 +151,11 @@ CREATE TABLE session_deletion (
     session_id TEXT NOT NULL PRIMARY KEY
 ) WITHOUT ROWID;
 
+-- Processes that took something upon themselves, until somebody has seen to it after their death.
+CREATE TABLE process (
+    name TEXT NOT NULL PRIMARY KEY
+) WITHOUT ROWID;
+
 -- A run asked for by a process that does not hold the Session's lease.
 CREATE TABLE session_wake (
     session_id TEXT NOT NULL PRIMARY KEY
