@@ -24,15 +24,8 @@ PLANTED_BUGS: Final = (
     PlantedBug(
         name="a part's end is not projected",
         file="store/projector.py",
-        before="""\
-    events.StepFailed,
-    events.TextStarted,
-    events.TextEnded,
-""",
-        after="""\
-    events.StepFailed,
-    events.TextStarted,
-""",
+        before="(events.StepEnded, events.StepFailed, *_PARTS)",
+        after="(events.StepEnded, events.StepFailed, _PARTS[0], *_PARTS[2:])",
         promise="P5",
     ),
     PlantedBug(

@@ -22,6 +22,7 @@ from perdure.testing.run_checkers import (
     PromptsFollowAnEndedRevert,
     RequestsBelongToOpenCalls,
 )
+from perdure.testing.task_checkers import TasksAreToldOnce
 from perdure.testing.told_checkers import PrefixIsStable, ReadersSeeTheSuffix, SnapshotEqualsTold
 
 CHECKERS: Final[tuple[type[Checker], ...]] = (
@@ -35,6 +36,7 @@ CHECKERS: Final[tuple[type[Checker], ...]] = (
     PromptsAreAnswered,
     MarksEndWithTheirRuns,
     CompactionsEndWell,
+    TasksAreToldOnce,
     SnapshotEqualsTold,
     PrefixIsStable,
     ReadersSeeTheSuffix,

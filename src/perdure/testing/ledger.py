@@ -4,6 +4,8 @@ What it answers is what another process would find: committed rows and nothing e
 writes and never waits, so that a checker sees one moment.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 
 from perdure.core.system_context import ContextEpoch
@@ -11,7 +13,7 @@ from perdure.ports import Row
 from perdure.schema import manifest
 from perdure.schema.ids import EventID, MessageID, Seq, SessionID
 from perdure.schema.message import SessionMessage
-from perdure.schema.session_event import SessionEvent
+from perdure.schema.session_event import PromptAdmitted, SessionEvent
 from perdure.schema.value import Value
 from perdure.store import epoch_table, event_store, lease_table, message_table, pending_table
 from perdure.store.database import sqlite_connection
@@ -40,11 +42,12 @@ PROJECTION_SIZES: Final = {
 }
 """What of each can be compared without reading all of it."""
 
+_GIVEN: Final = "id IN (SELECT value FROM json_each(:id)) ORDER BY id"
 PROJECTED_ROWS: Final = {
-    "session_message": "SELECT * FROM session_message WHERE id = :id",
-    "session_input": "SELECT * FROM session_input WHERE id = :id",
+    "session_message": f"SELECT * FROM session_message WHERE {_GIVEN}",
+    "session_input": f"SELECT * FROM session_input WHERE {_GIVEN}",
 }
-"""The rows of one message."""
+"""The rows of some messages, given as a JSON array."""
 
 _NEW: Final = (
     "SELECT rowid, session_id, seq, id, type, data FROM event WHERE rowid > :after ORDER BY rowid"
@@ -68,6 +71,15 @@ class Ledger:
 
     def close(self) -> None:
         self._connection.close()
+
+    @contextmanager
+    def at_one_moment(self) -> Generator[None]:
+        """Whatever is read in this scope is read of one moment, and more cheaply."""
+        self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._connection.execute("COMMIT")
 
     def new_events(self) -> list[LoggedEvent]:
         """Everything committed since this was last asked, in commit order."""
@@ -120,6 +132,37 @@ class Ledger:
             "SELECT session_id FROM session_attempt WHERE waits IS NOT NULL ORDER BY session_id"
         )
         return [SessionID(str(row[0])) for row in rows]
+
+    def below(self, session_id: SessionID) -> list[SessionID]:
+        """The Session, and all that it and those below it have set to work."""
+        rows = self.fetch(
+            "WITH RECURSIVE down (id) AS (VALUES (:id) UNION SELECT s.id FROM session AS s"
+            " JOIN down ON s.parent_id = down.id) SELECT id FROM down",
+            id=session_id,
+        )
+        return [SessionID(str(row[0])) for row in rows]
+
+    def admission(self, message_id: MessageID) -> PromptAdmitted:
+        ((stored, data),) = self.fetch(
+            "SELECT e.type, e.data FROM session_input AS i"
+            " JOIN event AS e ON e.session_id = i.session_id AND e.seq = i.prompt_seq"
+            " WHERE i.id = :id",
+            id=message_id,
+        )
+        assert isinstance(data, bytes)
+        event = manifest.decode(str(stored), data)
+        assert isinstance(event, PromptAdmitted)
+        return event
+
+    def tasks(self) -> dict[MessageID, str]:
+        """What others were set to do, by its prompt, and whether whoever wanted it done knows."""
+        rows = self.fetch("SELECT message_id, state FROM child_task ORDER BY message_id")
+        return {MessageID(str(task)): str(state) for task, state in rows}
+
+    def notices(self) -> dict[MessageID, SessionID]:
+        """What Sessions have yet to be told."""
+        rows = self.fetch("SELECT id, session_id FROM session_notice ORDER BY id")
+        return {MessageID(str(notice)): SessionID(str(told)) for notice, told in rows}
 
     def reverting(self) -> list[SessionID]:
         """Where a revert is staged."""

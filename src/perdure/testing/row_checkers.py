@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from perdure.schema import codec
 from perdure.schema import session_event as events
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.message import (
@@ -18,6 +19,7 @@ from perdure.schema.tool import CompletedState, ErrorState
 from perdure.store import migrate, projector
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite import SqliteTransaction
+from perdure.store.database.sqlite_connection import Connection
 from perdure.testing.checker import Seen
 from perdure.testing.ledger import (
     PROJECTED_ROWS,
@@ -74,16 +76,13 @@ class ProjectionsEqualFold:
     """The rows are what folding the log, one event at a time, makes of it.
 
     After a step the rows are compared that it may have touched, and how many there are; at rest
-    and after a revert all of them are.
+    and after a revert all of them are. The fold is made in `scratch`.
     """
 
     promise = "P5"
 
-    def __init__(self) -> None:
-        self._connection = sqlite_connection.opened(":memory:")
-        for number in range(1, migrate.SCHEMA_VERSION + 1):
-            self._connection.execute(migrate.packaged_sql(number))
-        self._tx = SqliteTransaction(self._connection, ":memory:")
+    def __init__(self, scratch: Connection | None = None) -> None:
+        self._tx = SqliteTransaction(scratch or new_scratch(), ":memory:")
         self._last_steps: dict[SessionID, MessageID] = {}
         self._unchecked: dict[SessionID, None] = {}
 
@@ -103,8 +102,7 @@ class ProjectionsEqualFold:
             return
         for session_id, ids in touched.items():
             yield from self._compare(ledger, session_id, PROJECTION_SIZES)
-            for message_id in ids:
-                yield from self._compare(ledger, message_id, PROJECTED_ROWS)
+            yield from self._compare(ledger, codec.encode([*ids]).decode(), PROJECTED_ROWS)
 
     def _touched_by(self, item: LoggedEvent) -> Iterator[MessageID]:
         match item.event:
@@ -131,6 +129,14 @@ class ProjectionsEqualFold:
                     f"{table} of {id} has {len(stored)} rows, the fold {len(folded)};"
                     f" the first that differ: {str(different[:1])[:_SHOWN_CHARS_MAX]}"
                 )
+
+
+def new_scratch() -> Connection:
+    """An empty database in memory."""
+    connection = sqlite_connection.opened(":memory:")
+    for number in range(1, migrate.SCHEMA_VERSION + 1):
+        connection.execute(migrate.packaged_sql(number))
+    return connection
 
 
 class MessagesTellTheLog:

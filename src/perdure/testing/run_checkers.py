@@ -53,6 +53,9 @@ class PromptsArePromotedOnce:
                     yield f"{id} was promoted twice, or never admitted"
                 elif _prompt_of(admitted) != prompt:
                     yield f"{id} was promoted with another body"
+            case events.PromptCancelled(message_id=id):
+                if self._pending.pop(id, None) is None:
+                    yield f"{id} was cancelled when it did not wait"
             case _:
                 pass
 
@@ -82,7 +85,9 @@ class PromptsArePromotedOnce:
         for pending, admitted in self._pending.items():
             session_id = admitted.session_id
             excused = seen.clients.machine.witness.excused.get(session_id, Seq(-1))
-            if seen.clients.prompts[pending].woken and admitted.seq > excused:
+            sent = seen.clients.prompts.get(pending)
+            # One that nobody sent is a task.
+            if (sent is None or sent.woken) and admitted.seq > excused:
                 yield f"{pending} of {session_id} waits although nothing runs: a lost wake"
 
 
@@ -197,8 +202,10 @@ class PromptsAreAnswered:
                 case _:
                     pass
         if seen.at_rest:
+            owed = seen.clients.machine.ledger.attempts()
             for session_id, prompt in self._unanswered.items():
-                if prompt not in self._reverted.messages:
+                # That nothing is owed for good is another checker's promise.
+                if prompt not in self._reverted.messages and session_id not in owed:
                     yield f"{prompt} of {session_id} was promoted, and nothing came of it"
 
 

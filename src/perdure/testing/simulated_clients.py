@@ -196,6 +196,13 @@ class Clients:
         self.prompts[message_id] = prompt
         return prompt
 
+    def known(self, message_id: MessageID) -> SentPrompt:
+        """A prompt that is there, whoever sent it: a task has been admitted by the runtime."""
+        if (prompt := self.prompts.get(message_id)) is not None:
+            return prompt
+        task = self.machine.ledger.admission(message_id)
+        return SentPrompt(task.session_id, message_id, task.prompt.text, task.delivery)
+
     async def send(self, process: Process, prompt: SentPrompt, *, resume: bool = True) -> None:
         """Send it, perhaps not for the first time: the receipt must be the same."""
         self.machine.trace.say(f"{process.name} {prompt.delivery} {prompt.id} resume={resume}")

@@ -22,6 +22,7 @@ from perdure.schema.value import State, Value
 from perdure.testing.witness import Witness
 
 WORDS: Final = ("so", "then", "we", "look", "at", "the", "\u00fcber", "\U0001f600", "file", "\n")
+SUBAGENTS: Final = ("general", "explore")
 _REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 
 
@@ -70,8 +71,11 @@ class SimulatedProvider:
                 self._witness.defect(session_id)
                 raise beat
             elif isinstance(beat, LLMError):
+                self._witness.refused(session_id)
                 raise beat
             else:
+                if any(isinstance(event, llm.ProviderError) for event in beat):
+                    self._witness.refused(session_id)
                 yield beat
 
     async def _stall(self, session_id: SessionID) -> None:
@@ -150,6 +154,13 @@ class Draw:
                 option = {"label": "yes", "description": self.words()}
                 asked = {"question": self.words(), "header": "sim", "options": [option]}
                 return {"questions": [asked] * self.chance.randint(1, 2)}
+            case "task":
+                given: JsonObject = {
+                    "description": self.words(),
+                    "prompt": self.words(),
+                    "subagent_type": self.chance.choice((*SUBAGENTS, *SUBAGENTS, "nobody")),
+                }
+                return given | ({"background": True} if self.chance.random() < 0.3 else {})
             case "todowrite":
                 item = {"content": self.words(), "status": "pending", "priority": "low"}
                 return {"todos": [item] * self.chance.randint(0, 3)}
@@ -198,6 +209,13 @@ def _asks(draw: Draw) -> list[Beat]:
     """Wants to know something of a person, perhaps beside other work."""
     beside = draw.call() if draw.chance.random() < 0.5 else []
     return [*draw.call("question"), *beside, draw.finish("tool-calls")]
+
+
+def _delegates(draw: Draw) -> list[Beat]:
+    """Has others do a part of it, perhaps several at once, and beside other work."""
+    tasks = [beat for _ in range(draw.chance.randint(1, 2)) for beat in draw.call("task")]
+    beside = draw.call() if draw.chance.random() < 0.5 else []
+    return [*tasks, *beside, draw.finish("tool-calls")]
 
 
 def _searches(draw: Draw) -> list[Beat]:
@@ -267,6 +285,7 @@ SCENES: Final[tuple[tuple[Scene, int], ...]] = (
     (_works, 22),
     (_works_at_once, 10),
     (_asks, 5),
+    (_delegates, 6),
     (_searches, 4),
     (_fails_at_once, 3),
     (_is_full, 3),

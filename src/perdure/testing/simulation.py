@@ -15,7 +15,7 @@ from random import Random
 from typing import Final
 
 from perdure.schema.errors import InvalidRequestError
-from perdure.schema.ids import MessageID
+from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.value import Value
 from perdure.testing.checker import Seen
 from perdure.testing.checkers import CHECKERS
@@ -142,9 +142,10 @@ class Simulation:
         fresh = machine.ledger.new_events()
         self._events += len(fresh)
         seen = Seen(self._clients, fresh, at_rest)
-        for checker in self._checkers:
-            for what in checker.check(seen):
-                machine.witness.accuse(checker.promise, what)
+        with machine.ledger.at_one_moment():
+            for checker in self._checkers:
+                for what in checker.check(seen):
+                    machine.witness.accuse(checker.promise, what)
         for what in (*machine.loop.complaints, *self._defects):
             machine.witness.accuse("defect", what)
 
@@ -163,11 +164,14 @@ class Simulation:
             if await self._decide():
                 await self._quiet()
             self._check(at_rest=True)
-            waiting = self._waiting()
-            if self._broken or not waiting:
+            waiting, silent = self._waiting(), self._silent()
+            if self._broken or not (waiting or silent):
                 break
             for prompt in waiting:
-                await self._clients.send(self._machine.some(), self._clients.prompts[prompt])
+                await self._clients.send(self._machine.some(), self._clients.known(prompt))
+            for session_id in silent:
+                prompt = self._clients.write(session_id, "steer")
+                await self._clients.send(self._machine.some(), prompt)
         else:
             self._machine.witness.accuse("P9", f"prompts stay pending: {self._waiting()}")
         self._machine.weather.calm = False
@@ -196,6 +200,11 @@ class Simulation:
             " WHERE promoted_seq IS NULL AND cancelled_seq IS NULL ORDER BY place"
         )
         return [MessageID(str(row[0])) for row in rows]
+
+    def _silent(self) -> list[SessionID]:
+        """Sessions that were stopped, and have something to hear or to go on with."""
+        ledger = self._machine.ledger
+        return [*dict.fromkeys((*ledger.notices().values(), *ledger.attempts()))]
 
     async def _quiet(self) -> None:
         """Wait until nothing runs and nothing changes; end what would wait for ever."""

@@ -331,7 +331,11 @@ STEPS: Final[tuple[tuple[Step, int], ...]] = (
 
 
 def _session(clients: Clients) -> SessionID:
-    return clients.machine.chance.choice(clients.sessions)
+    """Mostly one that somebody made; now and then one that a model set to work."""
+    root = clients.machine.chance.choice(clients.sessions)
+    if clients.machine.chance.random() < 0.2:
+        return clients.machine.chance.choice(clients.machine.ledger.below(root))
+    return root
 
 
 async def _waited_for(clients: Clients) -> list[PendingRow]:

@@ -35,6 +35,7 @@ CallKey = tuple[MessageID, ToolCallID]
 _BY_CLIENTS = (
     events.SessionCreated,
     events.PromptAdmitted,
+    events.PromptCancelled,
     events.AgentSwitched,
     events.ModelSwitched,
     events.RevertStaged,
@@ -106,8 +107,12 @@ class Witness:
         self.violations.append(Violation(promise, self._trace.neutral(what)))
 
     def excuse(self, session_id: SessionID) -> None:
-        """A run was stopped: by a person, by a refusal, or by a defect of somebody else's."""
-        self.excused[session_id] = self._ledger.latest(session_id)
+        """A run was stopped: by a person, by a refusal, or by a defect of somebody else's.
+
+        So is what it has others do.
+        """
+        for stopped in self._ledger.below(session_id):
+            self.excused[stopped] = self._ledger.latest(stopped)
 
     def defect(self, session_id: SessionID) -> None:
         self._trace.say(f"  {session_id[4:16]} meets a defect")
@@ -201,6 +206,10 @@ class Witness:
             self.accuse("P4", what)
         self._unanswered[session_id] = process
 
+    def refused(self, session_id: SessionID) -> None:
+        """The provider said no: whoever asks again has been answered, told of or not."""
+        self._unanswered.pop(session_id, None)
+
     def decided(self, session_id: SessionID) -> None:
         """Somebody wants it sent again."""
         self._unanswered.pop(session_id, None)
@@ -231,9 +240,9 @@ class Witness:
 
     def _lower(self, row: MessageRow, model: ModelRef) -> tuple[LLMMessage, ...]:
         """Equal rows mean the same to a model: most of a history was lowered before."""
-        known = self._lowered.get((row.data, model))
+        known = self._lowered.get((row.stored, model))
         if known is None:
-            known = self._lowered[row.data, model] = tuple(lowering.lower(row.message(), model))
+            known = self._lowered[row.stored, model] = tuple(lowering.lower(row.message(), model))
         return known
 
     def _check_epoch(self, request: Request) -> None:
