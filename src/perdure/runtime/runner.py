@@ -52,7 +52,7 @@ from perdure.runtime.step_journal import NothingKept, StepJournal
 from perdure.runtime.tenure import Tenures
 from perdure.runtime.titles import Titles
 from perdure.runtime.turn_room import STILL_TOO_LARGE, Prepared, TurnRoom
-from perdure.schema.errors import SessionNotFoundError
+from perdure.schema.errors import InvalidRequestError, SessionNotFoundError
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.model import ModelRef
@@ -143,7 +143,7 @@ class SessionRunner:
             if left is not None and isinstance(step, RunTurn):
                 step = await self._wait(session_id, left, run)
             while isinstance(step, RunTurn):
-                step = await self._next(session_id, step, run)
+                step, owes = await self._next(session_id, step, run), False
         except asyncio.CancelledError:
             if run.waited:
                 await shielded(self._retries.interrupted(session_id))
@@ -152,8 +152,9 @@ class SessionRunner:
             if owes and not kept:
                 await shielded(self._stopped(session_id))
             raise
-        except DatabaseError:
-            kept = True
+        except (DatabaseError, InvalidRequestError) as error:
+            # A disk that fails, a Location that is gone: who comes next goes on with what is owed.
+            kept = owes or isinstance(error, DatabaseError)
             raise
         finally:
             if not kept:

@@ -59,9 +59,14 @@ class PrefixIsStable:
         self._looked = 0
         self._last: dict[SessionID, Request] = {}
         self._baselines: dict[tuple[SessionID, Cut], str] = {}
+        self._switched: set[SessionID] = set()
+        """Whose next request is another agent's, who may have other tools."""
 
     def check(self, seen: Seen) -> Iterator[str]:
         requests = seen.clients.machine.witness.requests
+        self._switched.update(
+            item.session_id for item in seen.fresh if isinstance(item.event, events.AgentSwitched)
+        )
         for request in requests[self._looked :]:
             epoch = (request.session_id, request.cut)
             if self._baselines.setdefault(epoch, request.system[-1]) != request.system[-1]:
@@ -71,9 +76,11 @@ class PrefixIsStable:
                 if not _begins_with(request.messages, before.messages):
                     yield f"{request.session_id}: the history that was sent has changed"
                 same_offer = before.system == request.system and before.tools and request.tools
-                if same_offer and before.tools != request.tools:
+                same_agent = request.session_id not in self._switched
+                if same_agent and same_offer and before.tools != request.tools:
                     yield f"{request.session_id}: the tools changed"
             self._last[request.session_id] = request
+            self._switched.discard(request.session_id)
         self._looked = len(requests)
 
 
