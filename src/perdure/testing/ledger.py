@@ -154,10 +154,14 @@ class Ledger:
         assert isinstance(event, PromptAdmitted)
         return event
 
-    def tasks(self) -> dict[MessageID, str]:
-        """What others were set to do, by its prompt, and whether whoever wanted it done knows."""
-        rows = self.fetch("SELECT message_id, state FROM child_task ORDER BY message_id")
-        return {MessageID(str(task)): str(state) for task, state in rows}
+    def tasks(self) -> dict[MessageID, tuple[SessionID, str]]:
+        """What children were set to do, by its prompt, and whether whoever wanted it done knows."""
+        rows = self.fetch(
+            "SELECT message_id, session_id, state FROM child_task ORDER BY message_id"
+        )
+        return {
+            MessageID(str(task)): (SessionID(str(child)), str(state)) for task, child, state in rows
+        }
 
     def notices(self) -> dict[MessageID, SessionID]:
         """What Sessions have yet to be told."""

@@ -197,7 +197,8 @@ class PromptsAreAnswered:
             match item.event:
                 case events.PromptPromoted(message_id=id):
                     self._unanswered[item.session_id] = id
-                case events.StepStarted():
+                case events.StepStarted() | events.RevertCommitted():
+                    # Whoever goes back to a prompt does not wait for its answer.
                     self._unanswered.pop(item.session_id, None)
                 case _:
                     pass
