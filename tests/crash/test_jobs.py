@@ -10,8 +10,9 @@ from tests.crash import command
 
 EACH: Final = os.environ.get("PERDURE_JOB_POINTS", "1")
 """Every how many-th point is died at."""
-DEATHS_MIN: Final = 60
-"""A floor, so that points cannot vanish unnoticed."""
+DEATHS_MIN: Final = 50
+"""A floor, so that points cannot vanish unnoticed. Jobs take real time: two writes of theirs may
+share a commit, and then there are a few less."""
 KINDS: Final = (
     "job/held",
     "write/committed[job]",
