@@ -9,7 +9,7 @@ import pytest
 from perdure.testing import run_seed
 from tests.requirements import requirement
 
-SEEDS: Final = int(os.environ.get("PERDURE_SEEDS", "16"))
+SEEDS: Final = int(os.environ.get("PERDURE_SEEDS", "64"))
 STEPS: Final = int(os.environ.get("PERDURE_STEPS", "200"))
 CHUNK: Final = 4
 REGRESSIONS: Final = Path(__file__).with_name("regressions.txt")
