@@ -139,7 +139,8 @@ class Wire:
 
     def socket_url(self, path: str, *, query: Query) -> str:
         """Where a WebSocket is opened. Carriers have none: bring your own."""
-        return f"ws{self._base_url.removeprefix('http')}{_target(path, query)}"
+        scheme, _, rest = self._base_url.partition("://")
+        return f"{scheme.lower().replace('http', 'ws')}://{rest}{_target(path, query)}"
 
     async def aclose(self) -> None:
         await self._carrier.aclose()

@@ -8,7 +8,7 @@ import logging
 from functools import partial
 
 from perdure.core import limits
-from perdure.ports import Clock, Database, DatabaseError, Neighbours
+from perdure.ports import Clock, DatabaseError
 from perdure.runtime.deletions import Deletions
 from perdure.runtime.engine_room import EngineRoom
 from perdure.runtime.run_coordinator import RunCoordinator
@@ -75,21 +75,18 @@ async def _left_at_boot(engine: EngineRoom) -> tuple[list[SessionID], list[Sessi
     on = engine.parts.on
     while True:
         try:
+            # First: what these left is committed, and so among what is found next.
+            dead = await on.database.read(partial(presence_table.gone, alive=on.neighbours.alive))
             await engine.reject_orphans()
             await engine.take_back_reverts()
             pending = await on.database.read(inbox_table.sessions_with_pending)
             pending += await on.database.read(notice_table.sessions_with_pending)
             retries = await on.database.read(retry_table.waiting)
             others = dict.fromkeys((*pending, *await engine.unfinished()))
-            await _forget_the_dead(on.database, on.neighbours)
+            if dead:
+                # Should this process die before it has run all that, the next start finds it.
+                await on.database.write(partial(presence_table.forget, processes=dead))
             return retries, [found for found in others if found not in retries]
         except DatabaseError as error:
             logger.warning("cannot look for work that was left: %s", error)
         await on.clock.sleep(limits.STORAGE_RETRY_SECONDS)
-
-
-async def _forget_the_dead(database: Database, neighbours: Neighbours) -> None:
-    """What they left has been found. Should this process die as well, the next start finds it."""
-    gone = await database.read(partial(presence_table.gone, alive=neighbours.alive))
-    if gone:
-        await database.write(partial(presence_table.forget, processes=gone))

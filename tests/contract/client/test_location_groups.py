@@ -81,8 +81,10 @@ async def test_the_address_of_a_terminal_is_where_it_is_typed_into(tmp_path: Pat
         await client.terminals.remove(made["id"])
 
 
-async def test_every_client_spells_the_address_of_a_terminal_alike() -> None:
-    base = "https://perdure.invalid/below/"
+@pytest.mark.parametrize(
+    "base", ["https://perdure.invalid/below/", "HTTPS://perdure.invalid/below"]
+)
+async def test_every_client_spells_the_address_of_a_terminal_alike(base: str) -> None:
     path = "wss://perdure.invalid/below/api/pty/pty_a%2Fb/connect"
     expected = f"{path}?cursor=0&location%5Bdirectory%5D=%2Fx+y"
     plain, decoded = PerdureClient(base), TypedPerdureClient(base)
