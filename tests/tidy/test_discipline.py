@@ -20,6 +20,7 @@ DOCSTRING_LINES_MAX: Final = 12
 CATCHES_ALL: Final[Mapping[str, str]] = {
     "runtime/run_coordinator.py": "a defect ends one drain, not the process",
     "server/bind.py": "a defect in a handler becomes a 500, not a lost connection",
+    "embedded/memory_carrier.py": "a defect of the application breaks one answer, and is its cause",
     "runtime/settlement.py": "whatever a tool raises becomes a failed call that the model sees",
     "runtime/summarizer.py": "a model that breaks while it sums up costs the summary, not the turn",
     "location/context_registry.py": "whatever a guest raises leaves it out, and is reported",

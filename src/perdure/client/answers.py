@@ -25,8 +25,7 @@ class Answer(Confidential):
 
 
 async def whole(incoming: Incoming) -> Answer:
-    pieces = [piece async for piece in incoming.chunks()]
-    return Answer(incoming.status, incoming.content_type, b"".join(pieces))
+    return Answer(incoming.status, incoming.content_type, await incoming.read())
 
 
 async def frames(incoming: Incoming) -> AsyncGenerator[sse.Frame]:

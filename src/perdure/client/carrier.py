@@ -34,8 +34,12 @@ class Incoming(Protocol):
         """The header as it came; empty without one."""
         ...
 
+    async def read(self) -> bytes:
+        """The body, decompressed, once it has come to its end."""
+        ...
+
     def chunks(self) -> AsyncGenerator[bytes]:
-        """The body, decompressed, as it comes."""
+        """The same, as it comes."""
         ...
 
     async def aclose(self) -> None: ...

@@ -66,6 +66,10 @@ class _HttpIncoming:
     def content_type(self) -> str:
         return self._response.headers.get("content-type", "")
 
+    async def read(self) -> bytes:
+        with _told_apart():
+            return await self._response.aread()
+
     async def chunks(self) -> AsyncGenerator[bytes]:
         pieces = self._response.aiter_bytes()
         while True:

@@ -5,7 +5,6 @@ generated groups; here a path, a query and a body are enough. Which way it takes
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
 from typing import Final, TypedDict, Unpack
 from urllib.parse import quote, urlencode
 
@@ -24,7 +23,7 @@ from perdure.client.answers import (
     unexpected,
     whole,
 )
-from perdure.client.carrier import Carrier, Incoming, Outgoing
+from perdure.client.carrier import Carrier, Outgoing
 from perdure.client.http_carrier import HttpCarrier
 from perdure.client.pages import History, data_of, history_of, items_of, page_of
 from perdure.schema import codec
@@ -128,7 +127,8 @@ class Wire:
         """The data of each event, not decoded yet."""
         outgoing = self._outgoing("GET", path, call, seconds_max=_SILENCE_SECONDS_MAX)
         options = call.get("options")
-        async with self._sent(outgoing) as incoming:
+        incoming = await self._carrier.send(outgoing)
+        try:
             if incoming.status != 200:
                 raise failure(await whole(incoming))
             require_type(incoming, EVENT_STREAM)
@@ -136,6 +136,8 @@ class Wire:
                 options.opened()
             async for frame in frames(incoming):
                 yield frame.data
+        finally:
+            await incoming.aclose()
 
     def socket_url(self, path: str, *, query: Query) -> str:
         """Where a WebSocket is opened. Carriers have none: bring your own."""
@@ -147,8 +149,12 @@ class Wire:
 
     async def _answer(self, method: str, path: str, call: Call) -> Answer:
         seconds = None if call.get("patient") else _ANSWER_SECONDS_MAX
-        async with self._sent(self._outgoing(method, path, call, seconds_max=seconds)) as incoming:
+        outgoing = self._outgoing(method, path, call, seconds_max=seconds)
+        incoming = await self._carrier.send(outgoing)
+        try:
             answer = await whole(incoming)
+        finally:
+            await incoming.aclose()
         if not 200 <= answer.status < 300:
             raise failure(answer)
         return answer
@@ -167,14 +173,6 @@ class Wire:
             body=None if body is None else codec.encode(_present(body)),
             silence_seconds_max=seconds_max,
         )
-
-    @asynccontextmanager
-    async def _sent(self, outgoing: Outgoing) -> AsyncGenerator[Incoming]:
-        incoming = await self._carrier.send(outgoing)
-        try:
-            yield incoming
-        finally:
-            await incoming.aclose()
 
 
 def _target(path: str, query: Query) -> str:

@@ -75,6 +75,12 @@ class _MemoryIncoming:
                 return value.decode("latin-1")
         return ""
 
+    async def read(self) -> bytes:
+        pieces: list[bytes] = []
+        while (chunk := await self._exchange.next_chunk()) is not None:
+            pieces.append(chunk)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
     async def chunks(self) -> AsyncGenerator[bytes]:
         while (chunk := await self._exchange.next_chunk()) is not None:
             yield chunk
@@ -96,10 +102,9 @@ class _Exchange:
         self._chunks: deque[bytes] = deque()
         self._changed = asyncio.Event()
         self._room = asyncio.Event()
-        self._end: asyncio.Future[None] = loop.create_future()
+        self._ended = False
+        self._broken: ClientError | None = None
         self._abandoned = asyncio.Event()
-        # A reader that left does not ask how it ended.
-        self._end.add_done_callback(lambda end: end.exception())
 
     async def run(self, application: Application, scope: Scope) -> None:
         try:
@@ -110,28 +115,26 @@ class _Exchange:
             raise
         except BaseException as defect:
             # As over a socket, the reader sees a broken answer; unlike there, also why.
-            if not self._end.done():
-                broken = ClientError("transport", f"The application failed: {defect!r}")
-                broken.__cause__ = defect
-                self._end.set_exception(broken)
-            self._deliver_end()
+            self._break(f"The application failed: {defect!r}", defect)
             if not isinstance(defect, Exception):
                 raise
 
     async def next_chunk(self) -> bytes | None:
         """The next piece of the answer; None after the last. Raises if it broke off."""
-        while not self._chunks and not self._end.done():
+        while not self._chunks and not self._ended:
             self._changed.clear()
             await self._changed.wait()
         if self._chunks:
             self._room.set()
             return self._chunks.popleft()
-        return self._end.result()
+        if self._broken is not None:
+            raise self._broken
+        return None
 
     def abandon(self) -> bool:
         """Nobody reads any more; whether the answer was still being made."""
         self._abandoned.set()
-        return not self._end.done()
+        return not self._ended
 
     async def _receive(self) -> Message:
         body, self._body = self._body, None
@@ -151,18 +154,19 @@ class _Exchange:
             self._chunks.append(body)
             self._changed.set()
         if not message.get("more_body", False):
-            self._end.set_result(None)
+            self._ended = True
             self._changed.set()
 
-    def _break(self, reason: str) -> None:
-        if not self._end.done():
-            self._end.set_exception(ClientError("transport", reason))
-            self._deliver_end()
-
-    def _deliver_end(self) -> None:
+    def _break(self, reason: str, cause: BaseException | None = None) -> None:
+        # What happens after the last chunk concerns nobody.
+        if self._ended:
+            return
+        self._ended = True
+        self._broken = ClientError("transport", reason)
+        self._broken.__cause__ = cause
         self._changed.set()
         if not self.head.done():
-            self.head.set_exception(self._end.exception() or ClientError("transport", "No head"))
+            self.head.set_exception(self._broken)
 
 
 def _scope(outgoing: Outgoing) -> Scope:

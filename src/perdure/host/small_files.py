@@ -22,6 +22,14 @@ class FileTooLargeError(OSError):
         super().__init__(f"{path} is larger than {bytes_max} bytes")
 
 
+def exists(path: str) -> bool:
+    """Whether there is such a file: the quickest way to know of one that mostly is not there."""
+    try:
+        return os.access(path, os.F_OK)
+    except ValueError:
+        return False
+
+
 def signature(path: str) -> Signature | None:
     """What to compare to know whether `path` changed; None when there is no such file."""
     try:

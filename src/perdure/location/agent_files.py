@@ -88,7 +88,7 @@ def _tops(config_directory: str) -> Iterator[str]:
     for folder in _FOLDERS:
         top = f"{config_directory}/{folder}"
         # Most are not there, and this is the quickest way to know.
-        if os.access(top, os.F_OK):
+        if small_files.exists(top):
             yield top
 
 

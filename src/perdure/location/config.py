@@ -19,6 +19,7 @@ from perdure.core.config_document import Document
 from perdure.core.config_problem import Problem
 from perdure.core.settings import Settings
 from perdure.core.trust import Wish
+from perdure.host import small_files
 from perdure.host.environment import Environment
 from perdure.location import ancestry
 from perdure.location.agent_files import AgentFiles
@@ -93,7 +94,7 @@ class Configuration:
         yield from self._users_agents.get(home)
         yield from _existing(self._projects, places.files)
         for config_directory in places.config_directories:
-            if os.access(config_directory, os.F_OK):
+            if small_files.exists(config_directory):
                 yield from _existing(self._projects, _candidates(config_directory))
                 yield from self._projects_agents.get(config_directory)
         yield from self._named_by_variables(directory)
@@ -134,7 +135,6 @@ def _candidates(directory: str) -> tuple[str, ...]:
 
 def _existing(files: DocumentFiles, paths: tuple[str, ...]) -> Iterator[Document]:
     for path in paths:
-        # Most are not there, and this is the quickest way to know.
-        document = files.get(path) if os.access(path, os.F_OK) else None
+        document = files.get(path) if small_files.exists(path) else None
         if document is not None:
             yield document

@@ -118,7 +118,7 @@ class Instructions:
             return ()
         below = ancestry.downwards(folder, location)[1:]
         candidates = (os.path.join(at, FILE_NAME) for at in below)
-        return tuple(path for path in candidates if small_files.signature(path) is not None)
+        return tuple(path for path in candidates if small_files.exists(path))
 
     @property
     def _disabled(self) -> bool:
@@ -155,5 +155,5 @@ class Instructions:
         real = os.path.realpath(path)
         if is_within(real, ancestry.bounds(os.path.dirname(path), root)):
             yield real
-        elif small_files.signature(real) is not None:
+        elif small_files.exists(real):
             self._texts.leave_out(path, "it is a link that leads out of the project")

@@ -23,7 +23,7 @@ from perdure.location import services
 from perdure.location.services import LocationHost, LocationServices
 from perdure.schema import ids
 from perdure.schema.errors import InvalidRequestError
-from perdure.schema.location import LocationRef
+from perdure.schema.location import LocationInfo, LocationRef
 
 _SHOWN_CHARS_MAX: Final = 200
 
@@ -83,6 +83,10 @@ class LocationMap:
         """The Location that `ref` names; raises InvalidRequestError when it cannot be one."""
         return (await self._used(_normal(ref))).services
 
+    async def info(self, ref: LocationRef) -> LocationInfo:
+        """Where the Location is and which project it is of. Its configuration is not looked at."""
+        return await (await self._used(_normal(ref), look=False)).services.info()
+
     def if_open(self, ref: LocationRef) -> LocationServices | None:
         """The Location when it is open. Looking opens nothing and does not count as use."""
         entry = self._open.get(_normal(ref))
@@ -105,11 +109,12 @@ class LocationMap:
             _, entry = self._open.popitem()
             entry.close()
 
-    async def _used(self, ref: LocationRef) -> _Open:
+    async def _used(self, ref: LocationRef, *, look: bool = True) -> _Open:
+        """`look`: whether the configuration changed, which costs a stat for each of its files."""
         entry = self._open.get(ref)
         if entry is None:
             entry = await self._opened(ref)
-        else:
+        elif look:
             entry.refresh(self._host)
         entry.used_at = self._seconds()
         self._open.pop(ref, None)

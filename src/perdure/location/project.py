@@ -176,7 +176,7 @@ def find_repository(directory: str) -> Repository | None:
     at = directory
     while True:
         dot_git = os.path.join(at, ".git")
-        if small_files.signature(dot_git) is not None:
+        if small_files.exists(dot_git):
             git_dir = _git_dir(at, dot_git)
             if git_dir is not None:
                 return Repository(at, git_dir, _common_dir(git_dir))
@@ -261,7 +261,8 @@ def _dot_gits(directory: str, worktree: str | None) -> Iterator[str]:
 
 
 def _signatures(paths: Iterable[str]) -> Signatures:
-    return tuple(map(small_files.signature, paths))
+    there = small_files.exists
+    return tuple(small_files.signature(path) if there(path) else None for path in paths)
 
 
 def _git_dir(worktree: str, dot_git: str) -> str | None:
@@ -273,7 +274,7 @@ def _git_dir(worktree: str, dot_git: str) -> str | None:
         if prefix != "gitdir" or not target.strip():
             return None
         git_dir = os.path.normpath(os.path.join(worktree, target.strip()))
-    return git_dir if small_files.signature(os.path.join(git_dir, "HEAD")) is not None else None
+    return git_dir if small_files.exists(os.path.join(git_dir, "HEAD")) else None
 
 
 def _common_dir(git_dir: str) -> str:

@@ -20,7 +20,7 @@ class Locations:
         self._locations = locations
 
     async def info(self, ref: LocationRef) -> LocationInfo:
-        return await (await self._locations.get(ref)).info()
+        return await self._locations.info(ref)
 
     async def agents(self, ref: LocationRef) -> tuple[AgentInfo, ...]:
         return (await self._locations.get(ref)).agents.list()

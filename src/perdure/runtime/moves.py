@@ -109,7 +109,7 @@ class Moves:
 
     async def _info(self, destination: LocationRef) -> LocationInfo:
         try:
-            return await (await self._locations.get(destination)).info()
+            return await self._locations.info(destination)
         except InvalidRequestError as error:
             raise _refused(error.message) from error
 
@@ -120,7 +120,7 @@ class Moves:
         """
         found = {session.project_id}
         with suppress(InvalidRequestError):
-            here = await (await self._locations.get(session.location)).info()
+            here = await self._locations.info(session.location)
             found.add(here.project.id)
         return found
 

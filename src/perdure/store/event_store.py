@@ -115,11 +115,11 @@ class EventStore:
             number = None if location is None else await self._locations.number(tx, location)
             first = Seq(found + 1)
             pairs = zip(ids, events, strict=True)
-            stored = await _insert(tx, session_id, first, pairs, number=number)
+            stored = await _insert(tx, session_id, first, pairs, location=location, number=number)
             await projector.project(tx, session_id, first, events)
             if within is not None:
                 await within(tx, Seq(found + len(events)))
-            return Appended(_with_location(stored, location), lease, number)
+            return Appended(stored, lease, number)
 
         def committed(appended: Appended) -> None:
             if location is not None and appended.location_number is not None:
@@ -295,9 +295,11 @@ async def _insert(
     first: Seq,
     events: "zip[tuple[EventID, SessionEvent]]",
     *,
+    location: LocationRef | None,
     number: int | None,
-) -> list[tuple[StoredEvent, str, bytes]]:
-    inserted: list[tuple[StoredEvent, str, bytes]] = []
+) -> tuple[StoredEvent, ...]:
+    where = None if location is None else codec.encode(location)
+    inserted: list[StoredEvent] = []
     for offset, (event_id, event) in enumerate(events):
         assert event.session_id == session_id
         seq = Seq(first + offset)
@@ -306,30 +308,9 @@ async def _insert(
         await insert_row(
             tx, session_id, seq=seq, id=event_id, stored=stored, data=data, location=number
         )
-        inserted.append((StoredEvent(seq, event_id, event, b""), stored, data))
-    return inserted
-
-
-def _with_location(
-    inserted: list[tuple[StoredEvent, str, bytes]], location: LocationRef | None
-) -> tuple[StoredEvent, ...]:
-    where = None if location is None else codec.encode(location)
-    return tuple(
-        StoredEvent(
-            item.seq,
-            item.id,
-            item.event,
-            envelope(
-                item.event.session_id,
-                item.seq,
-                id=item.id,
-                stored=stored,
-                data=data,
-                location=where,
-            ),
-        )
-        for item, stored, data in inserted
-    )
+        wire = envelope(session_id, seq, id=event_id, stored=stored, data=data, location=where)
+        inserted.append(StoredEvent(seq, event_id, event, wire))
+    return tuple(inserted)
 
 
 def _decoded(session_id: SessionID, row: Row) -> tuple[Seq, EventID, SessionEvent]:

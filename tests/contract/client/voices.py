@@ -132,6 +132,9 @@ class _OtherLoopIncoming:
     def content_type(self) -> str:
         return self._answer.content_type
 
+    async def read(self) -> bytes:
+        return await self._there(self._answer.read())
+
     async def chunks(self) -> AsyncGenerator[bytes]:
         chunks = self._answer.chunks()
 

@@ -28,6 +28,7 @@ T = TypeVar("T")
 Job = Callable[[Transaction], Awaitable[Any]]
 
 _BUSY_TRIES: Final = 12
+_VERSION: Final = "PRAGMA data_version"
 _ROLLED_BACK: Final = "the transaction was rolled back by the database"
 
 
@@ -148,9 +149,11 @@ class SqliteDatabase:
     def _version_now(self) -> int:
         # The writer's own commits do not move its data_version: only other processes' do.
         try:
-            return cast("int", self._writer.pragma("data_version"))
+            # A statement of its own: `pragma` would compose and parse it for every write.
+            ((version,),) = cast("list[tuple[int]]", self._writer.execute(_VERSION).fetchall())
         except apsw.Error as error:
             raise sqlite_connection.translated(error, self._path) from error
+        return version
 
     # ---- one shared transaction: begin, run the jobs, commit ------------------------------------
 
