@@ -147,8 +147,22 @@ async def test_a_read_has_one_view_whatever_is_committed_meanwhile(tmp_path: Pat
 async def test_a_reader_cannot_write(tmp_path: Path) -> None:
     async with SqliteDatabase(str(tmp_path / "p.db")) as database:
         await database.write(table)
-        with pytest.raises(DatabaseError):
+        with pytest.raises(DatabaseError, match="must not write"):
             await database.read(lambda tx: insert(tx, "no"))
+        await database.read(
+            lambda tx: tx.fetch("INSERT INTO item (name) VALUES ('no') RETURNING 1")
+        )
+        assert await names(database) == []
+
+
+async def test_what_is_being_written_is_not_read_before_it_is_committed(tmp_path: Path) -> None:
+    async with SqliteDatabase(str(tmp_path / "p.db")) as database:
+        await database.write(table)
+        writing = asyncio.create_task(database.write(lambda tx: insert(tx, "later")))
+        await asyncio.sleep(0)
+        assert await names(database) == []
+        await writing
+        assert await names(database) == ["later"]
 
 
 async def test_a_full_disk_fails_every_write_of_the_commit_and_commits_none(

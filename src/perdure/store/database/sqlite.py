@@ -1,5 +1,8 @@
 """SQLite behind ports.Database: one writing connection, group commit, one reading connection.
 
+While nothing is being written, reads go through the writing connection as well: it has the pages
+that it wrote, where the other one would have to fetch them anew after every commit.
+
 Jobs that wait together share one COMMIT, on the event loop or off it (`committer`). When a job of
 a shared transaction fails, all of them run again, each behind a savepoint, so that the failing one
 is rolled back alone. A future resolves only after the commit: resolved means durable. A COMMIT that
@@ -53,6 +56,11 @@ class SqliteTransaction:
             raise sqlite_connection.translated(error, self._path) from error
 
 
+class _ReadTransaction(SqliteTransaction):
+    async def execute(self, sql: str, parameters: Mapping[str, SqlValue] | None = None) -> int:
+        raise DatabaseError(f"a read must not write: {sql}")
+
+
 class _Waiting(State):
     job: Job
     future: asyncio.Future[Any]
@@ -80,7 +88,8 @@ class SqliteDatabase:
         self._reader = self._writer if path == ":memory:" else sqlite_connection.connect(path)
         self._reader.pragma("query_only", path != ":memory:")
         self._writing = SqliteTransaction(self._writer, path)
-        self._reading = SqliteTransaction(self._reader, path)
+        self._reading = _ReadTransaction(self._reader, path)
+        self._reading_between = _ReadTransaction(self._writer, path)
         self._waiting: list[_Waiting] = []
         self._idle = asyncio.Event()
         self._idle.set()
@@ -123,14 +132,23 @@ class SqliteDatabase:
     async def read(self, job: Callable[[Transaction], Awaitable[T]]) -> T:
         if self._reader is self._writer:
             return _drive(job(self._reading))
+        if self._idle.is_set():
+            return self._read(self._writer, self._reading_between, job)
+        return self._read(self._reader, self._reading, job)
+
+    def _read(
+        self, connection: Connection, tx: Transaction, job: Callable[[Transaction], Awaitable[T]]
+    ) -> T:
         try:
-            self._reader.execute("BEGIN")
+            # A write that failed leaves the writer impatient.
+            connection.set_busy_timeout(sqlite_connection.BUSY_MILLIS)
+            connection.execute("BEGIN")
             try:
-                return _drive(job(self._reading))
+                return _drive(job(tx))
             finally:
-                # SQLite has ended it already when the disk failed.
-                if self._reader.in_transaction:
-                    self._reader.execute("COMMIT")
+                # SQLite has ended it already when the disk failed. Nothing it did may stay.
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
         except apsw.Error as error:
             raise sqlite_connection.translated(error, self._path) from error
 
