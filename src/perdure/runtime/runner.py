@@ -1,80 +1,36 @@
-"""The Session Drain: promote, ask the model, settle its calls, until nothing immediate remains.
+"""The Session Drain: one turn after the other, until nothing immediate remains.
 
 What comes next is decided by core.drain; this module carries it out. Whose Session it is, and what
-a dead process left of it, is runtime.tenure. A turn that cannot be sent (no such model, no such
-agent) still becomes a step, one that failed for all to see.
+a dead process left of it, is runtime.tenure; one turn, from its boundary to its end, runtime.turns.
 """
 
 import asyncio
-from functools import partial
 
-from msgspec import UNSET, UnsetType, field
+from msgspec import UNSET
 
-from perdure.core import catalog, drain, retry, system_context, title, usage
-from perdure.core.call_discipline import CallDiscipline
-from perdure.core.drain import DrainStep, Pending, RunTurn, Stop, TurnOutcome
-from perdure.core.history import Cut
+from perdure.core import drain
+from perdure.core.drain import DrainStep, Pending, RunTurn, Stop
 from perdure.core.retry import Retry
-from perdure.core.turn_recorder import TurnRecorder
 from perdure.llm.error import LLMError
-from perdure.location.services import LocationServices
 from perdure.ports import DatabaseError, Transaction
-from perdure.runtime import (
-    attached_prompts,
-    model_choice,
-    provider_request,
-    refused_step,
-    spending,
-    step_journal,
-    turn_room,
-)
-from perdure.runtime.attempts import Attempts, TurnAttempt
+from perdure.runtime.attempts import Attempts
 from perdure.runtime.boundary import (
     Boundary,
-    Crossed,
     MovedAwayError,
     NothingPendingError,
     OvertakenError,
     RevertStagedError,
-    Sample,
 )
-from perdure.runtime.compactor import Compactor
 from perdure.runtime.concurrency import shielded
-from perdure.runtime.history_cache import History
-from perdure.runtime.model_choice import Chosen, NotChosen
-from perdure.runtime.provider_turn import TURN_INTERRUPTED, ProviderTurn, TurnEnd, TurnServices
 from perdure.runtime.recoveries import Recoveries
 from perdure.runtime.retries import Retries
 from perdure.runtime.run_services import RunServices
-from perdure.runtime.sent_media import SentMedia
-from perdure.runtime.settlement import Toolbox
-from perdure.runtime.step_journal import NothingKept, StepJournal
 from perdure.runtime.tenure import Tenures
-from perdure.runtime.titles import Titles
-from perdure.runtime.turn_room import STILL_TOO_LARGE, Prepared, TurnRoom
+from perdure.runtime.turns import Run, Turns
 from perdure.schema.errors import InvalidRequestError, SessionNotFoundError
-from perdure.schema.ids import MessageID, SessionID
-from perdure.schema.location import LocationRef
-from perdure.schema.model import ModelRef
-from perdure.schema.session import SessionInfo
-from perdure.schema.value import State
+from perdure.schema.ids import SessionID
 from perdure.store import inbox_table, notice_table, wake_table
 from perdure.store.lease_table import LeaseHeldError
-from perdure.tools.journal import Journal
-from perdure.tools.registry import Materialization
-
-
-class _Run(State):
-    """What the turns of one drain have in common."""
-
-    home: LocationRef | None = None
-    failed: int = 0
-    """How often the coming turn has been sent in vain."""
-    untitled: bool = False
-    """Whether the first prompt of the Session was promoted by this run."""
-    waited: bool = False
-    """Whether it has been waited for, with an entry in the store that is still there."""
-    discipline: CallDiscipline = field(default_factory=CallDiscipline)
 
 
 class SessionRunner:
@@ -82,25 +38,21 @@ class SessionRunner:
         self,
         services: RunServices,
         tenures: Tenures,
-        compactor: Compactor,
-        titles: Titles,
+        turns: Turns,
         *,
+        boundary: Boundary,
         attempts: Attempts,
+        retries: Retries,
         recoveries: Recoveries,
     ) -> None:
-        self._services = services
-        self._room = TurnRoom(compactor)
         self._store = services.store
-        self._clock = services.clock
-        self._measures = services.measures
+        self._closing = services.closing
         self._tenures = tenures
-        self._retries = Retries(services)
-        self._recoveries = recoveries
+        self._turns = turns
+        self._boundary = boundary
         self._attempts = attempts
-        self._titles = titles
-        self._boundary = Boundary(services.store, services.clock, services.ids)
-        self._media = SentMedia()
-        self._stopped = partial(refused_step.record_unanswered, services, reason=TURN_INTERRUPTED)
+        self._retries = retries
+        self._recoveries = recoveries
 
     async def drain(self, session_id: SessionID, force: bool) -> None:
         """Run until idle. Does nothing when another process runs this Session: it is told."""
@@ -138,7 +90,7 @@ class SessionRunner:
         self, session_id: SessionID, step: DrainStep, left: Retry | None, *, owes: bool
     ) -> None:
         """`owes`: what a process that died has promoted may still have no answer."""
-        run, kept = _Run(), False
+        run, kept = Run(), False
         try:
             if left is not None and isinstance(step, RunTurn):
                 step = await self._wait(session_id, left, run)
@@ -148,9 +100,9 @@ class SessionRunner:
             if run.waited:
                 await shielded(self._retries.interrupted(session_id))
             # What is owed when only this process ends, the next one goes on with.
-            kept = self._services.closing()
+            kept = self._closing()
             if owes and not kept:
-                await shielded(self._stopped(session_id))
+                await shielded(self._turns.stopped(session_id))
             raise
         except (DatabaseError, InvalidRequestError) as error:
             # A disk that fails, a Location that is gone: who comes next goes on with what is owed.
@@ -160,7 +112,7 @@ class SessionRunner:
             if not kept:
                 await shielded(self._attempts.end(session_id))
 
-    async def _next(self, session_id: SessionID, step: RunTurn, run: "_Run") -> DrainStep:
+    async def _next(self, session_id: SessionID, step: RunTurn, run: Run) -> DrainStep:
         """One turn, where the run began or not at all: what comes after it."""
         sample = await self._boundary.sample(session_id)
         here = sample.session.location
@@ -173,7 +125,7 @@ class SessionRunner:
             run.waited = False
             await self._retries.begin(session_id)
         try:
-            outcome, end = await self._turn(sample, step, run)
+            outcome, end = await self._turns.take(sample, step, run)
         except RevertStagedError:
             return Stop()
         except OvertakenError:
@@ -188,7 +140,7 @@ class SessionRunner:
         return drain.after(outcome, await self._pending(session_id))
 
     async def _wait(
-        self, session_id: SessionID, waits: Retry, run: "_Run", *, because: LLMError | None = None
+        self, session_id: SessionID, waits: Retry, run: Run, *, because: LLMError | None = None
     ) -> DrainStep:
         await self._retries.wait(session_id, waits, because=because)
         run.failed, run.waited = waits.failed, True
@@ -203,198 +155,3 @@ class SessionRunner:
             )
 
         return await self._store.database.read(job)
-
-    # ---- one turn -------------------------------------------------------------------------------
-
-    async def _turn(
-        self, sample: Sample, turn: RunTurn, run: "_Run"
-    ) -> tuple[TurnOutcome, TurnEnd]:
-        session = sample.session
-        async with self._services.locations.hold(session.location) as location:
-            chosen = model_choice.choose(session, location)
-            try:
-                crossed = await self._cross(sample, turn, chosen, location)
-                run.untitled = run.untitled or title.is_placeholder(session.title)
-                if crossed.step == 1:
-                    # Somebody said something: whatever is tried now is tried for a new reason.
-                    run.discipline = CallDiscipline()
-                if isinstance(chosen, NotChosen):
-                    end = await self._refuse(session, chosen.agent, chosen.reason)
-                elif reached := await self._spent(session, chosen, location):
-                    end = await self._refuse(session, chosen.agent.id, reached, chosen.model.ref)
-                else:
-                    self._attempts.owe(session.id)
-                    end = await self._answered(
-                        sample, crossed, chosen, location=location, discipline=run.discipline
-                    )
-                    if run.untitled and end.answered:
-                        run.untitled = False
-                        self._titles.begin(session.id, chosen.model.ref)
-                    if end.failed is not None:
-                        end = await self._failed(crossed, chosen, end.failed, run.failed + 1)
-            except asyncio.CancelledError:
-                await shielded(self._stopped(session.id))
-                raise
-        return TurnOutcome(crossed.step, end.needs_continuation), end
-
-    async def _spent(
-        self, session: SessionInfo, chosen: Chosen, location: LocationServices
-    ) -> str | None:
-        """Which budget is used up, in words."""
-        own = location.agents.options(chosen.agent.id).budget
-        bounds = location.settings.budget.narrowed(own)
-        return await spending.reached(self._store.database, session, bounds)
-
-    async def _cross(
-        self, sample: Sample, turn: RunTurn, chosen: Chosen | NotChosen, location: LocationServices
-    ) -> Crossed:
-        with self._measures.timed("boundary", session=sample.session.id):
-            observation = await location.observe(provider_request.subject(sample, chosen))
-            plan = await self._boundary.plan(sample.session, turn, observation)
-            agent = chosen.agent.id if isinstance(chosen, Chosen) else chosen.agent
-            plan = await attached_prompts.with_content(plan, location.attachments, agent)
-            crossed = await shielded(self._boundary.commit(plan))
-        self._measures.count("boundary.unavailable", system_context.missing(observation))
-        self._measures.told(crossed.epoch.baseline)
-        return crossed
-
-    async def _answered(
-        self,
-        sample: Sample,
-        crossed: Crossed,
-        chosen: Chosen,
-        *,
-        location: LocationServices,
-        discipline: CallDiscipline,
-    ) -> TurnEnd:
-        """One logical turn: with room made before it, and sent again once if it overflowed."""
-        again = RunTurn("none", crossed.step)
-        turn, offered = await self._prepare(crossed, chosen, location)
-        if await self._room.make_before(turn):
-            crossed = await self._cross(sample, again, chosen, location)
-            turn, offered = await self._prepare(crossed, chosen, location)
-        attempt = self._attempts.of_turn(crossed.session.id, crossed.step)
-        end = await self._ask(turn, offered, discipline, attempt)
-        if end.overflow is None:
-            return end
-        await self._attempts.refused(crossed.session.id, crossed.step)
-        if await self._room.make_after_overflow(turn):
-            crossed = await self._cross(sample, again, chosen, location)
-            turn, offered = await self._prepare(crossed, chosen, location)
-            end = await self._ask(turn, offered, discipline, attempt)
-            if end.overflow is None:
-                return end
-        reason = f"{STILL_TOO_LARGE} {end.overflow}"
-        return await self._refuse(turn.session, chosen.agent.id, reason, chosen.model.ref)
-
-    async def _failed(
-        self, crossed: Crossed, chosen: Chosen, error: LLMError, failed: int
-    ) -> TurnEnd:
-        """Sent again later, or given up for all to see."""
-        waits = self._retries.plan(error, failed=failed, step=crossed.step)
-        if waits is not None:
-            return TurnEnd(needs_continuation=False, failed=error, retry=waits)
-        reason = retry.last_words(error)
-        return await self._refuse(crossed.session, chosen.agent.id, reason, chosen.model.ref)
-
-    async def _prepare(
-        self, crossed: Crossed, chosen: Chosen, location: LocationServices
-    ) -> tuple[Prepared, Materialization | None]:
-        """The request of the turn, and the tools that it offers."""
-        offered = provider_request.offered(crossed, chosen.agent, location)
-        history = await self._history(crossed, chosen.model.ref)
-        history = await self._media.within(history, chosen.model.media)
-        request = provider_request.build(crossed, chosen, history, offered)
-        turn = Prepared(
-            session=crossed.session,
-            location=location,
-            chosen=chosen,
-            request=request,
-            demand=turn_room.demand(request, history),
-            above=crossed.above,
-        )
-        return turn, offered
-
-    async def _ask(
-        self,
-        turn: Prepared,
-        offered: Materialization | None,
-        discipline: CallDiscipline,
-        attempt: TurnAttempt,
-    ) -> TurnEnd:
-        agent, model = turn.chosen.agent, turn.chosen.model
-        message_id = self._services.ids.message()
-        journal = await self._journal(turn, message_id)
-        recorder = TurnRecorder(
-            session_id=turn.session.id,
-            message_id=message_id,
-            agent=agent.id,
-            model=model.ref,
-        )
-        recorder.before = journal.snapshot
-        services = TurnServices(store=self._store, hub=self._services.hub, clock=self._clock)
-        toolbox = None if offered is None else self._toolbox(turn, offered, discipline, journal)
-        asked = ProviderTurn(
-            services,
-            turn.session,
-            recorder,
-            agent=agent.id,
-            toolbox=toolbox,
-            cost=lambda spent: catalog.cost_of(model.cost, usage.tokens_of(spent)),
-            attempt=attempt,
-            journal=journal,
-        )
-        model_name = f"{model.ref.provider_id}/{model.ref.id}"
-        with self._measures.timed("turn", session=turn.session.id, model=model_name):
-            end = await asked.run(model.call, turn.request)
-        if not (end.answered or end.declined or end.overflow):
-            self._measures.count("turn.failed")
-        return end
-
-    async def _refuse(
-        self,
-        session: SessionInfo,
-        agent: str,
-        reason: str,
-        model: ModelRef | UnsetType = UNSET,
-    ) -> TurnEnd:
-        await refused_step.record(self._services, session, agent=agent, reason=reason, model=model)
-        return TurnEnd(needs_continuation=False)
-
-    async def _journal(self, turn: Prepared, message_id: MessageID) -> StepJournal | NothingKept:
-        if not turn.location.settings.snapshots:
-            return NothingKept()
-        session = turn.session
-        return await step_journal.begin(
-            self._services.snapshots,
-            session.id,
-            message_id,
-            directory=session.location.directory,
-        )
-
-    def _toolbox(
-        self,
-        turn: Prepared,
-        offered: Materialization,
-        discipline: CallDiscipline,
-        journal: Journal,
-    ) -> Toolbox:
-        location = turn.location
-        return Toolbox(
-            offered,
-            self._services.outputs,
-            location.output_limits,
-            location.instructions.beside,
-            location.permissions,
-            discipline,
-            turn.above,
-            journal,
-            self._measures,
-            reads_documents=turn.chosen.model.media.reads_documents,
-        )
-
-    async def _history(self, crossed: Crossed, model: ModelRef) -> History:
-        cut = Cut(crossed.compaction, crossed.epoch.baseline_seq)
-        return await self._store.database.read(
-            lambda tx: self._tenures.histories.load(tx, crossed.session.id, cut=cut, model=model)
-        )

@@ -5,14 +5,17 @@ coordinator.
 """
 
 from perdure.runtime.attempts import Attempts
+from perdure.runtime.boundary import Boundary
 from perdure.runtime.compactor import Compactor
 from perdure.runtime.concurrency import Background
 from perdure.runtime.provider_contexts import ProviderContexts
 from perdure.runtime.recoveries import Recoveries
+from perdure.runtime.retries import Retries
 from perdure.runtime.run_services import RunServices
 from perdure.runtime.runner import SessionRunner
 from perdure.runtime.tenure import Tenures
 from perdure.runtime.titles import Titles
+from perdure.runtime.turns import Turns
 from perdure.schema.value import Value
 
 
@@ -29,13 +32,30 @@ def join(services: RunServices, background: Background) -> SessionRuns:
     compactor = Compactor(services, tenures)
     attempts = Attempts(services.store)
     recoveries = Recoveries(services, attempts)
-    titles = Titles(services, lambda work: background.start(work, name="title"))
+    retries = Retries(services)
+    boundary = Boundary(services.store, services.clock, services.ids)
+    turns = Turns(
+        services,
+        boundary,
+        compactor,
+        attempts=attempts,
+        retries=retries,
+        histories=tenures.histories,
+        titles=Titles(services, lambda work: background.start(work, name="title")),
+    )
+    runner = SessionRunner(
+        services,
+        tenures,
+        turns,
+        boundary=boundary,
+        attempts=attempts,
+        retries=retries,
+        recoveries=recoveries,
+    )
     return SessionRuns(
         tenures=tenures,
         compactor=compactor,
         recoveries=recoveries,
-        runner=SessionRunner(
-            services, tenures, compactor, titles, attempts=attempts, recoveries=recoveries
-        ),
+        runner=runner,
         provider_contexts=ProviderContexts(services),
     )

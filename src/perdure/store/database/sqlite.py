@@ -1,8 +1,5 @@
 """SQLite behind ports.Database: one writing connection, group commit, one reading connection.
 
-While nothing is being written, reads go through the writing connection as well: it has the pages
-that it wrote, where the other one would have to fetch them anew after every commit.
-
 Jobs that wait together share one COMMIT, on the event loop or off it (`committer`). When a job of
 a shared transaction fails, all of them run again, each behind a savepoint, so that the failing one
 is rolled back alone. A future resolves only after the commit: resolved means durable. A COMMIT that
@@ -133,6 +130,7 @@ class SqliteDatabase:
         if self._reader is self._writer:
             return _drive(job(self._reading))
         if self._idle.is_set():
+            # It has the pages that it wrote; the other one fetches them anew after every commit.
             return self._read(self._writer, self._reading_between, job)
         return self._read(self._reader, self._reading, job)
 
