@@ -6,7 +6,7 @@ from typing import Final
 
 from perdure.core import shell_environment
 from perdure.location.files import LocationFiles
-from perdure.location.services import ToolSite
+from perdure.location.tool_site import ToolSite
 from perdure.location.web_access import Web
 from perdure.ports import Filesystem, SpoolingRunner
 from perdure.schema.live_event import FileEdited

@@ -19,8 +19,9 @@ from typing import Final
 from msgspec import structs
 
 from perdure.core import limits
-from perdure.location import services
-from perdure.location.services import LocationHost, LocationServices
+from perdure.location import opening
+from perdure.location.opening import LocationHost
+from perdure.location.services import LocationServices
 from perdure.schema import ids
 from perdure.schema.errors import InvalidRequestError
 from perdure.schema.location import LocationInfo, LocationRef
@@ -46,7 +47,7 @@ class _Open:
 
     def refresh(self, host: LocationHost) -> None:
         """Look whether the configuration changed."""
-        now = services.refreshed(self.services, host)
+        now = opening.refreshed(self.services, host)
         if now is not self.services:
             self._outdated.append(self.services)
             self.services = now
@@ -157,7 +158,7 @@ def _normal(ref: LocationRef) -> LocationRef:
 
 def _open_checked(ref: LocationRef, host: LocationHost) -> LocationServices:
     _check(ref.directory)
-    return services.open_location(ref, host)
+    return opening.open_location(ref, host)
 
 
 def _check(directory: str) -> None:

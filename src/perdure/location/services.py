@@ -1,156 +1,37 @@
-"""LocationServices: everything that one Location owns, joined once when it opens.
+"""LocationServices: everything that one Location owns.
 
-Opening reads the configuration and nothing more: no process is started, tools are made when a
-turn first needs them, and the project's identity is found when it is asked for. When the
-configuration changes, the services are joined anew and the older ones stay as they are for the
-turns that hold them; who waits for a person goes on waiting. Which Locations are open is
-location_map's concern.
+How they are joined when it opens, and anew when its configuration changes, is `opening`; which
+Locations are open is location_map's concern.
 """
 
-import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
-from functools import partial
-
-from msgspec.structs import replace
-
-from perdure.core import permission, system_context
-from perdure.core.catalog import CatalogProvider
+from perdure.core import system_context
 from perdure.core.settings import Settings
 from perdure.core.system_context import Observation
 from perdure.core.tool_output import OutputLimits
-from perdure.host.environment import Environment
-from perdure.llm.transport import HttpTransport
 from perdure.location import (
-    agents,
-    cloud_logins,
     context_builtins,
-    project,
     references,
     skill_guidance,
-    skills,
     subagents,
 )
 from perdure.location.agents import Agents
-from perdure.location.attachments import Attachments, TypedDesk
+from perdure.location.attachments import Attachments
 from perdure.location.catalog import Catalog
 from perdure.location.commands import Commands
-from perdure.location.config import Configuration
-from perdure.location.configured_instructions import ConfiguredInstructions
 from perdure.location.context_registry import ContextRegistry, Subject
-from perdure.location.credentials import Credentials
 from perdure.location.files import LocationFiles
 from perdure.location.instructions import Instructions
 from perdure.location.integrations import Integrations
 from perdure.location.language_servers import LanguageServers
-from perdure.location.model_snapshot import ModelSnapshot
-from perdure.location.pending_book import NoBook, PendingBook
-from perdure.location.permissions import Desk, LocationPermissions
+from perdure.location.permissions import LocationPermissions
 from perdure.location.project import Projects
 from perdure.location.questions import LocationQuestions
 from perdure.location.references import References
-from perdure.location.repositories import Repositories
-from perdure.location.saved_rules import SavedRules
-from perdure.location.skill_downloads import SkillDownloads
-from perdure.location.skill_guidance import AgentSkills
-from perdure.location.skills import SkillPlace, Skills
-from perdure.location.subagents import CallableAgents
-from perdure.location.terminals import LocationTerminals, StartTask
-from perdure.ports import (
-    Clock,
-    IdSource,
-    PermissionDesk,
-    PipedProcesses,
-    QuestionDesk,
-    TerminalHost,
-    WebPages,
-)
-from perdure.schema.ids import ProjectID
-from perdure.schema.live_event import LiveEvent
+from perdure.location.skills import Skills
+from perdure.location.terminals import LocationTerminals
+from perdure.location.tool_site import LocationTools
 from perdure.schema.location import LocationInfo, LocationRef
-from perdure.schema.permission import Headless
 from perdure.schema.value import Value
-from perdure.tools.after_edit import Diagnoser
-from perdure.tools.registry import ToolRegistry
-from perdure.tools.skill import SkillShelf
-from perdure.tools.task import Subagents, TaskDesk
-
-
-class ToolSite(Value, kw_only=True):
-    """Where tools will work, for whoever makes them."""
-
-    directory: str
-    settings: Settings
-    environment: Environment
-    permissions: PermissionDesk
-    questions: QuestionDesk
-    skills: SkillShelf
-    references: References | None = None
-    subagents: Subagents | None = None
-    diagnoser: Diagnoser | None = None
-    publish: Callable[[LiveEvent], None] = lambda event: None
-
-
-OpenTools = Callable[[ToolSite], AbstractContextManager[ToolRegistry]]
-"""Makes the tools of a Location; leaving the scope withdraws them."""
-
-
-class LocationHost(Value, kw_only=True):
-    """What every Location of the process shares."""
-
-    environment: Environment
-    configuration: Configuration
-    projects: Projects
-    clock: Clock
-    ids: IdSource
-    transport: HttpTransport
-    saved_rules: SavedRules
-    publish: Callable[[LocationRef, LiveEvent], None]
-    open_tools: OpenTools
-    open_files: Callable[[ToolSite], LocationFiles]
-    terminals: TerminalHost
-    servers: PipedProcesses
-    """How language servers are started."""
-    start: StartTask
-    """Runs something beside everything else, until it ends or the process does."""
-    skill_downloads: SkillDownloads
-    repositories: Repositories
-    pages: WebPages
-    context: ContextRegistry
-    """What is contributed to the System Context of every Location."""
-    tasks: TaskDesk | None = None
-    """Who sets subagents to work; without it there are none."""
-    headless: Headless = "wait"
-    patience_seconds: float | None = None
-    """How long a person is waited for; for ever, if it is not said."""
-    book: Callable[[LocationRef], PendingBook] = lambda ref: NoBook()
-    """Where it is written down who waits for a person."""
-    platform: str = sys.platform
-    providers: tuple[CatalogProvider, ...] = ()
-    """What the host program brings beside the configured ones."""
-    models: ModelSnapshot | None = None
-    """What everybody knows about models; nothing, if there is none."""
-    credentials: Credentials | None = None
-    """What the user stored; None where nothing is."""
-
-
-class LocationTools:
-    """The tools of a Location, made when they are first needed."""
-
-    def __init__(self, open_tools: OpenTools, site: ToolSite) -> None:
-        self._open_tools = open_tools
-        self._site = site
-        self._scope = ExitStack()
-        self._registry: ToolRegistry | None = None
-
-    def registry(self) -> ToolRegistry:
-        if self._registry is None:
-            self._registry = self._scope.enter_context(self._open_tools(self._site))
-        return self._registry
-
-    def close(self) -> None:
-        self._scope.close()
-        self._registry = None
 
 
 class LocationServices(Value, kw_only=True):
@@ -207,192 +88,3 @@ class LocationServices(Value, kw_only=True):
         self.tools.close()
         self.terminals.close()
         self.language_servers.close()
-
-
-def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
-    """Join the services of an existing directory."""
-    root = project.root_of(ref.directory)
-    settings = host.configuration.load(ref.directory, root=root)
-    book = host.book(ref)
-    permissions = LocationPermissions(
-        rules=lambda agent: permission.DENY_ALL,
-        saved=host.saved_rules,
-        project=partial(_project_id, host.projects, ref.directory),
-        ids=host.ids,
-        publish=partial(host.publish, ref),
-        headless=host.headless,
-        patience_seconds=host.patience_seconds,
-        desk=Desk(book=book),
-    )
-    questions = LocationQuestions(
-        ids=host.ids,
-        publish=partial(host.publish, ref),
-        headless=host.headless,
-        patience_seconds=host.patience_seconds,
-        book=book,
-    )
-    servers = LanguageServers(ref.directory, processes=host.servers, start=host.start)
-    kept = _Kept(permissions, questions, _terminals(ref, host), servers)
-    return _joined(ref, host, root=root, settings=settings, kept=kept)
-
-
-def refreshed(location: LocationServices, host: LocationHost) -> LocationServices:
-    """The Location under the configuration of now; the very same when nothing changed."""
-    ref, root = location.ref, project.root_of(location.ref.directory)
-    # Another root: a repository was made here, or is gone, and other documents count.
-    before = location.settings if root == location.root else None
-    settings = host.configuration.load(ref.directory, root=root, before=before)
-    if settings is location.settings:
-        return location
-    kept = _Kept(
-        location.permissions, location.questions, location.terminals, location.language_servers
-    )
-    return _joined(ref, host, root=root, settings=settings, kept=kept)
-
-
-class _Kept(Value):
-    """What stays when the configuration changes: people who wait, programs that run."""
-
-    permissions: LocationPermissions
-    questions: LocationQuestions
-    terminals: LocationTerminals
-    language_servers: LanguageServers
-
-
-def _joined(
-    ref: LocationRef,
-    host: LocationHost,
-    *,
-    root: str,
-    settings: Settings,
-    kept: _Kept,
-) -> LocationServices:
-    known_agents = agents.load(settings, host.environment)
-    permissions, questions = kept.permissions.under(known_agents.rules), kept.questions
-    found = _skills(ref, host, root, settings)
-    named = References(
-        settings.references,
-        directory=ref.directory,
-        environment=host.environment,
-        repositories=host.repositories,
-    )
-    site = ToolSite(
-        directory=ref.directory,
-        settings=settings,
-        environment=host.environment,
-        permissions=permissions,
-        questions=questions,
-        skills=AgentSkills(found, known_agents.rules),
-        references=named,
-        subagents=None
-        if host.tasks is None
-        else Subagents(CallableAgents(known_agents), host.tasks),
-        diagnoser=kept.language_servers,
-        publish=partial(host.publish, ref),
-    )
-    catalog = _catalog(host, settings)
-    location = LocationServices(
-        ref=ref,
-        root=root,
-        settings=settings,
-        agents=known_agents,
-        catalog=catalog,
-        integrations=_integrations(host, settings, catalog),
-        permissions=permissions,
-        questions=questions,
-        tools=LocationTools(host.open_tools, site),
-        context=ContextRegistry(application=host.context),
-        instructions=Instructions(ref.directory, root=root, environment=host.environment),
-        skills=found,
-        references=named,
-        commands=Commands(
-            settings, directory=ref.directory, root=root, environment=host.environment
-        ),
-        files=host.open_files(site),
-        attachments=_attachments(host, site, permissions),
-        terminals=kept.terminals,
-        language_servers=kept.language_servers,
-        projects=host.projects,
-        delegates=host.tasks is not None,
-    )
-    _contribute(location, host)
-    return location
-
-
-def _attachments(
-    host: LocationHost, site: ToolSite, permissions: LocationPermissions
-) -> Attachments:
-    typed = host.open_files(replace(site, permissions=TypedDesk(permissions)))
-    return Attachments(lambda: typed.environment, permissions)
-
-
-def _contribute(location: LocationServices, host: LocationHost) -> None:
-    """What this program itself tells of a Location."""
-    settings, context = location.settings, location.context
-    builtins = partial(
-        context_builtins.observe,
-        location.info,
-        platform=host.platform,
-        clock=host.clock,
-        timezone=settings.timezone,
-    )
-    context.contribute("core/builtins", builtins)
-    context.contribute("core/instructions", location.instructions.observe)
-    if settings.instructions:
-        configured = ConfiguredInstructions(
-            settings.instructions,
-            root=location.root,
-            environment=host.environment,
-            pages=host.pages,
-            allowed_hosts=settings.web.allowed_hosts,
-            clock=host.clock,
-        )
-        context.contribute("core/configured-instructions", configured.observe)
-
-
-def _catalog(host: LocationHost, settings: Settings) -> Catalog:
-    return Catalog(
-        settings,
-        variables=host.environment.variables,
-        transport=host.transport,
-        clock=host.clock,
-        host_providers=host.providers,
-        credentials=host.credentials,
-        snapshot=host.models,
-        clouds=cloud_logins.of(host.environment, transport=host.transport, clock=host.clock),
-    )
-
-
-def _integrations(host: LocationHost, settings: Settings, catalog: Catalog) -> Integrations:
-    return Integrations(
-        catalog,
-        logins=settings.logins,
-        variables=host.environment.variables,
-        stored=dict if host.credentials is None else host.credentials.stored,
-    )
-
-
-def _terminals(ref: LocationRef, host: LocationHost) -> LocationTerminals:
-    return LocationTerminals(
-        ref.directory,
-        host=host.terminals,
-        ids=host.ids,
-        variables=host.environment.variables,
-        publish=partial(host.publish, ref),
-        start=host.start,
-    )
-
-
-def _skills(ref: LocationRef, host: LocationHost, root: str, settings: Settings) -> Skills:
-    place = SkillPlace(
-        directory=ref.directory,
-        root=root,
-        environment=host.environment,
-        clock=host.clock,
-        downloads=host.skill_downloads,
-    )
-    return skills.find(place, settings)
-
-
-async def _project_id(projects: Projects, directory: str) -> ProjectID:
-    return (await projects.resolve(directory)).id

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from perdure.core.settings import WebSettings
 from perdure.llm.transport import HttpTransport
-from perdure.location.services import ToolSite
+from perdure.location.tool_site import ToolSite
 from perdure.ports import WebPages
 from perdure.schema.ids import SessionID
 from perdure.schema.value import Value

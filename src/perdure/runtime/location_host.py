@@ -14,10 +14,10 @@ from perdure.location.builtin_tools import BuiltinTools
 from perdure.location.config import Configuration
 from perdure.location.credentials import Credentials
 from perdure.location.model_snapshot import ModelSnapshot, ModelSource
+from perdure.location.opening import LocationHost
 from perdure.location.project import Projects
 from perdure.location.repositories import Repositories
 from perdure.location.saved_rules import SavedRules
-from perdure.location.services import LocationHost
 from perdure.location.skill_downloads import SkillDownloads
 from perdure.location.web_access import Web
 from perdure.runtime.concurrency import Background

@@ -20,10 +20,11 @@ from perdure.location.builtin_tools import BuiltinTools
 from perdure.location.config import Configuration
 from perdure.location.context_registry import ContextRegistry
 from perdure.location.files import LocationFiles
+from perdure.location.opening import LocationHost
 from perdure.location.project import Projects
 from perdure.location.repositories import Repositories
-from perdure.location.services import LocationHost, ToolSite
 from perdure.location.skill_downloads import SkillDownloads
+from perdure.location.tool_site import ToolSite
 from perdure.schema import codec
 from perdure.schema.live_event import LiveEvent
 from perdure.schema.location import LocationRef

@@ -270,7 +270,7 @@ def test_what_clients_see_of_the_catalog_holds_no_secret(place: Place) -> None:
 
 def test_opening_a_catalog_imports_no_protocol() -> None:
     script = (
-        "import sys, perdure.location.services\n"
+        "import sys, perdure.location.opening\n"
         "heavy = {'perdure.llm.client', 'perdure.llm.demo', 'perdure.llm.protocols.openai_chat'}\n"
         "sys.exit(len(heavy & set(sys.modules)))"
     )

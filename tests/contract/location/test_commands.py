@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.location import services
+from perdure.location import opening
 from perdure.schema.command import CommandInfo
 from perdure.schema.model import ModelRef
 from tests.contract.location.place import Place
@@ -16,7 +16,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def listed(place: Place) -> dict[str, CommandInfo]:
-    found = services.open_location(place.ref, place.host()).commands.list()
+    found = opening.open_location(place.ref, place.host()).commands.list()
     assert [command.name for command in found] == sorted(command.name for command in found)
     return {command.name: command for command in found}
 
@@ -73,7 +73,7 @@ def test_a_file_that_is_no_command_is_reported_once_and_left_out(
     (top / "link.md").symlink_to(place.root / "secret.md")
     (top / "loop").symlink_to(top)
     (top / "folder.md").mkdir()
-    commands = services.open_location(place.ref, place.host()).commands
+    commands = opening.open_location(place.ref, place.host()).commands
     assert {command.name for command in commands.list()} == {"fine", "init", "review"}
     commands.list()
     for name in ("empty", "wrong", "huge", "binary", "link", "folder"):

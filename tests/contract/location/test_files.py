@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from perdure.core import limits
-from perdure.location import services
+from perdure.location import opening
 from perdure.location.files import LocationFiles
 from perdure.schema.errors import InvalidRequestError, NotFoundError
 from perdure.schema.fs import Span
@@ -28,7 +28,7 @@ def place(tmp_path: Path) -> Place:
 
 @pytest.fixture
 def files(place: Place) -> LocationFiles:
-    return services.open_location(place.ref, place.host()).files
+    return opening.open_location(place.ref, place.host()).files
 
 
 async def test_a_file_is_read_with_the_type_of_its_name(files: LocationFiles) -> None:

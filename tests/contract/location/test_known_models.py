@@ -256,7 +256,7 @@ async def test_each_known_variant_makes_a_request(place: Place) -> None:
 
 def test_opening_a_catalog_reads_no_facts() -> None:
     script = (
-        "import sys, perdure.location.services\n"
+        "import sys, perdure.location.opening\n"
         "from perdure.location import model_snapshot\n"
         "sys.exit(model_snapshot.bundled.cache_info().currsize)"
     )

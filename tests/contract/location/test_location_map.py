@@ -9,11 +9,12 @@ import pytest
 from perdure.core import limits
 from perdure.host.filesystem import LocalFilesystem
 from perdure.host.process import LocalProcesses
-from perdure.location import builtin_tools, services
+from perdure.location import builtin_tools, opening
 from perdure.location.builtin_tools import BuiltinTools
 from perdure.location.location_map import LocationMap
 from perdure.location.services import LocationServices
 from perdure.location.skill_guidance import AgentSkills
+from perdure.location.tool_site import ToolSite
 from perdure.ports import PermissionAsk
 from perdure.schema import codec
 from perdure.schema.errors import InvalidRequestError
@@ -203,11 +204,11 @@ async def test_opening_is_quick_and_makes_no_tools(place: Place) -> None:
     deep.mkdir(parents=True)
     place.configure({"model": "a/b", "providers": {"a": {"models": {"b": {}}}}})
     host, ref = place.host(), LocationRef(str(deep))
-    services.open_location(ref, host)
+    opening.open_location(ref, host)
     taken: list[float] = []
     for _ in range(20):
         start = time.perf_counter()
-        services.open_location(ref, place.host())
+        opening.open_location(ref, place.host())
         taken.append(time.perf_counter() - start)
     assert min(taken) < 0.005
     assert place.tools_opened == 0
@@ -220,8 +221,8 @@ async def test_the_built_in_tools_are_there_when_a_turn_needs_them(place: Place)
         processes=LocalProcesses(),
         mutations=FileMutations(filesystem),
     )
-    opened = services.open_location(place.ref, place.host())
-    site = services.ToolSite(
+    opened = opening.open_location(place.ref, place.host())
+    site = ToolSite(
         directory=str(place.project),
         settings=opened.settings,
         environment=place.environment,
@@ -250,8 +251,8 @@ def test_commands_run_in_the_users_shell_where_it_takes_the_usual_syntax(
     place = Place(tmp_path, SHELL=variable)
     if configured is not None:
         place.configure_user({"shell": configured})
-    opened = services.open_location(place.ref, place.host())
-    site = services.ToolSite(
+    opened = opening.open_location(place.ref, place.host())
+    site = ToolSite(
         directory=str(place.project),
         settings=opened.settings,
         environment=place.environment,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from perdure.location import services
+from perdure.location import opening
 from perdure.location.location_map import LocationMap
 from perdure.ports import PermissionAsk, PermissionBlockedError
 from perdure.schema.codec import JsonObject
@@ -187,8 +187,8 @@ async def test_looking_at_an_unchanged_configuration_is_quick(place: Place) -> N
     for index in range(10):
         write_agent(place.project / ".opencode" / "agents" / f"a{index}.md")
     host = place.host()
-    opened = services.open_location(LocationRef(str(deep)), host)
-    assert best_of(50, lambda: services.refreshed(opened, host) is opened) < 0.001
+    opened = opening.open_location(LocationRef(str(deep)), host)
+    assert best_of(50, lambda: opening.refreshed(opened, host) is opened) < 0.001
 
 
 def write_agent(path: Path) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,38 +11,20 @@ import pytest
 from perdure.host.process import LocalProcesses
 from perdure.location import project
 from perdure.location.project import GLOBAL, Projects
-from perdure.ports import ProcessResult
 from perdure.schema.ids import ProjectID
 from perdure.schema.location import ProjectRef
 from tests.contract.location.place import Place
+from tests.support.watched_processes import WatchedProcesses
 
 
-class CountedProcesses:
-    """The real thing, counted."""
-
+class CountedProcesses(WatchedProcesses):
     def __init__(self) -> None:
+        super().__init__()
         self.started = 0
-        self._real = LocalProcesses()
 
-    async def run(
-        self,
-        arguments: Sequence[str],
-        *,
-        directory: str,
-        environment: Mapping[str, str] | None = None,
-        timeout_seconds: float,
-        output_bytes_max: int,
-        separate_errors: bool = False,
-    ) -> ProcessResult:
+    async def starting(self, arguments: Sequence[str], seconds: float) -> float:
         self.started += 1
-        return await self._real.run(
-            arguments,
-            directory=directory,
-            environment=environment,
-            timeout_seconds=timeout_seconds,
-            output_bytes_max=output_bytes_max,
-            separate_errors=separate_errors,
-        )
+        return seconds
 
 
 @pytest.fixture

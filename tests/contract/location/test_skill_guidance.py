@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from perdure.core import limits, system_context
 from perdure.core.system_context import Generation, Observation, Snapshot, Unchanged, Updated
 from perdure.host.clock import SystemClock
-from perdure.location import references, services, skill_guidance
+from perdure.location import opening, references, skill_guidance
 from perdure.location.context_registry import Subject
 from perdure.location.services import LocationServices
 from perdure.location.skill_files import SkillFiles
@@ -194,7 +194,7 @@ async def test_guidance_stands_between_the_location_and_the_model(place: Place) 
     )
     place.configure({"references": {"docs": {"path": "docs", "description": "The handbook."}}})
     place.write(place.project / "AGENTS.md", "Be kind.")
-    opened = services.open_location(place.ref, place.host())
+    opened = opening.open_location(place.ref, place.host())
     build = opened.agents.get("build")
     assert build is not None
     subject = Subject(session_id=SESSION, agent=build, model=ModelRef(id="m", provider_id="p"))
@@ -212,7 +212,7 @@ async def test_guidance_stands_between_the_location_and_the_model(place: Place) 
 
 def opened_with(place: Place, **configured: object) -> LocationServices:
     place.configure({"references": configured})
-    return services.open_location(place.ref, place.host())
+    return opening.open_location(place.ref, place.host())
 
 
 def test_local_references_are_resolved_from_the_document_that_names_them(place: Place) -> None:

@@ -10,7 +10,7 @@ import pytest
 from perdure.core import limits
 from perdure.host import small_files
 from perdure.host.clock import SystemClock
-from perdure.location import services, skills
+from perdure.location import opening, skills
 from perdure.location.skill_files import SkillFiles
 from perdure.location.skills import SkillPlace, Skills
 from tests.contract.location.place import Place, nobody_may_look
@@ -178,7 +178,7 @@ def test_a_link_of_the_project_cannot_show_a_file_from_elsewhere(
 
 
 def test_without_a_project_a_link_must_stay_below_its_own_directory(place: Place) -> None:
-    opened = services.open_location(place.ref, place.host())
+    opened = opening.open_location(place.ref, place.host())
     assert opened.root == "/"
     place.write(place.home / "secret", "secret")
     shelf = place.project / ".opencode" / "skills"

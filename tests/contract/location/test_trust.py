@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from perdure.core import key_homes
 from perdure.core.settings import Settings
-from perdure.location import services
+from perdure.location import opening
 from perdure.location.catalog import Catalog, ModelUnavailable, ResolvedModel
 from perdure.location.config import Configuration
 from perdure.location.trust import NAME, Trust, TrustFileError
@@ -137,15 +137,15 @@ def test_a_file_of_the_same_size_and_time_counts_by_its_bytes(place: Place) -> N
 def test_a_running_location_notices_trust_and_its_end(place: Place) -> None:
     place.configure(FORMATTER)
     host = place.host()
-    location = services.open_location(place.ref, host)
+    location = opening.open_location(place.ref, host)
     assert not location.settings.may_run_commands
     book = Trust(place.environment.data_dir)
     book.grant(location.settings.documents)
-    location = services.refreshed(location, host)
+    location = opening.refreshed(location, host)
     assert location.settings.may_run_commands
-    assert services.refreshed(location, host) is location
+    assert opening.refreshed(location, host) is location
     book.revoke(str(place.project))
-    assert not services.refreshed(location, host).settings.may_run_commands
+    assert not opening.refreshed(location, host).settings.may_run_commands
 
 
 def test_a_key_of_the_environment_reaches_the_address_of_a_trusted_project_alone(
