@@ -14,14 +14,14 @@ import httpx2
 
 from perdure.client.carrier import Incoming, Outgoing
 from perdure.client.errors import ClientError
+from perdure.schema import loopback
 
 _CONNECT_SECONDS_MAX: Final = 10
 _WRITE_SECONDS_MAX: Final = 60
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def is_loopback(url: str) -> bool:
-    return (urlsplit(url).hostname or "") in _LOOPBACK
+    return (urlsplit(url).hostname or "") in loopback.NAMES
 
 
 class HttpCarrier:

@@ -4,23 +4,21 @@ One that is answered in this program or on this machine costs nothing, and neith
 stated price is zero. A price that nobody stated is not zero.
 """
 
-import ipaddress
 from urllib.parse import urlsplit
 
 from perdure.core.catalog import CatalogModel
 from perdure.core.reach import BuiltIn, Supplied
+from perdure.schema import loopback
 
 
 def is_free(model: CatalogModel) -> bool:
-    if isinstance(model.reach, BuiltIn | Supplied) or is_loopback(model.api.url or ""):
+    if isinstance(model.reach, BuiltIn | Supplied) or _is_here(model.api.url or ""):
         return True
     return bool(model.cost) and all(tier.input == tier.output == 0 for tier in model.cost)
 
 
-def is_loopback(url: str) -> bool:
-    """Whether this address is this machine. A name that has to be looked up may be anywhere."""
+def _is_here(url: str) -> bool:
     try:
-        host = urlsplit(url).hostname or ""
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        return loopback.is_loopback(urlsplit(url).hostname or "")
     except ValueError:
         return False

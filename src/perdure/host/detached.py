@@ -17,10 +17,9 @@ from contextlib import suppress
 from typing import Final
 
 from perdure.core.job import DetachedProcess, Sighting
-from perdure.host import process_table
+from perdure.host import process_table, spawn
 from perdure.ports import DetachedCommand
 
-_SHELL: Final = "/bin/sh"
 _EXIT: Final = ".exit"
 _GO: Final = b"go\n"
 # The traps keep it alive when its group is told to end, and are not handed on to the command. The
@@ -34,15 +33,6 @@ code=$?
 printf '%s\\n' "$code" >"$4.part" && mv -f -- "$4.part" "$4" || exit "$code"
 kill -s KILL 0
 """
-_IGNORED_HERE: Final = (
-    signal.SIGPIPE,
-    signal.SIGXFSZ,
-    signal.SIGHUP,
-    signal.SIGINT,
-    signal.SIGQUIT,
-    signal.SIGTERM,
-)
-"""Signals that we may ignore, and a command must not."""
 
 
 class LocalDetached:
@@ -128,21 +118,18 @@ class _Held:
 def _spawn(command: DetachedCommand) -> _Held:
     hears, word = os.pipe()
     try:
-        pid = os.posix_spawn(
-            _SHELL,
+        pid = spawn.shell(
+            _SUPERVISOR,
             (
-                *("sh", "-c", _SUPERVISOR, "perdure-job"),
+                "perdure-job",
                 *(command.shell, command.directory, command.command, command.output + _EXIT),
             ),
-            _variables(command.environment),
-            file_actions=(
+            environment=_variables(command.environment),
+            files=(
                 (os.POSIX_SPAWN_DUP2, hears, 0),
                 (os.POSIX_SPAWN_OPEN, 1, command.output, _NEW_FILE, 0o600),
                 (os.POSIX_SPAWN_DUP2, 1, 2),
             ),
-            setsid=True,
-            setsigmask=(),
-            setsigdef=_IGNORED_HERE,
         )
     except BaseException:
         os.close(word)

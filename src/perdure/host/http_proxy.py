@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from perdure.host.http_response import HEAD_BYTES_MAX
 from perdure.llm.transport import TransportError
+from perdure.schema import loopback
 from perdure.schema.value import Value
 
 _END_OF_HEAD: Final = b"\r\n\r\n"
@@ -58,12 +59,8 @@ def from_environment(environment: Mapping[str, str]) -> ProxyRules:
 
 
 def is_loopback(host: str) -> bool:
-    if host.lower() == "localhost" or host.lower().endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    """Names below `localhost` included: to a proxy they would be its own machine."""
+    return loopback.is_loopback(host) or host.lower().endswith(".localhost")
 
 
 def is_address(host: str) -> bool:

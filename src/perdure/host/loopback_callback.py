@@ -15,6 +15,7 @@ from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
 from perdure.core import limits
+from perdure.schema import loopback
 from perdure.schema.value import Value
 
 DEFAULT_PATH: Final = "/callback"
@@ -117,7 +118,7 @@ class _Heard:
 
 
 def _authorities(port: int) -> frozenset[str]:
-    return frozenset(f"{name}:{port}" for name in ("localhost", "127.0.0.1", "[::1]"))
+    return frozenset(f"{name}:{port}" for name in loopback.AUTHORITIES)
 
 
 def _written(page: Page) -> bytes:

@@ -1,8 +1,9 @@
 """Terminals of the operating system: a child with a controlling terminal, and our end of it.
 
 The child leads a session of its own. A terminal becomes the controlling one when the leader of a
-session without one opens it, so a shell opens it and then becomes the program; nothing of ours
-runs between fork and exec. Bytes go both ways as they are; what they mean is up to the caller.
+session without one opens it, so a shell opens it and then becomes the program. It obeys the keys
+of its terminal whatever we were started to ignore: see host.spawn. Bytes go both ways as they are;
+what they mean is up to the caller.
 
 Invariant: nothing here waits for the child to read, to write or to obey. When `run` is over, by
 itself or cancelled, the child is reaped and our end is closed; whoever ends it, ends its session.
@@ -16,28 +17,28 @@ import os
 import signal
 import struct
 import termios
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
 from perdure.core import limits
-from perdure.host import process_table
+from perdure.host import process_table, spawn
 from perdure.schema.pty import PtySize
 
-_SHELL: Final = "/bin/sh"
-_BECOME: Final = 'exec 0<>"$0" 1>&0 2>&0; exec "$@"'
+_BECOME: Final = 'cd -- "$1" && unset OLDPWD && shift && exec 0<>"$0" 1>&0 2>&0 && exec "$@"'
 _READ_BYTES: Final = 64 * 1024
+_UNKNOWN: Final = 255
+"""The exit code of a program that ended unseen."""
 _OVER: Final = frozenset({errno.EIO, errno.EBADF})
 
 
 class LocalPty:
     """Adapter of ports.Terminal."""
 
-    def __init__(
-        self, process: asyncio.subprocess.Process, descriptor: int, heard: Callable[[str], None]
-    ) -> None:
-        self.pid = process.pid
-        self._process = process
+    def __init__(self, pid: int, descriptor: int, heard: Callable[[str], None]) -> None:
+        self.pid = pid
+        self._leader = _Leader(pid)
         self._descriptor = descriptor
         self._heard = heard
         # Output is cut anywhere, also within a character.
@@ -52,14 +53,14 @@ class LocalPty:
     async def run(self) -> int:
         """Wait for the child's end; its exit code, with 128 and the number for a signal."""
         try:
-            code = await self._process.wait()
+            code = await self._leader.wait()
             self._drain()
         finally:
-            if self._process.returncode is None:
+            if not self._leader.is_over:
                 self.kill()
-                await self._process.wait()
+                await self._leader.wait()
             self._close()
-        return code if code >= 0 else 128 - code
+        return code
 
     async def write(self, data: bytes) -> None:
         """Type; returns when there is room for more. After the end it is dropped."""
@@ -79,21 +80,21 @@ class LocalPty:
         self._signal(signal.SIGCONT)
         with suppress(TimeoutError):
             async with asyncio.timeout(limits.PROCESS_TERMINATE_SECONDS):
-                await self._process.wait()
+                await self._leader.wait()
         self.kill()
-        await self._process.wait()
+        await self._leader.wait()
 
     def kill(self) -> None:
         """End every process of the session, now."""
         for process in process_table.session(self.pid):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGKILL)
-        if self._process.returncode is None:
+        if not self._leader.is_over:
             self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:
         # Once it is reaped the number may be another's.
-        if self._process.returncode is None:
+        if not self._leader.is_over:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
 
@@ -157,6 +158,36 @@ class LocalPty:
             self._heard(text)
 
 
+class _Leader:
+    """The program in a terminal, as its parent knows it."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[int] = self._loop.create_future()
+        threading.Thread(target=self._reap, name=f"terminal {pid}", daemon=True).start()
+
+    @property
+    def is_over(self) -> bool:
+        return self._ended.done()
+
+    async def wait(self) -> int:
+        """Its exit code, with 128 and the number for a signal."""
+        return await asyncio.shield(self._ended)
+
+    def _reap(self) -> None:
+        try:
+            code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        except ChildProcessError:
+            # We were started to ignore the ends of children: it is over, and left no code.
+            code = _UNKNOWN
+        # The loop may be closed: then nobody waits any more.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(
+                self._ended.set_result, code if code >= 0 else 128 - code
+            )
+
+
 class LocalPtys:
     """Adapter of ports.TerminalHost."""
 
@@ -173,22 +204,20 @@ class LocalPtys:
         try:
             os.set_blocking(ours, False)
             _set_size(ours, size)
-            process = await asyncio.create_subprocess_exec(
-                *(_SHELL, "-c", _BECOME, os.ttyname(theirs)),
-                *arguments,
-                stdin=theirs,
-                stdout=theirs,
-                stderr=theirs,
-                cwd=directory,
-                env=environment,
-                start_new_session=True,
+            # One that cannot be entered is our caller's to hear of, not the terminal's to show.
+            os.stat(os.path.join(directory, "."))
+            pid = spawn.shell(
+                _BECOME,
+                (os.ttyname(theirs), directory, *arguments),
+                environment=environment,
+                files=[(os.POSIX_SPAWN_DUP2, theirs, standard) for standard in range(3)],
             )
         except BaseException:
             os.close(ours)
             raise
         finally:
             os.close(theirs)
-        return LocalPty(process, ours, heard)
+        return LocalPty(pid, ours, heard)
 
 
 def _set_size(descriptor: int, size: PtySize) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from perdure.protocol.query import Fields
+from perdure.schema import loopback
 from perdure.schema.errors import ForbiddenError, InvalidRequestError, UnauthorizedError
 from perdure.schema.value import Confidential
 from perdure.server.asgi import Header
@@ -19,7 +20,7 @@ from perdure.server.settings import ServerSettings
 
 Headers = Mapping[bytes, bytes]
 
-LOOPBACK_HOSTS: Final = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})
+_LOOPBACK: Final = frozenset(name.encode() for name in loopback.AUTHORITIES)
 _SINGULAR: Final = frozenset(
     {b"host", b"origin", b"authorization", b"content-length", b"content-type"}
 )
@@ -40,14 +41,14 @@ def policy(settings: ServerSettings) -> Policy:
     names = {_bracketed(name).lower().encode() for name in (settings.host, *settings.allowed_hosts)}
     password = settings.password
     return Policy(
-        hosts=LOOPBACK_HOSTS | names,
+        hosts=_LOOPBACK | names,
         origins=frozenset(origin.encode() for origin in settings.allowed_origins),
         credential=None if not password else _digest(f"{settings.username}:{password}".encode()),
     )
 
 
 def is_loopback(host: str) -> bool:
-    return _bracketed(host).lower().encode() in LOOPBACK_HOSTS
+    return _bracketed(host).lower().encode() in _LOOPBACK
 
 
 def check_unambiguous(raw_headers: Sequence[Header]) -> None:

@@ -199,8 +199,11 @@ async def test_a_damaged_exit_code_is_no_exit_code(machine: Machine) -> None:
 
 
 async def test_our_own_locks_and_files_are_not_inherited(machine: Machine) -> None:
-    with (machine.folder / "lock").open("w"):
+    with (machine.folder / "lock").open("w"), (machine.folder / "handed").open("w") as handed:
+        # As one that whoever started us left open for us.
+        os.set_inheritable(handed.fileno(), True)
         process = await machine.start("ls -l /proc/self/fd; echo over")
         said = await machine.said(process, "over")
     assert str(machine.folder / "lock") not in said
+    assert str(machine.folder / "handed") not in said
     assert signal.getsignal(signal.SIGPIPE) == signal.SIG_IGN

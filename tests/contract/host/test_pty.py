@@ -3,8 +3,8 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -55,6 +55,17 @@ async def shell(
             terminal.kill()
 
 
+@contextmanager
+def ignoring(*numbers: signal.Signals) -> Generator[None]:
+    """As a process that was started to ignore these signals."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 async def gone(process: int) -> None:
     """Wait for the end of a process that is not our child."""
     over = asyncio.Event()
@@ -95,17 +106,57 @@ async def test_what_is_typed_is_read_and_a_resize_is_noticed(tmp_path: Path) -> 
         assert await running == 0
 
 
-async def test_control_c_reaches_the_program_in_front(tmp_path: Path) -> None:
-    script = "trap : INT; sed s/^/seen:/; echo over:$?; exit 7"
-    async with shell(script, tmp_path) as (terminal, screen, running):
-        await terminal.write(b"hello\n")
-        await screen.until("seen:hello")
-        while not running.done():
-            # Pressed again, as a person does who sees nothing happen.
-            await terminal.write(b"\x03")
-            await asyncio.wait((running,), timeout=2)
-        assert running.result() == 7
-        assert "over:130" in screen.text
+@pytest.mark.parametrize("ignored", [(), (signal.SIGINT, signal.SIGQUIT)], ids=["front", "back"])
+@pytest.mark.parametrize(("key", "number"), [(b"\x03", signal.SIGINT), (b"\x1c", signal.SIGQUIT)])
+async def test_control_c_reaches_the_program_in_front_however_we_were_started(
+    tmp_path: Path, key: bytes, number: signal.Signals, ignored: tuple[signal.Signals, ...]
+) -> None:
+    # Whatever a script starts with "&" ignores both keys, and so would all that it starts.
+    script = "ulimit -c 0; trap : INT QUIT; sed s/^/seen:/; echo over:$?; exit 7"
+    with ignoring(*ignored):
+        async with shell(script, tmp_path) as (terminal, screen, running):
+            await terminal.write(b"hello\n")
+            # Only who is in front reads what is typed: one press is enough now.
+            await screen.until("seen:hello")
+            await terminal.write(key)
+            assert await running == 7
+            assert f"over:{128 + number}" in screen.text
+
+
+async def test_a_hang_up_ends_a_program_though_we_were_started_to_outlive_ours(
+    tmp_path: Path,
+) -> None:
+    with ignoring(signal.SIGHUP):
+        async with shell("echo ready; exec sleep 60", tmp_path) as (terminal, screen, running):
+            await screen.until("ready")
+            await terminal.end()
+            assert await running == 128 + signal.SIGHUP
+
+
+async def test_a_program_whose_end_nobody_may_see_is_over_all_the_same(tmp_path: Path) -> None:
+    with ignoring(signal.SIGCHLD):
+        async with shell("sh -c 'exit 3'; echo \"inner:$?\"", tmp_path) as (_, screen, running):
+            assert await running == 255
+            assert "inner:3" in screen.text
+
+
+async def test_files_that_we_were_started_with_are_not_handed_on(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("w") as lock:
+        os.set_inheritable(lock.fileno(), True)
+        async with shell("ls -l /proc/self/fd; echo over", tmp_path) as (_, screen, running):
+            assert await running == 0
+            assert "over" in screen.text
+            assert "lock" not in screen.text
+
+
+@pytest.mark.parametrize("name", ["-", "-P", " a  b ", "$(echo no)", "it's", "gr\u00fc\u00df"])
+async def test_a_program_begins_in_its_directory_whatever_that_is_called(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).mkdir()
+    async with shell('echo "<$PWD>${OLDPWD-}"', tmp_path / name) as (_, screen, running):
+        assert await running == 0
+        assert screen.text == f"<{tmp_path / name}>\r\n"
 
 
 @pytest.mark.parametrize(("script", "code"), [("exit 3", 3), ("kill -TERM $$", 128 + 15)])
@@ -140,9 +191,7 @@ async def test_a_program_that_reads_nothing_holds_up_who_types_and_nobody_else(
             group.create_task(_type(terminal, limits.PTY_TYPED_BYTES_MAX * 2))
             terminal.resize(SIZE)
             await terminal.end()
-        # Whoever was started to outlive its terminal has children that ignore a hang-up, too.
-        ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-        assert await running == 128 + (signal.SIGKILL if ignored else signal.SIGHUP)
+        assert await running == 128 + signal.SIGHUP
         await terminal.write(b"after the end")
 
 
@@ -179,7 +228,9 @@ async def test_descriptors_are_given_back(tmp_path: Path) -> None:
     for _ in range(10):
         async with shell("echo hi", tmp_path) as (_, _, running):
             await running
-    with pytest.raises(OSError, match="No such file"):
-        async with shell("true", tmp_path / "missing"):
-            pass
+    (tmp_path / "file").touch()
+    for name, refusal in (("missing", FileNotFoundError), ("file", NotADirectoryError)):
+        with pytest.raises(refusal):
+            async with shell("true", tmp_path / name):
+                pass
     assert len(os.listdir("/proc/self/fd")) <= before + 1

@@ -9,6 +9,7 @@ from pathlib import Path
 from perdure.core.catalog import supplied_provider
 from perdure.host import environment
 from perdure.host.neighbours import Alone
+from perdure.ports import Neighbours
 from perdure.runtime.runtime import Foundations, Runtime, RuntimeSettings, compose
 from perdure.schema import session_event as events
 from perdure.schema.ids import SessionID
@@ -16,10 +17,11 @@ from perdure.schema.model import ModelRef
 from perdure.schema.session_event import SessionEvent
 from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
-from perdure.testing import FaultyDatabase, ManualClock, ScriptedModel, SeededIds
+from perdure.testing import DatabasePlan, FaultyDatabase, ManualClock, ScriptedModel, SeededIds
 
 PATIENCE_SECONDS = 10
 MODEL = ModelRef(id="scripted", provider_id="test")
+ALONE = Alone()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,13 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(root: Path, *, seed: int = 0) -> AsyncGenerator[Stage]:
+async def staged(
+    root: Path,
+    *,
+    seed: int = 0,
+    neighbours: Neighbours = ALONE,
+    plan: DatabasePlan | None = None,
+) -> AsyncGenerator[Stage]:
     """On a real file below `root`; opened again, it is the same store."""
     (root / "project").mkdir(parents=True, exist_ok=True)
     path = str(root / "perdure.db")
@@ -53,9 +61,9 @@ async def staged(root: Path, *, seed: int = 0) -> AsyncGenerator[Stage]:
         providers=(supplied_provider("test", {"scripted": model}),),
     )
     async with SqliteDatabase(path) as real:
-        database = FaultyDatabase(real, clock=clock)
+        database = FaultyDatabase(real, plan, clock=clock)
         foundations = Foundations(
-            database=database, neighbours=Alone(), clock=clock, ids=SeededIds(seed)
+            database=database, neighbours=neighbours, clock=clock, ids=SeededIds(seed)
         )
         async with compose(settings, foundations, path) as runtime:
             yield Stage(runtime, database, model, clock)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,10 +12,9 @@ from msgspec.structs import replace
 
 from perdure.core import limits
 from perdure.core.edit_program import EditProgram, EditPrograms
-from perdure.host.process import LocalProcesses
-from perdure.ports import ProcessResult
 from perdure.tools.after_edit import AfterEdit
 from tests.contract.tool.workbench import Workbench, text_of
+from tests.support.watched_processes import WatchedProcesses
 
 
 def program(name: str, script: str, *extensions: str) -> EditProgram:
@@ -46,28 +45,12 @@ def looking(
         yield edited
 
 
-class _Hurried:
-    """Real processes that are given little time."""
+class _Hurried(WatchedProcesses):
+    """Programs are given little time."""
 
-    async def run(
-        self,
-        arguments: Sequence[str],
-        *,
-        directory: str,
-        environment: Mapping[str, str] | None = None,
-        timeout_seconds: float,
-        output_bytes_max: int,
-        separate_errors: bool = False,
-    ) -> ProcessResult:
-        assert timeout_seconds <= limits.CHECKER_SECONDS_MAX
-        return await LocalProcesses().run(
-            arguments,
-            directory=directory,
-            environment=environment,
-            timeout_seconds=1.0,
-            output_bytes_max=output_bytes_max,
-            separate_errors=separate_errors,
-        )
+    async def starting(self, arguments: Sequence[str], seconds: float) -> float:
+        assert seconds <= limits.CHECKER_SECONDS_MAX
+        return 1.0
 
 
 @pytest.fixture

@@ -1,15 +1,13 @@
 """A move that is disturbed half way: the event is there or it is not, and no change is lost."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from perdure.host.process import LocalProcesses
 from perdure.location.git_changes import GitChanges
 from perdure.location.location_map import LocationMap
-from perdure.ports import ProcessResult
 from perdure.runtime.moves import Moves
 from perdure.schema import session_event as events
 from perdure.schema.errors import DomainError, MoveConflictError, SessionNotFoundError
@@ -21,37 +19,22 @@ from perdure.store.event_store import EventStore
 from perdure.testing import ManualClock
 from tests.contract.location.place import Place
 from tests.fixtures import SESSION, Facts, append, opened_store
+from tests.support.watched_processes import WatchedProcesses
 
 Disturbance = Callable[[], Awaitable[None]]
 
 
-class DisturbedProcesses:
-    """The real thing; what a test has in mind happens before a git command of that name."""
+class DisturbedProcesses(WatchedProcesses):
+    """What a test has in mind happens before a git command of that name."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.before: dict[str, Disturbance] = {}
-        self._real = LocalProcesses()
 
-    async def run(
-        self,
-        arguments: Sequence[str],
-        *,
-        directory: str,
-        environment: Mapping[str, str] | None = None,
-        timeout_seconds: float,
-        output_bytes_max: int,
-        separate_errors: bool = False,
-    ) -> ProcessResult:
+    async def starting(self, arguments: Sequence[str], seconds: float) -> float:
         for command in self.before.keys() & {*arguments}:
             await self.before.pop(command)()
-        return await self._real.run(
-            arguments,
-            directory=directory,
-            environment=environment,
-            timeout_seconds=timeout_seconds,
-            output_bytes_max=output_bytes_max,
-            separate_errors=separate_errors,
-        )
+        return seconds
 
 
 class Scene:
