@@ -1,50 +1,42 @@
 """The Catalog of a Location: which models can be used here, and how each is called.
 
 What the configuration says is core.catalog; this adds the stored credentials and the environment's
-keys, as they are whenever a model is asked for, and makes the calls. Protocols are imported when a
+keys, as they are whenever a model is asked for. The calls themselves are made by model_calls when a
 model is first resolved, so that opening a Location costs nothing.
 
 Invariant: what cannot be used is a typed failure with a message for the person; a configured model
 that fails is never quietly replaced by another.
 """
 
-import importlib
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from collections.abc import Collection, Mapping
+from typing import Final
 
 from msgspec.structs import replace
 
 from perdure.core import (
-    aws_access,
     catalog,
     catalog_public,
     key_homes,
     media_limits,
     model_access,
-    model_options,
     model_price,
     model_rank,
-    tool_call_mode,
 )
 from perdure.core.catalog import CatalogModel, CatalogProvider
-from perdure.core.credential import Key, KeyMissing, Login, Stored, StoreUnreadable
-from perdure.core.google_login import GoogleToken, LoginLook, NoGoogleLogin
+from perdure.core.credential import KeyMissing, Stored, StoreUnreadable
+from perdure.core.google_login import LoginLook, NoGoogleLogin
 from perdure.core.known_providers import KnownProviders
 from perdure.core.media_limits import MediaLimits
 from perdure.core.model_access import AccessLookup, Means
 from perdure.core.model_request import NO_OVERRIDES, Overrides
-from perdure.core.reach import NATIVE, BuiltIn, Supplied, Unreachable, Wire
+from perdure.core.reach import Unreachable, Wire
 from perdure.core.settings import Settings
-from perdure.llm.aws_keys import AwsKeys
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import GenerationControls
-from perdure.llm.route import Credential, Route, ToolCallMode
-from perdure.llm.transport import HttpRequest, HttpTransport
-from perdure.llm.wire_protocol import ModelFacts, WireProtocol
-from perdure.location import renewed_call
+from perdure.llm.transport import HttpTransport
 from perdure.location.cloud_logins import CloudLogins
 from perdure.location.credentials import Credentials
+from perdure.location.model_calls import ModelCalls, Reachable, ReachedModel
 from perdure.location.model_failure import (
     ModelFailure,
     ModelNotSelected,
@@ -66,9 +58,6 @@ from perdure.schema.model import (
     ProviderInfo,
 )
 from perdure.schema.value import Confidential
-
-if TYPE_CHECKING:
-    from perdure.llm.client import CallLimits
 
 _NO_GOOGLE_LOGIN: Final = NoGoogleLogin("there is no Google login here")
 _MEANT_FOR_MODELS: Final = ("KEY", "_BEDROCK", "_VERTEX_PROJECT")
@@ -116,7 +105,7 @@ class Catalog:
         self._built = False
         self._variables = variables
         self._clouds = clouds
-        self._transport = transport
+        self._calls = ModelCalls(transport, clock, credentials=credentials, clouds=clouds)
         self._clock = clock
         self._credentials = credentials
         self._stored: Mapping[str, StoredCredential] | StoreUnreadable = {}
@@ -217,58 +206,23 @@ class Catalog:
             limit=model.limit,
             generation=request.generation,
             free=model_price.is_free(model),
-            call=self._call(model, model.reach, request, key),
+            call=self._calls.of(self._reached(provider, model, model.reach, request), key),
             media=_media(model),
         )
 
-    def _call(
+    def _reached(
         self,
+        provider: CatalogProvider,
         model: CatalogModel,
-        reach: Wire | BuiltIn | Supplied,
+        reach: Reachable,
         request: Overrides,
-        key: AccessLookup,
-    ) -> ModelCall:
-        if isinstance(reach, Supplied):
-            return reach.call
-        if isinstance(reach, BuiltIn):
-            return cast("ModelCall", _load(reach.call))
-        if (access := self._access(key)) is not None:
-            return renewed_call.renewed(
-                access, lambda token: self._call(model, reach, request, Key(token))
-            )
-        route = Route(
-            protocol=cast("WireProtocol", _load(reach.protocol)),
-            base_url=self._url(model) or "",
-            model=ModelFacts(
-                name=model.wire_name,
-                output_limit=model.limit.output,
-                system_role=reach.has_system_role(model.wire_name),
-            ),
-            credential=Credential(key.value, reach.scheme) if isinstance(key, Key) else None,
-            headers=request.headers,
-            body=request.body,
-            generation=request.generation,
-            options=model_options.for_dialect(request.options, reach.dialect),
-            sign=self._signer(model, key) if isinstance(key, AwsKeys) else None,
-            tool_calls=self._tool_calls(model, reach, request),
-        )
-        model_call = cast("_ModelCallOf", _load("perdure.llm.client:model_call"))
-        return model_call(route, self._transport, self._clock, limits=self._limits(model))
-
-    def _tool_calls(self, model: CatalogModel, reach: Wire, request: Overrides) -> ToolCallMode:
-        if reach.protocol != NATIVE.protocol:
-            return "native"
-        wanted = request.options.get(tool_call_mode.OPTION)
-        able = model.capabilities.tools
-        return tool_call_mode.choose(wanted, url=self._url(model), calls_tools=able)
-
-    def _limits(self, model: CatalogModel) -> "CallLimits":
-        timeouts = self._providers[model.provider_id].timeouts
-        call_limits = cast("type[CallLimits]", _load("perdure.llm.client:CallLimits"))
-        return call_limits(
-            connect_seconds_max=timeouts.connect,
-            first_byte_seconds_max=timeouts.first_byte,
-            idle_seconds_max=timeouts.idle,
+    ) -> ReachedModel:
+        return ReachedModel(
+            model=model,
+            reach=reach,
+            request=request,
+            timeouts=provider.timeouts,
+            variables=self._variables,
         )
 
     def _look(self) -> None:
@@ -339,34 +293,6 @@ class Catalog:
     def _google_login(self) -> LoginLook:
         return _NO_GOOGLE_LOGIN if self._clouds is None else self._clouds.google.look()
 
-    def _access(self, key: AccessLookup) -> Callable[[], Awaitable[str]] | None:
-        """Where the token comes from when a request is made, if it runs out."""
-        if isinstance(key, Login) and self._credentials is not None:
-            return partial(self._credentials.access, key.stored.integration_id)
-        if isinstance(key, GoogleToken) and self._clouds is not None:
-            return self._clouds.google.access
-        return None
-
-    def _url(self, model: CatalogModel) -> str | None:
-        return model_access.url_of(model.api, model.reach, self._variables)
-
-    def _signer(self, model: CatalogModel, keys: AwsKeys) -> Callable[[HttpRequest], HttpRequest]:
-        bedrock_signer = cast("_SignerOf", _load("perdure.llm.aws_signature:bedrock_signer"))
-        region = aws_access.region_of(model.api, self._variables)
-        return bedrock_signer(keys, region, self._clock.now_millis)
-
-
-class _ModelCallOf(Protocol):
-    """The shape of llm.client.model_call, which is imported late."""
-
-    def __call__(
-        self, route: Route, transport: HttpTransport, clock: Clock, *, limits: "CallLimits"
-    ) -> ModelCall: ...
-
-
-_SignerOf = Callable[[AwsKeys, str, Callable[[], int]], Callable[[HttpRequest], HttpRequest]]
-"""The shape of llm.aws_signature.bedrock_signer, likewise."""
-
 
 def _variant(model: CatalogModel, ref: ModelRef) -> Overrides | None:
     """The request overrides of the chosen variant; None when there is no such variant."""
@@ -390,9 +316,3 @@ def _media(model: CatalogModel) -> MediaLimits:
     reach = model.reach
     family = reach.dialect if isinstance(reach, Wire) else "openai_compatible"
     return media_limits.of_family(family, model.takes)
-
-
-def _load(name: str) -> object:
-    """The value that `module:attribute` names."""
-    module, _, attribute = name.partition(":")
-    return getattr(importlib.import_module(module), attribute)
