@@ -9,6 +9,7 @@ REPEAT ?= 3
 SCALE ?= 1.0
 SCENARIOS ?=
 MODULES ?=
+ROWS ?=
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -56,11 +57,11 @@ requirements: $(READY) ## which rules of the specification no test proves yet
 simulate: $(READY) ## replay one seeded simulation: SEED=n STEPS=60
 	$(BIN)/python -m perdure.testing.simulate $(SEED) --steps $(STEPS)
 
-soak: $(READY) ## the long versions of the harness, with their figures: PERDURE_SEEDS=1000 ...
-	@$(BIN)/python scripts/soak.py
+soak: $(READY) ## the long versions of the harness, with their figures: ROWS="1 2 3"
+	@$(BIN)/python -m scripts.soak $(ROWS)
 
-mutate: $(READY) ## which small changes of the program no test notices: MODULES="core/inbox.py ..."
-	@$(BIN)/python scripts/mutate.py $(MODULES)
+mutate: $(READY) ## which small changes of the program no test notices: MODULES="core/inbox.py store" SAMPLE=40
+	@$(BIN)/python -m scripts.mutate $(MODULES)
 
 generate: $(READY) ## write the generated files anew
 	$(BIN)/python -m perdure.codegen

@@ -1,94 +1,130 @@
-"""The long versions of the harness, one after the other, with the figures that each one reached.
+"""The long versions of the harness, one part after the other, with the figures that each reached.
 
     make soak
-    PERDURE_SEEDS=10000 PERDURE_STEPS=400 make soak
+    make soak ROWS="1 2 3"
+    PERDURE_SEEDS=10000 make soak ROWS=16
 
-How much is done is said by variables that the tests read; without them it is what takes about an
-hour on two cores. Every part runs, also after one that failed.
+A variable of the environment wins over that of a part (`soak_parts`). Every part runs, also after
+one that failed. A figure below the wanted one is said to be, and fails nothing: how long a machine
+may be used is for whoever runs it to decide.
 """
 
+import argparse
 import os
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parent.parent
-WORKERS: Final = str(os.cpu_count() or 1)
+from scripts.soak_parts import PARTS, ROWS, SECONDS, WITHOUT, Part, Wanted
+from tests import figures
 
-LONG: Final[Mapping[str, str]] = {
-    "PERDURE_SEEDS": "1000",
-    "PERDURE_STEPS": "200",
-    "PERDURE_EXAMPLES": "20000",
-    "PERDURE_PAIRS": "2000",
-    "PERDURE_PROCESSES": "16",
-    "PERDURE_SECONDS": "300",
-}
+ROOT: Final = Path(__file__).resolve().parent.parent
+WORKERS: Final = os.cpu_count() or 1
+_MEASURED: Final = re.compile(r"^   (\S.*?) {2,}(\S.*)$", re.MULTILINE)
+_NUMBER: Final = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+_COUNTS: Final = re.compile(r"\d+ (?:passed|failed|errors?|skipped)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    name: str
-    tests: str
-    says: tuple[str, ...] = ()
-    """The variables that say how much is done."""
-    workers: str = WORKERS
+class Ran:
+    failed: bool
+    printed: str
+    seconds: float
 
 
-PARTS: Final = (
-    Part("simulation", "tests/simulation/test_seeds.py", ("PERDURE_SEEDS", "PERDURE_STEPS")),
-    Part("provider faults, every byte", "tests/provider_faults"),
-    Part("state machine", "tests/state_machine", ("PERDURE_EXAMPLES",)),
-    Part("crash points", "tests/crash", ("PERDURE_PAIRS",)),
-    Part("power loss", "tests/power"),
-    Part(
-        "many processes",
-        "tests/many_processes",
-        ("PERDURE_PROCESSES", "PERDURE_SECONDS"),
-        workers="0",
-    ),
-    Part("upgrade museum", "tests/museum"),
-)
-
-
-def main() -> int:
-    asked = {name: os.environ.get(name, value) for name, value in LONG.items()}
+def main(arguments: Sequence[str] | None = None) -> int:
+    rows = _parser().parse_args(arguments).rows or [*ROWS]
     failed = 0
-    for part in PARTS:
-        failed += run(part, asked)
+    for row in rows:
+        if row in WITHOUT:
+            print(f"{row:>2}  {WITHOUT[row]}")
+        for part in PARTS:
+            if part.row == row:
+                ran = run(part)
+                failed += ran.failed
+                print("\n".join(report(part, ran)), flush=True)
     return 1 if failed else 0
 
 
-def run(part: Part, asked: Mapping[str, str]) -> bool:
-    """Whether it failed."""
+def run(part: Part) -> Ran:
     started = time.monotonic()
-    command = [sys.executable, "-m", "pytest", "-q", "--timeout", "0", "-n", part.workers]
     ran = subprocess.run(
-        [*command, part.tests],
+        [sys.executable, "-m", *command(part)],
         cwd=ROOT,
-        env={**os.environ, **asked},
-        capture_output=True,
+        env=environment(part),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
-    took = time.monotonic() - started
-    figures = " ".join(
-        f"{name.removeprefix('PERDURE_').lower()}={asked[name]}" for name in part.says
-    )
-    print(f"{part.name:<28} {outcome(ran.stdout):<28} {took:7.0f} s  {figures}", flush=True)
-    if ran.returncode != 0:
-        print(ran.stdout + ran.stderr)
-    return ran.returncode != 0
+    # A measurement goes on after a scenario that failed, and says so.
+    failed = ran.returncode != 0 or "   FAILED " in ran.stdout
+    return Ran(failed, ran.stdout, time.monotonic() - started)
 
 
-def outcome(printed: str) -> str:
-    """The counts of pytest's last line."""
-    counts = re.findall(r"\d+ (?:passed|failed|errors?|skipped)", printed)
-    return ", ".join(counts) or "nothing ran"
+def command(part: Part) -> tuple[str, ...]:
+    if part.bench:
+        return ("bench", *part.bench)
+    workers = "0" if part.alone else str(WORKERS)
+    return ("pytest", "-q", "--timeout", "0", "-n", workers, "--dist", "worksteal", *part.tests)
+
+
+def environment(part: Part) -> dict[str, str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**part.variables, **os.environ, "PATH": path}
+
+
+def report(part: Part, ran: Ran) -> Iterator[str]:
+    """A line for the part, one for each figure, and everything it printed if it failed."""
+    yield f"{part.row:>2}  {part.name:<38} {outcome(part, ran):<24} {ran.seconds:7.0f} s"
+    reached = figures_of(part, ran)
+    wanted = {each.figure: each for each in part.wanted}
+    for name in {**reached, **wanted}:
+        if name != SECONDS or name in wanted:
+            amount = reached.get(name, "nothing")
+            yield f"      {name:<42} {amount:>13}{_goal(amount, wanted.get(name))}"
+    if part.lacks:
+        yield f"      less than the row asks for: {part.lacks}"
+    if ran.failed:
+        yield ran.printed
+
+
+def outcome(part: Part, ran: Ran) -> str:
+    """The counts of pytest's last line, or how a measurement went."""
+    if part.bench:
+        return "failed" if ran.failed else "measured"
+    last = ran.printed.rstrip().rpartition("\n")[2]
+    return ", ".join(_COUNTS.findall(last)) or "nothing ran"
+
+
+def figures_of(part: Part, ran: Ran) -> dict[str, str]:
+    found = dict(_MEASURED.findall(ran.printed)) if part.bench else counted(ran.printed)
+    return {**found, SECONDS: f"{ran.seconds:,.0f}"}
+
+
+def counted(printed: str) -> dict[str, str]:
+    return {name: f"{amount:,}" for name, amount in figures.read(printed).items()}
+
+
+def _goal(amount: str, wanted: Wanted | None) -> str:
+    """What was wanted of a figure, and whether that was reached; nothing if nothing was."""
+    if wanted is None:
+        return ""
+    number = _NUMBER.search(amount)
+    is_reached = number is not None and wanted.is_reached(float(number[0].replace(",", "")))
+    bound = "at most " if wanted.at_most else ""
+    return f"  (wanted {bound}{wanted.amount:,}{'' if is_reached else '; not reached'})"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="make soak ROWS=...", description=__doc__)
+    parser.add_argument("rows", nargs="*", type=int, choices=ROWS, metavar="ROW")
+    return parser
 
 
 if __name__ == "__main__":

@@ -14,9 +14,14 @@ from typing import Final
 
 import pytest
 
+from tests import figures
+from tests.figures import Figure
+
 KEPT_VARIABLES: Final = ("PATH", "TMPDIR", "LANG", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHASHSEED")
 MEMORY: Final = "/dev/shm"
 MEMORY_FREE_BYTES_MIN: Final = 2 * 2**30
+EXAMPLES: Final = os.environ.get("PERDURE_EXAMPLES")
+"""Of each property test that names no number of its own."""
 _NOT_OURS: Final = "PYTEST_CURRENT_TEST"
 _NUMBERS: Final = count()
 
@@ -26,6 +31,31 @@ def pytest_configure(config: pytest.Config) -> None:
     chosen = config.option.basetemp is not None or "TMPDIR" in os.environ
     if not chosen and _is_roomy(MEMORY):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
+    if EXAMPLES is not None:
+        # Only now: it takes a third of a second to load.
+        from hypothesis import settings
+
+        settings.register_profile("asked", max_examples=int(EXAMPLES), deadline=None)
+        settings.load_profile("asked")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    if call.when == "call":
+        figures.note_examples(item)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = (report for found in terminalreporter.stats.values() for report in found)
+    if total := figures.total(reports):
+        terminalreporter.section(figures.TITLE)
+        terminalreporter.line(figures.block(total))
+
+
+@pytest.fixture
+def figure(request: pytest.FixtureRequest) -> Figure:
+    """Says what a test has counted; see `tests.figures`."""
+    return figures.of(request.node)
 
 
 @pytest.fixture(scope="session", autouse=True)

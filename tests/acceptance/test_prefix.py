@@ -1,18 +1,20 @@
 """What a provider keeps of a request is good for the next one: in each protocol, byte for byte."""
 
 import itertools
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.dialects import DIALECTS, Dialect
+from tests.figures import Figure
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import running
 from tests.support.place import Place, make_place
 from tests.support.scripted_provider import ScriptedProvider
 
-TURNS = 8
+TURNS = int(os.environ.get("PERDURE_TURNS", "8"))
 
 
 async def one_turn(
@@ -35,7 +37,7 @@ async def one_turn(
 @requirement("S54", "S55", "S56")
 @pytest.mark.parametrize("name", DIALECTS)
 async def test_each_request_begins_with_the_one_before(
-    name: str, tmp_path: Path, provider: ScriptedProvider
+    name: str, tmp_path: Path, provider: ScriptedProvider, figure: Figure
 ) -> None:
     speaks = DIALECTS[name]
     place = make_place(
@@ -62,5 +64,6 @@ async def test_each_request_begins_with_the_one_before(
         told = speaks.items(before)
         assert speaks.items(after)[: len(told)] == told
         assert len(speaks.items(after)) > len(told)
-    updates = sum(b"Rule 7" in item for item in speaks.items(requests[-1]))
+    updates = sum(b"Rule 7:" in item for item in speaks.items(requests[-1]))
     assert updates == 1
+    figure("requests that begin with the one before", len(requests) - 1)

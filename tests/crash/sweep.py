@@ -5,7 +5,6 @@ with 1 if anything is. Tests call it as a command, because a process that forks 
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from random import Random
@@ -14,10 +13,8 @@ from typing import Final
 from tests.crash import life, runs, site
 from tests.crash.runs import NotAsExpectedError, WholeRun
 
-PAIRS: Final = int(os.environ.get("PERDURE_PAIRS", "300"))
 SECONDS_PER_FIRST: Final = 6
 """Second deaths for each first one: they share its recovery."""
-FIRSTS: Final = -(-PAIRS // SECONDS_PER_FIRST)
 
 Fault = tuple[str, str]
 """The arguments that repeat it, and what is wrong."""
@@ -36,8 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if options.point is not None and not 0 < options.point <= len(whole.points):
         parser.error(f"points are numbered from 1 to {len(whole.points)}")
-    if options.pairs and len(whole.points) < FIRSTS:
-        parser.error(f"PERDURE_PAIRS is at most {len(whole.points) * SECONDS_PER_FIRST}")
+    if options.pairs is not None and not 0 < firsts_of(options.pairs) <= len(whole.points):
+        parser.error(f"--pairs is from 1 to {len(whole.points) * SECONDS_PER_FIRST}")
     made, faults = _sweep(whole, options)
     if not made:
         parser.error("there is no such point")
@@ -50,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _sweep(whole: WholeRun, options: argparse.Namespace) -> tuple[int, list[Fault]]:
     """How often a sweep was to die, and what is wrong."""
     shard, shards = options.shard
-    if options.pairs:
-        firsts = drawn(whole)[shard::shards]
+    if options.pairs is not None:
+        firsts = drawn(whole, firsts_of(options.pairs))[shard::shards]
         return len(firsts) * SECONDS_PER_FIRST, [*_pairs(whole, firsts)]
     if options.then is not None:
         return 1, [*_pair(whole, options.point, options.then)]
@@ -67,10 +64,15 @@ def _chosen(whole: WholeRun, options: argparse.Namespace) -> list[int]:
     return [point.number for point in whole.points if options.like in point.name]
 
 
-def drawn(whole: WholeRun) -> list[int]:
+def firsts_of(pairs: int) -> int:
+    """How many first points there are for so many pairs."""
+    return -(-pairs // SECONDS_PER_FIRST)
+
+
+def drawn(whole: WholeRun, count: int) -> list[int]:
     """First points of the pairs, in the order in which a life comes to them."""
     numbers = range(1, len(whole.points) + 1)
-    return sorted(Random(runs.SEED).sample(numbers, FIRSTS))
+    return sorted(Random(runs.SEED).sample(numbers, count))
 
 
 def _singles(
@@ -115,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--point", type=int, help="only the point of this number")
     parser.add_argument("--then", type=int, help="with --point: die again at this point after it")
     parser.add_argument("--like", default="", help="only points with this in their name")
-    parser.add_argument("--pairs", action="store_true", help="die twice, at pairs that are drawn")
+    parser.add_argument("--pairs", type=int, help="die twice, at so many pairs that are drawn")
     parser.add_argument(
         "--apart", action="store_true", help="die alone, and compare with the death of a copy"
     )

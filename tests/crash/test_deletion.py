@@ -6,6 +6,7 @@ from typing import Final
 import pytest
 
 from tests.crash import command
+from tests.figures import Figure
 from tests.requirements import requirement
 
 POINTS_MIN: Final = 120
@@ -14,9 +15,10 @@ POINTS_MIN: Final = 120
 
 @requirement("S74")
 @pytest.mark.timeout(command.TIMEOUT_SECONDS)
-def test_a_kill_at_any_point_of_a_deletion_leaves_all_or_nothing() -> None:
+def test_a_kill_at_any_point_of_a_deletion_leaves_all_or_nothing(figure: Figure) -> None:
     swept = command.run("deletion")
     assert swept.returncode == 0, f"{swept.stdout}\n{swept.stderr}"
     counted = re.search(r"^(\d+) deaths: 0 faults$", swept.stdout, re.MULTILINE)
     assert counted is not None
     assert int(counted[1]) >= POINTS_MIN
+    figure("crash points of a deletion", int(counted[1]))

@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 
 from tests.crash import command
+from tests.figures import Figure
 
 EACH: Final = os.environ.get("PERDURE_JOB_POINTS", "1")
 """Every how many-th point is died at."""
@@ -25,7 +26,7 @@ KINDS: Final = (
 
 
 @pytest.mark.timeout(command.TIMEOUT_SECONDS)
-def test_a_kill_at_any_point_of_a_job_runs_it_once_and_tells_once() -> None:
+def test_a_kill_at_any_point_of_a_job_runs_it_once_and_tells_once(figure: Figure) -> None:
     swept = command.run("jobs", EACH)
     assert swept.returncode == 0, f"{swept.stdout}\n{swept.stderr}"
     points = {line.rpartition("#")[0] for line in swept.stdout.splitlines()}
@@ -33,3 +34,4 @@ def test_a_kill_at_any_point_of_a_job_runs_it_once_and_tells_once() -> None:
     counted = re.search(r"^(\d+) deaths: 0 faults$", swept.stdout, re.MULTILINE)
     assert counted is not None
     assert int(counted[1]) * int(EACH) >= DEATHS_MIN
+    figure("crash points of a job", int(counted[1]))

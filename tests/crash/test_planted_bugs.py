@@ -6,6 +6,7 @@ from typing import Final
 import pytest
 
 from tests.crash import command
+from tests.figures import Figure
 from tests.simulation.planted_bugs import PlantedBug
 from tests.simulation.test_planted_bugs import plant
 
@@ -79,11 +80,10 @@ BUGS: Final = (
         PlantedBug(
             name="an event is announced before its commit",
             file="store/event_store.py",
-            before="            return Appended(_with_location(stored, location), lease, number)\n",
+            before="            return Appended(stored, lease, number)\n",
             after=(
-                "            told = _with_location(stored, location)\n"
-                "            self.announce(session_id, told, location)\n"
-                "            return Appended(told, lease, number)\n"
+                "            self.announce(session_id, stored, location)\n"
+                "            return Appended(stored, lease, number)\n"
             ),
             promise="was announced and is not in the log",
         ),
@@ -93,10 +93,11 @@ BUGS: Final = (
 
 @pytest.mark.parametrize(("at", "bug"), BUGS, ids=[bug.name for _, bug in BUGS])
 def test_a_planted_bug_is_found_at_the_points_it_concerns(
-    at: str, bug: PlantedBug, tmp_path: Path
+    at: str, bug: PlantedBug, tmp_path: Path, figure: Figure
 ) -> None:
     plant(bug, tmp_path)
     swept = command.sweep("--like", at, package=tmp_path)
     assert swept.returncode == 1, swept.stderr or "no death brought it to light"
     assert bug.promise in swept.stdout
     assert "repeat with: python -m tests.crash.sweep --point " in swept.stdout
+    figure("planted bugs caught", 1)

@@ -18,6 +18,7 @@ from perdure.host.tracked_files import TrackedFiles
 from perdure.runtime.reverted_files import RevertedFiles
 from perdure.runtime.snapshots import SnapshotStore
 from tests.contract.runtime.snapshot_bench import Alone, SnapshotBench, snapshot_bench
+from tests.figures import Figure
 
 NAMES: Final = ("changed", "created", "deep/removed")
 Verb = Literal["stage", "restage", "clear"]
@@ -48,7 +49,7 @@ class DyingFiles(TrackedFiles):
 
 @pytest.mark.parametrize("verb", ["stage", "restage", "clear"])
 def test_files_are_all_where_they_were_or_all_where_they_were_to_go(
-    tmp_path: Path, verb: Verb
+    tmp_path: Path, verb: Verb, figure: Figure
 ) -> None:
     for moment in range(1, MOMENTS + 1):
         directory = tmp_path / str(moment)
@@ -58,6 +59,7 @@ def test_files_are_all_where_they_were_or_all_where_they_were_to_go(
         found = asyncio.run(_restarted(directory))
         told = moment == MOMENTS
         assert found == expected[1 if told else 0], moment
+        figure("crash points of a revert", 1)
 
 
 async def _prepared(directory: Path, verb: Verb) -> tuple[dict[str, str], dict[str, str]]:

@@ -6,6 +6,7 @@ from typing import Final
 import pytest
 
 from tests.crash import command
+from tests.figures import Figure
 from tests.requirements import requirement
 
 SHARDS: Final = 6
@@ -62,13 +63,14 @@ def test_every_commit_and_every_effect_has_a_crash_point() -> None:
 @requirement("S66", "S67", "S69", "S70", "S74", "S76", "S169", "S189")
 @pytest.mark.timeout(command.TIMEOUT_SECONDS)
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_a_kill_at_any_point_loses_nothing_and_repeats_nothing(shard: int) -> None:
+def test_a_kill_at_any_point_loses_nothing_and_repeats_nothing(shard: int, figure: Figure) -> None:
     swept = command.sweep("--shard", f"{shard}/{SHARDS}")
     assert swept.returncode == 0, f"{swept.stdout}\n{swept.stderr}"
     counted = re.search(r"^(\d+) deaths at (\d+) points: 0 faults$", swept.stdout, re.MULTILINE)
     assert counted is not None
     deaths, points = map(int, counted.groups())
     assert deaths == len(range(points)[shard::SHARDS])
+    figure("crash points", deaths)
 
 
 def test_a_copy_dies_as_a_process_of_its_own_does() -> None:

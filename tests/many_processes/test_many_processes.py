@@ -16,6 +16,7 @@ from perdure.schema import session_event as events
 from perdure.schema.ids import MessageID
 from perdure.schema.session_event import SessionEvent
 from perdure.testing.ledger import Ledger
+from tests.figures import Figure
 from tests.many_processes import swarm
 from tests.many_processes.swarm import Swarm
 from tests.requirements import requirement
@@ -32,7 +33,7 @@ KILLS_LEAST: Final = int(SECONDS / 4)
 @requirement("S69", "S70", "S74", "S147", "S189")
 @pytest.mark.timeout(SECONDS + 180)
 async def test_nothing_is_lost_or_doubled_while_processes_come_and_are_killed(
-    tmp_path: Path,
+    tmp_path: Path, figure: Figure
 ) -> None:
     async with scripted_provider() as provider:
         provider.otherwise = swarm.answer
@@ -50,6 +51,10 @@ async def test_nothing_is_lost_or_doubled_while_processes_come_and_are_killed(
         check_runs(place)
         check_effects(place, provider)
     await database_check.check(place.database)
+    figure("processes on one database", PROCESSES)
+    figure("processes killed", crowd.kills)
+    figure("prompts to many processes", len(crowd.receipts))
+    figure("seconds of many processes", round(SECONDS))
 
 
 def ask_before_sending_again(place: Place) -> None:

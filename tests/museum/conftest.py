@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.figures import Figure
 from tests.support.place import Place, make_place
 from tests.support.scripted_provider import ScriptedProvider, scripted_provider
 
@@ -16,5 +17,6 @@ async def provider() -> AsyncGenerator[ScriptedProvider]:
 
 
 @pytest.fixture
-def place(tmp_path: Path, provider: ScriptedProvider) -> Place:
+def place(tmp_path: Path, provider: ScriptedProvider, figure: Figure) -> Place:
+    figure("museum databases", 1)
     return make_place(tmp_path, provider)

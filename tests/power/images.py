@@ -30,7 +30,7 @@ from perdure.testing.recording_vfs import Mark, Operation, RecordingVfs
 from tests.fixtures import dump, rows
 from tests.power import workload
 
-IMAGES: Final = 1_800
+IMAGES: Final = int(os.environ.get("PERDURE_IMAGES", "1800"))
 """How many are looked at with the tests, one for each operation at least; there is no last one."""
 ROUNDS: Final = 12
 _MEMORY: Final = "/dev/shm"

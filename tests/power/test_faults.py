@@ -24,6 +24,7 @@ from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.testing import disk_image
 from perdure.testing.recording_vfs import Action, Fault, Mark, Operation, RecordingVfs
+from tests.figures import Figure
 from tests.power import images, workload
 
 ONE: Final = SessionID("ses_one")
@@ -48,7 +49,7 @@ each_fault = pytest.mark.parametrize(
 
 @each_fault
 async def test_a_disk_that_fails_at_any_action_loses_nothing_and_is_used_again(
-    action: Action, code: int
+    action: Action, code: int, figure: Figure
 ) -> None:
     faults = 0
     for fault in one_after_the_other(action, code):
@@ -57,11 +58,12 @@ async def test_a_disk_that_fails_at_any_action_loses_nothing_and_is_used_again(
                 await run(directory, fault)
         faults += fault.met
     assert faults > 0
+    figure("disk faults", faults)
 
 
 @each_fault
 def test_a_first_start_on_a_failing_disk_is_refused_and_the_next_one_succeeds(
-    action: Action, code: int
+    action: Action, code: int, figure: Figure
 ) -> None:
     faults = 0
     for fault in one_after_the_other(action, code):
@@ -74,6 +76,7 @@ def test_a_first_start_on_a_failing_disk_is_refused_and_the_next_one_succeeds(
             asyncio.run(images.examine(path, set()))
         faults += fault.met
     assert faults > 0
+    figure("disk faults", faults)
 
 
 def one_after_the_other(action: Action, code: int) -> Iterator[Fault]:

@@ -1,4 +1,7 @@
-"""A disk that is full stops writing and nothing else, and nobody restarts anything afterwards."""
+"""A disk that is full stops writing and nothing else, and nobody restarts anything afterwards.
+
+`PERDURE_FILLS` fills it more often under one server.
+"""
 
 import asyncio
 import os
@@ -11,6 +14,7 @@ import pytest
 
 from perdure.schema.codec import JsonObject
 from perdure.store.database import sqlite_connection
+from tests.figures import Figure
 from tests.power import full_disk
 from tests.power.full_disk import Disk, NotPermittedError
 from tests.support import database_check
@@ -27,6 +31,7 @@ from tests.support.scripted_provider import (
 
 LONG: Final = "too long for what is left " * 4_000
 """A write needs new pages, so that it cannot fit in the rest of an old one."""
+FILLS: Final = int(os.environ.get("PERDURE_FILLS", "3"))
 
 
 @pytest.fixture
@@ -103,6 +108,21 @@ async def test_when_there_is_room_again_the_same_prompt_is_admitted_once(
     assert await api.facts(session) == ["prompt.admitted"]
     *_, answer = await api.ask(session, "now")
     assert answer["content"][0]["text"] == "ok"
+
+
+@pytest.mark.timeout(60 + FILLS)
+async def test_a_disk_may_fill_again_and_again_under_the_same_server(
+    api: Api, disk: Disk, figure: Figure
+) -> None:
+    session = await api.create()
+    for number in range(1, FILLS + 1):
+        disk.fill()
+        assert (await prompt(api, session, LONG, f"msg_{number}")).status == 507
+        assert len(await api.history(session)) == number - 1
+        disk.free()
+        assert (await prompt(api, session, "short", f"msg_{number}")).status == 200
+    assert await api.facts(session) == ["prompt.admitted"] * FILLS
+    figure("times a disk was full", FILLS)
 
 
 async def test_many_who_write_at_once_are_all_refused_and_all_served_afterwards(

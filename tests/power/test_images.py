@@ -9,18 +9,21 @@ import pytest
 
 from perdure.testing import disk_image
 from perdure.testing.recording_vfs import Create, Delete, FailedSync, Mark, Sync, Truncate, Write
+from tests.figures import Figure
 from tests.power import images
 from tests.power.images import BrokenImageError
 
 SHARDS: Final = 8
 
 
+@pytest.mark.timeout(max(60, images.IMAGES // 20))
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_every_acknowledged_admission_survives_a_power_loss(shard: int) -> None:
+def test_every_acknowledged_admission_survives_a_power_loss(shard: int, figure: Figure) -> None:
     # Neighbours together: they are often the same, and each is drawn from the one before.
     size = images.IMAGES // SHARDS
     for number in range(shard * size, (shard + 1) * size):
         images.check(number)
+    figure("power-loss images", size)
 
 
 def test_every_operation_of_the_recording_is_the_last_of_some_image() -> None:

@@ -1,9 +1,10 @@
 """An answer that goes wrong at any byte: one settlement, no half call, and the Session goes on.
 
-The answer is cut at every byte, and damaged in each other way at every few. Each fault is met by a
-Session of its own in a runtime that has met many before.
+The answer is cut at every byte, and damaged in each other way at every few (`PERDURE_EVERY`: 1 is
+every byte). Each fault is met by a Session of its own in a runtime that has met many before.
 """
 
+import os
 import zlib
 from collections.abc import Callable
 from typing import Final
@@ -12,14 +13,16 @@ import pytest
 
 from perdure.testing import Close, ProviderAnswer, Reset, Stall, provider_answer
 from perdure.testing.provider_answer import Ending
+from tests.figures import Figure
 from tests.provider_faults.recording import BODY, NOTES
 from tests.provider_faults.sweep import FRAME_BYTES_MAX, HASTY, PATIENT, Sweep
 
 CHUNKED: Final = ProviderAnswer(body=BODY)
 OPEN_ENDED: Final = ProviderAnswer(body=BODY, framing="until-close")
-EVERY: Final = 7
+EVERY: Final = int(os.environ.get("PERDURE_EVERY", "7"))
 SHARDS: Final = 4
 FINISH_AT: Final = BODY.index(b"\n\n", BODY.index(b"finish_reason")) + 2
+FAULTS: Final = "faults of a provider"
 
 
 def offsets(size: int, shard: int) -> range:
@@ -34,7 +37,9 @@ async def test_without_a_fault_both_calls_are_run_and_the_answer_goes_on(sweep: 
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
-async def test_a_connection_closed_at_any_byte_is_a_failed_step(sweep: Sweep, shard: int) -> None:
+async def test_a_connection_closed_at_any_byte_is_a_failed_step(
+    sweep: Sweep, shard: int, figure: Figure
+) -> None:
     response = CHUNKED.response()
     calls_complete = _wire_offset(response, FINISH_AT)
     done = _wire_offset(response, len(BODY))
@@ -45,11 +50,12 @@ async def test_a_connection_closed_at_any_byte_is_a_failed_step(sweep: Sweep, sh
         assert met.attempts == (1 if met.published else 3), at
         assert met.notes == (NOTES if at >= calls_complete else []), at
         assert bool(met.error) == (at < done), at
+    figure(FAULTS, len(ats))
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
 async def test_a_body_that_just_ends_is_whole_only_after_its_finish_reason(
-    sweep: Sweep, shard: int
+    sweep: Sweep, shard: int, figure: Figure
 ) -> None:
     head = len(OPEN_ENDED.head())
     ats = [*offsets(len(OPEN_ENDED.response()), shard)]
@@ -59,6 +65,7 @@ async def test_a_body_that_just_ends_is_whole_only_after_its_finish_reason(
         assert met.attempts == (1 if met.published else 3), at
         assert met.notes == (NOTES if at - head >= FINISH_AT else []), at
         assert bool(met.error) == (at - head < FINISH_AT), at
+    figure(FAULTS, len(ats))
 
 
 def _wire_offset(response: bytes, body_offset: int) -> int:
@@ -78,7 +85,7 @@ ENDINGS: Final[tuple[tuple[Callable[[int], Ending], str], ...]] = ((Reset, PATIE
 
 @pytest.mark.parametrize(("ending", "model"), ENDINGS)
 async def test_a_reset_or_a_silence_at_any_place_is_a_failed_step(
-    sweep: Sweep, ending: Callable[[int], Ending], model: str
+    sweep: Sweep, ending: Callable[[int], Ending], model: str, figure: Figure
 ) -> None:
     size = len(CHUNKED.response())
     done = _wire_offset(CHUNKED.response(), len(BODY))
@@ -88,6 +95,7 @@ async def test_a_reset_or_a_silence_at_any_place_is_a_failed_step(
         met.check(at)
         assert met.notes in ([], NOTES), at
         assert bool(met.error) == (at < done), at
+    figure("silences of a provider" if ending is Stall else FAULTS, len(ats))
 
 
 DAMAGES: Final[dict[str, Callable[[int], bytes]]] = {
@@ -104,13 +112,14 @@ DAMAGES: Final[dict[str, Callable[[int], bytes]]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 async def test_a_damaged_body_is_understood_or_refused_as_a_whole(
-    sweep: Sweep, damage: str
+    sweep: Sweep, damage: str, figure: Figure
 ) -> None:
     ats = [*range(0, len(BODY), EVERY)]
     answers = [ProviderAnswer(body=DAMAGES[damage](at)) for at in ats]
     for at, met in zip(ats, await sweep.meet_all(answers, model=PATIENT), strict=True):
         met.check((damage, at))
         assert met.attempts == 1 or not met.published, at
+    figure(FAULTS, len(ats))
 
 
 HARMLESS: Final[dict[str, bytes]] = {
@@ -122,7 +131,9 @@ HARMLESS: Final[dict[str, bytes]] = {
 
 
 @pytest.mark.parametrize("form", HARMLESS)
-async def test_however_an_answer_is_cut_into_pieces_it_is_the_same(sweep: Sweep, form: str) -> None:
+async def test_however_an_answer_is_cut_into_pieces_it_is_the_same(
+    sweep: Sweep, form: str, figure: Figure
+) -> None:
     """In the middle of a character as well; with other line ends, or without its last frame."""
     body = HARMLESS[form]
     size = len(ProviderAnswer(body=body).response())
@@ -130,9 +141,12 @@ async def test_however_an_answer_is_cut_into_pieces_it_is_the_same(sweep: Sweep,
     for number, met in enumerate(await sweep.meet_all(answers, model=PATIENT)):
         met.check((form, number))
         assert (met.notes, met.error) == (NOTES, ""), (form, number)
+    figure(FAULTS, len(answers))
 
 
-async def test_a_compressed_body_that_is_cut_off_is_a_failed_step(sweep: Sweep) -> None:
+async def test_a_compressed_body_that_is_cut_off_is_a_failed_step(
+    sweep: Sweep, figure: Figure
+) -> None:
     whole = provider_answer.compressed(BODY)
     assert (await sweep.meet(whole)).notes == NOTES
     keeps = [*range(0, len(whole.body), EVERY)]
@@ -141,6 +155,7 @@ async def test_a_compressed_body_that_is_cut_off_is_a_failed_step(sweep: Sweep) 
         met.check(keep)
         inflated = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(whole.body[:keep])
         assert bool(met.error) == (inflated != BODY), keep
+    figure(FAULTS, len(keeps))
 
 
 async def test_a_page_of_html_is_named_and_not_tried_again(sweep: Sweep) -> None:

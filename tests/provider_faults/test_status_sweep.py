@@ -7,12 +7,14 @@ import pytest
 
 from perdure.testing import provider_answer
 from perdure.testing.manual_clock import EPOCH_MILLIS
+from tests.figures import Figure
 from tests.provider_faults.sweep import Sweep
 
 BROKEN: Final = (408, 500, 502, 504)
 CROWDED: Final = (429, 503, 529)
 FINAL: Final = (400, 401, 403, 404, 409, 413, 422)
 NOW: Final = EPOCH_MILLIS / 1000
+CASES: Final = "refusals of a provider"
 
 WAITS: Final[dict[str, tuple[dict[str, str], float | None]]] = {
     "none": ({}, None),
@@ -31,7 +33,7 @@ YEAR: Final = (str(365 * 86_400), formatdate(NOW + 365 * 86_400, usegmt=True))
 
 @pytest.mark.parametrize("wait", WAITS)
 async def test_what_may_pass_is_tried_again_after_the_wait_that_was_asked_for(
-    sweep: Sweep, wait: str
+    sweep: Sweep, wait: str, figure: Figure
 ) -> None:
     headers, told = WAITS[wait]
     for statuses, own in ((BROKEN, [0.5, 1.0]), (CROWDED, [1.0, 2.0, 4.0, 8.0, 16.0])):
@@ -43,10 +45,13 @@ async def test_what_may_pass_is_tried_again_after_the_wait_that_was_asked_for(
             assert met.attempts == len(own) + 1, (status, wait)
             assert sweep.waits.waited == expected, (status, wait)
             assert str(status) in met.error
+            figure(CASES, 1)
 
 
 @pytest.mark.parametrize("year", YEAR)
-async def test_a_provider_that_asks_for_a_year_is_not_waited_for(sweep: Sweep, year: str) -> None:
+async def test_a_provider_that_asks_for_a_year_is_not_waited_for(
+    sweep: Sweep, year: str, figure: Figure
+) -> None:
     for status in (*BROKEN, *CROWDED):
         sweep.waits.waited.clear()
         met = await sweep.meet(provider_answer.refusal(status, headers={"retry-after": year}))
@@ -54,10 +59,11 @@ async def test_a_provider_that_asks_for_a_year_is_not_waited_for(sweep: Sweep, y
         assert (met.attempts, sweep.waits.waited) == (1, []), status
         # Longer waits than a day are not believed.
         assert "asks to come back in 24 h" in met.error
+        figure(CASES, 1)
 
 
 @pytest.mark.parametrize("wait", WAITS)
-async def test_what_will_not_pass_is_told_at_once(sweep: Sweep, wait: str) -> None:
+async def test_what_will_not_pass_is_told_at_once(sweep: Sweep, wait: str, figure: Figure) -> None:
     headers, _ = WAITS[wait]
     for status in FINAL:
         sweep.waits.waited.clear()
@@ -65,6 +71,7 @@ async def test_what_will_not_pass_is_told_at_once(sweep: Sweep, wait: str) -> No
         met.check((status, wait))
         assert (met.attempts, sweep.waits.waited) == (1, []), (status, wait)
         assert str(status) in met.error
+        figure(CASES, 1)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from tests.figures import Figure
 from tests.fixtures import ROOT
 from tests.simulation.planted_bugs import PLANTED_BUGS, PlantedBug
 
@@ -37,7 +38,9 @@ def run(package: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("bug", PLANTED_BUGS, ids=lambda bug: bug.name)
-def test_a_planted_bug_is_found_and_can_be_repeated(bug: PlantedBug, tmp_path: Path) -> None:
+def test_a_planted_bug_is_found_and_can_be_repeated(
+    bug: PlantedBug, tmp_path: Path, figure: Figure
+) -> None:
     plant(bug, tmp_path)
     found = run(tmp_path, str(bug.first), "--count", str(SEEDS_MAX))
     assert found.returncode == 1, found.stderr or "no seed noticed"
@@ -45,3 +48,4 @@ def test_a_planted_bug_is_found_and_can_be_repeated(bug: PlantedBug, tmp_path: P
     seed = re.search(r"make simulate SEED=(\d+)", found.stdout)
     assert seed is not None
     assert run(tmp_path, "--seed", seed[1]).stdout == found.stdout
+    figure("planted bugs caught", 1)

@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 
 from perdure.testing import run_seed
+from tests.figures import Figure
 from tests.requirements import requirement
 
 SEEDS: Final = int(os.environ.get("PERDURE_SEEDS", "64"))
@@ -23,10 +24,12 @@ def regressions() -> list[tuple[int, int]]:
 
 @requirement("S12", "S30", "S66", "S67", "S69", "S129")
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
-def test_promises_hold_whatever_happens(first: int) -> None:
+def test_promises_hold_whatever_happens(first: int, figure: Figure) -> None:
     for seed in range(first, min(first + CHUNK, SEEDS)):
         report = run_seed(seed, steps=STEPS)
         assert report.ok, f"\n{report}"
+        figure("simulated seeds", 1)
+        figure("simulated steps", report.steps)
 
 
 @pytest.mark.parametrize(("seed", "steps"), regressions())

@@ -7,8 +7,9 @@ point of a run; `settle` lets everything come to rest, and is the only place tha
 
 import asyncio
 import tempfile
+from collections import Counter
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
@@ -44,6 +45,8 @@ PLANS: Final[tuple[Plan, ...]] = ("text", "text", "note", "slow", "ask", "wonder
 class Sessions(RuleBasedStateMachine):
     sessions: Bundle[SessionID] = Bundle("sessions")
     prompts: Bundle[MessageID] = Bundle("prompts")
+    done: ClassVar[Counter[str]] = Counter()
+    """Histories and steps, of all machines of a class."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,6 +61,7 @@ class Sessions(RuleBasedStateMachine):
         return self._create(agent=None)
 
     def teardown(self) -> None:
+        self.done["histories"] += 1
         if not hasattr(self, "expected"):
             self._folder.cleanup()
             return
@@ -78,6 +82,7 @@ class Sessions(RuleBasedStateMachine):
 
     @invariant()
     def promises_hold(self) -> None:
+        self.done["steps"] += 1
         if hasattr(self, "expected"):
             self.expected.look()
 

@@ -1,10 +1,12 @@
 """A thousand random histories, in shards that a test run can spread; the same ones every time.
 
-`PERDURE_EXAMPLES` asks for another number in all, and then for new ones each time.
+`PERDURE_EXAMPLES` asks for another number in all, and then for new ones each time; `PERDURE_STEPS`
+for longer ones.
 """
 
 import gc
 import os
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,12 +14,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.figures import Figure
 from tests.requirements import requirement
 from tests.state_machine.machine import Sessions
 
 SHARDS: Final = 8
 EXAMPLES_DEFAULT: Final = 1_000
-STEPS: Final = 22
+STEPS: Final = int(os.environ.get("PERDURE_STEPS", "22"))
 OBJECTS_COLLECTED: Final = 20_000
 ASKED: Final = os.environ.get("PERDURE_EXAMPLES")
 
@@ -39,10 +42,13 @@ def calm_collector() -> Iterator[None]:
 @requirement("S11", "S12", "S69", "S74")
 @pytest.mark.timeout(0 if ASKED else 120)
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_whatever_is_done_in_whatever_order_every_promise_is_kept(shard: int) -> None:
+def test_whatever_is_done_in_whatever_order_every_promise_is_kept(
+    shard: int, figure: Figure
+) -> None:
+    done: Counter[str] = Counter()
     run_state_machine_as_test(
         # Of its own name: what is drawn is drawn from that.
-        type(f"Shard{shard}", (Sessions,), {}),
+        type(f"Shard{shard}", (Sessions,), {"done": done}),
         settings=settings(
             max_examples=int(ASKED or EXAMPLES_DEFAULT) // SHARDS,
             stateful_step_count=STEPS,
@@ -53,3 +59,5 @@ def test_whatever_is_done_in_whatever_order_every_promise_is_kept(shard: int) ->
             suppress_health_check=[HealthCheck.too_slow],
         ),
     )
+    figure("state machine histories", done["histories"])
+    figure("state machine steps", done["steps"])

@@ -2,9 +2,11 @@
 
 The model counts tokens in its own way and refuses what does not fit. Time is virtual, so that one
 that never answers costs nothing. Everything else is the real runtime on a real database.
+`PERDURE_SESSIONS` asks for more Sessions that are drawn, each from its seed.
 """
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -36,6 +38,7 @@ from perdure.schema.session_event import SessionEvent
 from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.testing import SeededIds, VirtualClock, VirtualLoop
+from tests.figures import Figure
 
 Manner = Literal[
     "well", "fails", "breaks", "echoes", "overflows", "stalls", "says nothing", "never stops"
@@ -44,10 +47,12 @@ MANNERS: Final[tuple[Manner, ...]] = (
     "well", "fails", "breaks", "echoes", "overflows", "stalls", "says nothing", "never stops",
 )  # fmt: skip
 WINDOWS: Final = (8_000, 32_000, 200_000)
+SESSIONS: Final = "compacted sessions"
 SUMMARY: Final = "## Objective\n- going on"
 SESSION: Final = SessionID("ses_torture")
 DIRECTIVE: Final = "NEVER touch main.c, and ALWAYS answer in Latin."
 ROUNDS: Final = 25
+DRAWN: Final = int(os.environ.get("PERDURE_SESSIONS", "4"))
 _TEN_MEGABYTES: Final = 10 * 1024 * 1024
 _WORDS: Final = ("lorem", "ipsum", "dolor", "\u00fcber", "if (x) {", "\n", "0x1f")
 
@@ -195,9 +200,29 @@ def tortured(
 @pytest.mark.parametrize("manner", MANNERS)
 @pytest.mark.parametrize("context", WINDOWS)
 def test_a_session_goes_on_whatever_its_summariser_does(
-    tmp_path: Path, context: int, manner: Manner, factor: float
+    tmp_path: Path, context: int, manner: Manner, factor: float, figure: Figure
 ) -> None:
-    model, log = tortured(tmp_path, context=context, manner=manner, factor=factor)
+    _check_session(*tortured(tmp_path, context=context, manner=manner, factor=factor))
+    figure(SESSIONS, 1)
+
+
+@pytest.mark.parametrize("seed", range(DRAWN))
+def test_a_session_goes_on_in_a_window_of_any_size(
+    tmp_path: Path, seed: int, figure: Figure
+) -> None:
+    chance = Random(f"session {seed}")
+    _check_session(
+        *tortured(
+            tmp_path,
+            context=round(WINDOWS[0] * (WINDOWS[-1] / WINDOWS[0]) ** chance.random()),
+            manner=chance.choice(MANNERS),
+            factor=chance.uniform(0.7, 1.3),
+        )
+    )
+    figure(SESSIONS, 1)
+
+
+def _check_session(model: Model, log: list[SessionEvent]) -> None:
     steps = [event for event in log if isinstance(event, events.StepEnded | events.StepFailed)]
     assert len(steps) == ROUNDS + 1
     assert not any(isinstance(step, events.StepFailed) for step in steps)
@@ -209,20 +234,21 @@ def test_a_session_goes_on_whatever_its_summariser_does(
         carried = "" if not checkpoint.directives else "\n".join(checkpoint.directives)
         assert DIRECTIVE in carried + checkpoint.recent
     _check_prefixes(model)
-    if manner == "well":
+    if model.manner == "well":
         assert model.summaries >= len(compacted)
         assert {checkpoint.text for checkpoint in compacted} == {SUMMARY}
 
 
 @pytest.mark.parametrize("manner", MANNERS)
 def test_a_window_that_nobody_knows_is_found_out_once_it_is_full(
-    tmp_path: Path, manner: Manner
+    tmp_path: Path, manner: Manner, figure: Figure
 ) -> None:
     model, log = tortured(tmp_path, context=32_000, manner=manner, factor=1.0, told=False)
     assert not any(isinstance(event, events.StepFailed) for event in log)
     assert model.refused == sum(isinstance(event, events.CompactionEnded) for event in log) > 0
     _check_tries(log)
     _check_prefixes(model)
+    figure(SESSIONS, 1)
 
 
 def _check_tries(log: list[SessionEvent]) -> None:

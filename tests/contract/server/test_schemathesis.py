@@ -31,6 +31,7 @@ from perdure.protocol.api import API
 from perdure.protocol.endpoint import Endpoint
 from perdure.schema.codec import JsonValue
 from tests.contract.cli.command import Installation, address_of
+from tests.figures import Figure
 from tests.requirements import requirement
 
 EXAMPLES: Final = int(os.environ.get("PERDURE_EXAMPLES", "2"))
@@ -77,7 +78,7 @@ class Server:
         self.http = requests.Session()
         made = self.http.post(f"{url}/api/session", json={}, timeout=REQUEST_SECONDS_MAX)
         self.session_id = str(made.json()["data"]["id"])
-        self._asked = 0
+        self.asked = 0
 
     def faults(self, endpoint: Endpoint, case: Case) -> list[str]:
         """What is wrong with the answer to one request."""
@@ -101,8 +102,8 @@ class Server:
 
     def _aim(self, endpoint: Endpoint, case: Case) -> None:
         """Half of the requests are about the Session that is there; no program is made up."""
-        self._asked += 1
-        if self._asked % 2 and "sessionID" in case.path_parameters and endpoint.method != "DELETE":
+        self.asked += 1
+        if self.asked % 2 and "sessionID" in case.path_parameters and endpoint.method != "DELETE":
             case.path_parameters["sessionID"] = self.session_id
         if endpoint.operation_id == "v2.pty.create" and jsonc.is_object(case.body):
             case.body["command"] = HARMLESS
@@ -127,10 +128,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize("endpoint", OPERATIONS, ids=lambda each: each.operation_id)
 def test_every_answer_is_one_that_the_description_declares(
-    server: Server, endpoint: Endpoint, mode: GenerationMode
+    server: Server, endpoint: Endpoint, mode: GenerationMode, figure: Figure
 ) -> None:
     operation = cast("Operation", SCHEMA[endpoint.path][endpoint.method])
     wrong: list[str] = []
+    before = server.asked
 
     @seed(SEED)
     @settings(
@@ -151,3 +153,4 @@ def test_every_answer_is_one_that_the_description_declares(
         with suppress(Unsatisfiable):
             asked()
     assert wrong == []
+    figure("requests made up", server.asked - before)

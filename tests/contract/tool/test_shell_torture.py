@@ -21,6 +21,7 @@ from perdure.core.limits import (
 )
 from perdure.host import process_table
 from tests.contract.tool.workbench import Workbench, text_of
+from tests.figures import Figure
 from tests.requirements import requirement
 
 TIMEOUT_SECONDS: Final = 2.0
@@ -92,7 +93,9 @@ CASES: Final = (
 
 @requirement("S180", "S191")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-async def test_a_command_that_misbehaves_is_contained(bench: Workbench, case: Case) -> None:
+async def test_a_command_that_misbehaves_is_contained(
+    bench: Workbench, case: Case, figure: Figure
+) -> None:
     if "setsid" in case.command and shutil.which("setsid") is None:
         pytest.skip("setsid is not installed")
     script = f"echo $$ > group\n{case.command}"
@@ -104,9 +107,12 @@ async def test_a_command_that_misbehaves_is_contained(bench: Workbench, case: Ca
     assert case.says in text_of(success)
     no_longer_there(int((bench.root / "group").read_text()))
     assert resident_bytes() - before < GROWTH_BYTES_MAX
+    figure("commands that misbehave", 1)
 
 
-async def test_more_output_than_the_disk_should_hold_is_cut_with_a_note(bench: Workbench) -> None:
+async def test_more_output_than_the_disk_should_hold_is_cut_with_a_note(
+    bench: Workbench, figure: Figure
+) -> None:
     before = resident_bytes()
     command = f"yes | head -c {FLOOD_BYTES}; echo the end"
     success = await bench.success("bash", command=command, timeout=50_000)
@@ -116,6 +122,7 @@ async def test_more_output_than_the_disk_should_hold_is_cut_with_a_note(bench: W
     assert f"The first {TOOL_OUTPUT_FILE_BYTES_MAX} bytes are kept in {path}" in text
     assert text.endswith("the end\nCommand exited with code 0.")
     assert resident_bytes() - before < GROWTH_BYTES_MAX
+    figure("bytes of the largest output", FLOOD_BYTES)
 
 
 async def test_a_daemon_that_holds_our_output_is_found_and_ended(bench: Workbench) -> None:

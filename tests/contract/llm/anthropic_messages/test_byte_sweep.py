@@ -9,6 +9,7 @@ from perdure.llm.event import Finish, LLMEvent, ToolCall, ToolInputInvalid
 from perdure.llm.protocols.anthropic_messages import ANTHROPIC_MESSAGES
 from perdure.schema import sse
 from tests.contract.llm.anthropic_messages.recordings import RECORDINGS, body_of, step_all
+from tests.figures import Figure
 
 
 def read(*pieces: bytes) -> list[LLMEvent]:
@@ -29,10 +30,11 @@ def local_calls(events: list[LLMEvent]) -> list[ToolCall]:
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["lf", "crlf"])
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_a_split_at_any_byte_changes_nothing(name: str, end: bytes) -> None:
+def test_a_split_at_any_byte_changes_nothing(name: str, end: bytes, figure: Figure) -> None:
     body, whole = body_of(RECORDINGS[name], end=end), step_all(RECORDINGS[name])
     for at in range(len(body) + 1):
         assert read(body[:at], body[at:]) == whole
+    figure("byte offsets, Anthropic", len(body))
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
@@ -42,7 +44,7 @@ def test_byte_by_byte_is_the_same_answer(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_a_cut_at_any_byte_is_whole_or_fails_without_half_a_call(name: str) -> None:
+def test_a_cut_at_any_byte_is_whole_or_fails_without_half_a_call(name: str, figure: Figure) -> None:
     body, whole = body_of(RECORDINGS[name]), step_all(RECORDINGS[name])
     # Up to here the stop reason has come.
     told_why = body.index(b"event: message_stop")
@@ -57,6 +59,7 @@ def test_a_cut_at_any_byte_is_whole_or_fails_without_half_a_call(name: str) -> N
         assert local_calls(events) == []
         with pytest.raises(LLMError, match="before it was complete"):
             ANTHROPIC_MESSAGES.finish(state)
+    figure("byte offsets, Anthropic", len(body))
 
 
 @pytest.mark.parametrize("name", RECORDINGS)

@@ -9,13 +9,15 @@ from perdure.llm.error import LLMError
 from perdure.llm.event import ToolCall
 from perdure.llm.protocols.bedrock_converse import BEDROCK_CONVERSE
 from tests.contract.llm.bedrock_converse.recordings import RECORDINGS, read, step_all
+from tests.figures import Figure
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_a_split_at_any_byte_changes_nothing(name: str) -> None:
+def test_a_split_at_any_byte_changes_nothing(name: str, figure: Figure) -> None:
     body, whole = b"".join(RECORDINGS[name]), step_all(RECORDINGS[name])
     for at in range(len(body) + 1):
         assert read(body[:at], body[at:]) == whole
+    figure("byte offsets, Bedrock", len(body))
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
@@ -25,7 +27,7 @@ def test_byte_by_byte_is_the_same_answer(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_a_cut_at_any_byte_is_whole_or_fails_without_half_a_call(name: str) -> None:
+def test_a_cut_at_any_byte_is_whole_or_fails_without_half_a_call(name: str, figure: Figure) -> None:
     *before, _ = RECORDINGS[name]
     body, whole = b"".join(RECORDINGS[name]), step_all(RECORDINGS[name])
     # Up to here the stop reason has come, and only the counts are missing.
@@ -40,6 +42,7 @@ def test_a_cut_at_any_byte_is_whole_or_fails_without_half_a_call(name: str) -> N
         assert not any(isinstance(e, ToolCall) and not e.provider_executed for e in events)
         with pytest.raises(LLMError, match="before it was complete"):
             BEDROCK_CONVERSE.finish(state)
+    figure("byte offsets, Bedrock", len(body))
 
 
 @pytest.mark.parametrize("name", RECORDINGS)

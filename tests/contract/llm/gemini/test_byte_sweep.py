@@ -9,14 +9,16 @@ from perdure.llm.event import ToolCall, ToolInputInvalid
 from perdure.llm.protocols.gemini import GEMINI
 from perdure.schema import sse
 from tests.contract.llm.gemini.recordings import RECORDINGS, answered, body_of, read
+from tests.figures import Figure
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["lf", "crlf"])
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_a_split_at_any_byte_changes_nothing(name: str, end: bytes) -> None:
+def test_a_split_at_any_byte_changes_nothing(name: str, end: bytes, figure: Figure) -> None:
     body, whole = body_of(RECORDINGS[name], end=end), answered(RECORDINGS[name])
     for at in range(len(body) + 1):
         assert read(body[:at], body[at:]) == whole
+    figure("byte offsets, Gemini", len(body))
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
@@ -26,7 +28,7 @@ def test_byte_by_byte_is_the_same_answer(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_a_cut_at_any_byte_fails_without_half_a_call(name: str) -> None:
+def test_a_cut_at_any_byte_fails_without_half_a_call(name: str, figure: Figure) -> None:
     body, whole = body_of(RECORDINGS[name], end=b"\n"), answered(RECORDINGS[name])
     for at in range(len(body)):
         reader, state = sse.Reader(bytes_max=1_000_000), GEMINI.start()
@@ -35,6 +37,7 @@ def test_a_cut_at_any_byte_fails_without_half_a_call(name: str) -> None:
         assert not any(isinstance(e, ToolCall) and not e.provider_executed for e in events)
         with pytest.raises(LLMError, match="before it was complete"):
             GEMINI.finish(state)
+    figure("byte offsets, Gemini", len(body))
 
 
 @pytest.mark.parametrize("name", RECORDINGS)

@@ -9,6 +9,7 @@ from perdure.llm.event import Finish, LLMEvent, ToolCall, ToolInputInvalid
 from perdure.llm.protocols.openai_chat import OPENAI_CHAT
 from perdure.schema import sse
 from tests.contract.llm.openai_chat.recordings import EVERYTHING, body_of, step_all
+from tests.figures import Figure
 
 WHOLE = step_all(EVERYTHING)
 CALLS = [event for event in WHOLE if isinstance(event, ToolCall)]
@@ -32,12 +33,13 @@ def read(pieces: list[bytes]) -> list[LLMEvent]:
 
 
 @pytest.mark.parametrize("ending", BODIES)
-def test_a_split_at_any_byte_changes_nothing(ending: str) -> None:
+def test_a_split_at_any_byte_changes_nothing(ending: str, figure: Figure) -> None:
     body = BODIES[ending]
     # A lone CR at the very end may be half of CRLF: only what follows it tells.
     tail = b"\n" if ending == "cr" else b""
     for at in range(len(body) + 1):
         assert read([body[:at], body[at:] + tail]) == WHOLE
+    figure("byte offsets, OpenAI Chat", len(body))
 
 
 def test_byte_by_byte_is_the_same_answer() -> None:
@@ -45,7 +47,9 @@ def test_byte_by_byte_is_the_same_answer() -> None:
 
 
 @pytest.mark.parametrize("ending", BODIES)
-def test_a_cut_at_any_byte_is_whole_or_fails_without_half_a_call(ending: str) -> None:
+def test_a_cut_at_any_byte_is_whole_or_fails_without_half_a_call(
+    ending: str, figure: Figure
+) -> None:
     body = BODIES[ending]
     for at in range(len(body)):
         reader, state = sse.Reader(bytes_max=1_000_000), OPENAI_CHAT.start()
@@ -57,6 +61,7 @@ def test_a_cut_at_any_byte_is_whole_or_fails_without_half_a_call(ending: str) ->
                 OPENAI_CHAT.finish(state)
         elif not isinstance(events[-1], Finish):
             assert isinstance(OPENAI_CHAT.finish(state)[-1], Finish)
+    figure("byte offsets, OpenAI Chat", len(body))
 
 
 @pytest.mark.parametrize("seed", range(300))

@@ -9,6 +9,7 @@ from perdure.llm.event import Finish, LLMEvent, ProviderError, ToolCall, ToolInp
 from perdure.llm.protocols.openai_responses import OPENAI_RESPONSES
 from perdure.schema import sse
 from tests.contract.llm.openai_responses.recordings import RECORDINGS, body_of, step_all
+from tests.figures import Figure
 
 
 def read(pieces: list[bytes]) -> list[LLMEvent]:
@@ -24,10 +25,11 @@ def read(pieces: list[bytes]) -> list[LLMEvent]:
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_a_split_at_any_byte_changes_nothing(name: str) -> None:
+def test_a_split_at_any_byte_changes_nothing(name: str, figure: Figure) -> None:
     whole, body = step_all(RECORDINGS[name]), body_of(RECORDINGS[name])
     for at in range(len(body) + 1):
         assert read([body[:at], body[at:]]) == whole
+    figure("byte offsets, OpenAI Responses", len(body))
 
 
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
@@ -38,7 +40,7 @@ def test_byte_by_byte_is_the_same_answer(ending: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_a_cut_at_any_byte_fails_and_leaves_only_whole_calls(name: str) -> None:
+def test_a_cut_at_any_byte_fails_and_leaves_only_whole_calls(name: str, figure: Figure) -> None:
     whole, body = step_all(RECORDINGS[name]), body_of(RECORDINGS[name])
     for at in range(len(body)):
         reader, state = sse.Reader(bytes_max=1_000_000), OPENAI_RESPONSES.start()
@@ -47,6 +49,7 @@ def test_a_cut_at_any_byte_fails_and_leaves_only_whole_calls(name: str) -> None:
         if len(events) < len(whole):
             with pytest.raises(LLMError, match="before it was complete"):
                 OPENAI_RESPONSES.finish(state)
+    figure("byte offsets, OpenAI Responses", len(body))
 
 
 @pytest.mark.parametrize("seed", range(300))
