@@ -4,6 +4,7 @@ Values only. `Run` is the unit of provider-request encoding: once the next run h
 never changes again, so its wire bytes can be kept (llm.kept_conversation).
 """
 
+from collections.abc import Iterator
 from typing import Literal
 
 from perdure.schema.codec import JsonObject, JsonValue
@@ -76,6 +77,22 @@ class Run(Value):
     def is_answer(self) -> bool:
         """Whether the model said it; a tool result may be all that is left of it."""
         return self.messages[0].role in ("assistant", "tool")
+
+    def answered(self) -> Iterator[Part]:
+        """What the model said, part by part."""
+        for message in self.messages:
+            if message.role == "assistant":
+                yield from message.content
+
+    def calls(self) -> list[ToolCallPart]:
+        """The calls that we were to make."""
+        said = self.answered()
+        return [p for p in said if isinstance(p, ToolCallPart) and not p.provider_executed]
+
+    def results(self) -> dict[str, ToolResultPart]:
+        """What came of calls, ours and the provider's, by their ids."""
+        parts = (part for message in self.messages for part in message.content)
+        return {part.id: part for part in parts if isinstance(part, ToolResultPart)}
 
 
 def runs_of(messages: tuple[LLMMessage, ...]) -> tuple[Run, ...]:

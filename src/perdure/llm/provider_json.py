@@ -1,4 +1,4 @@
-"""JSON as a provider sent it. What cannot be read is the provider's failure, not ours.
+"""JSON as a provider sent it. What cannot be read, or is not all, is its failure and not ours.
 
 Which shapes there are is each wire protocol's knowledge.
 """
@@ -26,3 +26,8 @@ def not_understood(what: str, error: Exception) -> LLMError:
 
 def broken(what: str) -> LLMError:
     return LLMError("invalid-provider-output", f"The provider sent {what}")
+
+
+def incomplete() -> LLMError:
+    """The stream is over, and the provider has not said that its answer is."""
+    return LLMError("transport", "The provider's answer ended before it was complete")

@@ -68,18 +68,13 @@ ReferenceSummaries = tuple[ReferenceSummary, ...]
 
 
 def _rendered(summaries: ReferenceSummaries) -> str:
-    listed = "\n".join(
-        "  <reference>\n"
-        f"    {tagged.element('name', summary.name)}\n"
-        f"    {tagged.element('path', summary.path)}\n"
-        f"    {tagged.element('description', summary.description)}\n"
-        "  </reference>"
-        for summary in summaries
+    listed = (
+        {"name": one.name, "path": one.path, "description": one.description} for one in summaries
     )
     return (
         "References are directories outside the project that may help with it.\n"
         "Read in one when its description fits the task; do not change anything there.\n"
-        f"<available_references>\n{listed}\n</available_references>"
+        + tagged.available("reference", listed)
     )
 
 

@@ -35,14 +35,8 @@ def _rendered(summaries: SkillSummaries) -> str:
     )
     if not summaries:
         return f"{intro}\nNo skills are available."
-    listed = "\n".join(
-        "  <skill>\n"
-        f"    {tagged.element('name', summary.name)}\n"
-        f"    {tagged.element('description', summary.description)}\n"
-        "  </skill>"
-        for summary in summaries
-    )
-    return f"{intro}\n<available_skills>\n{listed}\n</available_skills>"
+    listed = ({"name": one.name, "description": one.description} for one in summaries)
+    return f"{intro}\n{tagged.available('skill', listed)}"
 
 
 SKILLS: ContextSource[SkillSummaries] = ContextSource(

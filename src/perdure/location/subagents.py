@@ -28,14 +28,8 @@ SubagentSummaries = tuple[SubagentSummary, ...]
 
 def _rendered(summaries: SubagentSummaries) -> str:
     intro = "Subagents work on their own, in Sessions below this one. Call them with `task`."
-    listed = "\n".join(
-        "  <subagent>\n"
-        f"    {tagged.element('name', summary.name)}\n"
-        f"    {tagged.element('description', summary.description)}\n"
-        "  </subagent>"
-        for summary in summaries
-    )
-    return f"{intro}\n<available_subagents>\n{listed}\n</available_subagents>"
+    listed = ({"name": one.name, "description": one.description} for one in summaries)
+    return f"{intro}\n{tagged.available('subagent', listed)}"
 
 
 SUBAGENTS: ContextSource[SubagentSummaries] = ContextSource(

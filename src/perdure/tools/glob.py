@@ -3,7 +3,7 @@
 import itertools
 import posixpath
 from collections.abc import Sequence
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -14,6 +14,7 @@ from perdure.schema.tool import TextContent, ToolContent
 from perdure.tools import search
 from perdure.tools.authority import Target
 from perdure.tools.environment import ToolEnvironment, printable, reason
+from perdure.tools.search import FoundFile, SearchPath
 from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
 
 DESCRIPTION: Final = f"""\
@@ -26,19 +27,11 @@ Find files by a pattern over their paths, such as `*.py` or `src/**/*.{{ts,tsx}}
 
 class GlobInput(Record, frozen=True):
     pattern: Annotated[str, Meta(description="Which files, relative to path.", min_length=1)]
-    path: (
-        Annotated[str, Meta(description="Where to search; the project unless set.", min_length=1)]
-        | UnsetType
-    ) = UNSET
+    path: SearchPath | UnsetType = UNSET
     limit: (
         Annotated[int, Meta(description="Most files to return.", ge=1, le=SEARCH_RESULTS_MAX)]
         | UnsetType
     ) = UNSET
-
-
-class FoundFile(Record, frozen=True):
-    path: str
-    type: Literal["file"]
 
 
 class GlobStructured(Record, frozen=True):

@@ -2,7 +2,7 @@
 
 import itertools
 import posixpath
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -17,7 +17,7 @@ from perdure.schema.tool import TextContent, ToolContent
 from perdure.tools import search
 from perdure.tools.authority import Target
 from perdure.tools.environment import ToolEnvironment, reason
-from perdure.tools.search import LineMatch, LineSearch
+from perdure.tools.search import FoundFile, LineMatch, LineSearch, SearchPath
 from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
 
 DESCRIPTION: Final = f"""\
@@ -30,10 +30,7 @@ Search the contents of files with a regular expression, line by line.
 
 class GrepInput(Record, frozen=True):
     pattern: Annotated[str, Meta(description="A regular expression.", min_length=1)]
-    path: (
-        Annotated[str, Meta(description="Where to search; the project unless set.", min_length=1)]
-        | UnsetType
-    ) = UNSET
+    path: SearchPath | UnsetType = UNSET
     include: (
         Annotated[str, Meta(description="Only files that match this glob.", min_length=1)]
         | UnsetType
@@ -44,11 +41,6 @@ class GrepInput(Record, frozen=True):
     ) = UNSET
 
 
-class Entry(Record, frozen=True):
-    path: str
-    type: Literal["file"]
-
-
 class Submatch(Record, frozen=True):
     text: str
     start: int
@@ -56,7 +48,7 @@ class Submatch(Record, frozen=True):
 
 
 class Match(Record, frozen=True):
-    entry: Entry
+    entry: FoundFile
     line: int
     offset: int
     text: str
@@ -166,7 +158,7 @@ def _match(base: str, found: LineMatch) -> Match:
         if it.start <= shown
     )
     return Match(
-        entry=Entry(path=path, type="file"),
+        entry=FoundFile(path=path, type="file"),
         line=found.line_number,
         offset=found.absolute_offset,
         text=text if text == line else f"{text}...",

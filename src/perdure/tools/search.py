@@ -17,9 +17,10 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
 import perdure
 from perdure.core import path_pattern
@@ -33,6 +34,7 @@ from perdure.core.limits import (
 )
 from perdure.core.path_pattern import Glob, InvalidPatternError
 from perdure.ports import Filesystem, ProcessResult
+from perdure.schema.codec import Record
 from perdure.schema.value import Value
 from perdure.tools.environment import ToolEnvironment, encoded
 from perdure.tools.tool import ToolFailure
@@ -47,6 +49,16 @@ _FAILED: Final = 2
 
 Bytes = bytes
 """The type, where a field has its name."""
+
+SearchPath = Annotated[
+    str, Meta(description="Where to search; the project unless set.", min_length=1)
+]
+"""Part of the input of a tool that searches."""
+
+
+class FoundFile(Record, frozen=True):
+    path: str
+    type: Literal["file"]
 
 
 class Text(msgspec.Struct, frozen=True):

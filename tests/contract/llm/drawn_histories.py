@@ -5,14 +5,12 @@ a failure names its seed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Final, TypeVar
 
 from msgspec import UNSET, UnsetType
 
 from perdure.core import lowering
-from perdure.llm.message import LLMMessage, Run, TextPart
 from perdure.llm.request import GenerationControls, LLMRequest, ToolChoice, ToolDefinition
 from perdure.schema import codec
 from perdure.schema import message as stored
@@ -33,7 +31,19 @@ from perdure.schema.tool import (
     ToolState,
     error_info,
 )
-from tests.contract.llm.stored_histories import AT, FOREIGN, LARGE, MODEL, PDF, PNG, TAKES, sent
+from tests.contract.llm.stored_histories import (
+    AT,
+    CALL_IDS,
+    FOREIGN,
+    LARGE,
+    LAST_STEP,
+    MODEL,
+    PDF,
+    PNG,
+    TAKES,
+    Kept,
+    sent,
+)
 from tests.fixtures import SESSION
 
 T = TypeVar("T")
@@ -76,7 +86,6 @@ VALUES: Final[tuple[JsonValue, ...]] = (
     {"type": "x"},
     [{"type": "text", "text": " "}],
 )
-CALL_IDS: Final = ("call_0", "call_1", "a.b", "", "ü", "tooluse_short", "x" * 99)
 NAMES: Final = ("read", "functions.read", "", "x" * 90, "söme tool", "1st")
 PENDING: Final = ('{"n":1}', '[{"n":1}]', "{", "")
 CHOICES: Final[tuple[ToolChoice | None, ...]] = (None, "auto", "required", "none")
@@ -88,21 +97,6 @@ CONTROLS: Final = (
     GenerationControls(),
     GenerationControls(max_tokens=1500, temperature=1.0, top_k=3, seed=2**40),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """What a wire protocol keeps of its answers, sound and not. An `@` stands for the place."""
-
-    namespace: str
-    reasoning: Sequence[ProviderMetadata] = ()
-    calls: Sequence[ProviderMetadata] = ()
-    hosted_calls: Sequence[ProviderMetadata] = ()
-    hosted_results: Sequence[ProviderMetadata] = ()
-    hosted_values: Sequence[JsonValue] = ()
-    hosted_ids: Sequence[str] = CALL_IDS
-    options: Sequence[JsonObject] = ()
-    ends_with_prompt: bool = False
 
 
 def request(kept: Kept, seed: int) -> LLMRequest:
@@ -122,8 +116,7 @@ class _Draw:
         lowered = [part for one in history for part in lowering.lower(one, MODEL)]
         runs = sent(lowered, self._one(TAKES))
         if not self._kept.ends_with_prompt and self._chance.random() < 0.3:
-            # The note of a last step is a run by itself.
-            runs = (*runs, Run((LLMMessage("system", (TextPart("the last step"),)),)))
+            runs = (*runs, LAST_STEP)
         return LLMRequest(
             model=MODEL,
             system=tuple(self._text() for _ in range(self._chance.randrange(3))),

@@ -6,6 +6,7 @@ provider metadata and the options that mean something to it.
 
 import base64
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from hypothesis import strategies as st
@@ -17,10 +18,11 @@ from perdure.core.media_limits import ImageBounds, MediaLimits
 from perdure.llm.message import LLMMessage, MediaPart, Run, TextPart, runs_of
 from perdure.llm.request import GenerationControls, LLMRequest, ToolDefinition
 from perdure.runtime import sent_media
+from perdure.schema import codec
 from perdure.schema import message as stored
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.ids import MessageID, ToolCallID
-from perdure.schema.message import AssistantMessage, Created, SessionMessage, Span
+from perdure.schema.message import AssistantMessage, AssistantPart, Created, SessionMessage, Span
 from perdure.schema.model import ModelRef
 from perdure.schema.prompt import FileAttachment
 from perdure.schema.tool import (
@@ -36,7 +38,6 @@ from perdure.schema.tool import (
     ToolState,
     error_info,
 )
-from perdure.schema.value import Value
 from tests.fixtures import SESSION
 from tests.support.pictures import inlined, picture
 
@@ -59,6 +60,7 @@ TAKES = (
         documents=True,
     ),
 )
+LAST_STEP = Run((LLMMessage("system", (TextPart("the last step"),)),))
 PDF_DATA = base64.b64encode(b"%PDF-1.7\n" + b"\0" * 8).decode()
 PDF = f"data:application/pdf;base64,{PDF_DATA}"
 
@@ -71,20 +73,26 @@ uris = st.sampled_from(
         "data:image/png;base64,AAAA",
         "data:image/png;base64,!",
         "data:image/gif;base64,R0lGODlh",
+        "data:image/jpeg;base64,/9j/4AAQ",
         "data:application/pdf;base64,AAAA",
         "data:application/pdf;base64,!",
         "data:text/plain,%20",
         "data:,x",
         "https://h/i.png",
+        "http://h/i.png",
         "file:///x",
         "",
     ]
 )
-mimes = st.sampled_from(["image/png", "image/gif", "text/plain", "application/pdf", "", "x"])
+mimes = st.sampled_from(
+    ["image/png", "image/gif", "image/jpeg", "text/plain", "application/pdf", "", "x"]
+)
 values: st.SearchStrategy[JsonValue] = st.sampled_from(
     [None, 0, "", " ", "x", [], {}, {"type": "x"}, [{"type": "text", "text": " "}]]
 )
-call_ids = st.sampled_from(["call_0", "call_1", "a.b", "", "ü", "tooluse_short", "x" * 99])
+CALL_IDS = ("call_0", "call_1", "a.b", "", "ü", "tooluse_short", "x" * 99)
+# A provider's own ids are unique in a conversation; drawn ones only look like them.
+call_ids = st.sampled_from([*CALL_IDS, "toolu_short", "toolu_bdrk_", "tool_0", "tool_1"])
 names = st.sampled_from(["read", "functions.read", "", "x" * 90, "söme tool", "1st"])
 contents = st.lists(
     st.builds(TextContent, texts) | st.builds(FileContent, uri=uris, mime=mimes), max_size=3
@@ -124,17 +132,19 @@ asides: st.SearchStrategy[SessionMessage] = st.one_of(
 )
 
 
-class Native(Value, kw_only=True):
-    """What a wire protocol keeps of its answers, sound and not."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a wire protocol keeps of its answers, sound and not. An `@` stands for the place."""
 
-    reasoning: Sequence[ProviderMetadata]
-    calls: Sequence[ProviderMetadata]
-    hosted_calls: Sequence[ProviderMetadata]
-    hosted_results: Sequence[ProviderMetadata]
-    hosted_values: Sequence[JsonValue]
-    call_ids: Sequence[str]
-    options: Sequence[JsonObject]
     namespace: str
+    reasoning: Sequence[ProviderMetadata] = ()
+    calls: Sequence[ProviderMetadata] = ()
+    hosted_calls: Sequence[ProviderMetadata] = ()
+    hosted_results: Sequence[ProviderMetadata] = ()
+    hosted_values: Sequence[JsonValue] = ()
+    hosted_ids: Sequence[str] = CALL_IDS
+    options: Sequence[JsonObject] = ()
+    ends_with_prompt: bool = False
 
 
 inputs: st.SearchStrategy[JsonObject] = st.fixed_dictionaries({"n": st.integers(0, 9)})
@@ -167,13 +177,13 @@ states: st.SearchStrategy[ToolState] = st.one_of(
 )
 
 
-def calls(native: Native) -> st.SearchStrategy[stored.ToolPart]:
+def calls(kept: Kept) -> st.SearchStrategy[stored.ToolPart]:
     """Calls that were for us."""
-    metadata = [UNSET, *native.calls, {"openai": {"itemId": "fc_1"}}]
+    metadata = [UNSET, *kept.calls, {"openai": {"itemId": "fc_1"}}]
     providers = [UNSET, *(PartProvider(executed=False, metadata=one) for one in metadata)]
     return st.builds(
         stored.ToolPart,
-        id=(call_ids | st.sampled_from(native.call_ids)).map(ToolCallID),
+        id=call_ids.map(ToolCallID),
         name=names,
         state=states,
         time=st.just(stored.ToolTime(created=1)),
@@ -181,9 +191,9 @@ def calls(native: Native) -> st.SearchStrategy[stored.ToolPart]:
     )
 
 
-def hosted(native: Native) -> st.SearchStrategy[stored.ToolPart]:
+def hosted(kept: Kept) -> st.SearchStrategy[stored.ToolPart]:
     """Calls that the provider made itself."""
-    came: list[JsonValue] = [*native.hosted_values, [], None]
+    came: list[JsonValue] = [*kept.hosted_values, [], None]
     found = st.builds(
         CompletedState,
         input=st.just({"query": "x"}),
@@ -194,26 +204,26 @@ def hosted(native: Native) -> st.SearchStrategy[stored.ToolPart]:
     )
     return st.builds(
         stored.ToolPart,
-        id=(call_ids | st.sampled_from(native.call_ids)).map(ToolCallID),
+        id=st.sampled_from(kept.hosted_ids).map(ToolCallID),
         name=st.just("web_search"),
         state=found | states,
         time=st.just(stored.ToolTime(created=1)),
         provider=st.builds(
             PartProvider,
             executed=st.just(True),
-            metadata=st.sampled_from([UNSET, *native.hosted_calls]),
-            result_metadata=st.sampled_from([UNSET, *native.hosted_results]),
+            metadata=st.sampled_from([UNSET, *kept.hosted_calls]),
+            result_metadata=st.sampled_from([UNSET, *kept.hosted_results]),
         ),
     )
 
 
-def answers(native: Native) -> st.SearchStrategy[AssistantMessage]:
-    metadata = st.sampled_from([UNSET, *native.reasoning, {"openai": {"itemId": "rs_1"}}])
+def answers(kept: Kept) -> st.SearchStrategy[AssistantMessage]:
+    metadata = st.sampled_from([UNSET, *kept.reasoning, {"openai": {"itemId": "rs_1"}}])
     parts = st.one_of(
         st.builds(stored.TextPart, id=st.just("t"), text=texts),
         st.builds(stored.ReasoningPart, id=st.just("r"), text=texts, provider_metadata=metadata),
-        calls(native),
-        hosted(native),
+        calls(kept),
+        hosted(kept),
     )
     # A call's id is unique inside its message; the record of a turn sees to it.
     content = st.lists(
@@ -232,20 +242,22 @@ def answers(native: Native) -> st.SearchStrategy[AssistantMessage]:
     )
 
 
-def requests(native: Native) -> st.SearchStrategy[LLMRequest]:
+def requests(kept: Kept) -> st.SearchStrategy[LLMRequest]:
     alternatives: JsonObject = {"anyOf": [{"properties": {"a": {"type": ["string", "null"]}}}]}
     tools = (ToolDefinition("read", "", alternatives), ToolDefinition("glob", "Finds.", {}))
     controls = GenerationControls(max_tokens=1500, temperature=1.0, top_k=3, seed=2**40)
-    histories = st.lists(answers(native) | prompts | asides, max_size=6)
+    histories = st.lists(answers(kept) | prompts | asides, max_size=6)
+    # The last word: a prompt, or the note of a last step, which is a run by itself.
+    ends = prompts if kept.ends_with_prompt else st.sampled_from([None, LAST_STEP])
     return st.builds(
         LLMRequest,
         model=st.just(MODEL),
         system=st.lists(texts, max_size=3).map(tuple),
-        runs=st.builds(_conversation, histories, st.booleans(), st.sampled_from(TAKES)),
+        runs=st.builds(_conversation, histories, ends, st.sampled_from(TAKES)),
         tools=st.sampled_from([(), tools]),
         tool_choice=st.sampled_from([None, "auto", "required", "none"]),
         generation=st.sampled_from([GenerationControls(), controls]),
-        options=st.sampled_from([{native.namespace: one} for one in ({}, *native.options)]),
+        options=st.sampled_from([{kept.namespace: one} for one in ({}, *kept.options)]),
     )
 
 
@@ -263,11 +275,27 @@ def _fitted(part: MediaPart, takes: MediaLimits) -> MediaPart | TextPart:
 
 
 def _conversation(
-    history: list[SessionMessage], last_step: bool, takes: MediaLimits
+    history: list[SessionMessage], end: stored.UserMessage | Run | None, takes: MediaLimits
 ) -> tuple[Run, ...]:
-    """As it is sent: lowered, within limits; perhaps with the note of a last step, by itself."""
-    numbered = [replace(one, id=MessageID(f"msg_{n}")) for n, one in enumerate(history)]
+    """As it is sent: lowered and within limits."""
+    said = [*history, end] if isinstance(end, stored.UserMessage) else history
+    numbered = [_placed(one, n) for n, one in enumerate(said)]
     lowered = tuple(part for message in numbered for part in lowering.lower(message, MODEL))
     runs = sent(lowered, takes)
-    note = Run((LLMMessage("system", (TextPart("the last step"),)),))
-    return (*runs, note) if last_step else runs
+    return (*runs, end) if isinstance(end, Run) else runs
+
+
+def _placed(message: SessionMessage, number: int) -> SessionMessage:
+    """With an id of its own, and with names of its own where a provider knows one only once."""
+    named = replace(message, id=MessageID(f"msg_{number}"))
+    if not isinstance(named, AssistantMessage):
+        return named
+    content = (_numbered(part, number, place) for place, part in enumerate(named.content))
+    return replace(named, content=tuple(content))
+
+
+def _numbered(part: AssistantPart, number: int, place: int) -> AssistantPart:
+    # The pieces of one reasoning share a name; calls never do.
+    shared = isinstance(part, stored.ReasoningPart)
+    mark = b"%d" % number if shared else b"%d_%d" % (number, place)
+    return codec.decode(type(part), codec.encode(part).replace(b"@", mark))

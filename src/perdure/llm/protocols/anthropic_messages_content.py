@@ -10,15 +10,13 @@ Invariant: every block is valid by itself, and blocks of one run depend on that 
 import base64
 import re
 from collections.abc import Iterator
-from hashlib import blake2b
 from typing import Final
 
-from perdure.llm import attachment, inline_file, lowering
+from perdure.llm import attachment, call_id, inline_file, lowering
 from perdure.llm.attachment import ImageAttachment, OmittedAttachment, TextAttachment
 from perdure.llm.message import (
     LLMMessage,
     MediaPart,
-    Part,
     ReasoningPart,
     Run,
     TextPart,
@@ -26,7 +24,6 @@ from perdure.llm.message import (
     ToolResultPart,
 )
 from perdure.llm.protocols.anthropic_messages_stream import NAMESPACE
-from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.tool import ProviderMetadata
 
@@ -58,16 +55,15 @@ def user(message: LLMMessage) -> Iterator[JsonObject]:
 
 def answer(run: Run) -> list[JsonObject]:
     """What the model answered, in its order. It may end neither with thinking nor with a space."""
-    ids = _wire_ids(run)
-    hosted = {result.id: result for result in _results(run) if result.provider_executed}
+    ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
     blocks: list[JsonObject] = []
-    for part in _answered(run):
+    for part in run.answered():
         if isinstance(part, TextPart):
             blocks += text(part.text)
         elif isinstance(part, ReasoningPart):
             blocks += _thinking(part)
         elif isinstance(part, ToolCallPart) and part.provider_executed:
-            blocks += _hosted(part, hosted.get(part.id))
+            blocks += _hosted(part, found.get(part.id))
         elif isinstance(part, ToolCallPart):
             blocks.append(_call(part, ids[part.id]))
     while blocks and blocks[-1]["type"] in THINKING:
@@ -80,40 +76,8 @@ def answer(run: Run) -> list[JsonObject]:
 
 def results(run: Run) -> list[JsonObject]:
     """One result for each call of the run that we were to make."""
-    found = {result.id: result for result in _results(run)}
-    return [_result(found.get(own_id), wire_id) for own_id, wire_id in _wire_ids(run).items()]
-
-
-def _answered(run: Run) -> Iterator[Part]:
-    for message in run.messages:
-        if message.role == "assistant":
-            yield from message.content
-
-
-def _results(run: Run) -> Iterator[ToolResultPart]:
-    for message in run.messages:
-        yield from (part for part in message.content if isinstance(part, ToolResultPart))
-
-
-def _wire_ids(run: Run) -> dict[str, str]:
-    """Ids of our calls -> ids that are unique in the whole conversation, as the provider demands.
-
-    Its own ids are. Those of other models are often counted anew in each answer, so theirs are
-    made from all that the run holds.
-    """
-    calls = [
-        part.id
-        for part in _answered(run)
-        if isinstance(part, ToolCallPart) and not part.provider_executed
-    ]
-    foreign = [call for call in calls if not _OWN_ID.fullmatch(call)]
-    seed = blake2b(codec.encode(run)).digest() if foreign else b""
-    made = {call: _made_id(seed, call) for call in foreign}
-    return {call: made.get(call, call) for call in calls}
-
-
-def _made_id(seed: bytes, call: str) -> str:
-    return f"call_{blake2b(seed + codec.encode(call), digest_size=12).hexdigest()}"
+    ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
+    return [_result(found.get(own_id), wire_id) for own_id, wire_id in ids.items()]
 
 
 def _thinking(part: ReasoningPart) -> list[JsonObject]:

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from msgspec import field
 
-from perdure.llm import failure, lowering, tool_input
+from perdure.llm import call_id, failure, lowering, provider_json, tool_input
 from perdure.llm.error import LLMError
 from perdure.llm.event import (
     Finish,
@@ -124,7 +124,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
 def finish(state: _State) -> tuple[LLMEvent, ...]:
     """The stream has ended without `message_stop`: whole only if a stop reason came."""
     if state.reason is None:
-        raise LLMError("transport", "The provider's answer ended before it was complete")
+        raise provider_json.incomplete()
     return (_finish(state, state.reason),)
 
 
@@ -192,7 +192,7 @@ def _thinking_start(block: _Block, content: Content) -> Iterator[LLMEvent]:
 
 def _call_start(state: _State, content: Content) -> _Block:
     if not content.name:
-        raise LLMError("invalid-provider-output", "The provider made a tool call without a name")
+        raise provider_json.broken("a tool call without a name")
     hosted = content.type == "server_tool_use"
     block = _Block("call", _fresh_id(state, content.id), content.name, hosted)
     if content.input:
@@ -203,13 +203,7 @@ def _call_start(state: _State, content: Content) -> _Block:
 
 
 def _fresh_id(state: _State, given: str | None) -> str:
-    taken = {call.id for call in state.calls}
-    if given and given not in taken:
-        return given
-    number = len(state.calls)
-    while f"call_{number}" in taken:
-        number += 1
-    return f"call_{number}"
+    return call_id.fresh(given, {call.id for call in state.calls}, len(state.calls))
 
 
 def _hosted_result(state: _State, content: Content) -> Iterator[LLMEvent]:

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Final
 
-from perdure.llm import inline_file, lowering
+from perdure.llm import call_id, inline_file, lowering
 from perdure.llm.inline_file import PDF, InlineFile, InlineLimits
 from perdure.llm.message import (
     LLMMessage,
     MediaPart,
-    Part,
     ReasoningPart,
     Run,
     TextPart,
@@ -25,7 +24,6 @@ from perdure.llm.message import (
     ToolResultPart,
 )
 from perdure.llm.protocols.bedrock_converse_stream import HOSTED, NAMESPACE
-from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.tool import ProviderMetadata
 
@@ -75,9 +73,9 @@ def asked(run: Run, *, documents: bool) -> list[JsonObject]:
 
 def answer(run: Run) -> list[JsonObject]:
     """What the model answered, in its order. It may not end with reasoning."""
-    ids, found = _wire_ids(run), _found(run)
+    ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
     blocks: list[JsonObject] = []
-    for part in _answered(run):
+    for part in run.answered():
         if isinstance(part, TextPart):
             blocks += text(part.text)
         elif isinstance(part, ReasoningPart):
@@ -94,16 +92,16 @@ def answer(run: Run) -> list[JsonObject]:
 
 def results(run: Run) -> list[JsonObject]:
     """One result for each call of the run that we were to make."""
-    found = _found(run)
+    ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
     return [
         {"toolResult": {"toolUseId": wire_id, "content": _result(found.get(own_id))}}
-        for own_id, wire_id in _wire_ids(run).items()
+        for own_id, wire_id in ids.items()
     ]
 
 
 def called(run: Run) -> Iterator[str]:
     """The names of the tools that an answer called, as they are sent."""
-    return (_name(part) for part in _local_calls(run))
+    return (_name(part) for part in run.calls())
 
 
 def _user(message: LLMMessage, files: InlineLimits) -> Iterator[JsonObject]:
@@ -137,45 +135,6 @@ def _bounded(blocks: list[JsonObject]) -> list[JsonObject]:
             left[kind] -= 1
         kept += [block] if left.get(kind, 0) >= 0 else text(_TOO_MANY)
     return kept
-
-
-def _answered(run: Run) -> Iterator[Part]:
-    for message in run.messages:
-        if message.role == "assistant":
-            yield from message.content
-
-
-def _local_calls(run: Run) -> Iterator[ToolCallPart]:
-    for part in _answered(run):
-        if isinstance(part, ToolCallPart) and not part.provider_executed:
-            yield part
-
-
-def _found(run: Run) -> dict[str, ToolResultPart]:
-    """The results of a run by the ids of their calls."""
-    return {
-        part.id: part
-        for message in run.messages
-        for part in message.content
-        if isinstance(part, ToolResultPart)
-    }
-
-
-def _wire_ids(run: Run) -> dict[str, str]:
-    """Ids of our calls -> ids that are unique in the whole conversation, as the service demands.
-
-    Its own ids are. Those of other models are often counted anew in each answer, so theirs are
-    made from all that the run holds.
-    """
-    calls = [part.id for part in _local_calls(run)]
-    foreign = [call for call in calls if not _OWN_ID.fullmatch(call)]
-    seed = blake2b(codec.encode(run)).digest() if foreign else b""
-    made = {call: _made_id(seed, call) for call in foreign}
-    return {call: made.get(call, call) for call in calls}
-
-
-def _made_id(seed: bytes, call: str) -> str:
-    return f"call_{blake2b(seed + codec.encode(call), digest_size=12).hexdigest()}"
 
 
 def _reasoning(part: ReasoningPart) -> list[JsonObject]:

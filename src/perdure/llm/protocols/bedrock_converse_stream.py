@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from msgspec import field
 
-from perdure.llm import failure, tool_input
+from perdure.llm import call_id, failure, provider_json, tool_input
 from perdure.llm.classification import ErrorDetail
 from perdure.llm.error import LLMError
 from perdure.llm.event import (
@@ -126,7 +126,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
 def finish(state: _State) -> tuple[LLMEvent, ...]:
     """The stream has ended without counts: whole only if a stop reason came."""
     if state.reason is None:
-        raise LLMError("transport", "The provider's answer ended before it was complete")
+        raise provider_json.incomplete()
     return (_finish(state, state.reason),)
 
 
@@ -209,7 +209,7 @@ def _block_start(state: _State, event: BlockStart) -> Iterator[LLMEvent]:
 
 def _call_start(state: _State, start: wire.ToolUse) -> _Block:
     if not start.name:
-        raise LLMError("invalid-provider-output", "The provider made a tool call without a name")
+        raise provider_json.broken("a tool call without a name")
     hosted = start.type == HOSTED
     block = _Block("call", _fresh_id(state, start.tool_use_id), start.name, hosted)
     state.calls.append(block)
@@ -217,13 +217,7 @@ def _call_start(state: _State, start: wire.ToolUse) -> _Block:
 
 
 def _fresh_id(state: _State, given: str | None) -> str:
-    taken = {call.id for call in state.calls}
-    if given and given not in taken:
-        return given
-    number = len(state.calls)
-    while f"call_{number}" in taken:
-        number += 1
-    return f"call_{number}"
+    return call_id.fresh(given, {call.id for call in state.calls}, len(state.calls))
 
 
 def _replaced(state: _State, index: int) -> Iterator[LLMEvent]:

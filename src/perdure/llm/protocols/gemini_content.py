@@ -17,7 +17,6 @@ from perdure.llm.inline_file import InlineFile, InlineLimits
 from perdure.llm.message import (
     LLMMessage,
     MediaPart,
-    Part,
     ReasoningPart,
     Run,
     TextPart,
@@ -49,7 +48,7 @@ def needs_signature(model: str) -> bool:
 
 def ends_with_answer(run: Run) -> bool:
     """Whether the last word of a run is the model's."""
-    return run.is_answer and not _calls(run)
+    return run.is_answer and not run.calls()
 
 
 def user_text(text: str) -> JsonObject:
@@ -69,9 +68,9 @@ def asked(run: Run) -> JsonObject:
 
 def answer(run: Run, *, signed: bool) -> list[JsonObject]:
     """What the model answered, in its order, and the results of the calls that we made for it."""
-    calls, found = _calls(run), _found(run)
+    calls, found = run.calls(), run.results()
     parts: list[JsonObject] = []
-    for part in _answered(run):
+    for part in run.answered():
         if isinstance(part, TextPart):
             parts += _text(part.text)
         elif isinstance(part, ReasoningPart):
@@ -113,21 +112,6 @@ def _media(media: MediaPart) -> list[JsonObject]:
             return _text(told)
 
 
-def _answered(run: Run) -> Iterator[Part]:
-    for message in run.messages:
-        if message.role == "assistant":
-            yield from message.content
-
-
-def _calls(run: Run) -> list[ToolCallPart]:
-    """The calls of a run that we were to make."""
-    return [
-        part
-        for part in _answered(run)
-        if isinstance(part, ToolCallPart) and not part.provider_executed
-    ]
-
-
 def _add_reasoning(parts: list[JsonObject], part: ReasoningPart) -> None:
     """A thought; or, without text, the signature of what was said before it."""
     signed = _signature(_native(part.metadata))
@@ -160,16 +144,6 @@ def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObjec
     if not lowering.is_object(told):
         return []
     return [{CODE: call.input} | _signature(ran), {CODE_RESULT: told} | _signature(came)]
-
-
-def _found(run: Run) -> dict[str, ToolResultPart]:
-    """The results of a run by the ids of their calls."""
-    return {
-        part.id: part
-        for message in run.messages
-        for part in message.content
-        if isinstance(part, ToolResultPart)
-    }
 
 
 def _results(calls: list[ToolCallPart], found: dict[str, ToolResultPart]) -> list[JsonObject]:

@@ -15,8 +15,7 @@ from typing import Final
 import msgspec
 from msgspec import field
 
-from perdure.llm import failure, lowering, tool_input
-from perdure.llm.error import LLMError
+from perdure.llm import call_id, failure, lowering, provider_json, tool_input
 from perdure.llm.event import (
     Finish,
     FinishReason,
@@ -126,7 +125,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
 def finish(state: _State) -> tuple[LLMEvent, ...]:
     """The stream has ended: whole only if the provider said why it stopped."""
     if state.reason is None:
-        raise LLMError("transport", "The provider's answer ended before it was complete")
+        raise provider_json.incomplete()
     cut = state.reason in _CUT_REASONS
     made = [
         tool_input.settled(call.id, call.name, call.text, cut=cut, metadata=call.metadata)
@@ -199,7 +198,7 @@ def _close(state: _State) -> tuple[LLMEvent, ...]:
 def _call(state: _State, part: Part) -> Iterator[LLMEvent]:
     called = part.function_call
     if called is None or not called.name:
-        raise LLMError("invalid-provider-output", "The provider made a tool call without a name")
+        raise provider_json.broken("a tool call without a name")
     native: JsonObject = {}
     if part.thought_signature:
         native["thoughtSignature"] = part.thought_signature
@@ -222,11 +221,11 @@ def _hosted(state: _State, part: Part) -> Iterator[LLMEvent]:
         native["thoughtSignature"] = part.thought_signature
     if part.executable_code is not None:
         code = codec.to_json_value(part.executable_code)
-        call_id = state.hosted = _fresh_id(state, None)
+        made = state.hosted = _fresh_id(state, None)
         native["part"] = CODE
-        yield ToolInputStart(call_id, CODE_TOOL)
-        yield ToolInputEnd(call_id, lowering.json_text(code))
-        yield ToolCall(call_id, CODE_TOOL, code, True, _metadata(native))
+        yield ToolInputStart(made, CODE_TOOL)
+        yield ToolInputEnd(made, lowering.json_text(code))
+        yield ToolCall(made, CODE_TOOL, code, True, _metadata(native))
     elif part.code_execution_result is not None and state.hosted is not None:
         came = codec.to_json_value(part.code_execution_result)
         failed = part.code_execution_result.outcome not in (None, _SUCCESS)
@@ -240,13 +239,9 @@ def _hosted(state: _State, part: Part) -> Iterator[LLMEvent]:
 
 
 def _fresh_id(state: _State, given: str | None) -> str:
-    fresh = given
-    number = len(state.taken)
-    while not fresh or fresh in state.taken:
-        fresh = f"tool_{number}"
-        number += 1
-    state.taken.add(fresh)
-    return fresh
+    chosen = call_id.fresh(given, state.taken, len(state.taken), prefix="tool")
+    state.taken.add(chosen)
+    return chosen
 
 
 def _blocked(state: _State, chunk: Chunk) -> tuple[LLMEvent, ...]:

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from msgspec import field
 
-from perdure.llm import failure, provider_json, tool_input
+from perdure.llm import call_id, failure, provider_json, tool_input
 from perdure.llm.error import LLMError
 from perdure.llm.event import (
     Finish,
@@ -142,7 +142,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
 def finish(state: _State) -> tuple[LLMEvent, ...]:
     """The stream has ended without `[DONE]`: whole only if a finish reason came."""
     if state.reason is None:
-        raise LLMError("transport", "The provider's answer ended before it was complete")
+        raise provider_json.incomplete()
     return (Finish(state.reason, state.usage),)
 
 
@@ -234,12 +234,7 @@ def _find_call(state: _State, delta: _CallDelta, function: _Function) -> _Call |
 
 def _fresh_id(state: _State, delta: _CallDelta) -> str:
     taken = {call.id for call in state.calls}
-    if delta.id and delta.id not in taken:
-        return delta.id
-    number = _index_of(state, delta)
-    while f"call_{number}" in taken:
-        number += 1
-    return f"call_{number}"
+    return call_id.fresh(delta.id, taken, _index_of(state, delta))
 
 
 def _index_of(state: _State, delta: _CallDelta) -> int:
@@ -257,7 +252,7 @@ def _finish_reason(state: _State, wire: str, events: list[LLMEvent]) -> None:
 
 def _settle_call(call: _Call, events: list[LLMEvent], *, cut: bool) -> None:
     if not call.name:
-        raise LLMError("invalid-provider-output", "The provider made a tool call without a name")
+        raise provider_json.broken("a tool call without a name")
     text = "".join(call.arguments)
     events.append(ToolInputEnd(call.id, text))
     events.append(tool_input.settled(call.id, call.name, text, cut=cut))

@@ -14,7 +14,6 @@ from typing import Final, Literal
 from msgspec import field
 
 from perdure.llm import provider_json, tool_input
-from perdure.llm.error import LLMError
 from perdure.llm.event import (
     Finish,
     FinishReason,
@@ -101,7 +100,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
 def finish(state: _State) -> tuple[LLMEvent, ...]:
     """The stream has ended without an event that ends the answer: it is not whole."""
     del state
-    raise LLMError("transport", "The provider's answer ended before it was complete")
+    raise provider_json.incomplete()
 
 
 # ---- text and reasoning -------------------------------------------------------------------------

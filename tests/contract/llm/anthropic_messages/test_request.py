@@ -1,41 +1,32 @@
 """The whole body of an Anthropic Messages request, as the provider receives it."""
 
 import base64
-from typing import Literal
 
 import pytest
-from msgspec.structs import replace
 
 from perdure.llm import wire_protocol
 from perdure.llm.error import LLMError
-from perdure.llm.kept_conversation import KeptConversation
 from perdure.llm.message import (
     LLMMessage,
     MediaPart,
-    Part,
     ReasoningPart,
-    Role,
-    TextPart,
     ToolCallPart,
     ToolResult,
     ToolResultPart,
-    runs_of,
 )
 from perdure.llm.protocols.anthropic_messages import ANTHROPIC_MESSAGES
 from perdure.llm.request import GenerationControls, LLMRequest, ToolChoice, ToolDefinition
 from perdure.llm.wire_protocol import ModelFacts
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
-from perdure.schema.model import ModelRef
 from perdure.schema.tool import FileContent, TextContent
 from tests.contract.llm.anthropic_messages.recordings import FOUND
 from tests.contract.llm.anthropic_messages.validator import faults
+from tests.contract.llm.conversations import asking, called, message, result_of, worked
+from tests.contract.llm.stored_histories import PDF, PDF_DATA, PNG, PNG_DATA
 from tests.requirements import requirement
 
-MODEL = ModelRef(id="m", provider_id="p")
 FACTS = ModelFacts(name="wire-model")
-PNG_DATA = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 8).decode()
-PNG = f"data:image/png;base64,{PNG_DATA}"
 IMAGE = {
     "type": "image",
     "source": {"type": "base64", "media_type": "image/png", "data": PNG_DATA},
@@ -43,12 +34,7 @@ IMAGE = {
 A, B = "toolu_01AAAAAAAAAAAAAAAAAAAA", "toolu_01BBBBBBBBBBBBBBBBBBBB"
 HINT = {"type": "ephemeral"}
 READ = ToolDefinition("read", "Reads.", {"type": "object", "properties": {"path": {}}})
-ResultType = Literal["json", "text", "error", "content"]
 SIGNED = {"anthropic": {"signature": "c2ln"}}
-
-
-def message(role: Role, *parts: Part | str) -> LLMMessage:
-    return LLMMessage(role, tuple(TextPart(p) if isinstance(p, str) else p for p in parts))
 
 
 def encoded(request: LLMRequest, facts: ModelFacts = FACTS) -> JsonObject:
@@ -56,10 +42,6 @@ def encoded(request: LLMRequest, facts: ModelFacts = FACTS) -> JsonObject:
     body = codec.decode_any(raw)
     assert faults(body, raw) == []
     return body
-
-
-def asking(*messages: LLMMessage, **fields: JsonValue) -> LLMRequest:
-    return LLMRequest(model=MODEL, system=(), runs=runs_of(messages), **fields)
 
 
 def messages_of(*messages: LLMMessage, facts: ModelFacts = FACTS) -> JsonValue:
@@ -74,9 +56,7 @@ def said(text: str) -> JsonObject:
 
 
 def test_a_small_request_has_nothing_that_was_not_asked_for() -> None:
-    request = LLMRequest(
-        model=MODEL, system=("Be brief.", " ", "Be kind."), runs=runs_of((message("user", "hi"),))
-    )
+    request = asking(message("user", "hi"), system=("Be brief.", " ", "Be kind."))
     assert encoded(request) == {
         "model": "wire-model",
         "max_tokens": 4096,
@@ -207,7 +187,7 @@ def test_thinking_is_left_out_where_it_would_be_refused() -> None:
     assert "thinking" not in with_thinking(enabled, most=1024)
     assert "thinking" not in with_thinking(enabled, tools=(READ,), tool_choice="required")
     assert "thinking" not in with_thinking({"type": "disabled"})
-    foreign = (message("assistant", ToolCallPart("c", "read", {})), result_of("c", "x"))
+    foreign = (called("c"), result_of("c", "x"))
     assert "thinking" not in with_thinking(enabled, message("user", "hi"), *foreign)
     own = message("assistant", ReasoningPart("hm", SIGNED), ToolCallPart(A, "read", {}))
     assert "thinking" in with_thinking(enabled, message("user", "hi"), own, result_of(A, "x"))
@@ -227,25 +207,15 @@ def test_thinking_without_a_budget_is_refused_before_it_is_sent(budget: JsonObje
 # ---- the conversation ---------------------------------------------------------------------------
 
 
-def result_of(id: str, value: JsonValue, type: ResultType = "text") -> LLMMessage:
-    return message("tool", ToolResultPart(id, "read", ToolResult(type, value)))
-
-
 @requirement("S161", "S197")
 def test_a_turn_with_tools_goes_back_as_it_came() -> None:
-    assert messages_of(
-        message("user", "go"),
-        message(
-            "assistant",
-            ReasoningPart("hm", SIGNED),
-            ReasoningPart("", {"anthropic": {"redactedData": "RW1"}}),
-            "Look: ",
-            ToolCallPart(A, "read", {"path": "ä"}),
-            ToolCallPart(B, "glob", {}),
-        ),
-        result_of(A, "content"),
-        result_of(B, {"error": "no"}, "error"),
-    ) == [
+    turn = worked(
+        ReasoningPart("hm", SIGNED),
+        ReasoningPart("", {"anthropic": {"redactedData": "RW1"}}),
+        read=ToolCallPart(A, "read", {"path": "ä"}),
+        glob=ToolCallPart(B, "glob", {}),
+    )
+    assert messages_of(*turn) == [
         {"role": "user", "content": [said("go")]},
         {
             "role": "assistant",
@@ -393,7 +363,7 @@ def test_a_model_with_a_system_role_gets_updates_natively_where_it_takes_them() 
         message("user", "two"),
         message("system", "<a>"),
         message("system", "b"),
-        message("assistant", ToolCallPart(A, "read", {})),
+        called(A),
         result_of(A, "x"),
         message("system", "w"),
         message("assistant", "ok"),
@@ -421,7 +391,7 @@ def test_images_go_along_with_the_prompt_and_with_results() -> None:
     content = (TextContent("a picture"), FileContent(uri=PNG, mime="image/png"))
     user, _, results = messages_of(
         message("user", "see", MediaPart("image/png", PNG)),
-        message("assistant", ToolCallPart(A, "read", {})),
+        called(A),
         result_of(A, content, "content"),
     )
     assert user["content"] == [said("see"), IMAGE]
@@ -431,14 +401,13 @@ def test_images_go_along_with_the_prompt_and_with_results() -> None:
 
 
 def test_documents_go_along_with_the_prompt_and_with_results() -> None:
-    data = base64.b64encode(b"%PDF-1.7\n").decode()
-    uri, pdf = f"data:application/pdf;base64,{data}", "application/pdf"
+    pdf = "application/pdf"
     user, _, results = messages_of(
-        message("user", "see", MediaPart(pdf, uri)),
-        message("assistant", ToolCallPart(A, "webfetch", {})),
-        result_of(A, (TextContent("a paper"), FileContent(uri=uri, mime=pdf)), "content"),
+        message("user", "see", MediaPart(pdf, PDF)),
+        called(A, "webfetch"),
+        result_of(A, (TextContent("a paper"), FileContent(uri=PDF, mime=pdf)), "content"),
     )
-    source = {"type": "base64", "media_type": pdf, "data": data}
+    source = {"type": "base64", "media_type": pdf, "data": PDF_DATA}
     document = {"type": "document", "source": source}
     assert user["content"] == [said("see"), document]
     assert results["content"][0]["content"] == [said("a paper"), document]
@@ -478,42 +447,22 @@ def test_an_image_is_named_by_what_it_is() -> None:
     assert content[1]["source"]["media_type"] == "image/jpeg"
 
 
-@pytest.mark.parametrize("type", ["json", "text", "error", "content"])
-@pytest.mark.parametrize(
-    "value",
-    [None, 5, "", " \n", "x", [], [5], [{"type": "text", "text": ""}], {"a": [1]}, {"type": "x"}],
-)
-def test_odd_tool_results_can_still_be_sent(type: ResultType, value: JsonValue) -> None:
-    # `encoded` checks it against the provider's rules.
-    *_, results = messages_of(
-        message("assistant", ToolCallPart(A, "read", {})), result_of(A, value, type)
-    )
-    assert results["content"][0].get("is_error", False) == (type == "error")
-
-
 def test_a_call_without_a_result_is_answered_and_a_result_without_a_call_is_not_sent() -> None:
-    first, _, results = messages_of(
-        message("assistant", ToolCallPart(A, "read", {})), result_of(B, "x")
-    )
+    first, _, results = messages_of(called(A), result_of(B, "x"))
     assert first["role"] == "user"
     (only,) = results["content"]
     assert (only["tool_use_id"], only["is_error"]) == (A, True)
 
 
 def test_cache_hints_are_few_and_follow_the_latest_user_message() -> None:
-    request = LLMRequest(
-        model=MODEL,
+    request = asking(
+        message("user", "one"),
+        message("assistant", "ok"),
+        message("user", "two", MediaPart("image/png", PNG)),
+        called(A),
+        result_of(A, "x"),
         system=("a", "b"),
         tools=(READ, READ),
-        runs=runs_of(
-            (
-                message("user", "one"),
-                message("assistant", "ok"),
-                message("user", "two", MediaPart("image/png", PNG)),
-                message("assistant", ToolCallPart(A, "read", {})),
-                result_of(A, "x"),
-            )
-        ),
     )
     raw = b"".join(wire_protocol.encode(ANTHROPIC_MESSAGES, request, FACTS))
     assert raw.count(b"cache_control") == 3
@@ -521,12 +470,3 @@ def test_cache_hints_are_few_and_follow_the_latest_user_message() -> None:
     assert body["messages"][2]["content"] == [said("two") | {"cache_control": HINT}, IMAGE]
     only_image = asking(message("user", MediaPart("image/png", PNG)))
     assert encoded(only_image)["messages"][0]["content"] == [IMAGE | {"cache_control": HINT}]
-
-
-def test_a_growing_conversation_is_sent_as_if_it_were_encoded_anew() -> None:
-    kept = KeptConversation()
-    words = [message("user" if n % 2 else "assistant", f"{n} " + "x" * 900) for n in range(1, 200)]
-    for length in range(1, len(words), 14):
-        runs = runs_of(tuple(words[:length]))
-        anew = LLMRequest(model=MODEL, system=(), runs=runs)
-        assert encoded(replace(anew, kept=kept)) == encoded(anew)

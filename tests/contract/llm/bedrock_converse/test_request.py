@@ -1,22 +1,17 @@
 """The whole body of a Bedrock request, as the service receives it."""
 
 import base64
-from typing import Literal
 
 import pytest
 from msgspec.structs import replace
 
 from perdure.llm import wire_protocol
 from perdure.llm.error import LLMError
-from perdure.llm.kept_conversation import KeptConversation
 from perdure.llm.message import (
     LLMMessage,
     MediaPart,
-    Part,
     ReasoningPart,
-    Role,
     Run,
-    TextPart,
     ToolCallPart,
     ToolResult,
     ToolResultPart,
@@ -27,14 +22,13 @@ from perdure.llm.request import GenerationControls, LLMRequest, ToolChoice, Tool
 from perdure.llm.wire_protocol import ModelFacts
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
-from perdure.schema.model import ModelRef
 from perdure.schema.tool import FileContent, ProviderMetadata, TextContent
 from tests.contract.llm.bedrock_converse.recordings import FOUND, GLOB, READ, SEARCH
 from tests.contract.llm.bedrock_converse.validator import faults
+from tests.contract.llm.conversations import asking, called, message, result_of, worked
 from tests.contract.llm.stored_histories import PDF, PNG, PNG_DATA
 from tests.requirements import requirement
 
-MODEL = ModelRef(id="m", provider_id="p")
 CLAUDE = ModelFacts(name="eu.anthropic.claude-opus-4-8")
 NOVA = ModelFacts(name="amazon.nova-pro-v1:0")
 LLAMA = ModelFacts(name="meta.llama3-3-70b-instruct-v1:0")
@@ -48,16 +42,7 @@ SPEC: JsonObject = {
         "inputSchema": {"json": {"type": "object", "properties": {"path": {}}}},
     }
 }
-ResultType = Literal["json", "text", "error", "content"]
 SIGNED = {"bedrock": {"signature": "c2ln"}}
-
-
-def message(role: Role, *parts: Part | str) -> LLMMessage:
-    return LLMMessage(role, tuple(TextPart(p) if isinstance(p, str) else p for p in parts))
-
-
-def result_of(id: str, value: JsonValue, type: ResultType = "text") -> LLMMessage:
-    return message("tool", ToolResultPart(id, "read", ToolResult(type, value)))
 
 
 def encoded(request: LLMRequest, facts: ModelFacts = LLAMA) -> JsonObject:
@@ -65,10 +50,6 @@ def encoded(request: LLMRequest, facts: ModelFacts = LLAMA) -> JsonObject:
     body = codec.decode_any(raw)
     assert faults(body, raw, facts.name) == []
     return body
-
-
-def asking(*messages: LLMMessage, **fields: JsonValue) -> LLMRequest:
-    return LLMRequest(model=MODEL, system=(), runs=runs_of(messages), **fields)
 
 
 def messages_of(*messages: LLMMessage, facts: ModelFacts = LLAMA) -> JsonValue:
@@ -96,9 +77,7 @@ def came(id: str, *content: JsonObject) -> JsonObject:
 
 
 def test_a_small_request_has_nothing_that_was_not_asked_for() -> None:
-    request = LLMRequest(
-        model=MODEL, system=("Be brief.", " ", "Be kind."), runs=runs_of((message("user", "hi"),))
-    )
+    request = asking(message("user", "hi"), system=("Be brief.", " ", "Be kind."))
     assert encoded(request) == {
         "inferenceConfig": {},
         "system": [said("Be brief."), said("Be kind.")],
@@ -155,14 +134,14 @@ def test_tool_choices_have_the_services_names(
 
 
 def test_tools_go_along_while_calls_are_part_of_the_conversation() -> None:
-    called = (message("assistant", ToolCallPart(READ, "read.x", {})), result_of(READ, "x"))
+    turn = (called(READ, "read.x"), result_of(READ, "x"))
     plain = asking(message("user", "hi"), tools=(TOOL,), tool_choice="none")
     assert "toolConfig" not in encoded(plain)
     # Without any, the service refuses the calls that were made; it has no way to forbid new ones.
-    assert encoded(asking(*called, tools=(TOOL,), tool_choice="none"))["toolConfig"] == {
+    assert encoded(asking(*turn, tools=(TOOL,), tool_choice="none"))["toolConfig"] == {
         "tools": [SPEC]
     }
-    (only,) = encoded(asking(*called, tool_choice="none"))["toolConfig"]["tools"]
+    (only,) = encoded(asking(*turn, tool_choice="none"))["toolConfig"]["tools"]
     assert only["toolSpec"]["name"] == "read_x"
 
 
@@ -189,10 +168,10 @@ def test_cache_points_stand_where_a_model_takes_them() -> None:
         message("user", "one"),
         message("assistant", "ok"),
         message("user", "two", MediaPart("image/png", PNG)),
-        message("assistant", ToolCallPart(READ, "read", {})),
+        called(READ),
         result_of(READ, "x"),
     )
-    request = LLMRequest(model=MODEL, system=("a", "b"), tools=(TOOL,), runs=runs_of(messages))
+    request = asking(*messages, system=("a", "b"), tools=(TOOL,))
     body = encoded(request, CLAUDE)
     assert body["system"] == [said("a"), said("b"), HINT]
     assert body["toolConfig"]["tools"] == [SPEC, HINT]
@@ -236,7 +215,7 @@ def test_a_thinking_budget_stays_below_the_answer() -> None:
 
 def test_thinking_is_left_out_where_it_would_be_refused() -> None:
     asked = {"type": "enabled", "budgetTokens": 2000}
-    foreign = (message("assistant", ToolCallPart("c", "read", {})), result_of("c", "x"))
+    foreign = (called("c"), result_of("c", "x"))
     own = message("assistant", ReasoningPart("hm", SIGNED), ToolCallPart(READ, "read", {}))
     for body in (
         thinking(asked, most=1024),
@@ -262,19 +241,13 @@ def test_thinking_without_a_budget_is_refused_before_it_is_sent(budget: JsonObje
 
 @requirement("S161", "S197")
 def test_a_turn_with_tools_goes_back_as_it_came() -> None:
-    assert messages_of(
-        message("user", "go"),
-        message(
-            "assistant",
-            ReasoningPart("hm", SIGNED),
-            ReasoningPart("", {"bedrock": {"redactedData": "RW1"}}),
-            "Look: ",
-            ToolCallPart(READ, "read", {"path": "ä"}),
-            ToolCallPart(GLOB, "glob", {}),
-        ),
-        result_of(GLOB, {"error": "no"}, "error"),
-        result_of(READ, "content"),
-    ) == [
+    asked, answer, *results = worked(
+        ReasoningPart("hm", SIGNED),
+        ReasoningPart("", {"bedrock": {"redactedData": "RW1"}}),
+        read=ToolCallPart(READ, "read", {"path": "ä"}),
+        glob=ToolCallPart(GLOB, "glob", {}),
+    )
+    assert messages_of(asked, answer, *reversed(results)) == [
         user(said("go")),
         assistant(
             {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2ln"}}},
@@ -288,11 +261,10 @@ def test_a_turn_with_tools_goes_back_as_it_came() -> None:
 
 
 def test_results_and_what_the_user_says_next_are_one_message() -> None:
-    called = message("assistant", ToolCallPart(READ, "read", {}))
     update = said("<system-update>\nw\n</system-update>")
     assert messages_of(
         message("user", "go"),
-        called,
+        called(READ),
         result_of(READ, "x"),
         message("system", "w"),
         message("user", "wait"),
@@ -308,14 +280,12 @@ def test_results_and_what_the_user_says_next_are_one_message() -> None:
 
 
 def test_roles_alternate_whatever_the_history_is() -> None:
-    called = message("assistant", ToolCallPart(READ, "read", {}))
-    again = message("assistant", ToolCallPart(GLOB, "read", {}))
     sent = messages_of(
         message("assistant", "one"),
         message("assistant", "two"),
-        called,
+        called(READ),
         result_of(READ, "x"),
-        again,
+        called(GLOB),
         result_of(GLOB, "y"),
         message("assistant", "three"),
     )
@@ -395,7 +365,7 @@ def test_images_go_along_with_the_prompt_and_inside_results() -> None:
     content = (TextContent("a picture"), FileContent(uri=PNG, mime="image/png"))
     asked, _, results = messages_of(
         message("user", "see", MediaPart("image/png", PNG)),
-        message("assistant", ToolCallPart(READ, "read", {})),
+        called(READ),
         result_of(READ, content, "content"),
     )
     assert asked == user(said("see"), IMAGE)
@@ -411,8 +381,7 @@ def test_documents_go_to_models_that_read_them_each_under_its_own_name() -> None
     (block,) = messages_of(message("user", pdf), facts=LLAMA)[0]["content"]
     assert "cannot read this type" in block["text"]
     content = (FileContent(uri=PDF, mime="application/pdf"),)
-    called = message("assistant", ToolCallPart(READ, "read", {}))
-    *_, results = messages_of(called, result_of(READ, content, "content"), facts=NOVA)
+    *_, results = messages_of(called(READ), result_of(READ, content, "content"), facts=NOVA)
     assert "text" in results["content"][0]["toolResult"]["content"][0]
 
 
@@ -442,37 +411,6 @@ def test_no_attachment_poisons_a_session(media: MediaPart, told: str) -> None:
     assert told in sent["content"][1]["text"]
 
 
-@pytest.mark.parametrize("type", ["json", "text", "error", "content"])
-@pytest.mark.parametrize(
-    "value",
-    [None, 5, "", " \n", "x", [], [5], [{"type": "text", "text": ""}], {"a": [1]}, {"type": "x"}],
-)
-def test_odd_tool_results_can_still_be_sent(type: ResultType, value: JsonValue) -> None:
-    # `encoded` checks it against the service's rules.
-    called = message("assistant", ToolCallPart(READ, "read", {}))
-    *_, results = messages_of(called, result_of(READ, value, type))
-    (block,) = results["content"]
-    assert ("failed" in block["toolResult"]["content"][0]["text"]) == (type == "error")
-
-
 def test_a_call_without_a_result_is_answered_and_a_result_without_a_call_is_not_sent() -> None:
-    called = message("assistant", ToolCallPart(READ, "read", {}))
-    *_, results = messages_of(called, result_of(GLOB, "x"))
+    *_, results = messages_of(called(READ), result_of(GLOB, "x"))
     assert results == user(came(READ, said("The result of this call is not known")))
-
-
-def test_a_growing_conversation_is_sent_as_if_it_were_encoded_anew() -> None:
-    kept = KeptConversation()
-    words: list[LLMMessage] = []
-    for n in range(60):
-        words.append(message("user", f"{n} " + "x" * 900))
-        call = ToolCallPart(f"call_{n}", "read", {"n": n})
-        words += (message("assistant", "a", call), result_of(call.id, "y" * 900))
-        words += [message("assistant", "done")] * (n % 3)
-    for length in (*range(1, len(words), 7), len(words)):
-        # A request is never made between a call and its result.
-        if words[length - 1].role == "assistant" and len(words[length - 1].content) > 1:
-            continue
-        for facts in (CLAUDE, LLAMA):
-            anew = asking(*words[:length])
-            assert encoded(replace(anew, kept=kept), facts) == encoded(anew, facts)

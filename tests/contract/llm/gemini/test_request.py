@@ -1,53 +1,35 @@
 """The whole body of a Gemini request, as the provider receives it."""
 
-from typing import Literal
-
 import pytest
-from msgspec.structs import replace
 
 from perdure.llm import wire_protocol
-from perdure.llm.kept_conversation import KeptConversation
 from perdure.llm.message import (
     LLMMessage,
     MediaPart,
-    Part,
     ReasoningPart,
-    Role,
-    TextPart,
     ToolCallPart,
     ToolResult,
     ToolResultPart,
-    runs_of,
 )
 from perdure.llm.protocols.gemini import GEMINI
 from perdure.llm.request import GenerationControls, LLMRequest, ToolChoice, ToolDefinition
 from perdure.llm.wire_protocol import ModelFacts
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
-from perdure.schema.model import ModelRef
 from perdure.schema.tool import FileContent, ProviderMetadata, TextContent
+from tests.contract.llm.conversations import asking, called, message, result_of, worked
 from tests.contract.llm.gemini.recordings import CODE, RAN
 from tests.contract.llm.gemini.validator import faults
 from tests.contract.llm.stored_histories import PDF, PDF_DATA, PNG, PNG_DATA
 from tests.requirements import requirement
 
-MODEL = ModelRef(id="m", provider_id="p")
 FACTS = ModelFacts(name="gemini-3.1-pro-preview")
 OLD = ModelFacts(name="gemini-2.5-flash")
 IMAGE = {"inlineData": {"mimeType": "image/png", "data": PNG_DATA}}
 READ = ToolDefinition(
     "read", "Reads.", {"type": "object", "properties": {"path": {"type": "string"}}}
 )
-ResultType = Literal["json", "text", "error", "content"]
 UNSIGNED = "skip_thought_signature_validator"
-
-
-def message(role: Role, *parts: Part | str) -> LLMMessage:
-    return LLMMessage(role, tuple(TextPart(p) if isinstance(p, str) else p for p in parts))
-
-
-def result_of(id: str, value: JsonValue, type: ResultType = "text") -> LLMMessage:
-    return message("tool", ToolResultPart(id, "read", ToolResult(type, value)))
 
 
 def google(**native: JsonValue) -> ProviderMetadata:
@@ -59,10 +41,6 @@ def encoded(request: LLMRequest, facts: ModelFacts = FACTS) -> JsonObject:
     body = codec.decode_any(raw)
     assert faults(body, raw, signing=facts is FACTS) == []
     return body
-
-
-def asking(*messages: LLMMessage, **fields: JsonValue) -> LLMRequest:
-    return LLMRequest(model=MODEL, system=(), runs=runs_of(messages), **fields)
 
 
 def contents_of(*messages: LLMMessage, facts: ModelFacts = FACTS) -> JsonValue:
@@ -81,9 +59,7 @@ def model(*parts: JsonObject) -> JsonObject:
 
 
 def test_a_small_request_has_nothing_that_was_not_asked_for() -> None:
-    request = LLMRequest(
-        model=MODEL, system=("Be brief.", " ", "Be kind."), runs=runs_of((message("user", "hi"),))
-    )
+    request = asking(message("user", "hi"), system=("Be brief.", " ", "Be kind."))
     assert encoded(request) == {
         "generationConfig": {},
         "systemInstruction": {"parts": [{"text": "Be brief.\n\nBe kind."}]},
@@ -179,20 +155,13 @@ def test_a_request_goes_to_its_model(name: str, path: str) -> None:
 
 @requirement("S161", "S197")
 def test_a_turn_with_tools_goes_back_as_it_came() -> None:
-    assert contents_of(
-        message("user", "go"),
-        message(
-            "assistant",
-            ReasoningPart("hm", google(thoughtSignature="dGg=")),
-            "Look: ",
-            ToolCallPart(
-                "f1", "read", {"path": "ä"}, metadata=google(thoughtSignature="Yw==", id="f1")
-            ),
-            ToolCallPart("tool_1", "glob", {}),
-        ),
-        result_of("tool_1", {"error": "no"}, "error"),
-        result_of("f1", "content"),
-    ) == [
+    signed = google(thoughtSignature="Yw==", id="f1")
+    asked, answer, *results = worked(
+        ReasoningPart("hm", google(thoughtSignature="dGg=")),
+        read=ToolCallPart("f1", "read", {"path": "ä"}, metadata=signed),
+        glob=ToolCallPart("tool_1", "glob", {}),
+    )
+    assert contents_of(asked, answer, *reversed(results)) == [
         user({"text": "go"}),
         model(
             {"text": "hm", "thought": True, "thoughtSignature": "dGg="},
@@ -296,10 +265,8 @@ def test_the_first_and_the_last_word_are_the_users() -> None:
 
 
 def test_an_answer_with_calls_never_follows_another_answer() -> None:
-    called = message("assistant", ToolCallPart("c", "read", {}))
-    sent = contents_of(
-        message("user", "hi"), message("assistant", "half"), called, result_of("c", "x"), called
-    )
+    turn = (called("c"), result_of("c", "x"))
+    sent = contents_of(message("user", "hi"), message("assistant", "half"), *turn, called("c"))
     assert [content["role"] for content in sent] == [
         "user",
         "model",
@@ -376,32 +343,7 @@ def test_no_attachment_poisons_a_session(media: MediaPart, told: str) -> None:
     assert told in parts[1]["text"]
 
 
-@pytest.mark.parametrize("type", ["json", "text", "error", "content"])
-@pytest.mark.parametrize(
-    "value",
-    [None, 5, "", " \n", "x", [], [5], [{"type": "text", "text": ""}], {"a": [1]}, {"type": "x"}],
-)
-def test_odd_tool_results_can_still_be_sent(type: ResultType, value: JsonValue) -> None:
-    # `encoded` checks it against the provider's rules.
-    *_, results = contents_of(
-        message("assistant", ToolCallPart("c", "read", {})), result_of("c", value, type)
-    )
-    response = results["parts"][0]["functionResponse"]["response"]
-    assert ("error" in response) == (type == "error")
-
-
 def test_a_call_without_a_result_is_answered_and_a_result_without_a_call_is_not_sent() -> None:
-    _, _, results = contents_of(
-        message("assistant", ToolCallPart("a", "read", {})), result_of("b", "x")
-    )
+    _, _, results = contents_of(called("a"), result_of("b", "x"))
     (only,) = results["parts"]
     assert "not known" in only["functionResponse"]["response"]["error"]
-
-
-def test_a_growing_conversation_is_sent_as_if_it_were_encoded_anew() -> None:
-    kept = KeptConversation()
-    roles: list[Role] = ["assistant", "assistant", "user"]
-    words = [message(roles[n % 3], f"{n} " + "x" * 900) for n in range(1, 200)]
-    for length in range(1, len(words), 14):
-        anew = asking(*words[:length])
-        assert encoded(replace(anew, kept=kept)) == encoded(anew)

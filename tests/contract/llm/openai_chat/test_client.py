@@ -6,12 +6,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from perdure.host.http import HttptoolsTransport
 from perdure.llm import client
 from perdure.llm.client import CallLimits
 from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent, ProviderError, TextDelta, ToolCall
-from perdure.llm.message import LLMMessage, TextPart, runs_of
 from perdure.llm.model_call import ModelCall
 from perdure.llm.protocols.openai_chat import OPENAI_CHAT
 from perdure.llm.request import GenerationControls, LLMRequest
@@ -19,48 +17,37 @@ from perdure.llm.route import Credential, Route
 from perdure.llm.wire_protocol import ModelFacts
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
-from perdure.schema.model import ModelRef
-from perdure.testing import ManualClock
-from tests.contract.host.loopback import Answer, Loopback, Received, replying, response, serving
+from tests.contract.host.loopback import Answer, Loopback, Received, replying, response
+from tests.contract.llm.calling import REQUEST, answering, calling, collect, streamed
 from tests.contract.llm.openai_chat.recordings import EVERYTHING, body_of, chunk, step_all
+from tests.contract.llm.openai_chat.wire import WIRE
+from tests.contract.llm.wire import SECRET
 from tests.requirements import requirement
 
-SECRET = "canary-5f2e9c"
-REQUEST = LLMRequest(
-    model=ModelRef(id="m", provider_id="p"),
-    system=("s",),
-    runs=runs_of((LLMMessage("user", (TextPart("hi"),)),)),
-    headers={"X-Session-Id": "ses_1"},
-)
-STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+STREAM_HEAD = streamed(WIRE, b"")
+GOOD = STREAM_HEAD + body_of(EVERYTHING)
 
 
 @asynccontextmanager
-async def calling(
+async def chatting(
     answer: Answer,
     *,
     body: JsonObject | None = None,
     limits: CallLimits = client.DEFAULT_LIMITS,
 ) -> AsyncGenerator[tuple[ModelCall, Loopback]]:
-    transport = HttptoolsTransport()
-    async with asyncio.timeout(30), serving(answer) as server:
-        route = Route(
+    def route(url: str) -> Route:
+        return Route(
             protocol=OPENAI_CHAT,
-            base_url=f"{server.url}/v1/",
+            base_url=f"{url}/v1/",
             model=ModelFacts(name="wire-model"),
             credential=Credential(SECRET),
             headers={"X-Route": "r"},
             body=body or {},
             generation=GenerationControls(temperature=0.5, max_tokens=7),
         )
-        try:
-            yield client.model_call(route, transport, ManualClock(), limits=limits), server
-        finally:
-            await transport.aclose()
 
-
-async def collect(call: ModelCall, request: LLMRequest = REQUEST) -> list[LLMEvent]:
-    return [event async for batch in call(request) for event in batch]
+    async with calling(route, answer, limits=limits) as opened:
+        yield opened
 
 
 async def collect_until_failure(call: ModelCall) -> tuple[list[LLMEvent], LLMError | None]:
@@ -82,26 +69,12 @@ def closing(*pieces: bytes) -> Answer:
     return answer
 
 
-def answers(*raw: bytes) -> Answer:
-    """One answer for each request, the last one for all that follow."""
-    left = list(raw)
-
-    async def answer(_: Received, writer: asyncio.StreamWriter) -> None:
-        writer.write(left.pop(0) if len(left) > 1 else left[0])
-        writer.close()
-
-    return answer
-
-
-GOOD = STREAM_HEAD + body_of(EVERYTHING)
-
-
 def refusal(status: int, body: JsonObject | None = None, headers: str = "") -> bytes:
     return response(codec.encode(body or {}), status=f"{status} X", headers=headers)
 
 
 async def test_an_answer_streams_and_the_request_carries_what_it_must() -> None:
-    async with calling(closing(GOOD)) as (call, server):
+    async with chatting(closing(GOOD)) as (call, server):
         assert await collect(call) == step_all(EVERYTHING)
     (seen,) = server.requests
     assert seen.target == "/v1/chat/completions"
@@ -116,7 +89,7 @@ async def test_what_a_request_asks_for_wins_over_the_route() -> None:
     asked = LLMRequest(
         model=REQUEST.model, system=(), runs=(), generation=GenerationControls(temperature=0.0)
     )
-    async with calling(closing(GOOD)) as (call, server):
+    async with chatting(closing(GOOD)) as (call, server):
         await collect(call, asked)
     body = codec.decode_any(server.requests[0].body)
     assert (body["temperature"], body["max_tokens"]) == (0.0, 7)
@@ -132,7 +105,7 @@ async def test_a_batch_is_what_arrived_together() -> None:
         writer.write(body_of([chunk({}, "stop"), b"[DONE]"]))
         writer.close()
 
-    async with calling(answer) as (call, _):
+    async with chatting(answer) as (call, _):
         batches: list[int] = []
         async for batch in call(REQUEST):
             batches.append(len(batch))
@@ -141,7 +114,7 @@ async def test_a_batch_is_what_arrived_together() -> None:
 
 
 async def test_compatibility_fields_are_laid_over_the_body() -> None:
-    async with calling(closing(GOOD), body={"num_ctx": 8192, "extra": {"a": 1}}) as (call, server):
+    async with chatting(closing(GOOD), body={"num_ctx": 8192, "extra": {"a": 1}}) as (call, server):
         await collect(call)
     body = codec.decode_any(server.requests[0].body)
     assert (body["num_ctx"], body["extra"]) == (8192, {"a": 1})
@@ -149,7 +122,7 @@ async def test_compatibility_fields_are_laid_over_the_body() -> None:
 
 @pytest.mark.parametrize("owned", ["model", "messages", "tools", "stream", "temperature"])
 async def test_compatibility_fields_never_touch_what_the_protocol_owns(owned: str) -> None:
-    async with calling(closing(GOOD), body={owned: "x"}) as (call, server):
+    async with chatting(closing(GOOD), body={owned: "x"}) as (call, server):
         with pytest.raises(LLMError, match=owned) as failed:
             await collect(call)
     assert failed.value.reason == "invalid-request"
@@ -159,7 +132,7 @@ async def test_compatibility_fields_never_touch_what_the_protocol_owns(owned: st
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 529])
 async def test_a_call_is_one_request_however_it_fails(status: int) -> None:
     limited = refusal(status, headers="retry-after: 3\r\n")
-    async with calling(answers(limited, GOOD)) as (call, server):
+    async with chatting(answering(limited, GOOD)) as (call, server):
         with pytest.raises(LLMError, match=f"HTTP {status}") as failed:
             await collect(call)
     assert failed.value.retryable
@@ -169,7 +142,7 @@ async def test_a_call_is_one_request_however_it_fails(status: int) -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
 async def test_a_refusal_that_cannot_change_is_not_repeated(status: int) -> None:
-    async with calling(answers(refusal(status))) as (call, server):
+    async with chatting(answering(refusal(status))) as (call, server):
         with pytest.raises(LLMError):
             await collect(call)
     assert len(server.requests) == 1
@@ -177,7 +150,7 @@ async def test_a_refusal_that_cannot_change_is_not_repeated(status: int) -> None
 
 @pytest.mark.parametrize("nothing", [STREAM_HEAD, b""], ids=["no body", "no head"])
 async def test_an_answer_that_never_began_may_be_asked_for_again(nothing: bytes) -> None:
-    async with calling(answers(nothing, GOOD)) as (call, _):
+    async with chatting(answering(nothing, GOOD)) as (call, _):
         with pytest.raises(LLMError) as failed:
             await collect(call)
     assert failed.value.reason == "transport"
@@ -185,7 +158,7 @@ async def test_an_answer_that_never_began_may_be_asked_for_again(nothing: bytes)
 
 async def test_nothing_is_repeated_once_the_answer_has_begun() -> None:
     begun = STREAM_HEAD + body_of([chunk({"content": "half"})])
-    async with calling(answers(begun, GOOD)) as (call, server):
+    async with chatting(answering(begun, GOOD)) as (call, server):
         with pytest.raises(LLMError, match="ended before it was complete") as failed:
             await collect(call)
     assert failed.value.reason == "transport"
@@ -198,7 +171,7 @@ async def test_a_connection_reset_in_the_middle_is_a_transport_failure() -> None
         writer.write(body_of([chunk({"content": "half"})]))
         writer.close()
 
-    async with calling(answer) as (call, _):
+    async with chatting(answer) as (call, _):
         got, error = await collect_until_failure(call)
     assert error is not None
     assert error.reason == "transport"
@@ -214,7 +187,7 @@ async def test_a_stream_cut_over_the_wire_never_gives_half_a_call() -> None:
         writer.write(STREAM_HEAD + body[:cut])
         writer.close()
 
-    async with calling(answer) as (call, _):
+    async with chatting(answer) as (call, _):
         for offset in range(0, len(body), 17):
             cut = offset
             got, error = await collect_until_failure(call)
@@ -225,7 +198,7 @@ async def test_a_stream_cut_over_the_wire_never_gives_half_a_call() -> None:
 @pytest.mark.parametrize("kind", ["application/json", "text/html; charset=utf-8"])
 async def test_success_that_is_not_a_stream_is_the_providers_fault(kind: str) -> None:
     page = response(b'{"error":{"message":"use POST"}}', headers=f"content-type: {kind}\r\n")
-    async with calling(answers(page)) as (call, server):
+    async with chatting(answering(page)) as (call, server):
         with pytest.raises(LLMError, match="use POST") as failed:
             await collect(call)
     assert failed.value.reason == "invalid-provider-output"
@@ -234,7 +207,7 @@ async def test_success_that_is_not_a_stream_is_the_providers_fault(kind: str) ->
 
 async def test_an_endless_frame_is_refused() -> None:
     endless = STREAM_HEAD + b"data: " + b"x" * 5000
-    async with calling(answers(endless), limits=CallLimits(frame_bytes_max=1000)) as (call, _):
+    async with chatting(answering(endless), limits=CallLimits(frame_bytes_max=1000)) as (call, _):
         with pytest.raises(LLMError, match="larger than") as failed:
             await collect(call)
     assert failed.value.reason == "invalid-provider-output"
@@ -249,7 +222,7 @@ async def test_a_silent_provider_is_waited_for_unless_a_limit_is_set() -> None:
         writer.write(STREAM_HEAD + body_of([chunk({"content": "a"})]))
 
     limits = CallLimits(idle_seconds_max=0.05, first_byte_seconds_max=30)
-    async with calling(silent, limits=limits) as (call, _):
+    async with chatting(silent, limits=limits) as (call, _):
         with pytest.raises(LLMError, match=r"silent for 0\.05 s, the limit `idle`") as failed:
             await collect(call)
     assert failed.value.reason == "timeout"
@@ -258,7 +231,7 @@ async def test_a_silent_provider_is_waited_for_unless_a_limit_is_set() -> None:
 @pytest.mark.parametrize("said", [b"", STREAM_HEAD], ids=["nothing", "only a head"])
 async def test_a_provider_that_takes_the_request_and_says_nothing_is_left_too(said: bytes) -> None:
     limits = CallLimits(idle_seconds_max=30, first_byte_seconds_max=0.05)
-    async with calling(replying(said), limits=limits) as (call, _):
+    async with chatting(replying(said), limits=limits) as (call, _):
         with pytest.raises(LLMError, match="the limit `first_byte`") as failed:
             await collect(call)
     assert not failed.value.retryable
@@ -266,7 +239,7 @@ async def test_a_provider_that_takes_the_request_and_says_nothing_is_left_too(sa
 
 async def test_a_refusal_whose_body_never_ends_is_still_a_refusal() -> None:
     stuck = b'HTTP/1.1 400 Bad\r\ncontent-length: 900\r\n\r\n{"error":"half'
-    async with calling(replying(stuck), limits=CallLimits(refusal_seconds_max=0.05)) as (call, _):
+    async with chatting(replying(stuck), limits=CallLimits(refusal_seconds_max=0.05)) as (call, _):
         with pytest.raises(LLMError, match="HTTP 400") as failed:
             await collect(call)
     assert failed.value.reason == "invalid-request"
@@ -274,7 +247,7 @@ async def test_a_refusal_whose_body_never_ends_is_still_a_refusal() -> None:
 
 async def test_what_came_before_a_broken_chunk_is_not_lost() -> None:
     broken = STREAM_HEAD + body_of([chunk({"content": "kept"}), b"{broken"])
-    async with calling(answers(broken)) as (call, _):
+    async with chatting(answering(broken)) as (call, _):
         got, error = await collect_until_failure(call)
     assert TextDelta("text-0", "kept") in got
     assert error is not None
@@ -292,7 +265,7 @@ async def test_an_interrupted_call_abandons_its_request() -> None:
             await asyncio.sleep(0)
             begun.set()
 
-    async with calling(answer) as (call, server):
+    async with chatting(answer) as (call, server):
         async with asyncio.TaskGroup() as group:
             reading = group.create_task(collect(call))
             await begun.wait()
@@ -304,7 +277,7 @@ async def test_turns_share_one_connection() -> None:
     body = body_of(EVERYTHING)
     head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
     piece = head + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
-    async with calling(replying(piece)) as (call, server):
+    async with chatting(replying(piece)) as (call, server):
         for _ in range(3):
             await collect(call)
     assert (server.connections, len(server.requests)) == (1, 3)
@@ -313,7 +286,7 @@ async def test_turns_share_one_connection() -> None:
 async def test_no_secret_comes_back_in_an_error() -> None:
     told: JsonObject = {"error": {"message": f"key {SECRET} is wrong, sk-abcdef123456 too"}}
     stream = STREAM_HEAD + body_of([codec.encode(told)])
-    async with calling(answers(refusal(401, told), stream)) as (call, _):
+    async with chatting(answering(refusal(401, told), stream)) as (call, _):
         with pytest.raises(LLMError) as failed:
             await collect(call)
         (error,) = await collect(call)

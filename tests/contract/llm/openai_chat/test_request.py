@@ -3,39 +3,26 @@
 import base64
 
 import pytest
-from msgspec.structs import replace
 
 from perdure.llm import wire_protocol
-from perdure.llm.kept_conversation import KeptConversation
 from perdure.llm.message import (
     LLMMessage,
     MediaPart,
-    Part,
     ReasoningPart,
-    Role,
-    TextPart,
     ToolCallPart,
-    ToolResult,
-    ToolResultPart,
-    runs_of,
 )
 from perdure.llm.protocols.openai_chat import OPENAI_CHAT
 from perdure.llm.request import GenerationControls, LLMRequest, ToolDefinition
 from perdure.llm.wire_protocol import ModelFacts
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
-from perdure.schema.model import ModelRef
 from perdure.schema.tool import FileContent, TextContent
+from tests.contract.llm.conversations import asking, called, message, result_of
 from tests.requirements import requirement
 
-MODEL = ModelRef(id="m", provider_id="p")
 PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
 
 UNREADABLE = "the model cannot read this type"
-
-
-def message(role: Role, *parts: Part | str) -> LLMMessage:
-    return LLMMessage(role, tuple(TextPart(p) if isinstance(p, str) else p for p in parts))
 
 
 def encoded(request: LLMRequest) -> JsonObject:
@@ -45,13 +32,11 @@ def encoded(request: LLMRequest) -> JsonObject:
 
 
 def messages_of(*messages: LLMMessage) -> JsonValue:
-    return encoded(LLMRequest(model=MODEL, system=(), runs=runs_of(messages)))["messages"]
+    return encoded(asking(*messages))["messages"]
 
 
 def test_a_small_request_has_nothing_that_was_not_asked_for() -> None:
-    request = LLMRequest(
-        model=MODEL, system=("Be brief.", "", "Be kind."), runs=runs_of((message("user", "hi"),))
-    )
+    request = asking(message("user", "hi"), system=("Be brief.", "", "Be kind."))
     assert encoded(request) == {
         "model": "wire-model",
         "stream": True,
@@ -65,10 +50,7 @@ def test_a_small_request_has_nothing_that_was_not_asked_for() -> None:
 
 @requirement("S17", "S92")
 def test_controls_and_options_are_encoded_by_their_wire_names() -> None:
-    request = LLMRequest(
-        model=MODEL,
-        system=(),
-        runs=(),
+    request = asking(
         tools=(ToolDefinition("read", "Reads.", {"type": "object"}),),
         tool_choice="required",
         generation=GenerationControls(max_tokens=9, temperature=0.0, top_k=4, stop=("x",)),
@@ -99,10 +81,8 @@ def test_controls_and_options_are_encoded_by_their_wire_names() -> None:
 
 
 def test_options_cannot_replace_the_model_or_the_conversation() -> None:
-    request = LLMRequest(
-        model=MODEL,
+    request = asking(
         system=("s",),
-        runs=(),
         options={"openai_compatible": {"model": "other", "messages": [], "stream": False}},
     )
     body = encoded(request)
@@ -121,8 +101,8 @@ def test_a_turn_with_tools_goes_back_as_it_came() -> None:
             ToolCallPart("b", "glob", {}),
             ToolCallPart("h", "web_search", {}, provider_executed=True),
         ),
-        message("tool", ToolResultPart("a", "read", ToolResult("text", "content"))),
-        message("tool", ToolResultPart("b", "glob", ToolResult("error", {"error": "no"}))),
+        result_of("a", "content"),
+        result_of("b", {"error": "no"}, "error", name="glob"),
     ) == [
         {"role": "user", "content": "go"},
         {
@@ -144,9 +124,7 @@ def test_a_turn_with_tools_goes_back_as_it_came() -> None:
 
 
 def test_an_assistant_without_text_has_null_content_only_beside_calls() -> None:
-    calls, silent = messages_of(
-        message("assistant", ToolCallPart("a", "read", {})), message("assistant")
-    )
+    calls, silent = messages_of(called("a"), message("assistant"))
     assert calls["content"] is None
     assert silent["content"] == ""
 
@@ -185,8 +163,8 @@ def test_images_of_tool_results_follow_in_one_user_message() -> None:
     listed = codec.to_json_value(content)
     *tools, images = messages_of(
         message("assistant", ToolCallPart("a", "read", {}), ToolCallPart("b", "read", {})),
-        message("tool", ToolResultPart("a", "read", ToolResult("content", content))),
-        message("tool", ToolResultPart("b", "read", ToolResult("content", listed))),
+        result_of("a", content, "content"),
+        result_of("b", listed, "content"),
     )
     assert [item["content"] for item in tools[1:]] == ["a picture", "a picture"]
     assert images["role"] == "user"
@@ -213,21 +191,3 @@ def test_images_of_tool_results_follow_in_one_user_message() -> None:
 )
 def test_no_attachment_poisons_a_session(media: MediaPart, content: str) -> None:
     assert messages_of(message("user", "look", media)) == [{"role": "user", "content": content}]
-
-
-@pytest.mark.parametrize("value", [None, 5, "x", [5], [{"type": "text", "text": 5}], {"a": [1]}])
-def test_odd_tool_results_can_still_be_sent(value: JsonValue) -> None:
-    *_, result = messages_of(
-        message("assistant", ToolCallPart("a", "read", {})),
-        message("tool", ToolResultPart("a", "read", ToolResult("content", value))),
-    )
-    assert isinstance(result["content"], str)
-
-
-def test_a_growing_conversation_is_sent_as_if_it_were_encoded_anew() -> None:
-    kept = KeptConversation()
-    words = [message("user" if n % 2 else "assistant", f"{n} " + "x" * 900) for n in range(1, 200)]
-    for length in range(1, len(words), 7):
-        runs = runs_of(tuple(words[:length]))
-        anew = LLMRequest(model=MODEL, system=(), runs=runs)
-        assert encoded(replace(anew, kept=kept)) == encoded(anew)

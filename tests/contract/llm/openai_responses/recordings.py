@@ -89,13 +89,14 @@ def call(
     name: str,
     *pieces: str,
     id: str = "a",
+    call_id: str | None = None,
     final: str | None = None,
     **done_as: JsonValue,
 ) -> list[bytes]:
     """A whole function call; `final` are the arguments of its end, where they differ."""
     at: JsonObject = {"item_id": f"fc_{id}", "output_index": index}
     whole = "".join(pieces) if final is None else final
-    named: JsonObject = {"call_id": f"call_{id}", "name": name}
+    named: JsonObject = {"call_id": f"call_{id}" if call_id is None else call_id, "name": name}
     return [
         added(index, "function_call", f"fc_{id}", arguments="", **named),
         *(event("function_call_arguments.delta", delta=piece, **at) for piece in pieces),

@@ -11,12 +11,10 @@ from perdure.llm.message import (
     MediaPart,
     Part,
     ReasoningPart,
-    Role,
     TextPart,
     ToolCallPart,
     ToolResult,
     ToolResultPart,
-    runs_of,
 )
 from perdure.llm.protocols.openai_responses import AZURE_RESPONSES, OPENAI_RESPONSES
 from perdure.llm.protocols.openai_responses_items import TEXT_CHARS_MAX
@@ -24,19 +22,14 @@ from perdure.llm.request import GenerationControls, LLMRequest, ToolDefinition
 from perdure.llm.wire_protocol import ModelFacts
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
-from perdure.schema.model import ModelRef
 from perdure.schema.tool import FileContent, ProviderMetadata, TextContent
+from tests.contract.llm.conversations import asking, called, message, result_of
 from tests.contract.llm.openai_responses import validator
 from tests.contract.llm.openai_responses.recordings import SEARCH
 from tests.requirements import requirement
 
-MODEL = ModelRef(id="m", provider_id="p")
 PLAIN = ModelFacts(name="gpt-4.1")
 PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
-
-
-def message(role: Role, *parts: Part | str) -> LLMMessage:
-    return LLMMessage(role, tuple(TextPart(p) if isinstance(p, str) else p for p in parts))
 
 
 def encoded(request: LLMRequest, facts: ModelFacts = PLAIN) -> JsonObject:
@@ -47,14 +40,11 @@ def encoded(request: LLMRequest, facts: ModelFacts = PLAIN) -> JsonObject:
 
 def asked(facts: ModelFacts = PLAIN, **options: JsonValue) -> JsonObject:
     """The body of a request with these Model Request Options."""
-    runs = runs_of((message("user", "hi"),))
-    return encoded(
-        LLMRequest(model=MODEL, system=(), runs=runs, options={"openai": options}), facts
-    )
+    return encoded(asking(message("user", "hi"), options={"openai": options}), facts)
 
 
 def input_of(*messages: LLMMessage, facts: ModelFacts = PLAIN) -> JsonValue:
-    return encoded(LLMRequest(model=MODEL, system=(), runs=runs_of(messages)), facts)["input"]
+    return encoded(asking(*messages), facts)["input"]
 
 
 def native(id: str, **more: JsonValue) -> ProviderMetadata:
@@ -66,9 +56,7 @@ def said(text: str) -> JsonObject:
 
 
 def test_a_small_request_has_nothing_that_was_not_asked_for() -> None:
-    request = LLMRequest(
-        model=MODEL, system=("Be brief.", "", "Be kind."), runs=runs_of((message("user", "hi"),))
-    )
+    request = asking(message("user", "hi"), system=("Be brief.", "", "Be kind."))
     assert encoded(request) == {
         "model": "gpt-4.1",
         "stream": True,
@@ -87,10 +75,8 @@ def test_the_address_is_that_of_openai_or_of_an_azure_resource() -> None:
 
 @requirement("S17", "S18", "S92")
 def test_controls_and_options_are_encoded_by_their_wire_names() -> None:
-    request = LLMRequest(
-        model=MODEL,
-        system=(),
-        runs=runs_of((message("user", "hi"),)),
+    request = asking(
+        message("user", "hi"),
         tools=(ToolDefinition("read", "Reads.", {"type": "object", "properties": {}}),),
         tool_choice="required",
         generation=GenerationControls(
@@ -173,8 +159,8 @@ def test_an_answer_goes_back_in_its_order_with_its_reasoning_sealed() -> None:
             "and",
             ToolCallPart("b", "glob", {}),
         ),
-        message("tool", ToolResultPart("a", "read", ToolResult("text", "content"))),
-        message("tool", ToolResultPart("b", "glob", ToolResult("error", {"error": "no"}))),
+        result_of("a", "content"),
+        result_of("b", {"error": "no"}, "error"),
     ) == [
         {"role": "user", "content": [{"type": "input_text", "text": "go"}]},
         {
@@ -213,7 +199,7 @@ def test_stored_items_are_referred_to_once() -> None:
             "found",
             ToolCallPart("a", "read", {}, metadata=native("fc_a", stored=True)),
         ),
-        message("tool", ToolResultPart("a", "read", ToolResult("text", "x"))),
+        result_of("a", "x"),
     ) == [
         {"type": "item_reference", "id": "rs_1"},
         {"type": "item_reference", "id": "ws_1"},
@@ -296,8 +282,8 @@ def test_images_go_along_with_prompts_and_results() -> None:
     )
     user, _, result = input_of(
         message("user", "see", MediaPart("image/png", PNG)),
-        message("assistant", ToolCallPart("a", "read", {})),
-        message("tool", ToolResultPart("a", "read", ToolResult("content", content))),
+        called("a"),
+        result_of("a", content, "content"),
     )
     assert user["content"] == [{"type": "input_text", "text": "see"}, image]
     assert result["output"] == [{"type": "input_text", "text": "a picture"}, image]
@@ -308,8 +294,8 @@ def test_documents_go_along_with_prompts_and_results() -> None:
     parts = [TextPart("a paper"), MediaPart(pdf, uri, "a\nb.pdf")]
     user, _, result = input_of(
         message("user", "see", MediaPart(pdf, uri)),
-        message("assistant", ToolCallPart("a", "webfetch", {})),
-        message("tool", ToolResultPart("a", "webfetch", ToolResult("content", parts))),
+        called("a", "webfetch"),
+        result_of("a", parts, "content"),
     )
     document = {"type": "input_file", "filename": "document.pdf", "file_data": uri}
     assert user["content"][1] == document
@@ -323,8 +309,8 @@ def _base64(data: bytes) -> str:
 def test_our_own_parts_in_a_result_are_read_like_stored_ones() -> None:
     parts = [TextPart("a picture"), MediaPart("image/png", PNG)]
     *_, result = input_of(
-        message("assistant", ToolCallPart("a", "read", {})),
-        message("tool", ToolResultPart("a", "read", ToolResult("content", parts))),
+        called("a"),
+        result_of("a", parts, "content"),
     )
     assert [part["type"] for part in result["output"]] == ["input_text", "input_image"]
 
@@ -333,8 +319,8 @@ def test_a_text_longer_than_the_api_takes_is_sent_in_pieces() -> None:
     long = "x" * (TEXT_CHARS_MAX + 1)
     user, _, result = input_of(
         message("user", long),
-        message("assistant", ToolCallPart("a", "read", {})),
-        message("tool", ToolResultPart("a", "read", ToolResult("text", long))),
+        called("a"),
+        result_of("a", long),
     )
     for content in (user["content"], result["output"]):
         assert "".join(part["text"] for part in content) == long
@@ -352,12 +338,3 @@ def test_an_id_or_name_of_another_provider_is_made_to_fit() -> None:
 
 def test_an_empty_prompt_still_makes_a_request() -> None:
     assert input_of(message("user", ""))[0]["content"][0]["text"] == "(The message is empty.)"
-
-
-@pytest.mark.parametrize("value", [None, 5, "x", [5], [{"type": "text", "text": 5}], {"a": [1]}])
-def test_odd_tool_results_can_still_be_sent(value: JsonValue) -> None:
-    *_, result = input_of(
-        message("assistant", ToolCallPart("a", "read", {})),
-        message("tool", ToolResultPart("a", "read", ToolResult("content", value))),
-    )
-    assert isinstance(result["output"], str)
