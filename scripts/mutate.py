@@ -1,129 +1,210 @@
 """Changes the program in small ways and counts which changes the tests notice.
 
-    make mutate                                       core/ and store/, which takes hours
-    make mutate MODULES="core/inbox.py core/drain.py"
+    make mutate MODULES="core/inbox.py store"     modules or folders
+    make mutate MODULES=store SAMPLE=40           at most so many of each module, always the same
 
-Works on a copy below `.scratch/mutate`, so that an interrupted run leaves nothing changed. The tool
-is installed there as well and is no part of the environment that everything else uses. A module is
-tested with the tests of its own name, a table with those of its term, and either with those of its
-folder where there are none.
+Works on copies below `.scratch/mutate`, one for each worker, so that an interrupted run leaves
+nothing changed. What is changed is in `mutants.py`.
+
+A module is tested with the tests of its name. Where there are none, with those that enter it: for
+each of its functions those first that enter little else. Which these are is measured once
+(`entered.py`, some minutes) and kept; `FRESH=1` measures again.
 """
 
 import json
 import os
 import shutil
-import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain, compress, count, zip_longest
 from pathlib import Path
+from random import Random
+from signal import SIGKILL
+from time import monotonic, sleep
 from typing import Final
 
+import apsw
+import hypothesis
+import msgspec
+import pytest
+import pytest_asyncio
+
+from scripts.mutants import Change, changes
+
+LOADED: Final = (apsw, hypothesis, msgspec, pytest_asyncio)
+"""What tests need and nobody changes. Each run of them is a fork that has it already."""
 ROOT: Final = Path(__file__).resolve().parent.parent
 PLACE: Final = ROOT / ".scratch" / "mutate"
-TREE: Final = PLACE / "tree"
-TOOL: Final = PLACE / "venv" / "bin"
+TREES: Final = (PLACE / "tree_1", PLACE / "tree_2")
 PACKAGE: Final = Path("src") / "perdure"
-REQUIREMENT: Final = "cosmic-ray==8.7.0"
-TEST_SECONDS_MAX: Final = 60
-FALLBACKS: Final = {"core": "tests/unit/core", "store": "tests/contract/event_store"}
-ALSO: Final = {"projector": ("projection",), "drain": ("inbox",)}
-"""Tests of another name that are about a module too."""
+SEED: Final = 1
+RUN_SECONDS_MAX: Final = 90
+MEASURED_SECONDS_MAX: Final = 6
+LEFT_OUT: Final = ("cacheprovider", "xdist", "schemathesis", "anyio")
+LOADED_BEFORE: Final = "ignore::pytest.PytestAssertRewriteWarning"
+OPTIONS: Final = (
+    *("-q", "-x", "--tb=line", "-o", "timeout=20", "-W", LOADED_BEFORE),
+    *(f"-pno:{plugin}" for plugin in LEFT_OUT),
+)
+ENTERING: Final = {
+    "core": ("tests/unit/core", "tests/unit/runtime"),
+    "llm": ("tests/unit/llm", "tests/contract/llm/anthropic_messages"),
+    "store": ("tests/contract/event_store", "tests/contract/database", "tests/unit/runtime"),
+}
+ALSO: Final = {
+    "core/permission.py": ("tests/unit/core/test_shell_command.py",),
+    "store/database/committer.py": ("tests/contract/database/test_sqlite.py",),
+    "store/database/sqlite_connection.py": ("tests/contract/database/test_sqlite.py",),
+    "store/event_store.py": ("tests/contract/event_store/test_append.py",),
+    "store/lease_table.py": ("tests/contract/event_store/test_leases.py",),
+    "store/leases.py": ("tests/contract/event_store/test_lease.py",),
+    "store/projector.py": (
+        "tests/contract/event_store/test_deletion.py",
+        "tests/contract/event_store/test_instruction.py",
+        "tests/contract/event_store/test_todo.py",
+    ),
+    "store/migrate.py": ("tests/museum/test_versions.py", "tests/museum/test_files.py"),
+    "store/repair.py": ("tests/museum/test_rows.py", "tests/museum/test_files.py"),
+    "store/storage.py": ("tests/contract/cli/test_storage.py",),
+}
+"""Tests of another place or name that are about a module."""
+_TIMES: Final = count(1)
 
 
 def main(arguments: Sequence[str]) -> int:
-    modules = [PACKAGE / name for name in arguments] or [*everything()]
-    prepare()
+    os.nice(10)
+    if "FRESH" in os.environ:
+        for kept in PLACE.glob("entered_*.json"):
+            kept.unlink()
+    for tree in TREES:
+        shutil.rmtree(tree, ignore_errors=True)
+        for folder in ("src", "tests", "docs", "scripts"):
+            shutil.copytree(ROOT / folder, tree / folder)
+        shutil.copy(ROOT / "pyproject.toml", tree)
     total: Counter[str] = Counter()
-    for module in modules:
+    for module in modules(arguments or ("store",)):
         outcomes = mutated(module)
         total += outcomes
-        print(f"{module.relative_to(PACKAGE)}: {summary(outcomes)}", flush=True)
+        print(f"{module}: {summary(outcomes)}", flush=True)
     print(f"all: {summary(total)}")
     return 0
 
 
-def everything() -> Iterator[Path]:
-    for folder in FALLBACKS:
-        for path in sorted((ROOT / PACKAGE / folder).glob("*.py")):
-            if path.name != "__init__.py":
-                yield path.relative_to(ROOT)
-
-
-def prepare() -> None:
-    """A fresh copy of the program and its tests, and the tool beside it."""
-    shutil.rmtree(TREE, ignore_errors=True)
-    ignored = shutil.ignore_patterns("__pycache__")
-    for folder in ("src", "tests", "docs", "scripts"):
-        shutil.copytree(ROOT / folder, TREE / folder, ignore=ignored)
-    shutil.copy(ROOT / "pyproject.toml", TREE)
-    if not (TOOL / "cosmic-ray").exists():
-        print(f"installing {REQUIREMENT}", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(TOOL.parent)], check=True)
-        pip = [str(TOOL / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "install", REQUIREMENT], check=True)
+def modules(names: Sequence[str]) -> Iterator[Path]:
+    program = TREES[0] / PACKAGE
+    for name in names:
+        path = program / name
+        for found in [path] if path.suffix else sorted(path.rglob("*.py")):
+            if found.stat().st_size:
+                yield found.relative_to(program)
 
 
 def mutated(module: Path) -> Counter[str]:
     """How many changes of one module were noticed; those that were not are printed."""
-    session, config = PLACE / "session.sqlite", PLACE / "config.toml"
-    session.unlink(missing_ok=True)
-    config.write_text(configuration(module), encoding="utf-8")
-    for command in (["baseline"], ["init"], ["exec"]):
-        with_session = [] if command == ["baseline"] else [str(session)]
-        tool([*command, str(config), *with_session])
-    outcomes: Counter[str] = Counter()
-    for line in tool(["dump", str(session)]).splitlines():
-        result: dict[str, str] = json.loads(line)[1] or {"test_outcome": "not run"}
-        outcomes[result["test_outcome"]] += 1
-        if result["test_outcome"] == "survived":
-            print(result["diff"])
+    source = (TREES[0] / PACKAGE / module).read_bytes()
+    found = changes(source)
+    drawn = Random(SEED).sample(found, min(len(found), int(os.environ.get("SAMPLE", len(found)))))
+    tests = tests_of(module)
+    outcomes = Counter(made=len(found), drawn=len(drawn))
+    for change, code in runs(module, source, [Change(0, 0, b""), *drawn], tests):
+        if change.is_none and code != 0:
+            raise SystemExit(f"{module}: tests fail without a change, see {PLACE}/*.txt; FRESH=1?")
+        if code != 0:
+            outcomes["noticed"] += 1
+        elif not change.is_none:
+            print(f"{module}:{change.shown(source)}", flush=True)
     return outcomes
 
 
-def configuration(module: Path) -> str:
-    python = ROOT / ".venv" / "bin" / "python"
-    options = "-q -x -p no:cacheprovider -p no:xdist -p no:randomly"
-    tests = " ".join(tests_of(module))
-    nothing: list[str] = []
-    values: dict[str, str | int | list[str]] = {
-        "module-path": str(module),
-        "timeout": TEST_SECONDS_MAX,
-        "excluded-modules": nothing,
-        "test-command": f"{python} -m pytest {options} {tests}",
-    }
-    lines = [f"{name} = {json.dumps(value)}" for name, value in values.items()]
-    return "\n".join(("[cosmic-ray]", *lines, "[cosmic-ray.distributor]", 'name = "local"', ""))
+def runs(
+    module: Path, source: bytes, wanted: Sequence[Change], tests: Sequence[str]
+) -> Iterator[tuple[Change, int]]:
+    """Each change, and the exit code of its tests; as many at once as there are trees."""
+    free, left = [*TREES], [*reversed(wanted)]
+    under_way: dict[int, tuple[Change, Path, float]] = {}
+    while left or under_way:
+        while free and left:
+            tree, change = free.pop(), left.pop()
+            put(tree / PACKAGE / module, change.applied(source))
+            under_way[start(tree, tests)] = change, tree, monotonic() + RUN_SECONDS_MAX
+        for pid, (change, tree, deadline) in [*under_way.items()]:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                del under_way[pid]
+                free.append(tree)
+                put(tree / PACKAGE / module, source)
+                yield change, os.waitstatus_to_exitcode(status)
+            elif monotonic() > deadline:
+                os.kill(pid, SIGKILL)
+        sleep(0.01)
+
+
+def put(module: Path, source: bytes) -> None:
+    """With a time of its own: bytecode of an earlier change is never taken for this one's."""
+    module.write_bytes(source)
+    time = next(_TIMES)
+    os.utime(module, (time, time))
 
 
 def tests_of(module: Path) -> list[str]:
-    names = (module.stem, *ALSO.get(module.stem, ()))
-    found = [path for name in names for path in sorted((TREE / "tests").rglob(f"test_{name}.py"))]
-    if found:
-        return [str(path.relative_to(TREE)) for path in found]
-    folder = FALLBACKS[module.relative_to(PACKAGE).parts[0]]
-    of_table = f"{folder}/test_{module.stem.removesuffix('_table')}.py"
-    return [of_table if (TREE / of_table).exists() else folder]
+    """Files by their name; without one, single tests as measured, as long as they may take."""
+    name = f"test_{module.stem.removesuffix('_table')}.py"
+    folders = (TREES[0] / folder for folder in ENTERING[module.parts[0]])
+    files = chain.from_iterable(folder.rglob(name) for folder in folders)
+    named = [*(str(path.relative_to(TREES[0])) for path in files), *ALSO.get(str(module), ())]
+    if named:
+        return named
+    tests = list(measured(module))
+    together = accumulate(seconds for _, seconds in tests)
+    within = (so_far < MEASURED_SECONDS_MAX for so_far in together)
+    return [test for test, _ in compress(tests, within)]
 
 
-def tool(arguments: Sequence[str]) -> str:
-    ran = subprocess.run(
-        [str(TOOL / "cosmic-ray"), *arguments],
-        cwd=TREE,
-        env={**os.environ, "PYTHONPATH": str(TREE / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if ran.returncode != 0:
-        raise SystemExit(f"cosmic-ray {arguments[0]} failed:\n{ran.stdout}{ran.stderr}")
-    return ran.stdout
+def measured(module: Path) -> Iterator[tuple[str, float]]:
+    """The tests that enter a module, and their seconds: one for each function, then another."""
+    folder = module.parts[0]
+    kept = PLACE / f"entered_{folder}.json"
+    if not kept.exists():
+        print(f"measuring which tests enter {folder}/", flush=True)
+        plugin = ["--maxfail=1000", "-p", "scripts.entered"]
+        os.waitpid(start(TREES[0], [*plugin, *ENTERING[folder]], ENTERED=str(kept)), 0)
+    entered: dict[str, tuple[float, list[str]]] = json.loads(kept.read_bytes())
+    seconds: defaultdict[str, float] = defaultdict(float)
+    of_function: defaultdict[str, list[str]] = defaultdict(list)
+    for case, (took, functions) in sorted(entered.items(), key=lambda item: len(item[1][1])):
+        test = case.partition("[")[0]
+        seconds[test] += took
+        for function in functions:
+            if function.startswith(f"{module}:"):
+                of_function[function].append(test)
+    in_turn = chain.from_iterable(zip_longest(*of_function.values()))
+    return ((test, seconds[test]) for test in dict.fromkeys(in_turn) if test is not None)
+
+
+def start(tree: Path, tests: Sequence[str], **variables: str) -> int:
+    """Run tests of a tree until one fails, in a fork of this process; its id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    os.chdir(tree)
+    os.environ |= {"PYTHONPATH": str(tree / "src"), **variables}
+    sys.path[:0] = [str(tree), str(tree / "src")]
+    with Path(os.devnull).open() as nothing, tree.with_suffix(".txt").open("w") as output:
+        os.dup2(nothing.fileno(), 0)
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)
+    code = 1
+    try:
+        code = pytest.main([*OPTIONS, *tests])
+    finally:
+        os._exit(code)
 
 
 def summary(outcomes: Counter[str]) -> str:
-    made = sum(outcomes.values())
-    share = 100 * outcomes["killed"] / made if made else 0
-    return f"{outcomes['killed']} of {made} changes noticed ({share:.0f} %)"
+    noticed, drawn, made = outcomes["noticed"], outcomes["drawn"], outcomes["made"]
+    of = "" if drawn == made else f", {drawn} of {made} drawn"
+    return f"{noticed} of {drawn} changes noticed ({100 * noticed / (drawn or 1):.0f} %){of}"
 
 
 if __name__ == "__main__":

@@ -84,3 +84,10 @@ async def remove_some(tx: Transaction, session_id: SessionID, *, limit: int) -> 
     for table in ("event", "session_deletion", *_FEW):
         await tx.execute(f"DELETE FROM {table} WHERE session_id = :id", {"id": session_id})
     return False
+
+
+async def remove_all(tx: Transaction, session_id: SessionID) -> None:
+    """At once, and as if it had never been here."""
+    await begin(tx, session_id)
+    for table in ("event", "session_message", "session_deletion"):
+        await tx.execute(f"DELETE FROM {table} WHERE session_id = :id", {"id": session_id})

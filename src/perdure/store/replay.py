@@ -15,7 +15,7 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.ids import EventID, Seq, SessionID
 from perdure.schema.session_event import SessionCreated, SessionEvent
 from perdure.schema.value import Value
-from perdure.store import damage, event_store, projector
+from perdure.store import damage, deletion_table, event_store, projector
 from perdure.store.event_store import EventStore, StoredEvent
 
 
@@ -80,25 +80,8 @@ async def claim(store: EventStore, session_id: SessionID, owner: str) -> None:
 
 
 async def remove(store: EventStore, session_id: SessionID) -> None:
-    """Forget the log and everything made from it, in one transaction."""
-
-    async def job(tx: Transaction) -> None:
-        for table in (
-            "event",
-            "event_owner",
-            "session_message",
-            "session_input",
-            "todo",
-            "pending_request",
-            "session_context_epoch",
-            "session_lease",
-            "session_instruction",
-            "session_wake",
-        ):
-            await tx.execute(f"DELETE FROM {table} WHERE session_id = :id", {"id": session_id})
-        await tx.execute("DELETE FROM session WHERE id = :id", {"id": session_id})
-
-    await store.database.write(job)
+    """Forget the log and all that belongs to its Session, in one transaction."""
+    await store.database.write(lambda tx: deletion_table.remove_all(tx, session_id))
 
 
 def _decode(event: ReplayedEvent) -> SessionEvent:

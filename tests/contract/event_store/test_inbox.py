@@ -65,6 +65,10 @@ async def test_what_has_left_does_not_count(store: EventStore, three: Facts) -> 
     other = Facts(OTHER)
     await append(store, [other.created(), other.admitted("msg_other")], OTHER)
     assert not await more_than(store, 1)
+    await append(store, [three.promoted(THREE, "three")])
+    assert not await store.database.read(lambda tx: inbox_table.is_pending(tx, SESSION, "steer"))
+    assert await store.database.read(lambda tx: inbox_table.is_pending(tx, OTHER, "steer"))
+    assert await count(store) == 0
 
 
 async def test_a_cancelled_prompt_keeps_its_receipt(store: EventStore, three: Facts) -> None:
@@ -130,6 +134,8 @@ async def test_a_prompt_is_promoted_once_and_only_by_its_own_session(
 
 async def test_what_came_after_a_boundary_is_taken_out(store: EventStore, three: Facts) -> None:
     await append(store, [three.promoted(ONE, "one")])
+    await store.database.write(lambda tx: inbox_table.delete_after(tx, SESSION, Seq(4)))
+    assert await store.database.read(lambda tx: inbox_table.get(tx, ONE)) is not None
     await store.database.write(lambda tx: inbox_table.delete_after(tx, SESSION, Seq(2)))
     assert await waiting(store) == []
     assert await waiting(store, "queue") == ["two"]

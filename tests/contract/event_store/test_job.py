@@ -58,6 +58,12 @@ async def test_jobs_are_listed_by_session_and_counted(store: EventStore, facts: 
     assert [one.id for one in running] == ["job_a", "job_b", "job_d"]
 
 
+async def test_jobs_of_one_moment_have_an_order(store: EventStore, facts: Facts) -> None:
+    await put(store, job("b"), job("c"), job("a"))
+    listed = await store.database.read(partial(job_table.of_session, session_id=SESSION, limit=9))
+    assert [one.id for one in listed] == ["job_c", "job_b", "job_a"]
+
+
 async def test_a_job_is_settled_once(store: EventStore, facts: Facts) -> None:
     one = job("one")
     await put(store, one)

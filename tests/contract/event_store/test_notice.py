@@ -75,3 +75,15 @@ async def test_a_deletion_takes_them_along(store: EventStore, facts: Facts) -> N
     await append(store, [Deleted(1, SESSION)])
     assert await waiting(store) == []
     assert await put(store, notice("job")) == [False]
+
+
+async def test_what_waits_for_one_session_does_not_wait_for_another(
+    store: EventStore, facts: Facts
+) -> None:
+    await append(store, [Facts(OTHER).created()], OTHER)
+    await put(store, notice("theirs", session_id=OTHER))
+    assert await waiting(store) == []
+    assert not await store.database.read(lambda tx: notice_table.is_pending(tx, SESSION))
+    assert await store.database.read(lambda tx: notice_table.is_pending(tx, OTHER))
+    await append(store, [Archived(1, SESSION)])
+    assert await put(store, notice("more", session_id=OTHER), notice("mine")) == [True, False]

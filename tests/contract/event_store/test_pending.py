@@ -11,6 +11,7 @@ from perdure.schema.location import LocationRef
 from perdure.schema.pending import AnswersGiven, AnswersRefused, PermissionWord
 from perdure.schema.permission import PermissionRequest
 from perdure.schema.question import Question, QuestionRequest
+from perdure.store import pending_table
 from perdure.store.event_store import EventStore
 from perdure.store.pending_table import PendingRequests
 from perdure.testing import DatabaseFault, DatabasePlan, FaultyDatabase, ManualClock
@@ -77,6 +78,20 @@ async def test_other_processes_see_what_waits_until_it_is_answered(
     assert await b.answered() == []
     await a.at(PLACE).remove(["per_1", "per_2", "per_unknown"])
     assert await seen(b) == []
+    assert [row.request.id for row in await b.elsewhere("question")] == ["que_1"]
+
+
+async def test_words_are_heard_in_the_order_in_which_was_asked(
+    store: EventStore, town: Town
+) -> None:
+    a, b = living(store, town, "a"), living(store, town, "b")
+    for name in ("per_2", "per_1"):
+        await a.add(permission(name), PLACE)
+    for name in ("per_1", "per_2"):
+        assert await b.answer(name, SESSION, ONCE)
+    assert [row.request.id for row in await a.answered()] == ["per_2", "per_1"]
+    every = await store.database.read(pending_table.every)
+    assert [(row.request.id, row.word) for row in every] == [("per_2", ONCE), ("per_1", ONCE)]
 
 
 async def test_of_many_words_the_first_counts(store: EventStore, town: Town) -> None:

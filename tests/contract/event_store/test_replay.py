@@ -6,13 +6,14 @@ from msgspec.structs import replace
 from perdure.schema import codec, manifest
 from perdure.schema.codec import JsonObject
 from perdure.schema.errors import PromptConflictError
-from perdure.schema.ids import EventID, Seq, SessionID
+from perdure.schema.ids import EventID, Seq
 from perdure.schema.session_event import SessionEvent
 from perdure.store import replay
 from perdure.store.event_store import EventStore
 from perdure.store.replay import ReplayedEvent, ReplayError
 from tests.fixtures import OTHER, SESSION, Facts, append, dump, rows
 from tests.requirements import requirement
+from tests.support import every_table
 
 
 def envelopes(events: list[SessionEvent], first: int = 0) -> list[ReplayedEvent]:
@@ -193,14 +194,27 @@ async def test_live_readers_hear_of_a_replay_only_when_asked(store: EventStore) 
     assert (live, every) == ([1], [0, 1, 2])
 
 
+@pytest.mark.parametrize("publish", [None, False, True])
+async def test_a_whole_log_comes_in_silence_unless_asked(
+    store: EventStore, publish: bool | None
+) -> None:
+    live: list[int] = []
+    store.listen(lambda _, events, __: live.extend(event.seq for event in events), live=True)
+    if publish is None:
+        await replay.replay_all(store, log())
+    else:
+        await replay.replay_all(store, log(), publish=publish)
+    assert live == ([0, 1, 2] if publish else [])
+
+
 async def test_a_removed_session_leaves_nothing_and_may_come_again(store: EventStore) -> None:
     await replay.replay_all(store, log(), owner="a")
-    await store.leases.hold(SESSION)
     await append(store, [Facts(OTHER).created()], OTHER)
+    for session_id in (SESSION, OTHER):
+        await store.database.write(lambda tx, one=session_id: every_table.occupy(tx, one))
     await replay.remove(store, SESSION)
-    tables = ("event", "session_message", "session_input", "session_lease", "event_owner")
-    for table in tables:
-        kept = await rows(store, f"SELECT 1 FROM {table} WHERE session_id = 'ses_one'")
-        assert kept == [], table
-    assert await rows(store, "SELECT id FROM session") == [(SessionID("ses_two"),)]
+    assert await store.database.read(lambda tx: every_table.occupied(tx, SESSION)) == []
+    theirs = await store.database.read(lambda tx: every_table.occupied(tx, OTHER))
+    assert theirs == await store.database.read(every_table.naming_sessions)
+    assert await rows(store, "SELECT id FROM session") == [(OTHER,)]
     assert await replay.replay_all(store, log(), owner="b") == SESSION

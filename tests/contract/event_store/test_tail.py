@@ -12,6 +12,7 @@ from perdure.core import limits
 from perdure.host.neighbours import Alone
 from perdure.ports import Transaction
 from perdure.schema import sse
+from perdure.schema.errors import DamagedRowError
 from perdure.schema.ids import Seq
 from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
@@ -112,10 +113,22 @@ async def test_a_reader_is_told_where_the_past_ends(tmp_path: Path) -> None:
         async with aclosing(tails.follow(SESSION, after=Seq(1))) as tail:
             assert (await anext(tail)).count(b"id: ") == 2
             assert await anext(tail) == sse.REPLAYED
-            await append(store, [facts.admitted("msg_new")])
-            assert (await anext(tail)).startswith(b"id: 4\n")
-        async with aclosing(tails.follow(SESSION, after=Seq(4))) as tail:
+            for seq in (4, 5):
+                await append(store, [facts.admitted(f"msg_new_{seq}")])
+                assert (await anext(tail)).startswith(b"id: %d\n" % seq)
+        async with aclosing(tails.follow(SESSION, after=Seq(5))) as tail:
             assert await anext(tail) == sse.REPLAYED, "at once, when there is nothing to replay"
+
+
+async def test_a_reader_gets_what_stands_before_a_damaged_event_and_is_told(tmp_path: Path) -> None:
+    async with counted(tmp_path / "p.db") as (database, store, tails):
+        await write_some(store, Facts(), 4, "a")
+        await database.write(lambda tx: tx.execute("UPDATE event SET data = x'7b' WHERE seq = 3"))
+        async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail:
+            reader = Reader(tail)
+            assert await reader.until(2) == [1, 2]
+            with pytest.raises(DamagedRowError):
+                await reader.until(3)
 
 
 @requirement("S163")

@@ -1,6 +1,7 @@
 """Tasks of child Sessions: who is to be told, whom no living process waits for, who bounds whom."""
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from perdure.ports import Transaction
 from perdure.schema.ids import MessageID, ProjectID, SessionID, ToolCallID
@@ -9,6 +10,7 @@ from perdure.schema.session import SessionTime
 from perdure.schema.session_event import SessionCreated, SessionSeed
 from perdure.store import deletion_table, session_table, task_table
 from perdure.store.event_store import EventStore
+from perdure.store.lease_table import RELEASED
 from perdure.store.task_table import NOBODY, ChildTask
 
 
@@ -70,6 +72,32 @@ async def test_a_task_is_open_until_somebody_was_told_or_nobody_is_to_be(store: 
     assert await store.database.read(lambda tx: task_table.open_of(tx, child)) == []
 
 
+async def test_the_end_of_one_task_is_not_that_of_another(store: EventStore) -> None:
+    await made(store, "root")
+    child = await made(store, "child", "root")
+    await made(store, "sibling", "root")
+    done, one = task("child", "root", by="a"), task("child", "root", 2, by="a")
+    other = task("sibling", "root", by="b")
+    await put(store, done, one, other)
+
+    async def states() -> list[str | None]:
+        async def job(tx: Transaction) -> list[str | None]:
+            asked = (done.message_id, one.message_id, other.message_id, MessageID("msg_unknown"))
+            return [await task_table.state(tx, message_id) for message_id in asked]
+
+        return await store.database.read(job)
+
+    assert await states() == ["waiting", "waiting", "waiting", None]
+    await store.database.write(lambda tx: task_table.mark(tx, done.message_id, "delivered"))
+    await store.database.write(lambda tx: task_table.detach(tx, one.message_id))
+    assert await store.database.read(lambda tx: task_table.open_of(tx, child)) == [
+        replace(one, process=NOBODY)
+    ]
+    assert await store.database.read(lambda tx: task_table.open_of(tx, other.child_id)) == [other]
+    await store.database.write(lambda tx: task_table.abandon(tx, child))
+    assert await states() == ["delivered", "abandoned", "waiting", None]
+
+
 async def test_only_what_waits_below_the_root_counts_as_running(store: EventStore) -> None:
     root, other = await made(store, "root"), await made(store, "other")
     for name, parent in (("one", "root"), ("two", "one"), ("far", "other")):
@@ -92,29 +120,45 @@ async def test_a_task_that_no_living_process_waits_for_is_found(store: EventStor
     for name in ("background", "dead", "alive", "elsewhere"):
         await made(store, name, "root")
     waiters = {"background": NOBODY, "dead": "gone", "alive": "here", "elsewhere": "gone"}
+    waiters |= {"left": "gone", "mine": NOBODY, "given back": "gone"}
     await put(store, *(task(name, "root", by=by) for name, by in waiters.items()))
     lease = "INSERT INTO session_lease (session_id, process, generation) VALUES (:id, :process, 1)"
-    held = {"id": "ses_elsewhere", "process": "there"}
-    await store.database.write(lambda tx: tx.execute(lease, held))
+    holders = {"elsewhere": "there", "left": "gone", "mine": "here", "given back": RELEASED}
+    for name, holder in holders.items():
+        held = {"id": f"ses_{name}", "process": holder}
+        await store.database.write(lambda tx, row=held: tx.execute(lease, row))
     found = await store.database.read(
         lambda tx: task_table.unheard(tx, process="here", alive=lambda name: name != "gone")
     )
-    assert sorted(found) == ["ses_background", "ses_dead"]
+    assert sorted(found) == [
+        "ses_background",
+        "ses_dead",
+        "ses_given back",
+        "ses_left",
+        "ses_mine",
+    ]
 
 
 async def test_a_child_is_bounded_by_the_agents_that_called_it_and_its_parents(
     store: EventStore,
 ) -> None:
-    await made(store, "root", agent="plan")
+    root = await made(store, "root", agent="plan")
     await made(store, "child", "root")
     grandchild = await made(store, "grandchild", "child")
     await put(store, task("grandchild", "child"), task("grandchild", "child", 2))
 
-    async def job(tx: Transaction) -> tuple[str, ...]:
-        return await task_table.agents_above(tx, await session_table.require(tx, grandchild))
+    stray = await made(store, "stray", "grandchild")
 
-    # The last caller counts; a child that was not called has its parent's agent above it.
-    assert await store.database.read(job) == ("agent of child 2", "plan")
+    async def above(session_id: SessionID) -> tuple[str, ...]:
+        async def job(tx: Transaction) -> tuple[str, ...]:
+            return await task_table.agents_above(tx, await session_table.require(tx, session_id))
+
+        return await store.database.read(job)
+
+    # The last caller counts; a child that was not called has its parent's agent above it, if any.
+    assert await above(grandchild) == ("agent of child 2", "plan")
+    assert await above(stray) == ("agent of child 2", "plan")
+    assert await above(root) == ()
 
 
 async def test_a_task_goes_with_its_child(store: EventStore) -> None:

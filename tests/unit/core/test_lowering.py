@@ -26,6 +26,7 @@ from perdure.schema.model import ModelRef
 from perdure.schema.prompt import FileAttachment
 from perdure.schema.todo import Todo
 from perdure.schema.tool import (
+    AttachedContent,
     CompletedState,
     ErrorState,
     FileContent,
@@ -81,6 +82,25 @@ def done(content: tuple[ToolContent, ...] = (), structured: JsonObject | None = 
 
 def parts(message: SessionMessage, model: ModelRef = MODEL) -> list[Part]:
     return [part for lowered in lowering.lower(message, model) for part in lowered.content]
+
+
+def test_what_was_read_of_an_attachment_stands_in_its_place_once() -> None:
+    message = stored.UserMessage(
+        id=MessageID("msg_u"),
+        time=AT,
+        text="look",
+        files=(FileAttachment(uri="file:///a", mime="text/plain"),) * 2,
+        attached=(
+            AttachedContent((TextContent("mentioned"),)),
+            AttachedContent((TextContent("second file"),), file=1),
+        ),
+    )
+    assert parts(message) == [
+        TextPart("look"),
+        MediaPart("text/plain", "file:///a", None),
+        TextPart("second file"),
+        TextPart("mentioned"),
+    ]
 
 
 def test_a_user_message_has_its_text_and_each_file() -> None:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.core import permission
+from perdure.core.permission import Parts
 from perdure.schema.permission import Effect, Rule, Ruleset
 
 RULES: Ruleset = (
@@ -102,3 +103,18 @@ def test_home_is_spelled_out_in_rules_about_paths_and_left_alone_in_commands() -
     )
     resources = [rule.resource for rule in permission.expand_home(rules, "/home/me")]
     assert resources == ["/home/me/notes/*", "/home/me", "~other/x", "ls ~/x", "~/run"]
+
+
+def test_what_consists_of_its_parts_alone_is_allowed_with_them() -> None:
+    rules = (Rule("bash", "ls *", "allow"),)
+    whole = permission.decide(
+        rules, (), action="bash", resources=("x && ls a",), parts=Parts(texts=("ls a",))
+    )
+    more = permission.decide(
+        rules,
+        (),
+        action="bash",
+        resources=("x && ls a",),
+        parts=Parts(texts=("ls a",), complete=False),
+    )
+    assert (whole.effect, more.effect, more.resource) == ("allow", "ask", "x && ls a")
