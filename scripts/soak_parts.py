@@ -146,11 +146,11 @@ PARTS: Final = (
         row=13,
         name="many processes",
         tests=("tests/many_processes",),
-        variables={"PERDURE_PROCESSES": "16", "PERDURE_SECONDS": "300"},
+        variables={"PERDURE_PROCESSES": "16", "PERDURE_SECONDS": "150"},
         wanted=(
             Wanted("processes on one database", 16),
             Wanted("prompts to many processes", 16_000),
-            Wanted("processes killed", 150),
+            Wanted("processes killed", 75),
         ),
         lacks="SQLite only",
         alone=True,

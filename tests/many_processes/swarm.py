@@ -21,7 +21,6 @@ from tests.support.server_process import ServerProcess
 KILL_SECONDS: Final = (0.8, 1.8)
 EFFECTS: Final = "effects.txt"
 PEOPLE_PER_PROCESS: Final = 1
-REST_SECONDS_MAX: Final = 60.0
 DECIDE_SECONDS: Final = 0.2
 NO_ANSWER: Final = (OSError, RefusedError, TimeoutError, asyncio.IncompleteReadError)
 """What a caller sees of a process that is killed meanwhile."""
@@ -60,9 +59,9 @@ class Swarm:
             await asyncio.sleep(seconds)
             over.set()
 
-    async def rest(self) -> None:
+    async def rest(self, seconds_max: float) -> None:
         """Until everything that was said has been run, and nothing runs anywhere."""
-        async with asyncio.timeout(REST_SECONDS_MAX), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(seconds_max), asyncio.TaskGroup() as group:
             deciding = group.create_task(self._decide())
             async with asyncio.TaskGroup() as resting:
                 for session in self.sessions:
@@ -148,13 +147,20 @@ class Swarm:
             await server.api.wait(session)
 
 
-def answer(request: Request) -> Reply:
+class Model:
     """One tool call for each prompt, with an effect that can be counted, then a text."""
-    last = request.messages[-1]
-    if last["role"] == "tool":
-        return text("said")
-    marker = request.texts("user")[-1].removeprefix("say ").strip("<>")
-    return calls(Call("bash", {"command": f"echo {marker} >> {EFFECTS}"}))
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+        """By prompt, how often a turn of it was begun."""
+
+    def answer(self, request: Request) -> Reply:
+        if request.messages[-1]["role"] == "tool":
+            return text("said")
+        prompt = request.texts("user")[-1]
+        self.asked[prompt] += 1
+        marker = prompt.removeprefix("say ").strip("<>")
+        return calls(Call("bash", {"command": f"echo {marker} >> {EFFECTS}"}))
 
 
 def _promotes(event: JsonObject) -> bool:

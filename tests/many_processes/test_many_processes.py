@@ -18,38 +18,41 @@ from perdure.schema.session_event import SessionEvent
 from perdure.testing.ledger import Ledger
 from tests.figures import Figure
 from tests.many_processes import swarm
-from tests.many_processes.swarm import Swarm
+from tests.many_processes.swarm import Model, Swarm
 from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.place import Place, make_place
-from tests.support.scripted_provider import ScriptedProvider, scripted_provider
+from tests.support.scripted_provider import scripted_provider
 
 PROCESSES: Final = int(os.environ.get("PERDURE_PROCESSES", "8"))
 SECONDS: Final = float(os.environ.get("PERDURE_SECONDS", "20"))
+REST_SECONDS_MAX: Final = 60 + 2 * SECONDS
+"""Prompts are said faster than they are answered."""
 SESSIONS: Final = 12
 KILLS_LEAST: Final = int(SECONDS / 4)
 
 
 @requirement("S69", "S70", "S74", "S147", "S189")
-@pytest.mark.timeout(SECONDS + 180)
+@pytest.mark.timeout(SECONDS + REST_SECONDS_MAX + 120)
 async def test_nothing_is_lost_or_doubled_while_processes_come_and_are_killed(
     tmp_path: Path, figure: Figure
 ) -> None:
     async with scripted_provider() as provider:
-        provider.otherwise = swarm.answer
+        model = Model()
+        provider.otherwise, provider.keeps_requests = model.answer, False
         place = make_place(tmp_path, provider)
         ask_before_sending_again(place)
         crowd = Swarm(place, Random(7), PROCESSES)
         try:
             await crowd.start(sessions=SESSIONS)
             await crowd.live(SECONDS)
-            await crowd.rest()
+            await crowd.rest(REST_SECONDS_MAX)
         finally:
             await crowd.stop()
         check_callers(crowd)
         check_prompts(crowd, logged(place))
         check_runs(place)
-        check_effects(place, provider)
+        check_effects(place, model)
     await database_check.check(place.database)
     figure("processes on one database", PROCESSES)
     figure("processes killed", crowd.kills)
@@ -104,17 +107,12 @@ def check_runs(place: Place) -> None:
                 assert began > before, "two steps ran at once"
 
 
-def check_effects(place: Place, provider: ScriptedProvider) -> None:
+def check_effects(place: Place, model: Model) -> None:
     """No effect twice, and no prompt asked twice of the model."""
     lines = (place.project / swarm.EFFECTS).read_text(encoding="utf-8").split()
     assert lines
     assert [line for line, count in Counter(lines).items() if count > 1] == []
-    opened = Counter(
-        request.texts("user")[-1]
-        for request in provider.requests
-        if request.messages[-1]["role"] != "tool"
-    )
-    assert [prompt for prompt, count in opened.items() if count > 1] == []
+    assert [prompt for prompt, count in model.asked.items() if count > 1] == []
 
 
 def logged(place: Place) -> list[tuple[str, int, SessionEvent]]:
