@@ -1,6 +1,6 @@
 """What a soak is made of: a part for each test of the harness that has a figure to reach.
 
-Rows are those of the table in `docs/testing.md`. A part says which tests or which measurement of
+Rows are those of the table in `docs/figures.md`. A part says which tests or which measurement of
 `bench` it runs, the variables that make them long, and the figures that are wanted. What a part
 does less of than its row asks for is said in `lacks`, and printed.
 

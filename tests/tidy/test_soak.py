@@ -12,7 +12,7 @@ from scripts.soak_parts import PARTS, ROWS, WITHOUT, Part, Wanted
 from tests.fixtures import ROOT
 from tests.tidy import source_tree
 
-TABLE: Final = ROOT / "docs" / "testing.md"
+TABLE: Final = ROOT / "docs" / "figures.md"
 TABLE_ROW: Final = re.compile(r"^\| (\d+) \| ", re.MULTILINE)
 PART: Final = Part(row=3, name="power loss", tests=("t",), wanted=(Wanted("images", 10_000),))
 
