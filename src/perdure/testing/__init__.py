@@ -1,6 +1,6 @@
 """What a test needs around the runtime: a scripted model, a clock that stands still, known ids.
 
-A database and a provider that fail when they are told to; see docs/testing.md. And the runtime
+A database and a provider that fail when they are told to; see docs/failing.md. And the runtime
 itself on virtual time, from a seed: `run_seed`. See docs/simulation.md.
 """
 
