@@ -92,7 +92,7 @@ async def test_a_staged_revert_holds_a_notice_back(
     assert len(provider.requests) == 2
 
 
-async def test_nobody_is_told_in_a_session_that_was_put_away(
+async def test_a_session_that_was_put_away_is_told_when_it_goes_on(
     instance: Instance, provider: ScriptedProvider
 ) -> None:
     api = instance.api
@@ -105,6 +105,9 @@ async def test_nobody_is_told_in_a_session_that_was_put_away(
     await api.wait(session)
     assert await told(api, session) == []
     assert len(provider.requests) == 1
+    await api.ask(session, "go on")
+    assert await told(api, session) == ["the job ended"]
+    assert len(provider.requests) == 2
 
 
 async def test_the_provider_context_shows_what_will_be_told(

@@ -2,6 +2,7 @@
 
 A notice is durable before anybody is woken, and becomes a synthetic message at the next Safe
 Provider-Turn Boundary (runtime.boundary). Telling again with the same message id tells nothing.
+A Session that was put away is not woken: it hears of it when somebody goes on with it.
 
 Invariant: a process that dies after a notice was put leaves one that any other will tell.
 """
@@ -10,7 +11,7 @@ from collections.abc import Callable
 
 from perdure.ports import Clock, Transaction
 from perdure.schema.ids import MessageID, SessionID
-from perdure.store import notice_table, wake_table
+from perdure.store import notice_table, session_table, wake_table
 from perdure.store.event_store import EventStore
 from perdure.store.notice_table import Notice
 
@@ -24,7 +25,7 @@ class Notices:
         self._wake = wake
 
     async def tell(self, session_id: SessionID, message_id: MessageID, text: str) -> None:
-        """Durable when this returns. Nothing, when the Session is archived or gone."""
+        """Durable when this returns. Nothing, when the Session is gone."""
         notice = Notice(
             id=message_id,
             session_id=session_id,
@@ -35,8 +36,10 @@ class Notices:
             self.wake(session_id)
 
     async def put(self, tx: Transaction, notice: Notice) -> bool:
-        """As a part of the transaction that it reports; `wake` is for after the commit."""
+        """As a part of the transaction that it reports; whether to `wake` after its commit."""
         if not await notice_table.put(tx, notice):
+            return False
+        if await session_table.is_archived(tx, notice.session_id):
             return False
         # With the notice: this process may die before its own wake finds who runs the Session.
         if await self._store.leases.runs_elsewhere(tx, notice.session_id):

@@ -25,7 +25,7 @@ async def put(tx: Transaction, notice: Notice) -> bool:
     changed = await tx.execute(
         "INSERT OR IGNORE INTO session_notice (id, session_id, text, time_created)"
         " SELECT :id, :session_id, :text, :time_created"
-        " WHERE EXISTS (SELECT 1 FROM session WHERE id = :session_id AND archived = 0)"
+        " WHERE EXISTS (SELECT 1 FROM session WHERE id = :session_id)"
         " AND NOT EXISTS (SELECT 1 FROM session_message WHERE id = :id)",
         {
             "id": notice.id,
@@ -71,5 +71,9 @@ async def take(tx: Transaction, notice_id: MessageID) -> bool:
 
 
 async def sessions_with_pending(tx: Transaction) -> list[SessionID]:
-    rows = await tx.fetch("SELECT DISTINCT session_id FROM session_notice")
+    """Those to be woken; one that was put away hears of it when somebody goes on with it."""
+    rows = await tx.fetch(
+        "SELECT DISTINCT n.session_id FROM session_notice AS n"
+        " JOIN session AS s ON s.id = n.session_id WHERE s.archived = 0"
+    )
     return [SessionID(str(row[0])) for row in rows]

@@ -115,6 +115,13 @@ async def is_reverting(tx: Transaction, session_id: SessionID) -> bool:
     return bool(rows)
 
 
+async def is_archived(tx: Transaction, session_id: SessionID) -> bool:
+    rows = await tx.fetch(
+        "SELECT 1 FROM session WHERE id = :id AND archived = 1", {"id": session_id}
+    )
+    return bool(rows)
+
+
 async def load(tx: Transaction, session_id: SessionID) -> SessionInfo | None:
     rows = await tx.fetch(_DATA, {"id": session_id})
     if not rows:

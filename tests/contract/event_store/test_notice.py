@@ -62,12 +62,18 @@ async def test_each_is_taken_by_itself(store: EventStore, facts: Facts) -> None:
     assert await waiting(store) == ["msg_two"]
 
 
-async def test_a_session_that_is_archived_or_unknown_gets_none(
+async def test_a_session_that_is_unknown_gets_none(store: EventStore, facts: Facts) -> None:
+    assert await put(store, notice("nobody", session_id=OTHER)) == [False]
+
+
+async def test_one_that_was_put_away_keeps_its_notice_and_is_not_woken_for_it(
     store: EventStore, facts: Facts
 ) -> None:
-    assert await put(store, notice("nobody", session_id=OTHER)) == [False]
+    await append(store, [Facts(OTHER).created()], OTHER)
     await append(store, [Archived(1, SESSION)])
-    assert await put(store, notice("job")) == [False]
+    assert await put(store, notice("job"), notice("more", session_id=OTHER)) == [True, True]
+    assert await waiting(store) == ["msg_job"]
+    assert await store.database.read(notice_table.sessions_with_pending) == [OTHER]
 
 
 async def test_a_deletion_takes_them_along(store: EventStore, facts: Facts) -> None:
@@ -85,5 +91,3 @@ async def test_what_waits_for_one_session_does_not_wait_for_another(
     assert await waiting(store) == []
     assert not await store.database.read(lambda tx: notice_table.is_pending(tx, SESSION))
     assert await store.database.read(lambda tx: notice_table.is_pending(tx, OTHER))
-    await append(store, [Archived(1, SESSION)])
-    assert await put(store, notice("more", session_id=OTHER), notice("mine")) == [True, False]

@@ -12,7 +12,13 @@ from perdure.schema import codec
 from perdure.schema.errors import SessionNotFoundError
 from perdure.schema.ids import MessageID, ProjectID, Seq, SessionID, WorkspaceID
 from perdure.schema.session import RevertState, SessionTime
-from perdure.schema.session_event import Archived, Renamed, RevertCleared, RevertStaged
+from perdure.schema.session_event import (
+    Archived,
+    Renamed,
+    RevertCleared,
+    RevertStaged,
+    Unarchived,
+)
 from perdure.store import session_table
 from perdure.store.event_store import EventStore
 from perdure.store.session_table import SessionFilter
@@ -163,6 +169,18 @@ async def test_a_row_that_cannot_be_read_is_left_out_of_a_full_page(store: Event
     assert await page(store, limit=2) == ["0", "3"]
     assert await page(store, limit=9) == ["0", "3", "4"]
     assert await page(store, newest_first=True, limit=2) == ["4", "3"]
+
+
+async def test_only_a_session_that_was_put_away_is_archived(
+    store: EventStore, facts: Facts
+) -> None:
+    other = Facts(OTHER)
+    await append(store, [other.created()], OTHER)
+    await append(store, [facts.stamped(Archived)])
+    assert await read(store, lambda tx: session_table.is_archived(tx, SESSION))
+    assert not await read(store, lambda tx: session_table.is_archived(tx, OTHER))
+    await append(store, [facts.stamped(Unarchived)])
+    assert not await read(store, lambda tx: session_table.is_archived(tx, SESSION))
 
 
 async def test_only_a_session_with_a_staged_revert_is_reverting(
