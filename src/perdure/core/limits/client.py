@@ -31,6 +31,7 @@ HISTORY_ITEMS_MAX: Final = 100
 HEARTBEAT_SECONDS: Final = 15
 LIVE_RING_BYTES_MAX: Final = 16 * 1024 * 1024
 REPLAY_ROWS_PER_READ: Final = 256
+TAIL_BYTES_KEPT_MAX: Final = 256 * 1024  # for each Session that somebody follows
 
 # WebSockets.
 SOCKET_MESSAGE_BYTES_MAX: Final = 1024 * 1024  # from a client, all fragments together
