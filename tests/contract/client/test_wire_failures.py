@@ -1,12 +1,16 @@
 """Servers that answer badly: each failure is one ClientError with a reason, and nothing hangs."""
 
 import asyncio
+import ssl
+import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 from perdure.client import ClientError, DeclaredError, PerdureClient
+from tests.contract.host.loopback import replying, serving
 from tests.requirements import requirement
 
 PATIENCE_SECONDS = 5
@@ -116,3 +120,35 @@ async def test_a_url_that_is_none_is_a_transport_failure() -> None:
         with pytest.raises(ClientError) as caught:
             await client.health.get()
     assert caught.value.reason == "transport"
+
+
+@pytest.fixture
+def unknown_certificate(tmp_path: Path) -> ssl.SSLContext:
+    """What a server shows that nobody vouches for."""
+    path = tmp_path / "own.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
+            *("-nodes", "-keyout", f"{path}.key", "-out", str(path), "-days", "2"),
+            *("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    shown = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    shown.load_cert_chain(path, f"{path}.key")
+    return shown
+
+
+async def test_an_unknown_certificate_is_refused_on_this_machine_too(
+    unknown_certificate: ssl.SSLContext,
+) -> None:
+    async with (
+        asyncio.timeout(PATIENCE_SECONDS),
+        serving(replying(answer(b'{"data":{}}')), tls=unknown_certificate) as server,
+        PerdureClient(f"https://127.0.0.1:{server.port}") as client,
+    ):
+        with pytest.raises(ClientError, match="certificate") as caught:
+            await client.sessions.get("ses_one")
+    assert caught.value.reason == "transport"
+    assert server.requests == []
