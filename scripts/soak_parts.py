@@ -146,7 +146,11 @@ PARTS: Final = (
         row=13,
         name="many processes",
         tests=("tests/many_processes",),
-        variables={"PERDURE_PROCESSES": "16", "PERDURE_SECONDS": "150"},
+        variables={
+            "PERDURE_PROCESSES": "16",
+            "PERDURE_SECONDS": "150",
+            "PERDURE_PAUSE_SECONDS": "0",
+        },
         wanted=(
             Wanted("processes on one database", 16),
             Wanted("prompts to many processes", 16_000),
@@ -173,7 +177,7 @@ PARTS: Final = (
         row=16,
         name="simulation",
         tests=("tests/simulation/test_seeds.py",),
-        variables={"PERDURE_SEEDS": "1000", "PERDURE_STEPS": "200"},
+        variables={"PERDURE_SEEDS": "10000", "PERDURE_STEPS": "200"},
         wanted=(Wanted("simulated seeds", 10_000),),
     ),
     Part(

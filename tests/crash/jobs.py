@@ -6,6 +6,8 @@ is wrong and exits with 1 if anything is. A command, because a process that fork
 threads.
 """
 
+import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import Final
@@ -24,7 +26,8 @@ from tests.support import database_check
 
 SESSION: Final = SessionID("ses_jobs")
 RUNS: Final = "echo ran >>effects; exit 3"
-STAYS: Final = "sleep 60"
+BEGUN: Final = "begun"
+STAYS: Final = f"echo {BEGUN} >{BEGUN}; exec sleep 60"
 WAIT_SECONDS: Final = 20
 
 
@@ -40,7 +43,11 @@ async def _furnish(runtime: Runtime, _: Path) -> None:
 async def _work(runtime: Runtime, site: Path) -> None:
     first = await _start(runtime, site, RUNS)
     await runtime.jobs.look(SESSION, first.id, wait_seconds=WAIT_SECONDS)
+    # Told to end before its command has begun, a job may have to be killed: that takes seconds.
+    begun = site / BEGUN
+    os.mkfifo(begun)
     second = await _start(runtime, site, STAYS)
+    await asyncio.to_thread(begun.read_text)
     await runtime.jobs.cancel(SESSION, second.id, quiet=True)
 
 

@@ -2,7 +2,8 @@
 
 Deaths that are looked at one after the other share the life before them: the process stands still
 at each of their points, after a copy of it was killed there, while the next life is lived to its
-end on the files that the death left. The caller has no threads and no event loop; see `sweep`.
+end on the files that the death left. Deaths that leave the same files, byte by byte, share that
+life as well. The caller has no threads and no event loop; see `sweep`.
 """
 
 import shutil
@@ -10,18 +11,27 @@ from collections.abc import Collection, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 from perdure.testing import crash_points, forked
 from perdure.testing.crash_points import CrashPoint
 from perdure.testing.forked import Ended
 from tests.crash import verdict
 from tests.crash.life import live
-from tests.crash.site import CrashSite, in_its_place, new_site
+from tests.crash.site import CrashSite, contents, in_its_place, new_site
 from tests.crash.story import Story
 from tests.crash.verdict import Remains
 
 SEED: Final = 20_260_101
+
+
+class Judged(NamedTuple):
+    """What is wrong after a death at one point."""
+
+    point: int
+    wrong: list[str]
+    lived: bool = True
+    """Whether there was a next life for this one; else it left what the one before it did."""
 
 
 class NotAsExpectedError(Exception):
@@ -45,18 +55,40 @@ def whole_run() -> WholeRun:
         return WholeRun(points, remains.story)
 
 
-def crash_once(whole: WholeRun, numbers: Collection[int]) -> Iterator[tuple[int, list[str]]]:
-    """For each point: what is wrong after a death there and a second life to the end."""
+def crash_once(whole: WholeRun, numbers: Collection[int]) -> Iterator[Judged]:
+    """For each point: what is wrong after a death there and a second life to the end.
+
+    A life sees nothing but the files, and its time and its ids are its own: on the same files it is
+    the same life. It is lived once for neighbours that left the same. `crash_alike` shows that it
+    is the same.
+    """
+    left: dict[str, bytes] = {}
+    wrong: list[str] = []
     with new_site() as site:
         for point in deaths(site, life=0, at=numbers):
             k = point.number
             if point != whole.points[k - 1]:
-                yield k, ["the point has another name than in the run without a crash"]
+                yield Judged(k, ["the point has another name than in the run without a crash"])
                 continue
-            try:
-                yield k, _recovered(site, whole, [])
-            except NotAsExpectedError as error:
-                yield k, [str(error)]
+            before, left = left, contents(site.root)
+            if left != before:
+                with in_its_place(site.root):
+                    wrong = _lived(site, whole, [])
+            yield Judged(k, wrong, lived=left != before)
+
+
+def crash_alike(numbers: Collection[int]) -> Iterator[Judged]:
+    """For each point that left what the one before it did: whether its next life was another."""
+    left: dict[str, bytes] = {}
+    lived: tuple[object, ...] = ()
+    with new_site() as site:
+        for point in deaths(site, life=0, at=numbers):
+            files_before, left = left, contents(site.root)
+            life_before = lived
+            with in_its_place(site.root):
+                lived = finish(site, life=1), verdict.left(site)
+            differs = left == files_before and lived != life_before
+            yield Judged(point.number, ["the same files led to another life"] if differs else [])
 
 
 def crash_twice(whole: WholeRun, k: int, m: int) -> list[str]:
@@ -80,12 +112,13 @@ def crash_twice_drawn(
     """
     with new_site() as site:
         for point in deaths(site, life=0, at=numbers):
-            first, wrong = verdict.after_death(site, None)
-            try:
-                for m, later in _drawn(site, whole, first, Random(f"{SEED} {point}"), times):
-                    yield point.number, m, [*wrong, *later]
-            except NotAsExpectedError as error:
-                yield point.number, None, [*wrong, str(error)]
+            with in_its_place(site.root):
+                first, wrong = verdict.after_death(site, None)
+                try:
+                    for m, later in _drawn(site, whole, first, Random(f"{SEED} {point}"), times):
+                        yield point.number, m, [*wrong, *later]
+                except NotAsExpectedError as error:
+                    yield point.number, None, [*wrong, str(error)]
 
 
 def _drawn(
@@ -94,23 +127,30 @@ def _drawn(
     with in_its_place(site.root):
         length = len(finish(site, life=1))
     for second in deaths(site, life=1, at=chance.sample(range(1, length + 1), times)):
-        try:
-            yield second.number, _recovered(site, whole, [first])
-        except NotAsExpectedError as error:
-            yield second.number, [str(error)]
+        with in_its_place(site.root):
+            yield second.number, _lived(site, whole, [first])
 
 
-def crash_apart(numbers: Collection[int]) -> Iterator[tuple[int, list[str]]]:
+def crash_apart(numbers: Collection[int]) -> Iterator[Judged]:
     """For each point: in what the death of a copy differs from that of a process of its own."""
     with new_site() as site:
         for point in deaths(site, life=0, at=numbers):
             left = verdict.left(site)
-            shutil.rmtree(site.root)
-            site.prepare()
-            die(site, life=0, at=point.number)
-            alone = verdict.left(site)
+            with in_its_place(site.root):
+                shutil.rmtree(site.root)
+                site.prepare()
+                die(site, life=0, at=point.number)
+                alone = verdict.left(site)
             differ = sorted(what for what in left | alone if left.get(what) != alone.get(what))
-            yield point.number, [f"a copy leaves {what} otherwise" for what in differ]
+            yield Judged(point.number, [f"a copy leaves {what} otherwise" for what in differ])
+
+
+def _lived(site: CrashSite, whole: WholeRun, before: list[Remains]) -> list[str]:
+    """What `_recovered` finds, and if there is no such life, that."""
+    try:
+        return _recovered(site, whole, before)
+    except NotAsExpectedError as error:
+        return [str(error)]
 
 
 def _recovered(site: CrashSite, whole: WholeRun, before: list[Remains]) -> list[str]:
@@ -126,7 +166,10 @@ def _recovered(site: CrashSite, whole: WholeRun, before: list[Remains]) -> list[
 
 
 def deaths(site: CrashSite, *, life: int, at: Collection[int]) -> Iterator[CrashPoint]:
-    """Die at each of these points, and prove it. Meanwhile the site is as that death left it."""
+    """Die at each of these points, and prove it. Meanwhile the site is as that death left it.
+
+    Whoever goes on with it does so in its place: the process that stands still has its files open.
+    """
     numbers = sorted(at)
     dying = forked.dying(
         lambda mortal: live(site, life=life, descriptor=mortal.descriptor, fate=mortal.reach),
@@ -134,9 +177,7 @@ def deaths(site: CrashSite, *, life: int, at: Collection[int]) -> Iterator[Crash
     )
     with closing(dying):
         for number in numbers:
-            point = _died(_next(dying), life, number)
-            with in_its_place(site.root):
-                yield point
+            yield _died(_next(dying), life, number)
         ended = _next(dying)
         if ended.code != 0:
             raise NotAsExpectedError(f"life {life} {_otherwise(ended)}")

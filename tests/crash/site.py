@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 _MEMORY: Final = "/dev/shm"
+_LOG_INDEX: Final = "-shm"
 _RULES: Final = '{"permissions": [{"action": "edit", "resource": "*", "effect": "ask"}]}'
 
 # Nothing that may have been sent is sent again unless the person of the script says so.
@@ -58,6 +59,22 @@ def new_site() -> Generator[CrashSite]:
         site = CrashSite(root)
         site.prepare()
         yield site
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """All that a next life would find: every file by its name, and every directory.
+
+    But for the index of the write-ahead log: whoever opens a database that nobody has open makes
+    that one anew.
+    """
+    found: dict[str, bytes] = {}
+    for folder, _, names in os.walk(root):
+        found[folder] = b""
+        for name in names:
+            if not name.endswith(_LOG_INDEX):
+                path = Path(folder, name)
+                found[str(path)] = path.read_bytes()
+    return found
 
 
 @contextmanager

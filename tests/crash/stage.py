@@ -3,7 +3,8 @@
 A play is acted in a process that is killed at each of its points in turn. After each death another
 process goes on with what is left and looks whether it is right. A play that starts processes of its
 own is acted in real time and dies for real each time: what is connected to a process that dies must
-feel it. Any other is acted once in virtual time, and copies of it die; see `forked`.
+feel it. Any other is acted once in virtual time, and copies of it die; see `forked`. Of deaths that
+leave the same files, byte by byte, one is looked at; see `runs.crash_once`.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ from perdure.testing.crash_points import CrashPoint, CrashPoints, death_at, read
 from perdure.testing.crash_seams import CrashingDatabase, CrashingDetached, CrashingModel
 from perdure.testing.forked import Ended, Mortal, dying, run_forked
 from tests.crash import life
-from tests.crash.site import in_its_place, new_root, new_site
+from tests.crash.site import contents, in_its_place, new_root, new_site
 
 Scene = Callable[[Runtime, Path], Coroutine[None, None, None]]
 Fate = Callable[[int], None]
@@ -59,44 +60,56 @@ def sweep(play: Play, *, each: int = 1) -> int:
         _expect_end(whole, "a play that is left alone")
         points = read_lines(whole.said)
         died = points[::each]
+        look = _Look(play, root)
         swept = _apart if play.has_processes else _together
-        faults = [*swept(play, root, died)]
+        faults = [*swept(play, root, died, look)]
     sys.stdout.writelines(f"{point.name}\n" for point in points)
     sys.stdout.writelines(f"{fault}\n" for fault in faults)
+    sys.stdout.write(f"looked {look.times} times\n")
     sys.stdout.write(f"{len(died)} deaths: {len(faults)} faults\n")
     return 1 if faults else 0
 
 
-def _together(play: Play, root: Path, died: tuple[CrashPoint, ...]) -> Iterator[str]:
+@dataclass(slots=True)
+class _Look:
+    play: Play
+    root: Path
+    times: int = 0
+
+    def __call__(self, number: int) -> Iterator[str]:
+        self.times += 1
+        if _run(self.play, self.root, self.play.look, life=2).code != 0:
+            yield f"point {number}: the next process says above what is wrong"
+
+
+def _together(play: Play, root: Path, died: tuple[CrashPoint, ...], look: _Look) -> Iterator[str]:
     """One process is the model of all these deaths."""
 
     def act(mortal: Mortal) -> None:
         _perform(play, root, play.act, 1, mortal.descriptor, mortal.reach)
 
     deaths = 0
+    left: dict[str, bytes] = {}
     for number, ended in dying(act, frozenset(point.number for point in died)):
         deaths += 1
         if not ended.killed or read_lines(ended.said)[-1] not in died:
             yield f"point {number}: it did not die there"
-        with in_its_place(root):
-            yield from _looked(play, root, number)
+        before, left = left, contents(root)
+        if left != before:
+            with in_its_place(root):
+                yield from look(number)
     if deaths != len(died):
         yield f"{deaths} deaths instead of {len(died)}"
 
 
-def _apart(play: Play, root: Path, died: tuple[CrashPoint, ...]) -> Iterator[str]:
+def _apart(play: Play, root: Path, died: tuple[CrashPoint, ...], look: _Look) -> Iterator[str]:
     for point in died:
         with in_its_place(root):
             # What happens when depends on the machine, so a late point may not be reached.
             ended = _run(play, root, play.act, life=1, fate=death_at(point.number))
             if not ended.killed:
                 _expect_end(ended, f"a play that was to die at {point}")
-            yield from _looked(play, root, point.number)
-
-
-def _looked(play: Play, root: Path, number: int) -> Iterator[str]:
-    if _run(play, root, play.look, life=2).code != 0:
-        yield f"point {number}: the next process says above what is wrong"
+            yield from look(point.number)
 
 
 def _expect_end(ended: Ended, what: str) -> None:

@@ -7,17 +7,27 @@ with 1 if anything is. Tests call it as a command, because a process that forks 
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
 from tests.crash import life, runs, site
-from tests.crash.runs import NotAsExpectedError, WholeRun
+from tests.crash.runs import Judged, NotAsExpectedError, WholeRun
 
 SECONDS_PER_FIRST: Final = 6
 """Second deaths for each first one: they share its recovery."""
 
 Fault = tuple[str, str]
 """The arguments that repeat it, and what is wrong."""
+
+
+@dataclass(slots=True)
+class Swept:
+    deaths: int
+    """How often somebody was to die."""
+    lives: int = 0
+    """After a death, unless it left what the one before it did."""
+    faults: list[Fault] = field(default_factory=list[Fault])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,33 +45,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"points are numbered from 1 to {len(whole.points)}")
     if options.pairs is not None and not 0 < firsts_of(options.pairs) <= len(whole.points):
         parser.error(f"--pairs is from 1 to {len(whole.points) * SECONDS_PER_FIRST}")
-    made, faults = _sweep(whole, options)
-    if not made:
+    swept = _sweep(whole, options)
+    if not swept.deaths:
         parser.error("there is no such point")
-    for where, what in faults:
+    for where, what in swept.faults:
         _say(f"{what}\n  repeat with: python -m tests.crash.sweep {where}")
-    _say(f"{made} deaths at {len(whole.points)} points: {len(faults)} faults")
-    return 1 if faults else 0
+    _say(f"{swept.lives} lives after them")
+    _say(f"{swept.deaths} deaths at {len(whole.points)} points: {len(swept.faults)} faults")
+    return 1 if swept.faults else 0
 
 
-def _sweep(whole: WholeRun, options: argparse.Namespace) -> tuple[int, list[Fault]]:
-    """How often a sweep was to die, and what is wrong."""
+def _sweep(whole: WholeRun, options: argparse.Namespace) -> Swept:
     shard, shards = options.shard
     if options.pairs is not None:
-        firsts = drawn(whole, firsts_of(options.pairs))[shard::shards]
-        return len(firsts) * SECONDS_PER_FIRST, [*_pairs(whole, firsts)]
+        firsts = part(drawn(whole, firsts_of(options.pairs)), shard, shards)
+        return _pairs(whole, firsts)
     if options.then is not None:
-        return 1, [*_pair(whole, options.point, options.then)]
-    points = _chosen(whole, options)[shard::shards]
+        return _pair(whole, options.point, options.then)
+    points = part(_chosen(whole, options), shard, shards)
     if options.apart:
-        return len(points), [*_singles(whole, points, runs.crash_apart(points))]
-    return len(points), [*_singles(whole, points, runs.crash_once(whole, points))]
+        return _singles(whole, points, runs.crash_apart(points))
+    if options.alike:
+        return _singles(whole, points, runs.crash_alike(points))
+    return _singles(whole, points, runs.crash_once(whole, points))
 
 
 def _chosen(whole: WholeRun, options: argparse.Namespace) -> list[int]:
     if options.point is not None:
         return [options.point]
-    return [point.number for point in whole.points if options.like in point.name]
+    named = [point.number for point in whole.points if options.like in point.name]
+    return named[:: options.every]
+
+
+def part(points: Sequence[int], shard: int, shards: int) -> Sequence[int]:
+    """One of so many parts, each of neighbours: these often leave the same."""
+    count = len(points)
+    return points[count * shard // shards : count * (shard + 1) // shards]
 
 
 def firsts_of(pairs: int) -> int:
@@ -75,29 +94,34 @@ def drawn(whole: WholeRun, count: int) -> list[int]:
     return sorted(Random(runs.SEED).sample(numbers, count))
 
 
-def _singles(
-    whole: WholeRun, points: Sequence[int], found: Iterator[tuple[int, list[str]]]
-) -> Iterator[Fault]:
-    swept = 0
+def _singles(whole: WholeRun, points: Sequence[int], found: Iterator[Judged]) -> Swept:
+    swept = Swept(deaths=len(points))
+    judged = 0
     try:
-        for k, wrong in found:
-            swept += 1
-            yield from _faults(whole, k, None, wrong)
+        for k, wrong, lived in found:
+            judged += 1
+            swept.lives += lived
+            swept.faults += _faults(whole, k, None, wrong)
     except NotAsExpectedError as error:
-        yield from _faults(whole, points[min(swept, len(points) - 1)], None, [str(error)])
+        k = points[min(judged, len(points) - 1)]
+        swept.faults += _faults(whole, k, None, [str(error)])
+    return swept
 
 
-def _pair(whole: WholeRun, k: int, m: int) -> Iterator[Fault]:
+def _pair(whole: WholeRun, k: int, m: int) -> Swept:
     try:
         wrong = runs.crash_twice(whole, k, m)
     except NotAsExpectedError as error:
         wrong = [str(error)]
-    yield from _faults(whole, k, m, wrong)
+    return Swept(deaths=1, lives=1, faults=[*_faults(whole, k, m, wrong)])
 
 
-def _pairs(whole: WholeRun, firsts: Sequence[int]) -> Iterator[Fault]:
+def _pairs(whole: WholeRun, firsts: Sequence[int]) -> Swept:
+    swept = Swept(deaths=len(firsts) * SECONDS_PER_FIRST)
     for k, m, wrong in runs.crash_twice_drawn(whole, firsts, SECONDS_PER_FIRST):
-        yield from _faults(whole, k, m, wrong)
+        swept.lives += 1
+        swept.faults += _faults(whole, k, m, wrong)
+    return swept
 
 
 def _faults(whole: WholeRun, k: int, m: int | None, wrong: Iterable[str]) -> Iterator[Fault]:
@@ -117,9 +141,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--point", type=int, help="only the point of this number")
     parser.add_argument("--then", type=int, help="with --point: die again at this point after it")
     parser.add_argument("--like", default="", help="only points with this in their name")
+    parser.add_argument("--every", type=int, default=1, help="only every so many-th of them")
     parser.add_argument("--pairs", type=int, help="die twice, at so many pairs that are drawn")
     parser.add_argument(
         "--apart", action="store_true", help="die alone, and compare with the death of a copy"
+    )
+    parser.add_argument(
+        "--alike", action="store_true", help="compare the lives after deaths that left the same"
     )
     parser.add_argument("--shard", type=_shard, default=(0, 1), metavar="N/OF")
     return parser

@@ -6,12 +6,15 @@ from typing import Final
 import pytest
 
 from tests.crash import command
+from tests.crash.sweep import part
 from tests.figures import Figure
 from tests.requirements import requirement
 
-SHARDS: Final = 6
+SHARDS: Final = 3
 POINTS_MIN: Final = 750
 """A floor, so that points cannot vanish unnoticed. Raise it when the script or the seams grow."""
+LIVES_MIN: Final = 40
+"""In each shard: so many deaths at least leave something else than the one before them."""
 KINDS: Final = (
     "boot/migrated",
     "boot/locked",
@@ -60,23 +63,38 @@ def test_every_commit_and_every_effect_has_a_crash_point() -> None:
     assert len(points) >= POINTS_MIN
 
 
+COUNTED: Final = re.compile(
+    r"^(\d+) lives after them\n(\d+) deaths at (\d+) points: 0 faults$", re.MULTILINE
+)
+
+
 @requirement("S66", "S67", "S69", "S70", "S74", "S76", "S169", "S189")
 @pytest.mark.timeout(command.TIMEOUT_SECONDS)
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_a_kill_at_any_point_loses_nothing_and_repeats_nothing(shard: int, figure: Figure) -> None:
     swept = command.sweep("--shard", f"{shard}/{SHARDS}")
     assert swept.returncode == 0, f"{swept.stdout}\n{swept.stderr}"
-    counted = re.search(r"^(\d+) deaths at (\d+) points: 0 faults$", swept.stdout, re.MULTILINE)
+    counted = COUNTED.search(swept.stdout)
     assert counted is not None
-    deaths, points = map(int, counted.groups())
-    assert deaths == len(range(points)[shard::SHARDS])
+    lives, deaths, points = map(int, counted.groups())
+    assert deaths == len(part(range(points), shard, SHARDS))
+    assert lives >= LIVES_MIN
     figure("crash points", deaths)
+    figure("lives after crash points", lives)
 
 
-def test_a_copy_dies_as_a_process_of_its_own_does() -> None:
-    swept = command.sweep("--apart", "--shard", "0/40")
+@pytest.mark.parametrize(
+    "compared", [("--apart", "--every", "40"), ("--alike", "--shard", "25/80")]
+)
+def test_what_stands_for_many_deaths_or_lives_is_like_each_of_them(
+    compared: tuple[str, ...],
+) -> None:
+    """A copy dies as a process of its own does; equal files lead to equal lives."""
+    swept = command.sweep(*compared)
     assert swept.returncode == 0, f"{swept.stdout}\n{swept.stderr}"
-    assert re.match(r"(1\d|20) deaths at ", swept.stdout)
+    counted = COUNTED.search(swept.stdout)
+    assert counted is not None
+    assert int(counted[2]) in range(9, 21)
 
 
 def test_a_run_that_was_to_die_and_did_not_is_a_fault() -> None:

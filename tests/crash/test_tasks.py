@@ -13,6 +13,8 @@ EACH: Final = os.environ.get("PERDURE_TASK_POINTS", "1")
 """Every how many-th point is died at."""
 DEATHS_MIN: Final = 150
 """A floor, so that points cannot vanish unnoticed."""
+LOOKS_MIN: Final = 15
+"""So many deaths leave something else than the one before: as many as there are commits."""
 KINDS: Final = (
     "write/statement[child_task]",
     "write/committed[child_task]",
@@ -29,4 +31,7 @@ def test_a_kill_at_any_point_of_a_task_makes_one_child_and_tells_once(figure: Fi
     counted = re.search(r"^(\d+) deaths: 0 faults$", swept.stdout, re.MULTILINE)
     assert counted is not None
     assert int(counted[1]) * int(EACH) >= DEATHS_MIN
+    looked = re.search(r"^looked (\d+) times$", swept.stdout, re.MULTILINE)
+    assert looked is not None
+    assert int(looked[1]) * int(EACH) >= LOOKS_MIN
     figure("crash points of a subagent", int(counted[1]))

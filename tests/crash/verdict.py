@@ -20,6 +20,7 @@ from perdure.schema.session_input import AdmittedPrompt
 from perdure.store.database.sqlite_connection import Connection
 from perdure.testing import row_checkers
 from perdure.testing.checker import Checker, Seen
+from perdure.testing.inbox_checkers import PromptsArePromotedOnce
 from perdure.testing.ledger import Ledger, LoggedEvent
 from perdure.testing.recovery_checkers import MarksEndWithTheirRuns
 from perdure.testing.row_checkers import (
@@ -30,7 +31,6 @@ from perdure.testing.row_checkers import (
 from perdure.testing.run_checkers import (
     CallsAreSettledOnce,
     PromptsAreAnswered,
-    PromptsArePromotedOnce,
     RequestsBelongToOpenCalls,
 )
 from perdure.testing.simulated_clients import Reader, SentPrompt
@@ -49,6 +49,13 @@ class Remains:
     """The log as a process left it."""
 
     log: list[LoggedEvent]
+
+    @property
+    def written(self) -> list[tuple[object, ...]]:
+        """What the rows of the log hold."""
+        return [
+            (item.session_id, item.seq, item.id, type(item.event), item.data) for item in self.log
+        ]
 
     @property
     def story(self) -> Story:
@@ -143,8 +150,8 @@ def at_the_end(
 
 def _kept(before: Remains | None, now: Remains) -> Iterator[str]:
     """The log only grows."""
-    known = [] if before is None else before.log
-    if now.log[: len(known)] != known:
+    known = [] if before is None else before.written
+    if now.written[: len(known)] != known:
         yield f"the log changed: it had {len(known)} events before the restart"
 
 

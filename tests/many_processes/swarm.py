@@ -21,6 +21,7 @@ from tests.support.server_process import ServerProcess
 KILL_SECONDS: Final = (0.8, 1.8)
 EFFECTS: Final = "effects.txt"
 PEOPLE_PER_PROCESS: Final = 1
+SAID_AT_ONCE_MAX: Final = 10
 DECIDE_SECONDS: Final = 0.2
 NO_ANSWER: Final = (OSError, RefusedError, TimeoutError, asyncio.IncompleteReadError)
 """What a caller sees of a process that is killed meanwhile."""
@@ -31,6 +32,8 @@ class Swarm:
     place: Place
     chance: Random
     processes: int
+    pause_seconds: float
+    """For how long a person is silent at most, after having said much."""
     sessions: list[str] = field(default_factory=list[str])
     servers: list[ServerProcess] = field(default_factory=list[ServerProcess])
     receipts: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
@@ -76,9 +79,11 @@ class Swarm:
 
     async def _talk(self, over: asyncio.Event) -> None:
         while not over.is_set():
-            self._sent += 1
-            number = self._sent
-            await self._say(f"msg_said_{number}", self.chance.choice(self.sessions), number)
+            for _ in range(self.chance.randint(1, SAID_AT_ONCE_MAX)):
+                self._sent += 1
+                number = self._sent
+                await self._say(f"msg_said_{number}", self.chance.choice(self.sessions), number)
+            await asyncio.sleep(self.chance.uniform(0, self.pause_seconds))
 
     async def _say(self, message_id: str, session: str, number: int) -> None:
         """Until somebody has answered; sometimes once more, to somebody else."""

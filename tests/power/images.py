@@ -30,9 +30,9 @@ from perdure.testing.recording_vfs import Mark, Operation, RecordingVfs
 from tests.fixtures import dump, rows
 from tests.power import workload
 
-IMAGES: Final = int(os.environ.get("PERDURE_IMAGES", "1800"))
+IMAGES: Final = int(os.environ.get("PERDURE_IMAGES", "1120"))
 """How many are looked at with the tests, one for each operation at least; there is no last one."""
-ROUNDS: Final = 12
+ROUNDS: Final = 7
 _MEMORY: Final = "/dev/shm"
 _GAPS: Final = """
     SELECT session_id FROM event GROUP BY session_id

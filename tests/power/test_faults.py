@@ -62,18 +62,18 @@ async def test_a_disk_that_fails_at_any_action_loses_nothing_and_is_used_again(
 
 
 @each_fault
-def test_a_first_start_on_a_failing_disk_is_refused_and_the_next_one_succeeds(
+async def test_a_first_start_on_a_failing_disk_is_refused_and_the_next_one_succeeds(
     action: Action, code: int, figure: Figure
 ) -> None:
     faults = 0
     for fault in one_after_the_other(action, code):
-        with images.place() as directory, RecordingVfs(f"{directory}/") as disk:
+        with images.place() as directory:
             path = directory / "p.db"
-            disk.fault = fault
-            refused = refusal_of_start(path)
-            disk.fault = None
+            with RecordingVfs(f"{directory}/") as disk:
+                disk.fault = fault
+                refused = refusal_of_start(path)
             assert refused is None or is_clear(refused, path)
-            asyncio.run(images.examine(path, set()))
+            await images.examine(path, set())
         faults += fault.met
     assert faults > 0
     figure("disk faults", faults)

@@ -137,6 +137,12 @@ class Expectations:
             # Nobody has committed anything since the last look.
             return
         self.sound = False
+        with self.ledger.at_one_moment():
+            self._take_in_new()
+        self._version = version
+        self.sound = True
+
+    def _take_in_new(self) -> None:
         touched: set[SessionID] = set()
         for item in self.ledger.new_events():
             known = self.sessions.setdefault(item.session_id, Known(item.session_id))
@@ -148,8 +154,6 @@ class Expectations:
         for session_id in touched:
             self._check_projections(session_id)
         self._check_prompts()
-        self._version = version
-        self.sound = True
 
     def _take_in(self, known: Known, item: LoggedEvent) -> None:
         match item.event:

@@ -20,6 +20,7 @@ from tests.state_machine.machine import Sessions
 
 SHARDS: Final = 8
 EXAMPLES_DEFAULT: Final = 1_000
+"""As Hypothesis counts: those that it could draw to their end. Over a thousand are lived."""
 STEPS: Final = int(os.environ.get("PERDURE_STEPS", "22"))
 OBJECTS_COLLECTED: Final = 20_000
 ASKED: Final = os.environ.get("PERDURE_EXAMPLES")

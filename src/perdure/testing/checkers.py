@@ -9,6 +9,11 @@ from typing import Final
 
 from perdure.testing.checker import Checker
 from perdure.testing.compaction_checkers import CompactionsEndWell
+from perdure.testing.inbox_checkers import (
+    PromptsArePromotedOnce,
+    PromptsFollowAnEndedRevert,
+    PromptsKeepTheirOrder,
+)
 from perdure.testing.recovery_checkers import MarksEndWithTheirRuns
 from perdure.testing.row_checkers import (
     GaplessSequence,
@@ -18,8 +23,6 @@ from perdure.testing.row_checkers import (
 from perdure.testing.run_checkers import (
     CallsAreSettledOnce,
     PromptsAreAnswered,
-    PromptsArePromotedOnce,
-    PromptsFollowAnEndedRevert,
     RequestsBelongToOpenCalls,
 )
 from perdure.testing.task_checkers import TasksAreToldOnce
@@ -30,6 +33,7 @@ CHECKERS: Final[tuple[type[Checker], ...]] = (
     ProjectionsEqualFold,
     MessagesTellTheLog,
     PromptsArePromotedOnce,
+    PromptsKeepTheirOrder,
     PromptsFollowAnEndedRevert,
     CallsAreSettledOnce,
     RequestsBelongToOpenCalls,

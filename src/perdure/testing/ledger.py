@@ -13,8 +13,8 @@ from perdure.ports import Row
 from perdure.schema import manifest
 from perdure.schema.ids import EventID, MessageID, Seq, SessionID
 from perdure.schema.message import SessionMessage
-from perdure.schema.session_event import PromptAdmitted, SessionEvent
-from perdure.schema.value import Value
+from perdure.schema.session_event import Forked, PromptAdmitted, SessionEvent
+from perdure.schema.value import State, Value
 from perdure.store import epoch_table, event_store, lease_table, message_table, pending_table
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite import SqliteTransaction
@@ -38,9 +38,8 @@ PROJECTION_SIZES: Final = {
         "SELECT * FROM session_input WHERE session_id = :id"
         " AND promoted_seq IS NULL AND cancelled_seq IS NULL"
     ),
-    "todo": "SELECT * FROM todo WHERE session_id = :id ORDER BY seq",
 }
-"""What of each can be compared without reading all of it."""
+"""What of them can be compared without reading all of it."""
 
 _GIVEN: Final = "id IN (SELECT value FROM json_each(:id)) ORDER BY id"
 PROJECTED_ROWS: Final = {
@@ -54,12 +53,32 @@ _NEW: Final = (
 )
 
 
-class LoggedEvent(Value):
+_WAITING: Final = (
+    "SELECT id, session_id, delivery FROM session_input"
+    " WHERE promoted_seq IS NULL AND cancelled_seq IS NULL ORDER BY place"
+)
+_IDS: Final = (
+    "SELECT seq, id FROM event WHERE session_id = :session_id AND seq BETWEEN :first AND :last"
+)
+_ARCHIVED: Final = "SELECT id FROM session WHERE archived = 1"
+
+
+class Waiting(Value):
+    """A prompt that is still to be promoted."""
+
+    id: MessageID
+    session_id: SessionID
+    delivery: str
+
+
+class LoggedEvent(State):
     session_id: SessionID
     seq: Seq
     id: EventID
     event: SessionEvent
     data: bytes
+    copied: bool = False
+    """Whether it was in the log that a fork goes on from."""
 
 
 class Ledger:
@@ -84,18 +103,15 @@ class Ledger:
     def new_events(self) -> list[LoggedEvent]:
         """Everything committed since this was last asked, in commit order."""
         logged: list[LoggedEvent] = []
+        copies: dict[SessionID, Seq] = {}
         for row in self.fetch(_NEW, after=self._row):
-            number, session_id, seq, event_id, stored, data = row
-            assert isinstance(number, int)
-            assert isinstance(seq, int)
-            assert isinstance(data, bytes)
-            self._row = number
-            event = manifest.decode(str(stored), data)
-            logged.append(
-                LoggedEvent(
-                    SessionID(str(session_id)), Seq(seq), EventID(str(event_id)), event, data
-                )
-            )
+            self._row, item = _logged(row)
+            logged.append(item)
+            if isinstance(item.event, Forked):
+                copies[item.session_id] = item.seq
+        # A fork is one commit: whoever sees its end sees all of it.
+        for item in logged if copies else ():
+            item.copied = item.seq < copies.get(item.session_id, 0)
         return logged
 
     def messages(self, session_id: SessionID) -> list[MessageRow]:
@@ -113,6 +129,13 @@ class Ledger:
 
     def lease(self, session_id: SessionID) -> Lease | None:
         return never_waiting(lease_table.get(self._tx, session_id))
+
+    def waiting(self) -> list[Waiting]:
+        """Prompts of all Sessions, in the order in which each will promote its own."""
+        return [
+            Waiting(MessageID(str(message_id)), SessionID(str(session_id)), str(delivery))
+            for message_id, session_id, delivery in self.fetch(_WAITING)
+        ]
 
     def pending(self) -> list[PendingRow]:
         """What waits for a person, or is still written down as if it did."""
@@ -163,6 +186,10 @@ class Ledger:
             MessageID(str(task)): (SessionID(str(child)), str(state)) for task, child, state in rows
         }
 
+    def archived(self) -> set[SessionID]:
+        """Sessions that were put away: nothing wakes them but a person."""
+        return {SessionID(str(row[0])) for row in self.fetch(_ARCHIVED)}
+
     def notices(self) -> dict[MessageID, SessionID]:
         """What Sessions have yet to be told."""
         rows = self.fetch("SELECT id, session_id FROM session_notice ORDER BY id")
@@ -183,13 +210,22 @@ class Ledger:
         )
         return bool(found)
 
-    def has_event(self, session_id: SessionID, seq: Seq, event_id: EventID) -> bool:
-        found = self.fetch(
-            "SELECT id FROM event WHERE session_id = :session_id AND seq = :seq",
-            session_id=session_id,
-            seq=seq,
-        )
-        return found == [(event_id,)]
+    def event_ids(self, session_id: SessionID, first: Seq, last: Seq) -> dict[Seq, EventID]:
+        """Which events stand in the log from one sequence to another."""
+        rows = self.fetch(_IDS, session_id=session_id, first=first, last=last)
+        return {Seq(seq): EventID(str(event_id)) for seq, event_id in rows if isinstance(seq, int)}
 
     def fetch(self, sql: str, **parameters: str | int) -> list[Row]:
         return list(never_waiting(self._tx.fetch(sql, parameters)))
+
+
+def _logged(row: Row) -> tuple[int, LoggedEvent]:
+    """The number of a row of the log, and what it holds."""
+    number, session_id, seq, event_id, stored, data = row
+    assert isinstance(number, int)
+    assert isinstance(seq, int)
+    assert isinstance(data, bytes)
+    event = manifest.decode(str(stored), data)
+    return number, LoggedEvent(
+        SessionID(str(session_id)), Seq(seq), EventID(str(event_id)), event, data
+    )

@@ -1,94 +1,17 @@
-"""What a run owes: each prompt once and answered, each step and call settled, exactly once."""
+"""What a run owes: each prompt answered, each step and call settled, exactly once."""
 
 from collections.abc import Iterator
 
 from msgspec import UNSET
 
 from perdure.schema import session_event as events
-from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
+from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.message import AssistantMessage, ToolPart
 from perdure.schema.permission import PermissionRequest
-from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.tool import RunningState
 from perdure.testing.checker import Seen
-from perdure.testing.ledger import LoggedEvent
 from perdure.testing.reverted import Reverted
 from perdure.testing.witness import CallKey
-
-
-class PromptsArePromotedOnce:
-    """A prompt runs at most once and, at rest, exactly once. A receipt is a record."""
-
-    promise = "P1"
-
-    def __init__(self) -> None:
-        self._pending: dict[MessageID, LoggedEvent] = {}
-        self._admitted: dict[MessageID, LoggedEvent] = {}
-        self._promoted: dict[MessageID, Seq] = {}
-        self._reverted = Reverted()
-        self._gone: set[tuple[MessageID, Seq]] = set()
-        """Admissions that a revert took away."""
-        self._receipts: dict[MessageID, AdmittedPrompt] = {}
-
-    def check(self, seen: Seen) -> Iterator[str]:
-        for item in seen.fresh:
-            yield from self._take(item)
-            boundary = self._reverted.boundary(item)
-            if boundary is not None:
-                self._revert(item.session_id, boundary)
-        yield from self._check_receipts(seen)
-        if seen.at_rest:
-            yield from self._check_rest(seen)
-
-    def _take(self, item: LoggedEvent) -> Iterator[str]:
-        match item.event:
-            case events.PromptAdmitted(message_id=id):
-                if id in self._admitted:
-                    yield f"{id} was admitted twice"
-                self._admitted[id] = self._pending[id] = item
-            case events.PromptPromoted(message_id=id, prompt=prompt):
-                admitted = self._pending.pop(id, None)
-                self._promoted[id] = item.seq
-                if admitted is None:
-                    yield f"{id} was promoted twice, or never admitted"
-                elif _prompt_of(admitted) != prompt:
-                    yield f"{id} was promoted with another body"
-            case events.PromptCancelled(message_id=id):
-                if self._pending.pop(id, None) is None:
-                    yield f"{id} was cancelled when it did not wait"
-            case _:
-                pass
-
-    def _revert(self, session_id: SessionID, boundary: Seq) -> None:
-        for prompt, admitted in tuple(self._admitted.items()):
-            if admitted.session_id != session_id:
-                continue
-            if max(admitted.seq, self._promoted.get(prompt, Seq(-1))) > boundary:
-                self._gone.add((prompt, admitted.seq))
-                del self._admitted[prompt]
-                self._pending.pop(prompt, None)
-                self._promoted.pop(prompt, None)
-
-    def _check_receipts(self, seen: Seen) -> Iterator[str]:
-        for prompt in seen.clients.prompts.values():
-            # The log never changes: what was found in it once stays there.
-            if prompt.receipt is None or prompt.receipt is self._receipts.get(prompt.id):
-                continue
-            self._receipts[prompt.id] = prompt.receipt
-            if (prompt.id, prompt.receipt.admitted_seq) in self._gone:
-                continue
-            admitted = self._admitted.get(prompt.id)
-            if admitted is None or admitted.seq != prompt.receipt.admitted_seq:
-                yield f"{prompt.id} has a receipt and no admission at its sequence"
-
-    def _check_rest(self, seen: Seen) -> Iterator[str]:
-        for pending, admitted in self._pending.items():
-            session_id = admitted.session_id
-            excused = seen.clients.machine.witness.excused.get(session_id, Seq(-1))
-            sent = seen.clients.prompts.get(pending)
-            # One that nobody sent is a task.
-            if (sent is None or sent.woken) and admitted.seq > excused:
-                yield f"{pending} of {session_id} waits although nothing runs: a lost wake"
 
 
 class CallsAreSettledOnce:
@@ -195,7 +118,8 @@ class PromptsAreAnswered:
         for item in seen.fresh:
             self._reverted.boundary(item)
             match item.event:
-                case events.PromptPromoted(message_id=id):
+                # Where a fork begins nobody waits for an answer.
+                case events.PromptPromoted(message_id=id) if not item.copied:
                     self._unanswered[item.session_id] = id
                 case events.StepStarted() | events.RevertCommitted():
                     # Whoever goes back to a prompt does not wait for its answer.
@@ -210,35 +134,8 @@ class PromptsAreAnswered:
                     yield f"{prompt} of {session_id} was promoted, and nothing came of it"
 
 
-class PromptsFollowAnEndedRevert:
-    """No prompt is admitted while a revert is staged: it goes on from where they went back to."""
-
-    promise = "P1"
-
-    def __init__(self) -> None:
-        self._staged: set[SessionID] = set()
-
-    def check(self, seen: Seen) -> Iterator[str]:
-        for item in seen.fresh:
-            match item.event:
-                case events.RevertStaged():
-                    self._staged.add(item.session_id)
-                case events.RevertCleared() | events.RevertCommitted():
-                    self._staged.discard(item.session_id)
-                case events.PromptAdmitted(message_id=prompt):
-                    if item.session_id in self._staged:
-                        yield f"{prompt} was admitted behind a revert that is still staged"
-                case _:
-                    pass
-
-
 def _is_open(message: AssistantMessage, call_id: ToolCallID) -> bool:
     return any(
         isinstance(part, ToolPart) and part.id == call_id and isinstance(part.state, RunningState)
         for part in message.content
     )
-
-
-def _prompt_of(item: LoggedEvent) -> object:
-    assert isinstance(item.event, events.PromptAdmitted)
-    return item.event.prompt

@@ -18,6 +18,7 @@ from perdure.schema.errors import (
     NothingToDecideError,
     PermissionNotFoundError,
     PromptConflictError,
+    PromptSettledError,
     QuestionNotFoundError,
     ServiceUnavailableError,
     SessionBusyError,
@@ -26,16 +27,19 @@ from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.model import ModelRef
 from perdure.schema.permission import Reply
 from perdure.schema.prompt import Delivery, PromptInput
+from perdure.schema.query import MessageAnchor, Order
 from perdure.schema.recovery import Decision
 from perdure.schema.session import SessionInfo
 from perdure.schema.session_input import AdmittedPrompt
 from perdure.schema.value import State
+from perdure.testing.ledger import Waiting
 from perdure.testing.simulated_machine import MODELS, Answer, Died, Process, SimulatedMachine
 from perdure.testing.simulated_provider import SimulatedDefect
 
 _FRAME_BYTES_MAX: Final = 1 << 30
 _PAGE: Final = 7
 _COMPACTION_SECONDS: Final = 3.0
+_WAIT_SECONDS: Final = 0.5
 _LONG_WORDS: Final = limits.COMPACTION_KEEP_TOKENS // 2 - 700
 """About as much as stays as it is after a compaction; with what follows it is more."""
 
@@ -185,6 +189,63 @@ class Clients:
         with suppress(SessionBusyError):
             await self.machine.ask(process, end)
 
+    async def fork(self, process: Process, session_id: SessionID) -> None:
+        """A Session of its own, that goes on from where this one is."""
+        forked = SessionID(f"ses_sim{len(self.sessions) + 1:03d}")
+        self.machine.trace.say(f"{process.name} fork {session_id} as {forked}")
+        made = await self.machine.ask(process, lambda r: r.forks.fork(session_id, id=forked))
+        if isinstance(made, Answer):
+            self.sessions.append(forked)
+            self.follow(forked, -1)
+
+    async def label(self, process: Process, session_id: SessionID, title: str) -> None:
+        """Give it a name, and put it away or take it out again."""
+        self.machine.trace.say(f"{process.name} call {session_id} {title}")
+
+        async def label(runtime: Runtime) -> None:
+            changes = runtime.changes
+            named = await changes.rename(session_id, title)
+            await (changes.unarchive if named.time.archived else changes.archive)(session_id)
+
+        await self.machine.ask(process, label)
+
+    async def wait(self, process: Process, session_id: SessionID) -> bool:
+        """Whether nothing runs there, as far as that process knows before the client leaves."""
+        self.machine.trace.say(f"{process.name} wait for {session_id}")
+        return await self.machine.ask_briefly(
+            process, lambda r: r.sessions.wait(session_id), seconds=_WAIT_SECONDS
+        )
+
+    # ---- prompts that wait ----------------------------------------------------------------------
+
+    async def revise(
+        self, process: Process, waiting: Waiting, *, text: str | None, delivery: Delivery | None
+    ) -> None:
+        self.machine.trace.say(f"{process.name} revise {waiting.id} {text} {delivery}")
+        prompt = None if text is None else PromptInput(text=text)
+        # A boundary was quicker, or a revert took it away.
+        with suppress(PromptSettledError, MessageNotFoundError):
+            await self.machine.ask(
+                process,
+                lambda r: r.inbox.revise(
+                    waiting.session_id, waiting.id, prompt=prompt, delivery=delivery
+                ),
+            )
+
+    async def cancel(self, process: Process, waiting: Waiting) -> None:
+        self.machine.trace.say(f"{process.name} cancel {waiting.id}")
+        with suppress(PromptSettledError, MessageNotFoundError):
+            await self.machine.ask(
+                process, lambda r: r.inbox.cancel(waiting.session_id, waiting.id)
+            )
+
+    async def reorder(
+        self, process: Process, session_id: SessionID, order: list[MessageID]
+    ) -> None:
+        self.machine.trace.say(f"{process.name} reorder {order} in {session_id}")
+        with suppress(PromptSettledError, MessageNotFoundError):
+            await self.machine.ask(process, lambda r: r.inbox.reorder(session_id, order))
+
     # ---- prompts --------------------------------------------------------------------------------
 
     def write(self, session_id: SessionID, delivery: Delivery, *, long: bool = False) -> SentPrompt:
@@ -265,6 +326,32 @@ class Clients:
             first = max(after, 0) + 1
             if reply.value != list(range(first, first + len(reply.value))):
                 self.machine.witness.accuse("P3", f"history after {after} was {reply.value}")
+
+    async def read_messages(self, process: Process, session_id: SessionID, order: Order) -> None:
+        """The transcript in pages has each message once, and all of them if nothing happens."""
+        ledger = self.machine.ledger
+
+        async def read(runtime: Runtime) -> list[int]:
+            seqs: list[int] = []
+            anchor, more = None, True
+            while more:
+                page = await runtime.sessions.messages(
+                    session_id, limit=_PAGE, order=order, anchor=anchor
+                )
+                seqs += [row.seq for row in page.rows]
+                more = page.has_next
+                if more:
+                    anchor = MessageAnchor(seq=seqs[-1], direction="next")
+            return seqs
+
+        before = ledger.latest(session_id)
+        reply = await self.machine.ask(process, read)
+        if isinstance(reply, Answer):
+            ordered = sorted(set(reply.value), reverse=order == "desc")
+            stood = sorted(row.seq for row in ledger.messages(session_id))
+            whole = ledger.latest(session_id) != before or sorted(reply.value) == stood
+            if reply.value != ordered or not whole:
+                self.machine.witness.accuse("P3", f"messages {order} were {reply.value}")
 
     def follow(self, session_id: SessionID, after: int) -> None:
         self.readers.append(Reader(session_id, Seq(after), []))

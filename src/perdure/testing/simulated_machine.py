@@ -157,8 +157,8 @@ class SimulatedMachine:
 
     async def ask_briefly(
         self, process: Process, work: Callable[[Runtime], Awaitable[object]], *, seconds: float
-    ) -> None:
-        """Ask, and go away when no answer comes in time; raises what the client would see."""
+    ) -> bool:
+        """Whether an answer came before the client went away; raises what it would see."""
 
         async def answer() -> None:
             await work(process.runtime)
@@ -172,8 +172,9 @@ class SimulatedMachine:
         )
         if task.done():
             task.result()
-        else:
-            task.cancel()
+            return True
+        task.cancel()
+        return False
 
     def write_instructions(self, text: str) -> None:
         """The project's instruction file; without text there is none."""

@@ -19,17 +19,23 @@ from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.value import Value
 from perdure.testing.checker import Seen
 from perdure.testing.checkers import CHECKERS
+from perdure.testing.client_steps import create
 from perdure.testing.simulated_clients import Clients
 from perdure.testing.simulated_machine import SimulatedMachine
 from perdure.testing.simulated_provider import SimulatedDefect, Weather
-from perdure.testing.simulation_steps import STEPS, create
+from perdure.testing.simulation_steps import CHANGES, WORK, Step
 from perdure.testing.trace import Trace
 from perdure.testing.virtual_loop import DeadlockError, VirtualLoop
 from perdure.testing.witness import Violation
 
 STEPS_DEFAULT: Final = 60
 TRACE_LINES_SHOWN: Final = 40
-_PAUSES: Final = (0.0, 0.0, 0.003, 0.05, 0.3, 1.2)
+_PAUSES: Final = (0.0, 0.0, 0.003, 0.05, 0.2, 0.6)
+_PACES: Final = (0.05, 0.1, 0.1, 0.3)
+"""How much of a run is work: few are busy from end to end."""
+_TEMPERS: Final = (0.0, 0.3, 1.0, 2.0)
+"""How much more or less often than usual a step is drawn in a run: runs differ in what they do."""
+_REST_CHANCE: Final = 0.03
 _QUIET_SECONDS: Final = 2.5
 """Longer than any process takes to notice what another one did."""
 _REST_SECONDS_MAX: Final = 300.0
@@ -90,6 +96,7 @@ class Simulation:
         self._clients = Clients(machine)
         self._checkers = tuple(checker() for checker in CHECKERS)
         self._defects = defects
+        self._steps = _drawn(machine.chance)
         self._step = 0
         self._events = 0
 
@@ -128,26 +135,30 @@ class Simulation:
         if not machine.processes:
             await machine.boot()
         self._clients.reconnect()
-        steps, weights = zip(*STEPS, strict=True)
-        (step,) = chance.choices(steps, weights)
+        (step,) = chance.choices([*self._steps], [*self._steps.values()])
         machine.trace.say(f"step {number}: {step.__name__}")
         await step(self._clients)
         await asyncio.sleep(chance.choice(_PAUSES))
         self._check(at_rest=False)
-        if chance.random() < 0.1 and not self._broken:
+        if chance.random() < _REST_CHANCE and not self._broken:
             await self._rest()
 
     def _check(self, *, at_rest: bool) -> None:
         machine = self._machine
         fresh = machine.ledger.new_events()
-        self._events += len(fresh)
-        seen = Seen(self._clients, fresh, at_rest)
-        with machine.ledger.at_one_moment():
-            for checker in self._checkers:
-                for what in checker.check(seen):
-                    machine.witness.accuse(checker.promise, what)
+        # Where nothing was committed there is nothing new to hold against anybody.
+        if fresh or at_rest:
+            self._events += len(fresh)
+            self._look(Seen(self._clients, fresh, at_rest))
         for what in (*machine.loop.complaints, *self._defects):
             machine.witness.accuse("defect", what)
+
+    def _look(self, seen: Seen) -> None:
+        witness = self._machine.witness
+        with self._machine.ledger.at_one_moment():
+            for checker in self._checkers:
+                for what in checker.check(seen):
+                    witness.accuse(checker.promise, what)
 
     # ---- coming to rest -------------------------------------------------------------------------
 
@@ -195,11 +206,7 @@ class Simulation:
         return bool(staged)
 
     def _waiting(self) -> list[MessageID]:
-        rows = self._machine.ledger.fetch(
-            "SELECT id FROM session_input"
-            " WHERE promoted_seq IS NULL AND cancelled_seq IS NULL ORDER BY place"
-        )
-        return [MessageID(str(row[0])) for row in rows]
+        return [waiting.id for waiting in self._machine.ledger.waiting()]
 
     def _silent(self) -> list[SessionID]:
         """Sessions that were stopped, and have something to hear or to go on with."""
@@ -233,6 +240,16 @@ class Simulation:
                 await self._clients.send(self._machine.some(), prompt)
         if not self._broken:
             await self._rest()
+        for session_id in self._clients.sessions:
+            if not await self._clients.wait(self._machine.some(), session_id):
+                self._machine.witness.accuse("P9", f"{session_id} is waited for, and nothing runs")
+
+
+def _drawn(chance: Random) -> dict[Step, float]:
+    """What this run does, and how often."""
+    pace = chance.choice(_PACES)
+    usual = {step: weight * pace for step, weight in WORK} | dict(CHANGES)
+    return {step: weight * chance.choice(_TEMPERS) for step, weight in usual.items()}
 
 
 @contextmanager

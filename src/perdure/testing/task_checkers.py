@@ -14,7 +14,7 @@ class TasksAreToldOnce:
     """Each end is told in the result of its call or in a notice, and not in both.
 
     At rest every child has come to its end, and whoever wanted to know knows; one that was stopped
-    hears of it when it goes on.
+    or put away hears of it when it goes on.
     """
 
     promise = "P4"
@@ -41,8 +41,9 @@ class TasksAreToldOnce:
             notice = subagent.notice_of(task)
             if state == "delivered" and not self._told[notice] and notice not in notices:
                 yield f"the end of task {task} counts as told, and nobody was"
+        excused = machine.ledger.archived().union(machine.witness.excused)
         for notice, session_id in notices.items():
-            if session_id not in machine.witness.excused:
+            if session_id not in excused:
                 yield f"{session_id} has yet to be told {notice}, and nothing runs"
 
 

@@ -7,7 +7,7 @@ are checked here, as it happens. What holds after every step is in `checkers`.
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from perdure.core import lowering
 from perdure.llm.message import LLMMessage, Run, TextPart, ToolCallPart, ToolResultPart
@@ -27,6 +27,8 @@ from perdure.testing.ledger import Ledger
 from perdure.testing.trace import Trace
 from perdure.tools.tool import ToolCallContext
 
+T = TypeVar("T")
+
 _NOTE: Final = LLMMessage("system", (TextPart(STEP_LIMIT),))
 Cut = tuple[Seq | None, Seq | None]
 _PART_KEYS: Final = ("assistantMessageID", "textID", "reasoningID", "callID")
@@ -34,8 +36,14 @@ CallKey = tuple[MessageID, ToolCallID]
 
 _BY_CLIENTS = (
     events.SessionCreated,
+    events.Forked,
+    events.Renamed,
+    events.Archived,
+    events.Unarchived,
     events.PromptAdmitted,
+    events.PromptRevised,
     events.PromptCancelled,
+    events.InboxReordered,
     events.AgentSwitched,
     events.ModelSwitched,
     events.RevertStaged,
@@ -93,6 +101,7 @@ class Witness:
         self.requests: list[Request] = []
         self.effects: dict[CallKey, Effect] = {}
         self._awaited: list[asyncio.Future[Effect]] = []
+        self._awaited_ends: list[asyncio.Future[SessionID]] = []
         self.stalls: dict[tuple[str, SessionID], int] = {}
         """Who waits for ever, until interrupted: how many of each run."""
         self._live_seqs: dict[tuple[str, str], int] = {}
@@ -121,17 +130,21 @@ class Witness:
     # ---- durable events, as one process tells of them -------------------------------------------
 
     def told(self, process: str, session_id: SessionID, stored: tuple[StoredEvent, ...]) -> None:
+        """What one commit brought."""
+        logged = self._ledger.event_ids(session_id, stored[0].seq, stored[-1].seq)
         for item in stored:
             self._trace.take_in(item.wire)
             name = type(item.event).__name__
             self._trace.say(f"  {process} {session_id[4:16]} {item.seq} {name}")
-            if not self._ledger.has_event(session_id, item.seq, item.id):
+            if logged.get(item.seq) != item.id:
                 self.accuse("P1", f"{name} {item.seq} was announced before its commit")
             if isinstance(item.event, _ENDS_A_REQUEST):
                 self._unanswered.pop(session_id, None)
             self._follow_step(process, session_id, item.event)
+        for item in stored:
             if not isinstance(item.event, _BY_CLIENTS):
                 self._check_lease(process, session_id, item.event)
+                return
 
     def _follow_step(self, process: str, session_id: SessionID, event: SessionEvent) -> None:
         match event:
@@ -142,6 +155,7 @@ class Witness:
                 self._running[session_id] = (process, step)
             case events.StepEnded() | events.StepFailed():
                 self._running.pop(session_id, None)
+                _tell(self._awaited_ends, session_id)
             case _:
                 pass
 
@@ -288,15 +302,18 @@ class Witness:
 
     def finished(self, effect: Effect) -> None:
         effect.finished = True
-        awaited, self._awaited = self._awaited, []
-        for future in awaited:
-            if not future.done():
-                future.set_result(effect)
+        _tell(self._awaited, effect)
 
     async def next_finish(self) -> Effect:
         """The next tool that comes to a good end, at the very moment."""
         future: asyncio.Future[Effect] = asyncio.get_running_loop().create_future()
         self._awaited.append(future)
+        return await future
+
+    async def next_end(self) -> SessionID:
+        """Where the next step ends, as soon as that is recorded."""
+        future: asyncio.Future[SessionID] = asyncio.get_running_loop().create_future()
+        self._awaited_ends.append(future)
         return await future
 
     # ---- waits that only an interrupt ends ------------------------------------------------------
@@ -310,6 +327,13 @@ class Witness:
 
     def stalled(self, process: str, session_id: SessionID) -> bool:
         return self.stalls.get((process, session_id), 0) > 0
+
+
+def _tell(awaited: list[asyncio.Future[T]], what: T) -> None:
+    for future in awaited:
+        if not future.done():
+            future.set_result(what)
+    awaited.clear()
 
 
 def _without_note(runs: tuple[Run, ...]) -> tuple[LLMMessage, ...]:
