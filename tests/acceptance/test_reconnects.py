@@ -20,7 +20,7 @@ from tests.support.instance import Instance
 
 STORM_SECONDS = float(os.environ.get("PERDURE_STORM_SECONDS", "0"))
 READERS = 1_000
-EVENTS = 24
+EVENTS = 12
 """In each round."""
 CUTS_MAX = 2
 SECONDS_MAX = 60

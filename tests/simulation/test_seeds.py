@@ -10,9 +10,9 @@ from perdure.testing import run_seed
 from tests.figures import Figure
 from tests.requirements import requirement
 
-SEEDS: Final = int(os.environ.get("PERDURE_SEEDS", "64"))
+SEEDS: Final = int(os.environ.get("PERDURE_SEEDS", "1000"))
 STEPS: Final = int(os.environ.get("PERDURE_STEPS", "200"))
-CHUNK: Final = 4
+CHUNK: Final = 5
 REGRESSIONS: Final = Path(__file__).with_name("regressions.txt")
 
 

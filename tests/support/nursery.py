@@ -134,13 +134,18 @@ def run(
 
 
 def started(
-    arguments: Sequence[str], *, variables: Mapping[str, str], directory: Path, errors: int
+    arguments: Sequence[str],
+    *,
+    variables: Mapping[str, str],
+    directory: Path,
+    errors: int,
+    input: int | None = None,
 ) -> tuple[Child, TextIO]:
     """A process, and what it writes to its output; whoever starts it ends it."""
     reading, writing = os.pipe()
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
-        files = (nothing, writing, errors)
+        files = (nothing if input is None else input, writing, errors)
         child = nursery().start(arguments, variables=variables, directory=directory, files=files)
     finally:
         os.close(nothing)

@@ -1,10 +1,13 @@
-"""The source as data: what the tidy tests read. Nothing here imports the code it looks at."""
+"""The source as data: what the tidy tests read. Nothing here imports the code it looks at.
+
+Invariant: whatever is read or parsed, is read or parsed once, and only for who asks.
+"""
 
 import ast
 import functools
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,14 +23,22 @@ MADE_HERE: Final = frozenset(
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Module:
     """One source file; `name` is its path below the package, as in `core/inbox.py`."""
 
     path: Path
     name: str
     text: str
-    tree: ast.Module
+
+    @functools.cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text, filename=self.name)
+
+    @functools.cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All of the tree, in the order of `ast.walk`."""
+        return tuple(ast.walk(self.tree))
 
     def at(self, node: ast.AST) -> str:
         return f"{self.name}:{getattr(node, 'lineno', 1)}"
@@ -55,8 +66,14 @@ def committed_files() -> tuple[Path, ...]:
     return tuple(sorted(path for path in paths if path.is_file() and _is_text(path)))
 
 
-def functions(tree: ast.AST) -> Iterator[FunctionNode]:
-    for node in ast.walk(tree):
+@functools.cache
+def text_of(path: Path) -> str:
+    """What a file says; bytes that are no text are replaced."""
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def functions(nodes: Iterable[ast.AST]) -> Iterator[FunctionNode]:
+    for node in nodes:
         if isinstance(node, FunctionNode):
             yield node
 
@@ -73,9 +90,7 @@ def imported_names(node: ast.AST) -> tuple[str, ...]:
 
 
 def _read(path: Path) -> Module:
-    text = path.read_text(encoding="utf-8")
-    name = path.relative_to(PACKAGE).as_posix()
-    return Module(path=path, name=name, text=text, tree=ast.parse(text, filename=name))
+    return Module(path=path, name=path.relative_to(PACKAGE).as_posix(), text=text_of(path))
 
 
 def _walk() -> Iterator[Path]:

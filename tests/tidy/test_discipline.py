@@ -50,7 +50,7 @@ def test_only_named_boundaries_catch_every_exception() -> None:
         module.at(node)
         for module in source_tree.modules()
         if module.name not in CATCHES_ALL
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.ExceptHandler) and catches_all(node) and not hands_on(node)
     ]
     assert found == []
@@ -61,7 +61,7 @@ def test_only_named_owners_start_tasks_outside_a_group() -> None:
         module.at(node)
         for module in source_tree.modules()
         if module.name not in STARTS_TASKS
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if starts_bare_task(node)
     ]
     assert found == []
@@ -72,9 +72,8 @@ def test_imports_inside_functions_have_a_reason() -> None:
         module.at(node)
         for module in source_tree.modules()
         if not module.name.startswith(tuple(IMPORTS_LATE))
-        for function in source_tree.functions(module.tree)
-        for node in ast.walk(function)
-        if source_tree.imported_names(node)
+        for node in module.nodes
+        if isinstance(node, ast.Import | ast.ImportFrom) and is_in_function(node, module)
     ]
     assert found == []
 
@@ -85,7 +84,7 @@ def test_no_checker_is_silenced() -> None:
         f"{path.relative_to(source_tree.ROOT)}: {comment}"
         for folder in folders
         for path in sorted(folder.rglob("*.py"))
-        for comment in suppressions(path.read_text(encoding="utf-8"))
+        for comment in suppressions(source_tree.text_of(path))
     ]
     assert found == []
 
@@ -143,7 +142,15 @@ def starts_bare_task(node: ast.AST) -> bool:
             return False
 
 
+def is_in_function(node: ast.stmt, module: Module) -> bool:
+    spans = ((f.lineno, f.end_lineno or f.lineno) for f in source_tree.functions(module.nodes))
+    return any(first <= node.lineno <= last for first, last in spans)
+
+
 def suppressions(source: str) -> Iterator[str]:
+    # What is nowhere in a file is in none of its comments.
+    if not SUPPRESSION.search(source):
+        return
     for token in tokenize.generate_tokens(StringIO(source).readline):
         if token.type == tokenize.COMMENT and SUPPRESSION.search(token.string):
             yield f"line {token.start[0]}: {token.string}"
@@ -177,3 +184,19 @@ def test_the_search_for_broad_handlers_sees_every_form(source: str, *, caught: b
 )
 def test_the_search_for_bare_tasks_sees_every_form(source: str, *, caught: bool) -> None:
     assert any(starts_bare_task(node) for node in ast.walk(ast.parse(source))) is caught
+
+
+@pytest.mark.parametrize(
+    ("source", "caught"),
+    [
+        ("def f():\n    import a", True),
+        ("def f(): import a", True),
+        ("class C:\n    async def f(self):\n        if x:\n            from a import b", True),
+        ("import a\n\n\ndef f(): ...\n\n\nimport b", False),
+        ("if TYPE_CHECKING:\n    from a import b", False),
+    ],
+)
+def test_the_search_for_late_imports_sees_every_form(source: str, *, caught: bool) -> None:
+    module = Module(source_tree.PACKAGE / "x.py", "x.py", source)
+    imports = [node for node in module.nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert any(is_in_function(node, module) for node in imports) is caught

@@ -32,6 +32,7 @@ def test_fails_after_it_has_counted(figure):
 def test_draws(number):
     assert number == number
 """
+PLUGINS: Final = ("-p", "no:cacheprovider", "-p", "xdist", "-p", "_hypothesis_pytestplugin")
 COUNTED: Final = {"crash points": 301_021, "property examples": 7, "things of {0} kinds": 3}
 
 
@@ -64,9 +65,10 @@ def run(folder: Path, tests: str, *how: str) -> str:
     hooks = "from tests.conftest import *\nfrom tests.conftest import pytest_runtest_makereport\n"
     (folder / "conftest.py").write_text(hooks, encoding="utf-8")
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-c", os.devnull, "-p", "no:cacheprovider", *how],
+        [sys.executable, "-m", "pytest", "-c", os.devnull, *PLUGINS, *how],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"},
+        env=os.environ
+        | {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,

@@ -48,7 +48,7 @@ def test_values_contract_and_decisions_have_no_async_functions() -> None:
     found = [
         module.at(node)
         for module in pure_modules()
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.AsyncFunctionDef | ast.Await | ast.AsyncFor | ast.AsyncWith)
     ]
     assert found == []
@@ -59,7 +59,7 @@ def test_values_contract_and_decisions_import_nothing_that_touches_the_world() -
     found = [
         f"{module.at(node)} imports {name}"
         for module in pure_modules()
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         for name in source_tree.imported_names(node)
         if name in IMPURE_IMPORTS or name.partition(".")[0] in IMPURE_IMPORTS
     ]
@@ -70,7 +70,7 @@ def test_values_contract_and_decisions_call_nothing_that_touches_the_world() -> 
     found = [
         f"{module.at(node)} calls {name}"
         for module in pure_modules()
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Call)
         for name in [node.func.id if isinstance(node.func, ast.Name) else ""]
         if name in IMPURE_CALLS

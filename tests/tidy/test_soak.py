@@ -1,5 +1,6 @@
 """A soak has a part for every row of the table, and says what it reached of what was wanted."""
 
+import functools
 import re
 from pathlib import Path
 from typing import Final
@@ -76,10 +77,11 @@ def test_a_row_that_is_not_in_the_table_is_refused(capsys: pytest.CaptureFixture
     assert "invalid choice: 99" in capsys.readouterr().err
 
 
+@functools.cache
 def text_of_tests() -> str:
     folder = ROOT / "tests"
     paths = [path for path in source_tree.committed_files() if _is_test(path, folder)]
-    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
+    return "\n".join(map(source_tree.text_of, paths))
 
 
 def _is_test(path: Path, folder: Path) -> bool:

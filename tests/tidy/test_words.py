@@ -22,12 +22,17 @@ AVOIDED: Final = (
     "wire options",
 )
 CONTEXT: Final = (ROOT / "CONTEXT.md").read_text(encoding="utf-8")
+PERHAPS: Final = re.compile(
+    "|".join(avoided.replace(" ", r"[\s_\-\\]*") for avoided in AVOIDED), re.IGNORECASE
+)
+"""Where this is not found, no spelling of an avoided word can be."""
 
 
 def test_no_identifier_or_comment_uses_an_avoided_word() -> None:
     found = [
         f"{module.name}:{line} says {avoided!r}"
         for module in source_tree.modules()
+        if PERHAPS.search(module.text)
         for line, words in spoken(module.text)
         for avoided in AVOIDED
         if avoided in words
@@ -45,6 +50,7 @@ def test_the_glossary_warns_against_each_avoided_word(avoided: str) -> None:
     ["SystemPrompt = 1", "system_prompt = 1", "# the system prompt", "def systemPrompt(): pass"],
 )
 def test_the_search_sees_every_spelling_of_a_word(source: str) -> None:
+    assert PERHAPS.search(source)
     assert any("system prompt" in words for _, words in spoken(source))
 
 

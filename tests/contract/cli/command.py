@@ -1,20 +1,40 @@
 """The `perdure` command as its users have it: a process, its output, its status."""
 
 import os
+import pty
 import select
 import subprocess
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 from tests.support import nursery
+from tests.support.nursery import Child
 from tests.tidy.source_tree import ROOT
 
 PATIENCE_SECONDS: Final = 30
 _PASSED_ON: Final = frozenset({"PYTHONPATH", "PYTHONHASHSEED"})
 MODEL: Final = ("--model", "demo/demo")
+
+
+@dataclass(frozen=True, slots=True)
+class Seated:
+    """A process whose questions are shown on a terminal, and answered there."""
+
+    child: Child
+    terminal: int
+    said: TextIO
+    """What it writes to its output."""
+
+    def answer(self, typed: str) -> str:
+        """Type this; what the process has said when it ends."""
+        os.write(self.terminal, typed.encode())
+        said = self.said.read()
+        self.child.wait(PATIENCE_SECONDS)
+        return said
 
 
 class Installation:
@@ -75,6 +95,23 @@ class Installation:
                 process.kill()
 
     @contextmanager
+    def at_terminal(self, *arguments: str) -> Generator[Seated]:
+        """A process that somebody sits in front of, and that does not outlive the test."""
+        with terminal() as (ours, theirs):
+            child, said = nursery.started(
+                arguments,
+                variables=self.variables,
+                directory=self.project,
+                input=theirs,
+                errors=theirs,
+            )
+            with said:
+                try:
+                    yield Seated(child, ours, said)
+                finally:
+                    child.end()
+
+    @contextmanager
     def server(self, *arguments: str) -> Generator[str]:
         """A server on some port of this machine; its URL."""
         with open(os.devnull, "wb") as errors:
@@ -109,6 +146,17 @@ def address_of(process: subprocess.Popen[str]) -> str:
 def address_in(line: str) -> str:
     assert "listening on" in line, line
     return line.rsplit(maxsplit=1)[-1]
+
+
+@contextmanager
+def terminal() -> Generator[tuple[int, int]]:
+    """The two ends of a terminal: ours and the program's."""
+    ours, theirs = pty.openpty()
+    try:
+        yield ours, theirs
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 def shown_until(terminal: int, text: str) -> str:

@@ -1,11 +1,7 @@
 """`perdure run`: what it prints, how it ends, and that it never waits for nobody."""
 
 import json
-import os
-import pty
 import signal
-from collections.abc import Generator
-from contextlib import contextmanager
 
 import pytest
 
@@ -17,17 +13,6 @@ from tests.contract.cli.command import (
 )
 
 PERMISSION = "show me a permission request"
-
-
-@contextmanager
-def terminal() -> Generator[tuple[int, int]]:
-    """The two ends of a terminal: ours and the program's."""
-    ours, theirs = pty.openpty()
-    try:
-        yield ours, theirs
-    finally:
-        os.close(ours)
-        os.close(theirs)
 
 
 def test_one_prompt_prints_the_answer_and_tells_what_the_tools_do(
@@ -129,25 +114,17 @@ def test_without_a_terminal_a_permission_is_refused_and_nothing_waits(
 def test_on_a_terminal_a_permission_is_asked_for(
     installation: Installation, typed: str, *, allowed: bool
 ) -> None:
-    with (
-        terminal() as (ours, theirs),
-        installation.started("run", *MODEL, PERMISSION, stdin=theirs, stderr=theirs) as process,
-    ):
-        asked = shown_until(ours, "[N]o: ")
-        os.write(ours, typed.encode())
-        said, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    with installation.at_terminal("run", *MODEL, PERMISSION) as process:
+        asked = shown_until(process.terminal, "[N]o: ")
+        said = process.answer(typed)
     assert "/etc/" in asked
     assert ("You allowed it" in said) is allowed
 
 
 def test_what_was_always_allowed_is_not_asked_again(installation: Installation) -> None:
-    with (
-        terminal() as (ours, theirs),
-        installation.started("run", *MODEL, PERMISSION, stdin=theirs, stderr=theirs) as process,
-    ):
-        shown_until(ours, "[N]o: ")
-        os.write(ours, b"a\n")
-        process.communicate(timeout=PATIENCE_SECONDS)
+    with installation.at_terminal("run", *MODEL, PERMISSION) as process:
+        shown_until(process.terminal, "[N]o: ")
+        process.answer("a\n")
     assert "You allowed it" in installation.perdure("run", *MODEL, PERMISSION).stdout
 
 
@@ -163,13 +140,10 @@ def test_ctrl_c_interrupts_the_session_and_ends_with_130(installation: Installat
 
 
 def test_ctrl_c_at_a_question_leaves_no_one_waiting(installation: Installation) -> None:
-    with (
-        terminal() as (ours, theirs),
-        installation.started("run", *MODEL, PERMISSION, stdin=theirs, stderr=theirs) as process,
-    ):
-        shown_until(ours, "[N]o: ")
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE_SECONDS) == 130
+    with installation.at_terminal("run", *MODEL, PERMISSION) as process:
+        shown_until(process.terminal, "[N]o: ")
+        process.child.signal(signal.SIGINT)
+        assert process.child.wait(PATIENCE_SECONDS) == 130
 
 
 def test_attached_to_a_server_the_prompt_runs_there(installation: Installation) -> None:
@@ -197,14 +171,10 @@ def test_attached_on_a_terminal_a_permission_is_asked_for(
 ) -> None:
     with (
         installation.server() as url,
-        terminal() as (ours, theirs),
-        installation.started(
-            "run", "--attach", url, *MODEL, PERMISSION, stdin=theirs, stderr=theirs
-        ) as process,
+        installation.at_terminal("run", "--attach", url, *MODEL, PERMISSION) as process,
     ):
-        shown_until(ours, "[N]o: ")
-        os.write(ours, typed.encode())
-        said, _ = process.communicate(timeout=PATIENCE_SECONDS)
+        shown_until(process.terminal, "[N]o: ")
+        said = process.answer(typed)
     assert ("You allowed it" in said) is allowed
 
 

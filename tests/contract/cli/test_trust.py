@@ -2,8 +2,7 @@
 
 import json
 import os
-import pty
-import subprocess
+import signal
 import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,9 +11,10 @@ from tests.contract.cli.command import (
     MODEL,
     PATIENCE_SECONDS,
     Installation,
-    command,
     shown_until,
+    terminal,
 )
+from tests.support.nursery import Child, nursery
 
 FORMATTER = {"formatter": {"tidy": {"command": ["tidy", "\u001b[2J"], "extensions": [".html"]}}}
 
@@ -24,26 +24,18 @@ def configure(installation: Installation, value: object = FORMATTER) -> None:
 
 
 @contextmanager
-def at_a_terminal(
-    installation: Installation, *arguments: str
-) -> Generator[tuple[subprocess.Popen[bytes], int]]:
-    screen, terminal = pty.openpty()
-    process = subprocess.Popen(
-        command(*arguments),
-        cwd=installation.project,
-        env=installation.variables,
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
-        start_new_session=True,
-    )
-    os.close(terminal)
-    try:
-        yield process, screen
-    finally:
-        process.kill()
-        process.wait()
-        os.close(screen)
+def at_a_terminal(installation: Installation, *arguments: str) -> Generator[tuple[Child, int]]:
+    with terminal() as (screen, theirs):
+        child = nursery().start(
+            arguments,
+            variables=installation.variables,
+            directory=installation.project,
+            files=(theirs, theirs, theirs),
+        )
+        try:
+            yield child, screen
+        finally:
+            child.end()
 
 
 def test_trust_says_what_it_allows_and_can_be_taken_back(installation: Installation) -> None:
@@ -102,7 +94,7 @@ def test_a_person_is_asked_once_and_again_after_a_change(installation: Installat
         os.write(screen, b"n\n")
         shown_until(screen, "stays off")
         shown_until(screen, "session ")
-        process.terminate()
+        process.signal(signal.SIGTERM)
     with at_a_terminal(installation, "run", *MODEL, "say hello") as (_, screen):
         assert "trust it?" not in shown_until(screen, "session ")
     configure(installation, {**FORMATTER, "username": "x"})

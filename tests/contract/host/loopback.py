@@ -32,6 +32,15 @@ Answer = Callable[[Received, asyncio.StreamWriter], Awaitable[None]]
 """Writes a response; closing the writer ends the connection."""
 
 
+def replying_late(make: Callable[[], bytes]) -> Answer:
+    """As `replying`, with bytes that take a while to make and are made when they are asked for."""
+
+    async def answer(received: Received, writer: asyncio.StreamWriter) -> None:
+        await replying(make())(received, writer)
+
+    return answer
+
+
 def replying(*pieces: bytes) -> Answer:
     """The same bytes for every request, each piece in a write of its own."""
 

@@ -5,7 +5,6 @@ import gzip
 import ssl
 import subprocess
 import tracemalloc
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,10 +20,12 @@ from tests.contract.host.loopback import (
     Received,
     listening,
     replying,
+    replying_late,
     response,
     serving,
 )
 from tests.requirements import requirement
+from tests.support.bombs import gzip_bomb
 from tests.support.internal_addresses import BY_HOST, RESOLVED
 
 OK = response(b"secret of the network", headers="content-type: text/plain\r\n")
@@ -318,13 +319,6 @@ def endless(head: bytes, piece: bytes) -> Answer:
     return answer
 
 
-def bomb(size: int) -> bytes:
-    compress = zlib.compressobj(9, zlib.DEFLATED, 31)
-    zeros = b"\0" * (1024 * 1024)
-    pieces = [compress.compress(zeros) for _ in range(size // len(zeros))]
-    return b"".join((*pieces, compress.flush()))
-
-
 CHUNK = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
 LARGE = limits.WEB_PAGE_BYTES_MAX + 1
 
@@ -351,12 +345,12 @@ HOSTILE: dict[str, tuple[Answer, str]] = {
     ),
     "endless chunk extension": (endless(CHUNKED + b"\r\n1;x=", b"y" * 65536), "head of the answer"),
     "gzip bomb": (
-        replying(response(bomb(64 << 20), headers="content-encoding: gzip\r\n")),
+        replying_late(lambda: response(gzip_bomb(64), headers="content-encoding: gzip\r\n")),
         "compressed to less than",
     ),
     "large after decompression": (
-        replying(
-            response(
+        replying_late(
+            lambda: response(
                 gzip.compress(bytes(range(256)) * (LARGE // 256 + 1), 1),
                 headers="content-encoding: gzip\r\n",
             )

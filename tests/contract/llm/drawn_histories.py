@@ -19,6 +19,7 @@ from perdure.schema.ids import MessageID, ToolCallID
 from perdure.schema.message import AssistantMessage, AssistantPart, Created, SessionMessage, Span
 from perdure.schema.prompt import FileAttachment
 from perdure.schema.tool import (
+    AttachedContent,
     CompletedState,
     ErrorState,
     FileContent,
@@ -32,8 +33,8 @@ from perdure.schema.tool import (
     error_info,
 )
 from tests.contract.llm.stored_histories import (
+    ALL_CALL_IDS,
     AT,
-    CALL_IDS,
     FOREIGN,
     LARGE,
     LAST_STEP,
@@ -67,14 +68,17 @@ URIS: Final = (
     "data:image/png;base64,AAAA",
     "data:image/png;base64,!",
     "data:image/gif;base64,R0lGODlh",
+    "data:image/jpeg;base64,/9j/4AAQ",
     "data:application/pdf;base64,AAAA",
+    "data:application/pdf;base64,!",
     "data:text/plain,%20",
     "data:,x",
     "https://h/i.png",
+    "http://h/i.png",
     "file:///x",
     "",
 )
-MIMES: Final = ("image/png", "image/gif", "text/plain", "application/pdf", "", "x")
+MIMES: Final = ("image/png", "image/gif", "image/jpeg", "text/plain", "application/pdf", "", "x")
 VALUES: Final[tuple[JsonValue, ...]] = (
     None,
     0,
@@ -155,7 +159,17 @@ class _Draw:
             FileAttachment(uri=self._one(URIS), mime=self._one(MIMES), name="a\nb")
             for _ in range(self._chance.choice((0, 0, 1, 2, 7)))
         )
-        return stored.UserMessage(id=self._id(), time=AT, text=self._text(), files=files)
+        attached = UNSET if self._chance.random() < 0.5 else self._attached()
+        return stored.UserMessage(
+            id=self._id(), time=AT, text=self._text(), files=files, attached=attached
+        )
+
+    def _attached(self) -> tuple[AttachedContent, ...]:
+        """What was found of the files; a number may name a file that is not there."""
+        return tuple(
+            AttachedContent(content=self._content(), file=self._one((UNSET, 0, 1, 99)))
+            for _ in range(self._chance.randrange(4))
+        )
 
     def _answer(self, id: MessageID) -> AssistantMessage:
         content: list[AssistantPart] = []
@@ -193,7 +207,7 @@ class _Draw:
     def _call(self) -> stored.ToolPart:
         provider = PartProvider(executed=False, metadata=self._native(self._kept.calls))
         return stored.ToolPart(
-            id=ToolCallID(self._one(CALL_IDS)),
+            id=ToolCallID(self._one(ALL_CALL_IDS)),
             name=self._one(NAMES),
             state=self._state(),
             time=stored.ToolTime(created=1),

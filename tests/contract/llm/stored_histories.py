@@ -92,7 +92,8 @@ values: st.SearchStrategy[JsonValue] = st.sampled_from(
 )
 CALL_IDS = ("call_0", "call_1", "a.b", "", "ü", "tooluse_short", "x" * 99)
 # A provider's own ids are unique in a conversation; drawn ones only look like them.
-call_ids = st.sampled_from([*CALL_IDS, "toolu_short", "toolu_bdrk_", "tool_0", "tool_1"])
+ALL_CALL_IDS = (*CALL_IDS, "toolu_short", "toolu_bdrk_", "tool_0", "tool_1")
+call_ids = st.sampled_from(ALL_CALL_IDS)
 names = st.sampled_from(["read", "functions.read", "", "x" * 90, "söme tool", "1st"])
 contents = st.lists(
     st.builds(TextContent, texts) | st.builds(FileContent, uri=uris, mime=mimes), max_size=3

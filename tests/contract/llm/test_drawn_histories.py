@@ -1,4 +1,4 @@
-"""No history makes a request that a provider refuses: 20,000 of them for each wire protocol.
+"""No history makes a request that a provider refuses: 5,000 of them for each wire protocol.
 
 `PERDURE_EXAMPLES` asks for another number. A failure names its seed: `request(kept, seed)` is it.
 """
@@ -13,7 +13,7 @@ from tests.contract.llm.providers import PROVIDERS
 from tests.figures import Figure
 from tests.requirements import requirement
 
-EXAMPLES: Final = int(os.environ.get("PERDURE_EXAMPLES", "20000"))
+EXAMPLES: Final = int(os.environ.get("PERDURE_EXAMPLES", "5000"))
 PARTS: Final = 4
 
 

@@ -18,7 +18,7 @@ from tests.contract.llm.providers import PROVIDERS
 from tests.contract.llm.stored_histories import MODEL, answers, requests
 from tests.requirements import requirement
 
-EXAMPLES: Final = int(os.environ.get("PERDURE_EXAMPLES", "400"))
+EXAMPLES: Final = int(os.environ.get("PERDURE_EXAMPLES", "80"))
 REQUESTS: Final = {name: requests(provider.kept) for name, provider in PROVIDERS.items()}
 SLOW: Final = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
@@ -35,7 +35,7 @@ def test_no_history_makes_a_request_that_is_refused(
     assert PROVIDERS[provider].faults_of(request, way=way) == []
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=SLOW)
 @given(answers(PROVIDERS["anthropic"].kept).filter(lambda one: bool(lowering.lower(one, MODEL))))
 def test_an_answer_in_the_middle_of_a_tool_loop_is_accepted(answer: AssistantMessage) -> None:
     (run,) = runs_of(lowering.lower(answer, MODEL))

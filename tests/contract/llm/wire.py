@@ -42,9 +42,13 @@ def as_they_are(frames: Sequence[bytes]) -> Sequence[bytes]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wire:
+    offsets: str
+    """The figure that counts the bytes at which its answers are split and cut."""
     protocol: WireProtocol
     body_of: Callable[[Sequence[bytes]], bytes]
     """The body that carries these frames."""
+    line_ends: Sequence[bytes] = (b"\n", b"\r\n")
+    """How its servers may end the lines of a body; none, where a body has no lines."""
     payloads: Callable[[Sequence[bytes]], Sequence[bytes]] = as_they_are
     """What a step is given of these frames."""
     begin: Sequence[bytes] = ()
@@ -60,6 +64,8 @@ class Wire:
     """The reasons it gives, as we name them. The first one is that there is nothing more to say."""
     for_calls: str
     """The reason it gives when it wants its calls answered."""
+    calls_early: bool = False
+    """Whether a call is told as soon as it is whole, and not only once the answer is."""
     counted: Usage
     """What `begin` and `stop` count."""
     counted_at_reason: Usage | None
@@ -68,6 +74,8 @@ class Wire:
     everything: Sequence[bytes]
     """One long answer that has everything in it."""
     everything_is: Sequence[LLMEvent]
+    recordings: Mapping[str, Sequence[bytes]]
+    """Whole answers, to be split and cut at every byte."""
     cut_call: Sequence[bytes]
     """An answer that is cut off, for its length, before the input of a call begins."""
     error: Callable[[str], bytes]

@@ -51,7 +51,7 @@ SESSIONS: Final = "compacted sessions"
 SUMMARY: Final = "## Objective\n- going on"
 SESSION: Final = SessionID("ses_torture")
 DIRECTIVE: Final = "NEVER touch main.c, and ALWAYS answer in Latin."
-ROUNDS: Final = 25
+ROUNDS: Final = 16
 DRAWN: Final = int(os.environ.get("PERDURE_SESSIONS", "4"))
 _TEN_MEGABYTES: Final = 10 * 1024 * 1024
 _WORDS: Final = ("lorem", "ipsum", "dolor", "\u00fcber", "if (x) {", "\n", "0x1f")
@@ -163,9 +163,12 @@ async def opened(
 
 @cache
 def material(context: int) -> tuple[str, ...]:
-    """Of every size up to half of what fits. Drawn once: every summariser gets the same."""
+    """Of every size up to half of what fits, more often of a large one, so that windows fill.
+
+    Drawn once: every summariser gets the same.
+    """
     chance = Random(context)
-    sizes = (chance.randint(1, context // 6) for _ in range(ROUNDS))
+    sizes = (1 + int(context // 6 * chance.random() ** (1 / 3)) for _ in range(ROUNDS))
     return tuple(" ".join(chance.choices(_WORDS, k=words)) for words in sizes)
 
 

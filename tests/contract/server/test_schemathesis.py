@@ -10,108 +10,29 @@ import os
 import signal
 import subprocess
 from collections.abc import Generator
-from contextlib import suppress
-from importlib import import_module
-from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import TYPE_CHECKING, Final
 
 import pytest
-import requests
-import schemathesis
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis.errors import Unsatisfiable
-from hypothesis.strategies import SearchStrategy
-from schemathesis import GenerationMode
-from schemathesis.core.failures import FailureGroup
 
-from perdure.codegen import openapi_emitter
-from perdure.codegen.ir import compile_contract
-from perdure.core import jsonc
 from perdure.protocol.api import API
 from perdure.protocol.endpoint import Endpoint
-from perdure.schema.codec import JsonValue
-from tests.contract.cli.command import Installation, address_of
+from tests.contract.cli.command import PATIENCE_SECONDS, Installation, address_of
 from tests.figures import Figure
 from tests.requirements import requirement
 
+if TYPE_CHECKING:
+    from tests.contract.server.made_up_requests import Server
+
 EXAMPLES: Final = int(os.environ.get("PERDURE_EXAMPLES", "2"))
-SEED: Final = 20_260_301
-REQUEST_SECONDS_MAX: Final = 20
-STREAM_SECONDS: Final = 1  # of silence, after which a stream is left
-STREAMS: Final = frozenset({"durable_stream", "live_stream"})
-# Not imported by name: their types are not all known, and ours are.
-_KNOWN: Final = import_module("schemathesis.specs.openapi.checks")
-_HEAD: Final[list[object]] = [_KNOWN.status_code_conformance, _KNOWN.content_type_conformance]
-_WHOLE: Final[list[object]] = [*_HEAD, _KNOWN.response_schema_conformance]
-HARMLESS: Final = "/bin/true"
-SCHEMA: Final = schemathesis.openapi.from_dict(
-    openapi_emitter.document(compile_contract(API), title="Perdure", version="1")
-)
 OPERATIONS: Final = [each for each in API if each.success.kind != "websocket"]
 
 
-class Case(Protocol):
-    """A request that Schemathesis made, as far as it is used here."""
-
-    path_parameters: dict[str, object]
-    body: JsonValue
-
-    @property
-    def formatted_path(self) -> str: ...
-
-    def call(
-        self, *, base_url: str, session: requests.Session, timeout: float, stream: bool
-    ) -> requests.Response: ...
-
-    def validate_response(self, response: object, *, checks: list[object]) -> None: ...
-
-
-class Operation(Protocol):
-    def as_strategy(self, generation_mode: GenerationMode) -> SearchStrategy[Case]: ...
-
-
-class Server:
-    """A server, and one Session in it that requests can be about."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.http = requests.Session()
-        made = self.http.post(f"{url}/api/session", json={}, timeout=REQUEST_SECONDS_MAX)
-        self.session_id = str(made.json()["data"]["id"])
-        self.asked = 0
-
-    def faults(self, endpoint: Endpoint, case: Case) -> list[str]:
-        """What is wrong with the answer to one request."""
-        self._aim(endpoint, case)
-        streams = endpoint.success.kind in STREAMS
-        answer = case.call(
-            base_url=self.url,
-            session=self.http,
-            timeout=STREAM_SECONDS if streams else REQUEST_SECONDS_MAX,
-            stream=streams,
-        )
-        shown = f"{endpoint.method} {case.formatted_path} -> {answer.status_code}"
-        if answer.status_code == requests.codes.internal_server_error:
-            return [f"{shown}: a defect"]
-        try:
-            # What a stream carries has a shape for each event, and no end to wait for.
-            case.validate_response(answer, checks=_HEAD if streams else _WHOLE)
-        except FailureGroup as failures:
-            return [f"{shown}: {failure}" for failure in failures.exceptions]
-        return []
-
-    def _aim(self, endpoint: Endpoint, case: Case) -> None:
-        """Half of the requests are about the Session that is there; no program is made up."""
-        self.asked += 1
-        if self.asked % 2 and "sessionID" in case.path_parameters and endpoint.method != "DELETE":
-            case.path_parameters["sessionID"] = self.session_id
-        if endpoint.operation_id == "v2.pty.create" and jsonc.is_object(case.body):
-            case.body["command"] = HARMLESS
-
-
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
-    root: Path = tmp_path_factory.mktemp("described")
+def server(tmp_path_factory: pytest.TempPathFactory) -> "Generator[Server]":
+    # Only now: it loads Schemathesis.
+    from tests.contract.server.made_up_requests import Server
+
+    root = tmp_path_factory.mktemp("described")
     installation = Installation(root)
     installation.variables |= {
         "HOME": str(root),
@@ -121,36 +42,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
     with installation.started(*arguments, stderr=subprocess.DEVNULL) as process:
         yield Server(address_of(process))
         process.send_signal(signal.SIGTERM)
-        assert process.wait(REQUEST_SECONDS_MAX) == 0
+        assert process.wait(PATIENCE_SECONDS) == 0
 
 
 @requirement("S117")
-@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize("mode", ["positive", "negative"])
 @pytest.mark.parametrize("endpoint", OPERATIONS, ids=lambda each: each.operation_id)
 def test_every_answer_is_one_that_the_description_declares(
-    server: Server, endpoint: Endpoint, mode: GenerationMode, figure: Figure
+    server: "Server", endpoint: Endpoint, mode: str, figure: Figure
 ) -> None:
-    operation = cast("Operation", SCHEMA[endpoint.path][endpoint.method])
-    wrong: list[str] = []
     before = server.asked
-
-    @seed(SEED)
-    @settings(
-        max_examples=EXAMPLES,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
-    )
-    @given(operation.as_strategy(generation_mode=mode))
-    def asked(case: Case) -> None:
-        wrong.extend(server.faults(endpoint, case))
-
-    if mode is GenerationMode.POSITIVE:
-        asked()
-    else:
-        # What takes nothing, or any text, cannot be asked wrongly.
-        with suppress(Unsatisfiable):
-            asked()
-    assert wrong == []
+    assert server.ask(endpoint, mode, examples=EXAMPLES) == []
     figure("requests made up", server.asked - before)

@@ -2,16 +2,18 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from perdure.core.limits import SEARCH_OWN_SECONDS_MAX
-from perdure.host.process import find_ripgrep
+from perdure.host.process import LocalProcesses, find_ripgrep
+from perdure.ports import OutputSink, ProcessResult
 from tests.contract.tool.workbench import Workbench
 from tests.requirements import requirement
 
@@ -260,13 +262,41 @@ async def test_an_unreadable_directory_is_passed_over(bench: Workbench) -> None:
         (bench.root / "closed").chmod(0o755)
 
 
+class ImpatientProcesses(LocalProcesses):
+    """Ends what never ends sooner than it was told to, and remembers what it was told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[float] = []
+
+    async def run_into(
+        self,
+        sink: OutputSink,
+        arguments: Sequence[str],
+        *,
+        directory: str,
+        environment: Mapping[str, str] | None = None,
+        timeout_seconds: float,
+    ) -> ProcessResult:
+        self.told.append(timeout_seconds)
+        return await super().run_into(
+            sink,
+            arguments,
+            directory=directory,
+            environment=environment,
+            timeout_seconds=timeout_seconds / 4,
+        )
+
+
 async def test_an_expression_that_never_ends_is_ended_and_what_was_found_is_kept(
     tmp_path: Path,
 ) -> None:
-    workbench = Workbench(tmp_path, ripgrep=None)
+    workbench, processes = Workbench(tmp_path, ripgrep=None), ImpatientProcesses()
+    workbench.environment = replace(workbench.environment, processes=processes)
     workbench.write({"a.md": "aaa\n", "bomb.md": "a" * 5_000 + "!\n"})
     with workbench.open():
         async with asyncio.timeout(SEARCH_OWN_SECONDS_MAX * 3):
             structured = await workbench.structured("grep", pattern="(a+)+$", include="*.md")
     assert [match["entry"]["path"] for match in structured["matches"]] == ["a.md"]
     assert structured["truncated"] is True
+    assert processes.told == [SEARCH_OWN_SECONDS_MAX]

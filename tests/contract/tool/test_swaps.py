@@ -15,7 +15,7 @@ from tests.contract.tool.workbench import Workbench, text_of
 from tests.requirements import requirement
 
 SWAPS = 10_000
-ROUNDS = 100
+ROUNDS = 60
 CANARY = "CANARY-4711"
 
 # A process and not a thread: it must not wait for our interpreter, nor we for its. The two names

@@ -1,7 +1,6 @@
 """websearch: which service is asked and how, what comes back, and what never does."""
 
 import asyncio
-import gzip
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -20,9 +19,17 @@ from perdure.tools.environment import WebAccess
 from perdure.tools.registry import ToolError, ToolSuccess
 from perdure.tools.search_service import EXA, PARALLEL, JsonRpcSearch, SearchService
 from perdure.tools.websearch import NOTHING_FOUND
-from tests.contract.host.loopback import Answer, Loopback, replying, response, serving
+from tests.contract.host.loopback import (
+    Answer,
+    Loopback,
+    replying,
+    replying_late,
+    response,
+    serving,
+)
 from tests.contract.tool.workbench import Workbench
 from tests.requirements import requirement
+from tests.support.bombs import gzip_bomb
 
 KEY = "canary-5f1e0c77d2"
 JSON = "content-type: application/json\r\n"
@@ -207,9 +214,7 @@ HOSTILE: dict[str, tuple[Answer, str]] = {
         "larger than",
     ),
     "compressed too large": (
-        replying(
-            response(gzip.compress(b" " * 50_000_000), headers="content-encoding: gzip\r\n"),
-        ),
+        replying_late(lambda: response(gzip_bomb(48, b" "), headers="content-encoding: gzip\r\n")),
         "larger than",
     ),
     "cut": (replying(b"HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n"), "not HTTP"),

@@ -11,16 +11,15 @@ from perdure.client import PerdureClient
 from perdure.client.generated import types
 from perdure.client.sync import SyncPerdureClient
 from perdure.client.typed import TypedPerdureClient
-from perdure.codegen import openapi_emitter, python_source
+from perdure.codegen import python_source
 from perdure.codegen.files import generated
-from perdure.codegen.ir import compile_contract
 from perdure.protocol.api import API
 from perdure.protocol.errors import STATUS_BY_ERROR
 from perdure.schema import codec
 from tests.requirements import requirement
+from tests.support.description import contract, document
 
 ROOT = Path(__file__).parents[3]
-DOCUMENT = openapi_emitter.document(compile_contract(API), title="t", version="1")
 
 
 def test_make_generate_would_change_nothing() -> None:
@@ -31,7 +30,7 @@ def test_make_generate_would_change_nothing() -> None:
 def test_every_operation_is_documented_once() -> None:
     operations = [
         operation["operationId"]
-        for methods in DOCUMENT["paths"].values()
+        for methods in document()["paths"].values()
         for operation in methods.values()
     ]
     assert sorted(operations) == sorted(endpoint.operation_id for endpoint in API)
@@ -40,7 +39,7 @@ def test_every_operation_is_documented_once() -> None:
 @requirement("S194")
 def test_a_request_body_is_required_in_the_published_document() -> None:
     for endpoint in API:
-        operation = DOCUMENT["paths"][endpoint.path][endpoint.method.lower()]
+        operation = document()["paths"][endpoint.path][endpoint.method.lower()]
         if endpoint.body is not None:
             assert operation["requestBody"]["required"] is True
         else:
@@ -49,15 +48,15 @@ def test_a_request_body_is_required_in_the_published_document() -> None:
 
 def test_declared_failures_are_documented_with_their_status() -> None:
     for endpoint in API:
-        responses = DOCUMENT["paths"][endpoint.path][endpoint.method.lower()]["responses"]
+        responses = document()["paths"][endpoint.path][endpoint.method.lower()]["responses"]
         for error in endpoint.failures:
             shown = responses[str(STATUS_BY_ERROR[error])]["content"]["application/json"]
             assert error.tag in shown["schema"]["properties"]["_tag"]["enum"]
 
 
 def test_references_lead_somewhere() -> None:
-    references = re.findall(r'"\$ref":"([^"]+)"', codec.encode(DOCUMENT).decode())
-    known = {f"#/components/schemas/{name}" for name in DOCUMENT["components"]["schemas"]}
+    references = re.findall(r'"\$ref":"([^"]+)"', codec.encode(document()).decode())
+    known = {f"#/components/schemas/{name}" for name in document()["components"]["schemas"]}
     assert references
     assert set(references) <= known
 
@@ -66,7 +65,7 @@ def test_references_lead_somewhere() -> None:
 def test_every_client_offers_every_operation() -> None:
     clients = [kind("http://nowhere.invalid") for kind in (PerdureClient, TypedPerdureClient)]
     with SyncPerdureClient("http://nowhere.invalid") as sync:
-        for operation in compile_contract(API).operations:
+        for operation in contract().operations:
             name = ".".join((*operation.public.group, python_source.method_name(operation)))
             offered = [method_of(client, name) for client in (*clients, sync)]
             assert all(method is not None for method in offered), name

@@ -23,12 +23,11 @@ from perdure.schema.errors import (
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.session_input import AdmittedPrompt
 from tests.requirements import requirement
-
-CONTRACT = compile_contract(API)
+from tests.support.description import contract
 
 
 def operation(operation_id: str) -> Operation:
-    return next(one for one in CONTRACT.operations if one.id == operation_id)
+    return next(one for one in contract().operations if one.id == operation_id)
 
 
 def shapes(contract: Contract) -> list[Shape]:
@@ -48,16 +47,16 @@ def shapes(contract: Contract) -> list[Shape]:
 
 @requirement("S21", "S113", "S116")
 def test_every_endpoint_of_the_table_is_one_operation() -> None:
-    assert [one.id for one in CONTRACT.operations] == [each.operation_id for each in API]
-    for one, endpoint in zip(CONTRACT.operations, API, strict=True):
+    assert [one.id for one in contract().operations] == [each.operation_id for each in API]
+    for one, endpoint in zip(contract().operations, API, strict=True):
         assert (one.method, one.path) == (endpoint.method, endpoint.path)
         tags = {kind.tag for kind in endpoint.failures}
-        assert {failure.tag for failure in one.failures} == tags <= CONTRACT.failures.keys()
+        assert {failure.tag for failure in one.failures} == tags <= contract().failures.keys()
 
 
 @requirement("S112")
 def test_every_operation_has_a_public_name_of_its_own() -> None:
-    names = [(*one.public.group, one.public.method) for one in CONTRACT.operations]
+    names = [(*one.public.group, one.public.method) for one in contract().operations]
     assert len(set(names)) == len(names)
     assert set(PUBLIC) == {each.operation_id for each in API}
     assert ("sessions", "prompt") in names
@@ -110,9 +109,9 @@ def test_two_parameters_of_one_name_are_refused() -> None:
 
 
 def test_every_reference_leads_to_a_record_or_a_named_union() -> None:
-    named = {shape.name for shape in shapes(CONTRACT) if isinstance(shape, Ref)}
+    named = {shape.name for shape in shapes(contract()) if isinstance(shape, Ref)}
     assert {"SessionMessage", "DurableEvent", "PromptAdmittedEvent"} <= named
-    assert named <= {*CONTRACT.records, *CONTRACT.unions}
+    assert named <= {*contract().records, *contract().unions}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +127,7 @@ def test_every_reference_leads_to_a_record_or_a_named_union() -> None:
     ids=lambda failure: type(failure).__name__,
 )
 def test_a_failure_carries_what_its_record_says(failure: SessionNotFoundError) -> None:
-    fields = CONTRACT.failures[failure.tag].fields
+    fields = contract().failures[failure.tag].fields
     given = set(failure.wire())
     assert {field.wire for field in fields if field.required} <= given
     assert given <= {field.wire for field in fields}
@@ -166,7 +165,7 @@ def notation(shape: Shape) -> str:
 
 @requirement("S21", "S114")
 def test_an_emitter_for_another_language_needs_the_ir_alone() -> None:
-    text = emitted(CONTRACT)
+    text = emitted(contract())
     assert 'type Delivery = "queue" | "steer"' in text
     assert "sessions.get({ session_id: string }): data<SessionInfo>" in text
     assert "sessions.events({ session_id: string; after: integer }): durable_stream<" in text

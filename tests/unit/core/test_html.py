@@ -106,12 +106,12 @@ def test_the_work_grows_with_the_length_of_the_page_alone(piece: str) -> None:
         return time.process_time() - begun
 
     # Ten times as much may take ten times as long; squared it would be a hundred.
-    assert seconds(20_000) < 40 * max(seconds(2_000), 0.01)
+    assert seconds(8_000) < 40 * max(seconds(800), 0.002)
 
 
-def test_what_is_nested_a_hundred_thousand_times_is_still_read() -> None:
+def test_what_is_nested_ten_thousand_times_is_still_read() -> None:
     for tag in ("div", "b", "blockquote", "table"):
-        page = f"<{tag}>" * 100_000 + "<p>the words</p>" + f"</{tag}>" * 100_000
+        page = f"<{tag}>" * 10_000 + "<p>the words</p>" + f"</{tag}>" * 10_000
         assert html_text.plain(page) == "the words"
         assert "the words" in html_markdown.markdown(page)
 

@@ -250,21 +250,21 @@ def test_a_hostile_text_costs_time_in_proportion_to_its_length(make: Callable[[i
     def seconds(size: int) -> float:
         text = make(size)
         tries: list[float] = []
-        for _ in range(3):
+        for _ in range(2):
             begin = time.process_time()
             printed_call.parse(text, TOOLS)
             tries.append(time.process_time() - begin)
         return min(tries)
 
     # Quadratic work would take sixteen times as long for four times the text.
-    assert seconds(240_000) < 10 * max(seconds(60_000), 0.02)
+    assert seconds(120_000) < 10 * max(seconds(30_000), 0.01)
 
 
 PIECES = """<tool_call> </tool_call> [TOOL_CALLS] <function=bash> </function> <parameter=a>
     </parameter> <|python_tag|> ``` json x { } [ ] " \\ <think> </think>"""
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.sampled_from([*PIECES.split(), JSON, OTHER, "\n", " ", "\ud800"]), max_size=12).map(
         "".join

@@ -1,5 +1,7 @@
 """Media within what a provider takes: shrunk or named when it is sent, the history untouched."""
 
+from collections.abc import Callable
+
 import pytest
 
 from perdure.core import media_limits, media_walk
@@ -78,14 +80,17 @@ async def test_two_processes_send_the_same_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "why"),
+    ("made", "why"),
     [
-        (MediaPart("image/png", inlined(bomb(60_000, 60_000)), "b.png"), "million pixels"),
-        (MediaPart("image/png", inlined(picture(4_000, 4_000)[:400]), "b.png"), "decoded"),
-        (MediaPart("image/png", inlined(b"\x89PNG\r\n\x1a\n"), "b.png"), "not a valid image/png"),
+        (lambda: bomb(60_000, 60_000), "million pixels"),
+        (lambda: picture(4_000, 4_000)[:400], "decoded"),
+        (lambda: b"\x89PNG\r\n\x1a\n", "not a valid image/png"),
     ],
 )
-async def test_an_image_that_would_be_refused_is_named_instead(part: MediaPart, why: str) -> None:
+async def test_an_image_that_would_be_refused_is_named_instead(
+    made: Callable[[], bytes], why: str
+) -> None:
+    part = MediaPart("image/png", inlined(made()), "b.png")
     for history in (conversation(part), conversation(png(), part)):
         sent = await SentMedia().within(history, ANYTHING)
         assert "[Attachment left out: b.png: " in texts(sent)

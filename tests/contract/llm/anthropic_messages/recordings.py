@@ -81,10 +81,9 @@ def step_all(frames: Sequence[bytes]) -> list[LLMEvent]:
     return [event for frame in frames for event in ANTHROPIC_MESSAGES.step(state, frame)]
 
 
-def body_of(frames: Sequence[bytes], *, end: bytes = b"\n") -> bytes:
+def body_of(frames: Sequence[bytes]) -> bytes:
     return b"".join(
-        b"event: %b%bdata: %b%b%b" % (codec.decode_any(f)["type"].encode(), end, f, end, end)
-        for f in frames
+        b"event: %b\ndata: %b\n\n" % (codec.decode_any(f)["type"].encode(), f) for f in frames
     )
 
 

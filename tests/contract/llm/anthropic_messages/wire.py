@@ -49,6 +49,7 @@ _SILENT: list[JsonObject] = [
 ]
 
 WIRE = Wire(
+    offsets="byte offsets, Anthropic",
     protocol=ANTHROPIC_MESSAGES,
     credential=Credential(SECRET, "x-api-key"),
     facts=ModelFacts(name="wire-model", output_limit=77),
@@ -72,6 +73,7 @@ WIRE = Wire(
     counted=Usage(input=25, output=15),
     counted_at_reason=Usage(input=25, output=15),
     everything=wire.EVERYTHING,
+    recordings=wire.RECORDINGS,
     everything_is=[
         *thought("reasoning-0", "Let me ", "see.", kept={"anthropic": {"signature": "RXJvQg=="}}),
         *thought("reasoning-1", known=REDACTED, kept=REDACTED),

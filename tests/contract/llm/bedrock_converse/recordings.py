@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from zlib import crc32
 
 from perdure.llm.aws_event_stream import AwsFrames
-from perdure.llm.event import Finish, LLMEvent, ProviderError
+from perdure.llm.event import LLMEvent
 from perdure.llm.protocols.bedrock_converse import BEDROCK_CONVERSE
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
@@ -90,18 +90,6 @@ def reason(why: str) -> bytes:
 def counts(**usage: JsonValue) -> bytes:
     counted: JsonObject = {"inputTokens": 25, "outputTokens": 15, "totalTokens": 40} | usage
     return event("metadata", usage=counted, metrics={"latencyMs": 420})
-
-
-def read(*pieces: bytes) -> list[LLMEvent]:
-    """All events of a body that arrives in `pieces`, up to its end."""
-    reader, state = AwsFrames(1_000_000), BEDROCK_CONVERSE.start()
-    events: list[LLMEvent] = []
-    for part in pieces:
-        for frame in reader.feed(part):
-            events += BEDROCK_CONVERSE.step(state, frame)
-    if not (events and isinstance(events[-1], Finish | ProviderError)):
-        events += BEDROCK_CONVERSE.finish(state)
-    return events
 
 
 def step_all(frames: Sequence[bytes]) -> list[LLMEvent]:

@@ -39,10 +39,12 @@ _EXCEPTIONS: Sequence[tuple[str, str, Reason]] = (
 )
 
 WIRE = Wire(
+    offsets="byte offsets, Bedrock",
     protocol=BEDROCK_CONVERSE,
     base_path="",
     facts=ModelFacts(name="anthropic.claude-opus-4-8-v1:0"),
     body_of=b"".join,
+    line_ends=(),
     payloads=payloads,
     begin=(wire.begin(),),
     text=wire.text,
@@ -65,6 +67,7 @@ WIRE = Wire(
     counted=COUNTED,
     counted_at_reason=None,
     everything=wire.EVERYTHING,
+    recordings=wire.RECORDINGS,
     everything_is=[
         *thought("reasoning-0", "Let me ", "see.", kept={"bedrock": {"signature": "RXJvQg=="}}),
         *thought("reasoning-1", kept={"bedrock": {"redactedData": "RW1JdA=="}}),

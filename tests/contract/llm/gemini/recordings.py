@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from perdure.llm.event import LLMEvent
 from perdure.llm.protocols.gemini import GEMINI
-from perdure.schema import codec, sse
+from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 
 COUNTS: JsonObject = {"promptTokenCount": 25, "candidatesTokenCount": 15, "totalTokenCount": 40}
@@ -60,18 +60,8 @@ def answered(frames: Sequence[bytes]) -> list[LLMEvent]:
     return [*events, *GEMINI.finish(state)]
 
 
-def read(*pieces: bytes) -> list[LLMEvent]:
-    """All events of a body that arrives in `pieces`, up to its end."""
-    reader, state = sse.Reader(bytes_max=1_000_000), GEMINI.start()
-    events: list[LLMEvent] = []
-    for piece in pieces:
-        for frame in reader.feed(piece):
-            events += GEMINI.step(state, frame.data)
-    return [*events, *GEMINI.finish(state)]
-
-
-def body_of(frames: Sequence[bytes], *, end: bytes = b"\r\n") -> bytes:
-    return b"".join(b"data: %b%b%b" % (frame, end, end) for frame in frames)
+def body_of(frames: Sequence[bytes]) -> bytes:
+    return b"".join(b"data: %b\r\n\r\n" % frame for frame in frames)
 
 
 CODE: JsonObject = {"language": "PYTHON", "code": "print(2+2)"}

@@ -113,7 +113,7 @@ junk: st.SearchStrategy[JsonValue] = st.recursive(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.dictionaries(keys, junk, max_size=6))
 def test_no_schema_whatever_makes_one_that_is_refused(schema: JsonObject) -> None:
     projected = gemini_schema.parameters(schema)

@@ -69,6 +69,7 @@ _SILENT: list[JsonObject] = [
 ]
 
 WIRE = Wire(
+    offsets="byte offsets, Gemini",
     protocol=GEMINI,
     base_path="/v1beta",
     facts=ModelFacts(name="gemini-3-pro"),
@@ -96,6 +97,7 @@ WIRE = Wire(
     counted=COUNTED,
     counted_at_reason=COUNTED,
     everything=wire.EVERYTHING,
+    recordings=wire.RECORDINGS,
     everything_is=[
         *thought(
             "reasoning-0",

@@ -27,8 +27,8 @@ def step_all(frames: Sequence[bytes]) -> list[LLMEvent]:
     return [event for frame in frames for event in OPENAI_CHAT.step(state, frame)]
 
 
-def body_of(frames: Sequence[bytes], *, end: bytes = b"\n\n") -> bytes:
-    return b"".join(b"data: " + frame + end for frame in frames)
+def body_of(frames: Sequence[bytes]) -> bytes:
+    return b"".join(b"data: %b\n\n" % frame for frame in frames)
 
 
 USAGE: JsonObject = {
@@ -52,3 +52,4 @@ EVERYTHING: Sequence[bytes] = (
     codec.encode({"choices": [], "usage": USAGE}),
     b"[DONE]",
 )
+RECORDINGS = {"everything": EVERYTHING}

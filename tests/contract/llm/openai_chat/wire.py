@@ -35,8 +35,10 @@ def refused(message: str) -> JsonObject:
 
 
 WIRE = Wire(
+    offsets="byte offsets, OpenAI Chat",
     protocol=OPENAI_CHAT,
     body_of=wire.body_of,
+    line_ends=(b"\n", b"\r\n", b"\r"),
     text=text,
     half=text(0, "half"),
     call=call,
@@ -53,6 +55,7 @@ WIRE = Wire(
     counted=TOKENS,
     counted_at_reason=None,
     everything=wire.EVERYTHING,
+    recordings=wire.RECORDINGS,
     everything_is=[
         *thought("reasoning-0", "Let me ", "see."),
         *spoken("text-0", "Grüße 🌍, ", "now the files."),

@@ -128,10 +128,10 @@ def step_all(frames: Sequence[bytes]) -> list[LLMEvent]:
     return [made for frame in frames for made in OPENAI_RESPONSES.step(state, frame)]
 
 
-def body_of(frames: Sequence[bytes], *, end: bytes = b"\n") -> bytes:
+def body_of(frames: Sequence[bytes]) -> bytes:
     names = (codec.decode_any(frame)["type"].encode() for frame in frames)
     pairs = zip(names, frames, strict=True)
-    return b"".join(b"event: %b%bdata: %b%b%b" % (n, end, f, end, end) for n, f in pairs)
+    return b"".join(b"event: %b\ndata: %b\n\n" % pair for pair in pairs)
 
 
 EVERYTHING: Sequence[bytes] = (

@@ -28,6 +28,7 @@ def refused(**error: JsonValue) -> JsonObject:
 
 
 WIRE = Wire(
+    offsets="byte offsets, OpenAI Responses",
     protocol=OPENAI_RESPONSES,
     body_of=wire.body_of,
     begin=(wire.created(),),
@@ -42,10 +43,12 @@ WIRE = Wire(
         "something_new": "unknown",
     },
     for_calls="completed",
+    calls_early=True,
     counted=TOKENS,
     counted_at_reason=TOKENS,
     text_id="msg_1",
     everything=wire.EVERYTHING,
+    recordings=wire.RECORDINGS,
     everything_is=[
         *thought("rs_1:0", "Let me ", "see.", known=native("rs_1"), kept=native("rs_1")),
         *thought(
