@@ -9,6 +9,8 @@ from typing import Final
 
 import pytest
 
+from tests.crash.test_planted_bugs import BUGS
+from tests.simulation.planted_bugs import PLANTED_BUGS
 from tests.tidy import source_tree
 from tests.tidy.source_tree import PACKAGE, ROOT
 
@@ -66,3 +68,11 @@ if (PACKAGE / "embedded" / "__init__.py").exists():
         )
         assert ran.returncode == 0, ran.stderr
         assert ran.stdout.strip()
+
+
+def test_every_planted_bug_is_listed_with_what_notices_it() -> None:
+    lines = (ROOT / "docs" / "planted_bugs.md").read_text(encoding="utf-8").splitlines()
+    planted = {(bug.name, bug.file) for bug in (*PLANTED_BUGS, *(bug for _, bug in BUGS))}
+    rows = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in lines]
+    listed = {(row[0], row[1]) for row in rows if len(row) > 3 and row[1].endswith(".py")}
+    assert listed == planted
