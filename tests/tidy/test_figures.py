@@ -9,7 +9,12 @@ from typing import Final
 import pytest
 
 from tests import figures
+from tests.crash import test_double_crashes
 from tests.fixtures import ROOT
+from tests.many_processes import test_many_processes
+from tests.power import images
+from tests.simulation import test_seeds
+from tests.state_machine import test_state_machine
 
 TESTS: Final = """
 import pytest
@@ -57,6 +62,23 @@ def test_a_block_is_read_as_it_was_written() -> None:
     printed = f"= {figures.TITLE} ====\n{figures.block(written)}\n3 passed in 2.00s\n"
     assert figures.read(f"  noise of an earlier line     12\n{printed}") == written
     assert figures.read("  noise of an earlier line     12\n") == {}
+
+
+@pytest.mark.parametrize(
+    ("asked", "least"),
+    [
+        (test_seeds.SEEDS, 1_000),
+        (test_seeds.STEPS, 200),
+        (test_double_crashes.PAIRS, 300),
+        (images.IMAGES, 1_000),
+        (test_state_machine.EXAMPLES_DEFAULT, 1_000),
+        (test_many_processes.PROCESSES, 8),
+        (test_many_processes.SECONDS, 20),
+    ],
+    ids=["seeds", "steps", "pairs", "images", "histories", "processes", "seconds"],
+)
+def test_a_run_of_all_tests_is_no_smaller_than_was_promised(asked: float, least: float) -> None:
+    assert asked >= least
 
 
 def run(folder: Path, tests: str, *how: str) -> str:

@@ -51,10 +51,8 @@ PROJECTED_ROWS: Final = {
 _NEW: Final = (
     "SELECT rowid, session_id, seq, id, type, data FROM event WHERE rowid > :after ORDER BY rowid"
 )
-
-
 _WAITING: Final = (
-    "SELECT id, session_id, delivery FROM session_input"
+    "SELECT id, session_id FROM session_input"
     " WHERE promoted_seq IS NULL AND cancelled_seq IS NULL ORDER BY place"
 )
 _IDS: Final = (
@@ -68,7 +66,6 @@ class Waiting(Value):
 
     id: MessageID
     session_id: SessionID
-    delivery: str
 
 
 class LoggedEvent(State):
@@ -133,8 +130,8 @@ class Ledger:
     def waiting(self) -> list[Waiting]:
         """Prompts of all Sessions, in the order in which each will promote its own."""
         return [
-            Waiting(MessageID(str(message_id)), SessionID(str(session_id)), str(delivery))
-            for message_id, session_id, delivery in self.fetch(_WAITING)
+            Waiting(MessageID(str(message_id)), SessionID(str(session_id)))
+            for message_id, session_id in self.fetch(_WAITING)
         ]
 
     def pending(self) -> list[PendingRow]:

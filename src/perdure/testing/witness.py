@@ -306,15 +306,11 @@ class Witness:
 
     async def next_finish(self) -> Effect:
         """The next tool that comes to a good end, at the very moment."""
-        future: asyncio.Future[Effect] = asyncio.get_running_loop().create_future()
-        self._awaited.append(future)
-        return await future
+        return await _next(self._awaited)
 
     async def next_end(self) -> SessionID:
         """Where the next step ends, as soon as that is recorded."""
-        future: asyncio.Future[SessionID] = asyncio.get_running_loop().create_future()
-        self._awaited_ends.append(future)
-        return await future
+        return await _next(self._awaited_ends)
 
     # ---- waits that only an interrupt ends ------------------------------------------------------
 
@@ -327,6 +323,12 @@ class Witness:
 
     def stalled(self, process: str, session_id: SessionID) -> bool:
         return self.stalls.get((process, session_id), 0) > 0
+
+
+async def _next(awaited: list[asyncio.Future[T]]) -> T:
+    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    awaited.append(future)
+    return await future
 
 
 def _tell(awaited: list[asyncio.Future[T]], what: T) -> None:

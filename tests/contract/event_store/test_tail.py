@@ -174,40 +174,36 @@ async def test_a_reader_that_fell_behind_what_is_kept_reads_the_log_once(tmp_pat
             assert database.reads == before + 1
 
 
+@asynccontextmanager
+async def read_beside_another(
+    path: Path,
+) -> AsyncGenerator[tuple[EventStore, EventStore, EventTails, Reader]]:
+    """Our store and that of another process, and a reader of ours that has seen one event."""
+    async with counted(path) as (_, store, tails), SqliteDatabase(str(path)) as elsewhere:
+        await append(store, [Facts().admitted("msg_1")])
+        async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail:
+            reader = Reader(tail)
+            await reader.until(1)
+            yield store, EventStore(elsewhere, SeededIds(1), Alone()), tails, reader
+
+
 @requirement("S163")
 async def test_what_others_wrote_in_between_comes_in_its_place(tmp_path: Path) -> None:
     """Nobody has told this process of it: its own next commit shows that something is missing."""
-    async with counted(tmp_path / "p.db") as (_, store, tails):
-        facts = Facts()
-        await append(store, [facts.admitted("msg_1")])
-        async with (
-            SqliteDatabase(str(tmp_path / "p.db")) as elsewhere,
-            aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail,
-        ):
-            reader = Reader(tail)
-            await reader.until(1)
-            await append(store, [facts.admitted("msg_2")])
-            other = EventStore(elsewhere, SeededIds(1), Alone())
-            await append(other, [facts.admitted("msg_3")])
-            await append(store, [facts.admitted("msg_4")])
-            assert await reader.until(4) == [1, 2, 3, 4]
+    async with read_beside_another(tmp_path / "p.db") as (ours, theirs, _, reader):
+        await append(ours, [Facts().admitted("msg_2")])
+        await append(theirs, [Facts().admitted("msg_3")])
+        await append(ours, [Facts().admitted("msg_4")])
+        assert await reader.until(4) == [1, 2, 3, 4]
 
 
 @requirement("S163")
 async def test_one_wake_for_a_commit_here_and_one_elsewhere_brings_both(tmp_path: Path) -> None:
-    async with counted(tmp_path / "p.db") as (_, store, tails):
-        facts = Facts()
-        await append(store, [facts.admitted("msg_1")])
-        async with (
-            SqliteDatabase(str(tmp_path / "p.db")) as elsewhere,
-            aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail,
-        ):
-            reader = Reader(tail)
-            await reader.until(1)
-            await append(store, [facts.admitted("msg_2")])
-            await append(EventStore(elsewhere, SeededIds(1), Alone()), [facts.admitted("msg_3")])
-            tails.wake_all()
-            assert await reader.until(3) == [1, 2, 3]
+    async with read_beside_another(tmp_path / "p.db") as (ours, theirs, tails, reader):
+        await append(ours, [Facts().admitted("msg_2")])
+        await append(theirs, [Facts().admitted("msg_3")])
+        tails.wake_all()
+        assert await reader.until(3) == [1, 2, 3]
 
 
 @requirement("S163")
