@@ -55,16 +55,16 @@ requirements: $(READY) ## which rules of the specification no test proves yet
 	@$(BIN)/python -m tests.requirements
 
 simulate: $(READY) ## replay one seeded simulation: SEED=n STEPS=60
-	$(BIN)/python -m perdure.testing.simulate $(SEED) --steps $(STEPS)
+	$(BIN)/python -m tests.harness.simulation $(SEED) --steps $(STEPS)
 
 soak: $(READY) ## the long versions of the harness, with their figures: ROWS="1 2 3"
 	@$(BIN)/python -m scripts.soak $(ROWS)
 
-mutate: $(READY) ## which small changes of the program no test notices: MODULES="core/inbox.py store" SAMPLE=40
+mutate: $(READY) ## which small changes of the program no test notices: MODULES="core/session/inbox.py store" SAMPLE=40
 	@$(BIN)/python -m scripts.mutate $(MODULES)
 
 generate: $(READY) ## write the generated files anew
-	$(BIN)/python -m perdure.codegen
+	$(BIN)/python -m scripts.codegen
 
 bench: ## compare with the real server in one run: REPEAT=3 SCALE=1.0 SCENARIOS=create,turn
 	@$(PYTHON) -m bench compare --repeat $(REPEAT) --scale $(SCALE) $(if $(SCENARIOS),--scenarios $(SCENARIOS))

@@ -18,32 +18,32 @@ from pathlib import Path
 from msgspec import structs
 
 from perdure.client import PerdureClient
-from perdure.core import system_context
-from perdure.core.system_context import Observation
+from perdure.core.context import system_context
+from perdure.core.context.system_context import Observation
 from perdure.embedded import open_embedded_wire
 from perdure.host.clock import SystemClock
-from perdure.llm import wire_protocol
-from perdure.llm.kept_conversation import KeptConversation
+from perdure.llm.encoded_history import KeptConversation
+from perdure.llm.encoding import wire_protocol
+from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
 from perdure.llm.message import LLMMessage, TextPart, runs_of
-from perdure.llm.protocols.anthropic_messages import ANTHROPIC_MESSAGES
-from perdure.llm.protocols.bedrock_converse import BEDROCK_CONVERSE
-from perdure.llm.protocols.gemini import GEMINI
-from perdure.llm.protocols.openai_chat import OPENAI_CHAT
-from perdure.llm.protocols.openai_responses import OPENAI_RESPONSES
+from perdure.llm.protocols.anthropic.request import ANTHROPIC_MESSAGES
+from perdure.llm.protocols.bedrock.request import BEDROCK_CONVERSE
+from perdure.llm.protocols.gemini.request import GEMINI
+from perdure.llm.protocols.openai_chat.request import OPENAI_CHAT
+from perdure.llm.protocols.openai_responses.request import OPENAI_RESPONSES
 from perdure.llm.request import LLMRequest, ToolDefinition
-from perdure.llm.wire_protocol import ModelFacts, WireProtocol
-from perdure.location.context_registry import Subject
-from perdure.location.location_map import LocationMap
+from perdure.location.context.registry import Subject
+from perdure.location.registry import LocationMap
 from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationRef
-from perdure.schema.model import ModelRef
-from tests.contract.llm.anthropic_messages import recordings as anthropic
-from tests.contract.llm.bedrock_converse import recordings as bedrock
-from tests.contract.llm.gemini import recordings as gemini
-from tests.contract.llm.openai_responses import recordings as responses
-from tests.contract.location.place import Place
+from perdure.schema.models.model import ModelRef
+from tests.contract.llm.protocols.anthropic import recordings as anthropic
+from tests.contract.llm.protocols.bedrock import recordings as bedrock
+from tests.contract.llm.protocols.gemini import recordings as gemini
+from tests.contract.llm.protocols.openai_responses import recordings as responses
+from tests.contract.location.opened_location import Place
 from tests.support import scripted_provider, server_process
-from tests.support.place import make_place
+from tests.support.project import make_place
 
 Measure = Callable[[], Awaitable[dict[str, object]]]
 INSIDE: dict[str, Measure] = {}

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from bench.inside import measure
-from perdure.runtime import step_journal
+from perdure.runtime.files import step_journal
 from perdure.schema.ids import MessageID
-from tests.contract.runtime.snapshot_bench import SnapshotBench, snapshot_bench
+from tests.contract.runtime.files.snapshot_bench import SnapshotBench, snapshot_bench
 
 FILES = 10_000
 FOLDER_FILES = 100

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from bench.inside import measure
 from tests.support.api import Api
-from tests.support.place import Place, make_place
+from tests.support.project import Place, make_place
 from tests.support.scripted_provider import (
     Call,
     ScriptedProvider,

@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 from bench.inside import measure
-from tests.acceptance.cast import Cast, task
+from tests.acceptance.session_scripts import Cast, task
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.place import make_place
+from tests.support.project import make_place
 from tests.support.scripted_provider import Reply, Request, calls, scripted_provider, text
 
 CHILDREN = 10

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.inside import measure
-from perdure.host.process import find_ripgrep
+from perdure.host.process.runner import find_ripgrep
 from perdure.schema.codec import JsonObject
-from perdure.schema.session_event import SessionEvent, ToolCalled, ToolSucceeded
-from perdure.store.event_store import StoredEvent
-from tests.contract.tool.workbench import Workbench
+from perdure.schema.session.event import SessionEvent, ToolCalled, ToolSucceeded
+from perdure.store.log.event_store import StoredEvent
+from tests.contract.tools.tool_bench import Workbench
 from tests.support.instance import running
-from tests.support.place import make_place
+from tests.support.project import make_place
 from tests.support.scripted_provider import Call, calls, scripted_provider, text
 
 CALLS = 200

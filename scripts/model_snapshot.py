@@ -12,8 +12,8 @@ import gzip
 import sys
 from pathlib import Path
 
-from perdure.core import model_archive
-from perdure.core.model_archive import ModelArchive, ModelArchiveError
+from perdure.core.models import facts_archive
+from perdure.core.models.facts_archive import ModelArchive, ModelArchiveError
 
 TARGET = Path(__file__).parents[1] / "src" / "perdure" / "data" / "models.json.gz"
 GZIP_START = b"\x1f\x8b"
@@ -27,7 +27,7 @@ def main(argv: list[str]) -> int:
     data = asked.source.read_bytes()
     published = gzip.decompress(data) if data.startswith(GZIP_START) else data
     try:
-        packed = model_archive.pack(published)
+        packed = facts_archive.pack(published)
     except ModelArchiveError as error:
         print(f"{asked.source} cannot be used: {error}", file=sys.stderr)
         return 1

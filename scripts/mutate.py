@@ -1,6 +1,6 @@
 """Changes the program in small ways and counts which changes the tests notice.
 
-    make mutate MODULES="core/inbox.py store"     modules or folders
+    make mutate MODULES="core/session/inbox.py store"     modules or folders
     make mutate MODULES=store SAMPLE=40           at most so many of each module, always the same
 
 Works on copies below `.scratch/mutate`, one for each worker, so that an interrupted run leaves
@@ -49,24 +49,24 @@ OPTIONS: Final = (
 )
 ENTERING: Final = {
     "core": ("tests/unit/core", "tests/unit/runtime"),
-    "llm": ("tests/unit/llm", "tests/contract/llm/anthropic_messages"),
-    "store": ("tests/contract/event_store", "tests/contract/database", "tests/unit/runtime"),
+    "llm": ("tests/unit/llm", "tests/contract/llm/protocols/anthropic"),
+    "store": ("tests/contract/store", "tests/unit/runtime"),
 }
 ALSO: Final = {
-    "core/permission.py": ("tests/unit/core/test_shell_command.py",),
-    "store/database/committer.py": ("tests/contract/database/test_sqlite.py",),
-    "store/database/sqlite_connection.py": ("tests/contract/database/test_sqlite.py",),
-    "store/event_store.py": ("tests/contract/event_store/test_append.py",),
-    "store/lease_table.py": ("tests/contract/event_store/test_leases.py",),
-    "store/leases.py": ("tests/contract/event_store/test_lease.py",),
-    "store/projector.py": (
-        "tests/contract/event_store/test_deletion.py",
-        "tests/contract/event_store/test_instruction.py",
-        "tests/contract/event_store/test_todo.py",
+    "core/approval/rules.py": ("tests/unit/core/shell/test_command.py",),
+    "store/database/committer.py": ("tests/contract/store/database/test_sqlite.py",),
+    "store/database/sqlite_connection.py": ("tests/contract/store/database/test_sqlite.py",),
+    "store/log/event_store.py": ("tests/contract/store/log/test_append.py",),
+    "store/processes/lease_table.py": ("tests/contract/store/processes/test_leases.py",),
+    "store/processes/leases.py": ("tests/contract/store/processes/test_lease.py",),
+    "store/log/projector.py": (
+        "tests/contract/store/tables/test_deletion.py",
+        "tests/contract/store/tables/test_instruction.py",
+        "tests/contract/store/tables/test_todo.py",
     ),
     "store/migrate.py": ("tests/museum/test_versions.py", "tests/museum/test_files.py"),
-    "store/repair.py": ("tests/museum/test_rows.py", "tests/museum/test_files.py"),
-    "store/storage.py": ("tests/contract/cli/test_storage.py",),
+    "store/log/repair.py": ("tests/museum/test_rows.py", "tests/museum/test_files.py"),
+    "store/storage.py": ("tests/contract/cli/commands/test_storage.py",),
 }
 """Tests of another place or name that are about a module."""
 _TIMES: Final = count(1)

@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from perdure.core import jsonc
+from perdure.core.text import jsonc
 from perdure.schema.codec import JsonObject, JsonValue
 
 OUT: Final = Path(__file__).resolve().parent.parent / "tests" / "contract" / "recorded"

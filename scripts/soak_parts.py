@@ -97,13 +97,21 @@ PARTS: Final = (
     Part(
         row=7,
         name="refusals",
-        tests=("tests/provider_faults/test_status_sweep.py", "tests/acceptance/test_failures.py"),
+        tests=(
+            "tests/provider_faults/test_status_sweep.py",
+            "tests/acceptance/turn/test_failures.py",
+        ),
         wanted=(Wanted("refusals of a provider", 14 * 6),),
     ),
     Part(
         row=8,
         name="silence",
-        tests=("tests/provider_faults", "tests/acceptance/test_provider_limits.py", "-k", "silen"),
+        tests=(
+            "tests/provider_faults",
+            "tests/acceptance/turn/test_provider_limits.py",
+            "-k",
+            "silen",
+        ),
         variables={"PERDURE_EVERY": "1"},
         wanted=(Wanted("silences of a provider", 5),),
     ),
@@ -118,7 +126,7 @@ PARTS: Final = (
     Part(
         row=10,
         name="reconnect storm",
-        tests=("tests/acceptance/test_reconnects.py",),
+        tests=("tests/acceptance/clients/test_reconnects.py",),
         variables={"PERDURE_STORM_SECONDS": "600"},
         wanted=(Wanted("readers of one session", 1_000), Wanted("seconds of cuts", 600)),
         lacks="no proxy that buffers",
@@ -162,7 +170,10 @@ PARTS: Final = (
     Part(
         row=14,
         name="clocks",
-        tests=("tests/contract/runtime/test_clock_jumps.py", "tests/contract/host/test_ids.py"),
+        tests=(
+            "tests/contract/runtime/drain/test_clock_jumps.py",
+            "tests/contract/host/test_ids.py",
+        ),
         variables={"PERDURE_JUMPS": "2000"},
         wanted=(Wanted("clock jumps", 7),),
     ),
@@ -190,7 +201,7 @@ PARTS: Final = (
     Part(
         row=18,
         name="prefix, 20 turns",
-        tests=("tests/acceptance/test_prefix.py",),
+        tests=("tests/acceptance/turn/test_prefix.py",),
         variables={"PERDURE_TURNS": "20"},
         wanted=(Wanted("requests that begin with the one before", 39 * len(_DECODERS)),),
     ),
@@ -207,7 +218,7 @@ PARTS: Final = (
     Part(
         row=19,
         name="compaction",
-        tests=("tests/contract/runtime/test_compaction_torture.py",),
+        tests=("tests/contract/runtime/compaction/test_torture.py",),
         variables={"PERDURE_SESSIONS": "420"},
         wanted=(Wanted("compacted sessions", 500),),
     ),
@@ -221,7 +232,7 @@ PARTS: Final = (
     Part(
         row=21,
         name="shell",
-        tests=("tests/contract/tool/test_shell_torture.py",),
+        tests=("tests/contract/tools/shell/test_shell_torture.py",),
         variables={"PERDURE_FLOOD_BYTES": str(2**30)},
         wanted=(Wanted("commands that misbehave", 7), Wanted("bytes of the largest output", 2**30)),
         alone=True,
@@ -244,7 +255,7 @@ PARTS: Final = (
         name="fuzz, everything that is parsed",
         tests=(
             "tests/unit",
-            "tests/contract/tool/test_shell_grammar.py",
+            "tests/contract/tools/shell/test_grammar.py",
             "-k",
             "hypothesis or hides",
         ),

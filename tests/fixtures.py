@@ -14,21 +14,21 @@ from typing import Final, TypeVar
 
 from msgspec import UNSET
 
-from perdure.core import title
-from perdure.host.neighbours import Alone
+from perdure.core.session import title
+from perdure.host.process_locks import Alone
 from perdure.ports import Neighbours, Row
-from perdure.schema import session_event as events
 from perdure.schema.ids import MessageID, ProjectID, SessionID, ToolCallID
 from perdure.schema.location import LocationRef
-from perdure.schema.model import NO_TOKENS, ModelRef, TokenCache, TokenUsage
-from perdure.schema.prompt import Delivery, Prompt
-from perdure.schema.session import SessionTime
-from perdure.schema.session_event import SessionEvent, SessionSeed
-from perdure.schema.todo import Todo
-from perdure.schema.tool import CallProvider, ErrorInfo, ProviderMetadata, error_info
+from perdure.schema.models.model import NO_TOKENS, ModelRef, TokenCache, TokenUsage
+from perdure.schema.session import event as events
+from perdure.schema.session.event import SessionEvent, SessionSeed
+from perdure.schema.session.prompt import Delivery, Prompt
+from perdure.schema.session.session import SessionTime
+from perdure.schema.session.todo import Todo
+from perdure.schema.session.tool import CallProvider, ErrorInfo, ProviderMetadata, error_info
 from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
-from perdure.store.event_store import Appended, EventStore
+from perdure.store.log.event_store import Appended, EventStore
 from perdure.testing import SeededIds
 
 ROOT: Final = Path(__file__).resolve().parent.parent

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.api import Api
 from tests.support.instance import Instance, running
-from tests.support.place import Place, make_place
+from tests.support.project import Place, make_place
 from tests.support.scripted_provider import ScriptedProvider, scripted_provider
 
 

@@ -12,15 +12,15 @@ import msgspec
 
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
-from tests.contract.llm.anthropic_messages import recordings as anthropic
-from tests.contract.llm.anthropic_messages import validator as anthropic_validator
-from tests.contract.llm.bedrock_converse import recordings as bedrock
-from tests.contract.llm.bedrock_converse import validator as bedrock_validator
-from tests.contract.llm.gemini import recordings as gemini
-from tests.contract.llm.gemini import validator as gemini_validator
-from tests.contract.llm.openai_chat import recordings as openai_chat
-from tests.contract.llm.openai_responses import recordings as responses
-from tests.contract.llm.openai_responses import validator as responses_validator
+from tests.contract.llm.protocols.anthropic import recordings as anthropic
+from tests.contract.llm.protocols.anthropic import validator as anthropic_validator
+from tests.contract.llm.protocols.bedrock import recordings as bedrock
+from tests.contract.llm.protocols.bedrock import validator as bedrock_validator
+from tests.contract.llm.protocols.gemini import recordings as gemini
+from tests.contract.llm.protocols.gemini import validator as gemini_validator
+from tests.contract.llm.protocols.openai_chat import recordings as openai_chat
+from tests.contract.llm.protocols.openai_responses import recordings as responses
+from tests.contract.llm.protocols.openai_responses import validator as responses_validator
 from tests.support import scripted_provider as chat
 from tests.support.scripted_provider import SECRET, Call, Reply, Request, ScriptedProvider
 

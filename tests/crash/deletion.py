@@ -12,13 +12,13 @@ from typing import Final
 from msgspec.structs import replace
 
 from perdure.core import limits
-from perdure.location.builtin_tools import OUTPUT_DIRECTORY
-from perdure.runtime.runtime import Runtime
-from perdure.schema import session_event as events
+from perdure.location.tools.built_in import OUTPUT_DIRECTORY
+from perdure.runtime.app.runtime import Runtime
 from perdure.schema.ids import SessionID
-from perdure.schema.session_event import SessionEvent
-from tests.crash import stage
-from tests.crash.stage import Play
+from perdure.schema.session import event as events
+from perdure.schema.session.event import SessionEvent
+from tests.crash import bare_runtime
+from tests.crash.bare_runtime import Play
 from tests.fixtures import PLACE, Facts, answered
 from tests.support import database_check
 
@@ -30,7 +30,7 @@ MESSAGES: Final = limits.DELETION_ROWS_MAX + 50
 
 
 def main() -> int:
-    return stage.sweep(Play(_furnish, _delete, _finish_and_look))
+    return bare_runtime.sweep(Play(_furnish, _delete, _finish_and_look))
 
 
 async def _furnish(runtime: Runtime, site: Path) -> None:

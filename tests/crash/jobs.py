@@ -14,13 +14,13 @@ from typing import Final
 
 from msgspec import UNSET
 
-from perdure.core import job as rules
-from perdure.runtime.runtime import Runtime
+from perdure.core.session import job as rules
+from perdure.ports.jobs import JobStart
+from perdure.runtime.app.runtime import Runtime
 from perdure.schema.ids import SessionID, ToolCallID
-from perdure.schema.job import JobInfo
-from perdure.tools.job_desk import JobStart
-from tests.crash import stage
-from tests.crash.stage import Play
+from perdure.schema.session.job import JobInfo
+from tests.crash import bare_runtime
+from tests.crash.bare_runtime import Play
 from tests.fixtures import PLACE, Facts
 from tests.support import database_check
 
@@ -33,7 +33,9 @@ WAIT_SECONDS: Final = 20
 
 def main() -> int:
     each = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    return stage.sweep(Play(_furnish, _work, _take_over_and_look, has_processes=True), each=each)
+    return bare_runtime.sweep(
+        Play(_furnish, _work, _take_over_and_look, has_processes=True), each=each
+    )
 
 
 async def _furnish(runtime: Runtime, _: Path) -> None:

@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final, NamedTuple
 
-from perdure.testing import crash_points, forked
-from perdure.testing.crash_points import CrashPoint
-from perdure.testing.forked import Ended
 from tests.crash import verdict
-from tests.crash.life import live
-from tests.crash.site import CrashSite, contents, in_its_place, new_site
-from tests.crash.story import Story
+from tests.crash.crash_site import CrashSite, contents, in_its_place, new_site
+from tests.crash.log_summary import Story
+from tests.crash.process_run import live
 from tests.crash.verdict import Remains
+from tests.harness.crash import forked
+from tests.harness.crash import points as crash_points
+from tests.harness.crash.forked import Ended
+from tests.harness.crash.points import CrashPoint
 
 SEED: Final = 20_260_101
 

@@ -15,15 +15,16 @@ from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent
 from perdure.llm.message import TextPart
 from perdure.llm.request import LLMRequest
-from perdure.runtime.runtime import Runtime
-from perdure.schema import codec, sse
+from perdure.net import sse
+from perdure.runtime.app.runtime import Runtime
+from perdure.schema import codec
 from perdure.schema.ids import MessageID, PermissionID, SessionID
-from perdure.schema.model import ModelRef
-from perdure.schema.prompt import Delivery, PromptInput
-from perdure.schema.session_input import AdmittedPrompt
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session.prompt import Delivery, PromptInput
+from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.testing import Pause, ScriptedModel, reasoning, text, tool_call
-from perdure.testing.crash_points import CrashPoints
 from perdure.testing.scripted_model import Failure, Step
+from tests.harness.crash.points import CrashPoints
 
 SESSION: Final = SessionID("ses_crash")
 MODEL_FIRST: Final = ModelRef(id="one", provider_id="crash")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from tests.crash import life, runs, site
+from tests.crash import crash_site, process_run, runs
 from tests.crash.runs import Judged, NotAsExpectedError, WholeRun
 
 SECONDS_PER_FIRST: Final = 6
@@ -35,8 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.then is not None and options.point is None:
         parser.error("--then needs --point")
-    with site.new_site() as aside:
-        life.rehearse(aside)
+    with crash_site.new_site() as aside:
+        process_run.rehearse(aside)
     whole = runs.whole_run()
     if options.list:
         _say("\n".join(map(str, whole.points)))

@@ -13,14 +13,14 @@ from typing import Final
 
 from perdure.llm.event import LLMEvent
 from perdure.llm.request import LLMRequest
-from perdure.runtime.runtime import Runtime
+from perdure.runtime.app.runtime import Runtime
 from perdure.schema.ids import MessageID, SessionID
-from perdure.schema.model import ModelRef
-from perdure.schema.prompt import PromptInput
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session.prompt import PromptInput
 from perdure.testing import ScriptedModel, text, tool_call
 from perdure.testing.scripted_model import texts_of
-from tests.crash import stage
-from tests.crash.stage import Play
+from tests.crash import bare_runtime
+from tests.crash.bare_runtime import Play
 from tests.support import database_check
 
 PARENT: Final = SessionID("ses_parent")
@@ -49,7 +49,7 @@ async def model(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
 
 def main() -> int:
     each = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    return stage.sweep(Play(_furnish, _work, _go_on_and_look, model=model), each=each)
+    return bare_runtime.sweep(Play(_furnish, _work, _go_on_and_look, model=model), each=each)
 
 
 async def _furnish(runtime: Runtime, _: Path) -> None:

@@ -7,12 +7,12 @@ from typing import Final
 
 import pytest
 
-from perdure.testing.forked import run_forked
 from tests.fixtures import ROOT
+from tests.harness.crash.forked import run_forked
 
 PROGRAM: Final = """
 import os, signal, sys
-from perdure.testing.forked import run_forked
+from tests.harness.crash.forked import run_forked
 
 def fail(descriptor):
     raise ValueError("a defect of the child")
@@ -28,7 +28,7 @@ for work in (lambda descriptor: os.write(descriptor, b"fine"), fail, die):
 
 COPIES: Final = """
 import os, sys
-from perdure.testing.forked import dying
+from tests.harness.crash.forked import dying
 
 def live(mortal):
     for moment in range(1, 5):
@@ -45,7 +45,7 @@ for moment, ended in deaths():
 """
 LEFT_ALONE: Final = """
 import os
-from perdure.testing.forked import dying
+from tests.harness.crash.forked import dying
 
 reader, writer = os.pipe()
 

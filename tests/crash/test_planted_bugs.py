@@ -15,7 +15,7 @@ BUGS: Final = (
         "tool/done[note]",
         PlantedBug(
             name="calls that a dead process left open stay open",
-            file="core/recovery.py",
+            file="core/session/recovery.py",
             before="isinstance(part.state, PendingState | RunningState)",
             after="isinstance(part.state, PendingState)",
             promise="P4: ",
@@ -25,7 +25,7 @@ BUGS: Final = (
         "model/delivered[TextDelta]#1",
         PlantedBug(
             name="an answer that was cut off stays open",
-            file="core/recovery.py",
+            file="core/session/recovery.py",
             before="if newest is None or newest.time.completed is not UNSET:",
             after="if newest is None or newest.time.completed is UNSET:",
             promise="P4: ",
@@ -35,7 +35,7 @@ BUGS: Final = (
         "model/delivered[TextStart]#1",
         PlantedBug(
             name="what may have been sent is sent again",
-            file="core/recovery.py",
+            file="core/session/recovery.py",
             before="            return GiveUp() if attempt.abandoned else Unclear(attempt.step)\n",
             after="            return GoOn(attempt.step)\n",
             promise="1 requests were sent again, and a person wanted 0 of them",
@@ -45,7 +45,7 @@ BUGS: Final = (
         "model/delivered[TextStart]#1",
         PlantedBug(
             name="a request goes out without its mark",
-            file="runtime/provider_turn.py",
+            file="runtime/turn/provider_turn.py",
             before="            await self._attempt.dispatch()\n",
             after="",
             promise="1 requests were sent again, and a person wanted 0 of them",
@@ -55,7 +55,7 @@ BUGS: Final = (
         "write/committed[tool.success+step.ended]",
         PlantedBug(
             name="a run whose tools are settled is forgotten",
-            file="store/attempt_table.py",
+            file="store/tables/attempt_table.py",
             before="    if not continues:\n",
             after="    if continues or not continues:\n",
             promise="no beginning of the whole one",
@@ -65,7 +65,7 @@ BUGS: Final = (
         "write/statement[session_input]#1",
         PlantedBug(
             name="an event is committed apart from what is made of it",
-            file="store/event_store.py",
+            file="store/log/event_store.py",
             before="            await projector.project(tx, session_id, first, events)\n",
             after=(
                 "            await tx.execute('COMMIT')\n"
@@ -79,7 +79,7 @@ BUGS: Final = (
         "write/in-transaction[prompt.admitted]#1",
         PlantedBug(
             name="an event is announced before its commit",
-            file="store/event_store.py",
+            file="store/log/event_store.py",
             before="            return Appended(stored, lease, number)\n",
             after=(
                 "            self.announce(session_id, stored, location)\n"

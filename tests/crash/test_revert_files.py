@@ -13,11 +13,11 @@ from typing import Final, Literal
 
 import pytest
 
-from perdure.core.revert import Move
-from perdure.host.tracked_files import TrackedFiles
-from perdure.runtime.reverted_files import RevertedFiles
-from perdure.runtime.snapshots import SnapshotStore
-from tests.contract.runtime.snapshot_bench import Alone, SnapshotBench, snapshot_bench
+from perdure.core.files.revert import Move
+from perdure.host.files.restorable import TrackedFiles
+from perdure.runtime.files.revert import RevertedFiles
+from perdure.runtime.files.snapshots import SnapshotStore
+from tests.contract.runtime.files.snapshot_bench import Alone, SnapshotBench, snapshot_bench
 from tests.figures import Figure
 
 NAMES: Final = ("changed", "created", "deep/removed")

@@ -14,33 +14,29 @@ from functools import cache
 from pathlib import Path
 
 from perdure.schema import codec
-from perdure.schema import session_event as events
 from perdure.schema.ids import MessageID, Seq, SessionID
-from perdure.schema.session_input import AdmittedPrompt
+from perdure.schema.session import event as events
+from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.store.database.sqlite_connection import Connection
-from perdure.testing import row_checkers
-from perdure.testing.checker import Checker, Seen
-from perdure.testing.inbox_checkers import PromptsArePromotedOnce
-from perdure.testing.ledger import Ledger, LoggedEvent
-from perdure.testing.recovery_checkers import MarksEndWithTheirRuns
-from perdure.testing.row_checkers import (
-    GaplessSequence,
-    MessagesTellTheLog,
-    ProjectionsEqualFold,
-)
-from perdure.testing.run_checkers import (
+from tests.crash import log_summary
+from tests.crash.crash_site import CrashSite
+from tests.crash.log_summary import Story
+from tests.crash.script import FULL, GRANTED_FILE, GRANTED_TEXT, LINES, SESSION, WRITE_CALL
+from tests.harness.checkers import rows
+from tests.harness.checkers.checker import Checker, Seen
+from tests.harness.checkers.inbox import PromptsArePromotedOnce
+from tests.harness.checkers.ledger import Ledger, LoggedEvent
+from tests.harness.checkers.recovery import MarksEndWithTheirRuns
+from tests.harness.checkers.requests import SnapshotEqualsTold
+from tests.harness.checkers.rows import GaplessSequence, MessagesTellTheLog, ProjectionsEqualFold
+from tests.harness.checkers.runs import (
     CallsAreSettledOnce,
     PromptsAreAnswered,
     RequestsBelongToOpenCalls,
 )
-from perdure.testing.simulated_clients import Reader, SentPrompt
-from perdure.testing.simulated_machine import Process
-from perdure.testing.told_checkers import SnapshotEqualsTold
-from perdure.testing.witness import CallKey, Effect, Request
-from tests.crash import story
-from tests.crash.script import FULL, GRANTED_FILE, GRANTED_TEXT, LINES, SESSION, WRITE_CALL
-from tests.crash.site import CrashSite
-from tests.crash.story import Story
+from tests.harness.checkers.witness import CallKey, Effect, Request
+from tests.harness.simulation.clients import Reader, SentPrompt
+from tests.harness.simulation.machine import Process
 from tests.support import database_check
 
 
@@ -59,7 +55,7 @@ class Remains:
 
     @property
     def story(self) -> Story:
-        return story.tell(item.event for item in self.log)
+        return log_summary.tell(item.event for item in self.log)
 
 
 @dataclass(slots=True)
@@ -251,7 +247,7 @@ def _scratch() -> Generator[Connection]:
 
 @cache
 def _one_scratch() -> Connection:
-    return row_checkers.new_scratch()
+    return rows.new_scratch()
 
 
 def _sent(site: CrashSite) -> dict[MessageID, SentPrompt]:
@@ -283,5 +279,5 @@ def _compared(found: Story, whole: Story, deaths: list[Remains]) -> Iterator[str
         answer = found.answers[prompt]
         if prompt not in under_way:
             yield f"the answer to {prompt} differs, and no crash came between: {answer}"
-        elif not story.is_cut(answer, whole.answers[prompt]):
+        elif not log_summary.is_cut(answer, whole.answers[prompt]):
             yield f"the answer to {prompt} is no beginning of the whole one: {answer}"

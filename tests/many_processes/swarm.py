@@ -14,7 +14,7 @@ from typing import Final
 from perdure.schema.codec import JsonObject
 from tests.support import server_process
 from tests.support.api import RefusedError
-from tests.support.place import Place
+from tests.support.project import Place
 from tests.support.scripted_provider import Call, Reply, Request, calls, text
 from tests.support.server_process import ServerProcess
 

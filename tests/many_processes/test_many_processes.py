@@ -13,16 +13,16 @@ from typing import Final
 import pytest
 
 from perdure.schema import codec
-from perdure.schema import session_event as events
 from perdure.schema.ids import MessageID
-from perdure.schema.session_event import SessionEvent
-from perdure.testing.ledger import Ledger
+from perdure.schema.session import event as events
+from perdure.schema.session.event import SessionEvent
 from tests.figures import Figure
+from tests.harness.checkers.ledger import Ledger
 from tests.many_processes import swarm
 from tests.many_processes.swarm import Model, Swarm
 from tests.requirements import requirement
 from tests.support import database_check
-from tests.support.place import Place, make_place
+from tests.support.project import Place, make_place
 from tests.support.scripted_provider import scripted_provider
 
 PROCESSES: Final = int(os.environ.get("PERDURE_PROCESSES", "8"))

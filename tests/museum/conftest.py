@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.figures import Figure
-from tests.support.place import Place, make_place
+from tests.support.project import Place, make_place
 from tests.support.scripted_provider import ScriptedProvider, scripted_provider
 
 

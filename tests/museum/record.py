@@ -12,7 +12,7 @@ from typing import cast
 from perdure.ports import Row, SqlValue
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite_connection import Connection
-from tests.museum.workshop import STORED_PROJECT
+from tests.museum.old_databases import STORED_PROJECT
 
 _SCHEMA = "SELECT name, type, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid"
 

@@ -15,11 +15,11 @@ import pytest
 from perdure.ports import DatabaseError
 from perdure.store import migrate
 from perdure.store.database import sqlite_connection
-from tests.museum import workshop
+from tests.museum import old_databases
 from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.instance import running
-from tests.support.place import Place
+from tests.support.project import Place
 from tests.support.scripted_provider import ScriptedProvider
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -51,7 +51,7 @@ def only_a_head(path: Path) -> None:
 
 def foreign(path: Path) -> None:
     path.unlink()
-    workshop.execute(path, "CREATE TABLE theirs (x); PRAGMA user_version = 1")
+    old_databases.execute(path, "CREATE TABLE theirs (x); PRAGMA user_version = 1")
 
 
 @requirement("S150")
@@ -59,17 +59,17 @@ def foreign(path: Path) -> None:
 async def test_a_file_that_cannot_be_used_is_refused_by_name_and_left_alone(
     place: Place, spoil: Callable[[Path], None]
 ) -> None:
-    workshop.set_up_exhibit(place, migrate.SCHEMA_VERSION)
+    old_databases.set_up_exhibit(place, migrate.SCHEMA_VERSION)
     spoil(place.database)
-    before = workshop.files(place.data)
+    before = old_databases.files(place.data)
     for command in (("sessions",), ("serve", "--port", "0"), ("doctor", "--repair")):
-        ran = await workshop.perdure(place, *command)
+        ran = await old_databases.perdure(place, *command)
         assert ran.status == 1, command
         assert str(place.database) in ran.errors
         assert "Traceback" not in ran.errors
-    doctor = await workshop.perdure(place, "doctor")
+    doctor = await old_databases.perdure(place, "doctor")
     assert (doctor.status, "! database" in doctor.output) == (1, True)
-    assert {name: workshop.files(place.data)[name] for name in before} == before
+    assert {name: old_databases.files(place.data)[name] for name in before} == before
 
 
 async def test_an_empty_file_is_a_new_database(place: Place) -> None:
@@ -85,14 +85,14 @@ async def test_an_empty_file_is_a_new_database(place: Place) -> None:
 async def test_a_missing_part_is_named_and_made_anew_from_the_log(
     place: Place, provider: ScriptedProvider, part: str
 ) -> None:
-    pair = await workshop.conversations(place, provider)
+    pair = await old_databases.conversations(place, provider)
     before = database_check.dump(place.database)
     kind = "TABLE" if part in TABLES else "INDEX"
-    workshop.execute(place.database, f"DROP {kind} {part}")
+    old_databases.execute(place.database, f"DROP {kind} {part}")
     with pytest.raises(DatabaseError, match=rf"lacks {part}.*doctor --repair"):
         migrate.migrate(str(place.database))
-    assert (await workshop.perdure(place, "doctor")).status == 1
-    repaired = await workshop.perdure(place, "doctor", "--repair")
+    assert (await old_databases.perdure(place, "doctor")).status == 1
+    repaired = await old_databases.perdure(place, "doctor", "--repair")
     assert (repaired.status, part in repaired.output) == (0, True), repaired.output
     assert database_check.dump(place.database) == before
     async with running(place) as instance:
@@ -101,9 +101,9 @@ async def test_a_missing_part_is_named_and_made_anew_from_the_log(
 
 
 async def test_a_database_without_its_log_is_beyond_repair_and_left_alone(place: Place) -> None:
-    workshop.set_up_exhibit(place, migrate.SCHEMA_VERSION)
-    workshop.execute(place.database, "DROP TABLE event")
-    ran = await workshop.perdure(place, "doctor", "--repair")
+    old_databases.set_up_exhibit(place, migrate.SCHEMA_VERSION)
+    old_databases.execute(place.database, "DROP TABLE event")
+    ran = await old_databases.perdure(place, "doctor", "--repair")
     assert (ran.status, "from a backup" in ran.errors) == (1, True)
     assert not list(place.data.glob("*before*"))
 
@@ -131,13 +131,13 @@ async def test_a_write_ahead_log_of_another_database_is_found_by_the_doctor(
 ) -> None:
     await crashed_copy(place, provider, tmp_path / "theirs")
     shutil.rmtree(place.data)
-    workshop.set_up_exhibit(place, migrate.SCHEMA_VERSION)
+    old_databases.set_up_exhibit(place, migrate.SCHEMA_VERSION)
     wal = (tmp_path / "theirs" / "perdure.db-wal").read_bytes()
     Path(f"{place.database}-wal").write_bytes(wal)
-    ran = await workshop.perdure(place, "doctor")
+    ran = await old_databases.perdure(place, "doctor")
     assert ran.status == 1, ran.output
     assert "Traceback" not in ran.errors
-    listed = await workshop.perdure(place, "sessions")
+    listed = await old_databases.perdure(place, "sessions")
     assert "Traceback" not in listed.errors
 
 
@@ -148,7 +148,7 @@ async def crashed_copy(place: Place, provider: ScriptedProvider, target: Path) -
     try:
         # A reader keeps everything that is written from now on out of the file itself.
         reader.execute("BEGIN; SELECT count(*) FROM session")
-        await workshop.conversations(place, provider)
+        await old_databases.conversations(place, provider)
         shutil.copytree(place.data, target)
     finally:
         reader.close()

@@ -10,13 +10,13 @@ import pytest
 from perdure.ports import Row
 from perdure.schema.codec import JsonObject
 from perdure.store.database import sqlite_connection
-from tests.museum import workshop
-from tests.museum.workshop import Pair
+from tests.museum import old_databases
+from tests.museum.old_databases import Pair
 from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.place import Place
+from tests.support.project import Place
 from tests.support.scripted_provider import ScriptedProvider, text
 
 JUNK: Final = "CAST('{\"half' AS BLOB)"
@@ -82,7 +82,7 @@ INBOX: Final = {
 async def test_a_damaged_event_is_named_and_everything_else_is_read(
     place: Place, provider: ScriptedProvider, blow: str
 ) -> None:
-    pair = await workshop.conversations(place, provider)
+    pair = await old_databases.conversations(place, provider)
     hit(place, f"UPDATE event {LOG[blow]} WHERE session_id = :id AND seq = 5", pair)
     async with running(place) as instance:
         api = instance.api
@@ -99,11 +99,11 @@ async def test_a_damaged_event_is_named_and_everything_else_is_read(
         await expect_the_other_to_work(api, pair, provider)
     if "location" in blow:
         return
-    doctor = await workshop.perdure(place, "doctor")
+    doctor = await old_databases.perdure(place, "doctor")
     assert doctor.status == 1
     assert f"Session {pair.hurt} has a damaged row in event at sequence 5" in doctor.output
     before = database_check.dump(place.database)
-    repaired = await workshop.perdure(place, "doctor", "--repair")
+    repaired = await old_databases.perdure(place, "doctor", "--repair")
     assert (repaired.status, "restored" in repaired.output) == (1, False)
     assert database_check.dump(place.database) == before, "nothing is made up for a damaged log"
 
@@ -114,7 +114,7 @@ async def test_a_damaged_projection_is_named_and_restored_from_the_log(
     place: Place, provider: ScriptedProvider, name: str
 ) -> None:
     blow = PROJECTIONS[name]
-    pair = await workshop.conversations(place, provider)
+    pair = await old_databases.conversations(place, provider)
     before = database_check.dump(place.database)
     hit(place, blow.sql, pair)
     async with running(place) as instance:
@@ -124,9 +124,9 @@ async def test_a_damaged_projection_is_named_and_restored_from_the_log(
         listed = {session["id"] for session in (await instance.api.get("/api/session"))["data"]}
         assert listed == ({pair.sound} if blow.table == "session" else {pair.sound, pair.hurt})
     damaged = database_check.dump(place.database)
-    doctor = await workshop.perdure(place, "doctor")
+    doctor = await old_databases.perdure(place, "doctor")
     assert (doctor.status, pair.hurt in doctor.output) == (1, True)
-    repaired = await workshop.perdure(place, "doctor", "--repair")
+    repaired = await old_databases.perdure(place, "doctor", "--repair")
     assert repaired.status == 0, repaired.output
     after = database_check.dump(place.database)
     for table in database_check.PROJECTIONS:
@@ -144,9 +144,9 @@ async def test_a_damaged_projection_is_named_and_restored_from_the_log(
 async def test_a_damaged_prompt_stops_its_own_session_and_no_other(
     place: Place, provider: ScriptedProvider, name: str
 ) -> None:
-    pair = await workshop.conversations(place, provider)
+    pair = await old_databases.conversations(place, provider)
     before = database_check.dump(place.database)
-    prompt = workshop.waiting(pair.hurt)
+    prompt = old_databases.waiting(pair.hurt)
     hit(place, f"UPDATE session_input {INBOX[name]} WHERE id = '{prompt}'", pair)
     asked = len(provider.requests)
     async with running(place) as instance:
@@ -159,9 +159,9 @@ async def test_a_damaged_prompt_stops_its_own_session_and_no_other(
         # Whatever was waiting in the other Session was run at the start.
         assert len(provider.requests) == asked + 1
         await expect_the_other_to_work(instance.api, pair, provider)
-    doctor = await workshop.perdure(place, "doctor")
+    doctor = await old_databases.perdure(place, "doctor")
     assert (doctor.status, prompt in doctor.output) == (1, True)
-    repaired = await workshop.perdure(place, "doctor", "--repair")
+    repaired = await old_databases.perdure(place, "doctor", "--repair")
     assert repaired.status == 0, repaired.output
     after = database_check.dump(place.database)
     assert of(after["session_input"], prompt) == of(before["session_input"], prompt)
@@ -191,7 +191,7 @@ async def test_a_list_stays_whole_in_pages_around_what_cannot_be_read(
 async def test_a_session_that_was_cut_off_and_damaged_holds_up_nobody_at_the_start(
     place: Place, provider: ScriptedProvider
 ) -> None:
-    pair = await workshop.conversations(place, provider)
+    pair = await old_databases.conversations(place, provider)
     hit(
         place,
         "INSERT INTO session_lease VALUES (:id, 'prc_dead', 7)"
@@ -209,7 +209,7 @@ async def test_a_session_that_was_cut_off_and_damaged_holds_up_nobody_at_the_sta
 async def test_what_cannot_be_read_is_not_taken_over_from_the_dead(
     place: Place, provider: ScriptedProvider
 ) -> None:
-    pair = await workshop.conversations(place, provider)
+    pair = await old_databases.conversations(place, provider)
     hit(
         place,
         "INSERT INTO session_lease VALUES (:id, 'prc_dead', 7)"
@@ -253,4 +253,4 @@ def of(rows: Sequence[Row], id: str) -> list[Row]:
 
 
 def hit(place: Place, sql: str, pair: Pair) -> None:
-    workshop.execute(place.database, sql, {"id": pair.hurt} if ":id" in sql else None)
+    old_databases.execute(place.database, sql, {"id": pair.hurt} if ":id" in sql else None)

@@ -8,11 +8,11 @@ import pytest
 
 from perdure.schema import manifest
 from perdure.store import migrate
-from tests.museum import workshop
+from tests.museum import old_databases
 from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.instance import running
-from tests.support.place import Place
+from tests.support.project import Place
 from tests.support.scripted_provider import ScriptedProvider, text
 
 VERSIONS: Final = range(1, migrate.SCHEMA_VERSION + 1)
@@ -26,7 +26,7 @@ EXHIBITED_EVENTS: Final = re.compile(r"'(session\.[a-z.]+\.\d+)'")
 async def test_a_database_of_each_version_keeps_every_word(
     place: Place, provider: ScriptedProvider, version: int
 ) -> None:
-    workshop.set_up_exhibit(place, version)
+    old_databases.set_up_exhibit(place, version)
     before = database_check.dump(place.database)
     async with running(place) as instance:
         api = instance.api
@@ -48,7 +48,7 @@ async def test_a_database_of_each_version_keeps_every_word(
 async def test_a_conversation_of_each_version_goes_on(
     place: Place, provider: ScriptedProvider, version: int
 ) -> None:
-    workshop.set_up_exhibit(place, version)
+    old_databases.set_up_exhibit(place, version)
     async with running(place) as instance:
         await instance.api.wait(WAITING)
         provider.then(text("gladly"))
@@ -62,16 +62,16 @@ async def test_a_conversation_of_each_version_goes_on(
 def test_the_files_that_led_to_a_version_never_change(
     place: Place, tmp_path: Path, version: int
 ) -> None:
-    workshop.set_up_exhibit(place, version)
+    old_databases.set_up_exhibit(place, version)
     made = tmp_path / "made.db"
     migrate.migrate(str(made), migrate.Schema(version, migrate.packaged_sql))
     schema = "SELECT type, name, sql FROM sqlite_schema ORDER BY name"
-    assert workshop.fetch(place.database, schema) == workshop.fetch(made, schema)
+    assert old_databases.fetch(place.database, schema) == old_databases.fetch(made, schema)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_event_that_was_ever_stored_is_still_known(version: int) -> None:
-    script = (workshop.EXHIBITS / f"version_{version:04d}.sql").read_text(encoding="utf-8")
+    script = (old_databases.EXHIBITS / f"version_{version:04d}.sql").read_text(encoding="utf-8")
     stored = set(EXHIBITED_EVENTS.findall(script))
     assert len(stored) > 15
     assert stored <= set(manifest.BY_STORED) | set(manifest.UPCASTS)
@@ -80,26 +80,26 @@ def test_every_event_that_was_ever_stored_is_still_known(version: int) -> None:
 def test_what_is_looked_for_at_the_start_is_what_a_new_database_has(tmp_path: Path) -> None:
     made = tmp_path / "made.db"
     migrate.migrate(str(made))
-    names = workshop.fetch(made, "SELECT name FROM sqlite_schema WHERE sql IS NOT NULL")
+    names = old_databases.fetch(made, "SELECT name FROM sqlite_schema WHERE sql IS NOT NULL")
     assert sorted(str(name) for (name,) in names) == sorted(migrate.PARTS)
 
 
 async def test_a_newer_database_is_refused_by_name_with_the_remedy_and_left_alone(
     place: Place,
 ) -> None:
-    workshop.set_up_exhibit(place, migrate.SCHEMA_VERSION)
-    workshop.execute(place.database, f"PRAGMA user_version = {migrate.SCHEMA_VERSION + 1}")
-    before = workshop.files(place.data)
+    old_databases.set_up_exhibit(place, migrate.SCHEMA_VERSION)
+    old_databases.execute(place.database, f"PRAGMA user_version = {migrate.SCHEMA_VERSION + 1}")
+    before = old_databases.files(place.data)
     for command in (("serve", "--port", "0"), ("sessions",), ("run", "hello")):
-        ran = await workshop.perdure(place, *command)
+        ran = await old_databases.perdure(place, *command)
         assert ran.status == 1
         assert str(place.database) in ran.errors
         assert "Upgrade perdure" in ran.errors
         assert "Traceback" not in ran.errors
-    doctor = await workshop.perdure(place, "doctor")
+    doctor = await old_databases.perdure(place, "doctor")
     assert (doctor.status, "! schema" in doctor.output) == (1, True)
-    refused = await workshop.perdure(place, "doctor", "--repair")
+    refused = await old_databases.perdure(place, "doctor", "--repair")
     assert (refused.status, "Upgrade perdure" in refused.errors) == (1, True)
-    left = workshop.files(place.data)
+    left = old_databases.files(place.data)
     assert {name: left[name] for name in before} == before
     assert not [name for name in left if "before" in name]

@@ -13,7 +13,7 @@ from errno import ENOSPC
 from pathlib import Path
 from typing import Final
 
-from perdure.testing.recording_vfs import Fault, RecordingVfs
+from tests.harness.faults.recording_vfs import Fault, RecordingVfs
 
 SIZE: Final = "8m"
 _CHUNK: Final = bytes(64 * 1024)

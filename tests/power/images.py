@@ -19,15 +19,17 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from perdure.host.neighbours import Alone
+from perdure.host.process_locks import Alone
 from perdure.ports import DatabaseError, SqlValue
 from perdure.schema import codec
-from perdure.store import migrate, projector
+from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
-from perdure.store.event_store import EventStore
-from perdure.testing import SeededIds, disk_image
-from perdure.testing.recording_vfs import Mark, Operation, RecordingVfs
+from perdure.store.log import projector
+from perdure.store.log.event_store import EventStore
+from perdure.testing import SeededIds
 from tests.fixtures import dump, rows
+from tests.harness.faults import disk_image
+from tests.harness.faults.recording_vfs import Mark, Operation, RecordingVfs
 from tests.power import workload
 
 IMAGES: Final = int(os.environ.get("PERDURE_IMAGES", "1120"))

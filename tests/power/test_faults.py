@@ -17,14 +17,14 @@ import apsw
 import pytest
 
 from perdure.ports import DatabaseError
-from perdure.runtime.runtime import Runtime
+from perdure.runtime.app.runtime import Runtime
 from perdure.schema.errors import StorageError
 from perdure.schema.ids import MessageID, SessionID
 from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
-from perdure.testing import disk_image
-from perdure.testing.recording_vfs import Action, Fault, Mark, Operation, RecordingVfs
 from tests.figures import Figure
+from tests.harness.faults import disk_image
+from tests.harness.faults.recording_vfs import Action, Fault, Mark, Operation, RecordingVfs
 from tests.power import images, workload
 
 ONE: Final = SessionID("ses_one")

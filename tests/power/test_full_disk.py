@@ -20,7 +20,7 @@ from tests.power.full_disk import Disk, NotPermittedError
 from tests.support import database_check
 from tests.support.api import PATIENCE_SECONDS, Answer, Api
 from tests.support.instance import Instance, running
-from tests.support.place import Place, make_place
+from tests.support.project import Place, make_place
 from tests.support.scripted_provider import (
     Call,
     ScriptedProvider,

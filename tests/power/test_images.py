@@ -7,9 +7,17 @@ from typing import Final
 
 import pytest
 
-from perdure.testing import disk_image
-from perdure.testing.recording_vfs import Create, Delete, FailedSync, Mark, Sync, Truncate, Write
 from tests.figures import Figure
+from tests.harness.faults import disk_image
+from tests.harness.faults.recording_vfs import (
+    Create,
+    Delete,
+    FailedSync,
+    Mark,
+    Sync,
+    Truncate,
+    Write,
+)
 from tests.power import images
 from tests.power.images import BrokenImageError
 

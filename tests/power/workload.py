@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from perdure.host import environment
-from perdure.host.neighbours import Alone
+from perdure.host.process_locks import Alone
 from perdure.ports import Transaction
-from perdure.runtime.runtime import Foundations, Runtime, RuntimeSettings, compose
+from perdure.runtime.app.runtime import Foundations, Runtime, RuntimeSettings, compose
 from perdure.schema.ids import MessageID, SessionID
-from perdure.schema.prompt import PromptInput
+from perdure.schema.session.prompt import PromptInput
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.testing import ManualClock, SeededIds
 from tests.fixtures import PLACE, Facts

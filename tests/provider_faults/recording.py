@@ -3,7 +3,7 @@
 from typing import Final
 
 from perdure.schema.codec import JsonObject
-from perdure.testing import chat_stream
+from perdure.testing.provider_answer import chat_stream
 
 
 def call(index: int, arguments: str, **named: str) -> JsonObject:

@@ -16,30 +16,31 @@ from pathlib import Path
 from typing import Final
 
 from perdure.core import limits
-from perdure.core.catalog import supplied_provider
+from perdure.core.models.catalog import supplied_provider
 from perdure.host import data_directory, environment
 from perdure.host.clock import SystemClock
-from perdure.host.http import HttptoolsTransport
+from perdure.host.http.client import HttptoolsTransport
 from perdure.host.ids import SystemIds
-from perdure.host.neighbours import Alone
-from perdure.llm.client import CallLimits, model_call
-from perdure.llm.protocols.openai_chat import OPENAI_CHAT
+from perdure.host.process_locks import Alone
+from perdure.llm.encoding.wire_protocol import ModelFacts
+from perdure.llm.http.model_call import CallLimits, model_call
+from perdure.llm.protocols.openai_chat.request import OPENAI_CHAT
 from perdure.llm.route import Route
-from perdure.llm.wire_protocol import ModelFacts
-from perdure.runtime.runtime import Foundations, Runtime, RuntimeSettings, compose
-from perdure.schema import session_event as events
+from perdure.runtime.app.runtime import Foundations, Runtime, RuntimeSettings, compose
 from perdure.schema.codec import Record
 from perdure.schema.ids import SessionID
-from perdure.schema.message import AssistantMessage
-from perdure.schema.model import ModelRef
-from perdure.schema.prompt import PromptInput
-from perdure.schema.session_event import SessionEvent
-from perdure.store import message_table, migrate
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session import event as events
+from perdure.schema.session.event import SessionEvent
+from perdure.schema.session.message import AssistantMessage
+from perdure.schema.session.prompt import PromptInput
+from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
-from perdure.testing import FaultyProvider, ProviderAnswer, ProviderRequest
-from perdure.testing.faulty_provider import PLAIN_ANSWER
+from perdure.store.tables import message_table
+from perdure.testing.faulty_provider import PLAIN_ANSWER, FaultyProvider, ProviderRequest
 from perdure.testing.manual_clock import EPOCH_MILLIS
-from perdure.tools.tool import Tool, ToolCallContext
+from perdure.testing.provider_answer import ProviderAnswer
+from perdure.tools.api.tool import Tool, ToolCallContext
 from tests.provider_faults.recording import NOTES
 
 TOGETHER: Final = 8

@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from perdure.testing import Close, ProviderAnswer, Reset, Stall, provider_answer
-from perdure.testing.provider_answer import Ending
+from perdure.testing import provider_answer
+from perdure.testing.provider_answer import Close, Ending, ProviderAnswer, Reset, Stall
 from tests.figures import Figure
 from tests.provider_faults.recording import BODY, NOTES
 from tests.provider_faults.sweep import FRAME_BYTES_MAX, HASTY, PATIENT, Sweep

@@ -30,7 +30,8 @@ def plant(bug: PlantedBug, target: Path) -> None:
 
 def run(package: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "perdure.testing.simulate", *arguments],
+        [sys.executable, "-m", "tests.harness.simulation", *arguments],
+        cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(package)},
         capture_output=True,
         text=True,

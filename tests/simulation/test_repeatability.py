@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from perdure.testing import run_seed
-from perdure.testing.simulation_steps import CHANGES, WORK
 from tests.fixtures import ROOT
+from tests.harness.simulation.simulation import run_seed
+from tests.harness.simulation.steps import CHANGES, WORK
 
 SEEDS = (3, 8, 21)
 SEEDS_FOR_ALL = 40
@@ -26,7 +26,7 @@ FACTS = (
 
 def digest_in_another_process(seed: int, *, hash_seed: str) -> str:
     ran = subprocess.run(
-        [sys.executable, "-m", "perdure.testing.simulate", "--seed", str(seed)],
+        [sys.executable, "-m", "tests.harness.simulation", "--seed", str(seed)],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONHASHSEED": hash_seed},
         capture_output=True,
         text=True,

@@ -6,8 +6,8 @@ from typing import Final
 
 import pytest
 
-from perdure.testing import run_seed
 from tests.figures import Figure
+from tests.harness.simulation.simulation import run_seed
 from tests.requirements import requirement
 
 SEEDS: Final = int(os.environ.get("PERDURE_SEEDS", "1000"))

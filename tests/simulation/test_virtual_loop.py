@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from perdure.testing import DeadlockError, VirtualLoop
+from tests.harness.simulation.virtual_loop import DeadlockError, VirtualLoop
 
 
 @pytest.fixture

@@ -9,20 +9,21 @@ runtime nothing.
 import functools
 from dataclasses import dataclass, field
 
-from perdure.core import recovery
+from perdure.core.session import recovery
 from perdure.ports import Row
-from perdure.schema import session_event as events
 from perdure.schema.ids import MessageID, Seq, SessionID
-from perdure.schema.message import AssistantMessage
-from perdure.schema.prompt import Delivery
-from perdure.schema.session_event import SessionEvent
-from perdure.schema.session_input import AdmittedPrompt
-from perdure.store import migrate, projector
+from perdure.schema.session import event as events
+from perdure.schema.session.event import SessionEvent
+from perdure.schema.session.message import AssistantMessage
+from perdure.schema.session.prompt import Delivery
+from perdure.schema.session.receipt import AdmittedPrompt
+from perdure.store import migrate
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite import SqliteTransaction
 from perdure.store.database.sqlite_connection import Connection
-from perdure.testing.ledger import PROJECTIONS, Ledger, LoggedEvent
-from perdure.testing.never_waiting import never_waiting
+from perdure.store.log import projector
+from tests.harness.checkers.ledger import PROJECTIONS, Ledger, LoggedEvent
+from tests.harness.simulation.run_sync import never_waiting
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
-from perdure.runtime.runtime import Runtime
+from perdure.runtime.app.runtime import Runtime
 from perdure.schema import codec
 from perdure.schema.errors import (
     MessageNotFoundError,
@@ -23,14 +23,14 @@ from perdure.schema.errors import (
     SessionBusyError,
 )
 from perdure.schema.ids import MessageID, Seq, SessionID
-from perdure.schema.model import ModelRef
-from perdure.schema.prompt import Delivery
+from perdure.schema.models.model import ModelRef
 from perdure.schema.query import Order
-from perdure.schema.session import SessionInfo
-from perdure.schema.session_input import AdmittedPrompt
+from perdure.schema.session.prompt import Delivery
+from perdure.schema.session.receipt import AdmittedPrompt
+from perdure.schema.session.session import SessionInfo
 from tests.state_machine import reading
+from tests.state_machine.data_directory import CAREFUL, MODELS, PROVIDER, House, Plan
 from tests.state_machine.expectations import Expectations, Sent
-from tests.state_machine.house import CAREFUL, MODELS, PROVIDER, House, Plan
 
 MEMORY: Final = Path("/dev/shm")
 REST_SECONDS: Final = 2.0

@@ -6,18 +6,19 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import Final, TypeVar, cast
 
-from perdure.runtime.runtime import Runtime
-from perdure.schema import codec, sse
+from perdure.net import sse
+from perdure.runtime.app.runtime import Runtime
+from perdure.schema import codec
 from perdure.schema.errors import NothingToDecideError, SessionNotFoundError
 from perdure.schema.ids import MessageID, Seq, SessionID
-from perdure.schema.model import ModelRef
-from perdure.schema.prompt import PromptInput
+from perdure.schema.models.model import ModelRef
 from perdure.schema.query import MessageAnchor, Order, SessionAnchor, SessionQuery
-from perdure.schema.session import SessionInfo
-from perdure.schema.session_input import AdmittedPrompt
-from perdure.testing.ledger import LoggedEvent
+from perdure.schema.session.prompt import PromptInput
+from perdure.schema.session.receipt import AdmittedPrompt
+from perdure.schema.session.session import SessionInfo
+from tests.harness.checkers.ledger import LoggedEvent
+from tests.state_machine.data_directory import PROVIDER
 from tests.state_machine.expectations import Sent
-from tests.state_machine.house import PROVIDER
 
 __all__ = [
     "LoggedEvent",

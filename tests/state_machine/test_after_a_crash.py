@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from perdure.runtime.runtime import Runtime
-from perdure.schema import session_event as events
+from perdure.runtime.app.runtime import Runtime
 from perdure.schema.ids import MessageID, SessionID
-from perdure.schema.model import ModelRef
-from perdure.schema.prompt import PromptInput
-from perdure.testing.ledger import Ledger
-from tests.state_machine.house import MODELS, PROVIDER, House
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session import event as events
+from perdure.schema.session.prompt import PromptInput
+from tests.harness.checkers.ledger import Ledger
+from tests.state_machine.data_directory import MODELS, PROVIDER, House
 
 SESSION = SessionID("ses_one")
 PROMPT = MessageID("msg_one")

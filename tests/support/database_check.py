@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Final, cast
 
 from perdure.ports import Row
-from perdure.store import projector
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.store.database.sqlite_connection import Connection
+from perdure.store.log import projector
 
 PROJECTIONS: Final = ("session", "session_message", "session_input", "todo")
 _TABLES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"

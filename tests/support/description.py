@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from perdure.codegen import openapi_emitter
-from perdure.codegen.ir import Contract, compile_contract
+from perdure.openapi import document as openapi_emitter
+from perdure.openapi.contract import Contract, compile_contract
 from perdure.protocol.api import API
 from perdure.schema.codec import JsonObject
 

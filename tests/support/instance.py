@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from perdure.core import limits
-from perdure.runtime.runtime import Runtime, RuntimeSettings, open_runtime
+from perdure.runtime.app.runtime import Runtime, RuntimeSettings, open_runtime
 from perdure.server import services
 from perdure.server.serve import serve
 from perdure.server.settings import ServerSettings
 from tests.support.api import PATIENCE_SECONDS, Api
-from tests.support.place import Place
+from tests.support.project import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

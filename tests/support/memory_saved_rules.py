@@ -1,8 +1,8 @@
 """Approvals without a database, for tests of the desk that asks for them."""
 
 from perdure.ports import IdSource
+from perdure.schema.approval.permission import SavedRule
 from perdure.schema.ids import ProjectID
-from perdure.schema.permission import SavedRule
 
 
 class MemorySavedRules:

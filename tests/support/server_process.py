@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, TextIO
 
-from tests.support import nursery
+from tests.support import fork_server
 from tests.support.api import PATIENCE_SECONDS, Api
-from tests.support.nursery import Child
-from tests.support.place import Place
+from tests.support.fork_server import Child
+from tests.support.project import Place
 
 _PORT: Final = re.compile(r"listening on http://127\.0\.0\.1:(\d+)")
 
@@ -69,7 +69,7 @@ async def start(place: Place, name: str) -> ServerProcess:
     log = place.data.parent / f"{name}.log"
     with log.open("ab") as errors:
         child, said = await asyncio.to_thread(
-            nursery.started,
+            fork_server.started,
             ("serve", "--port", "0", "--no-auth", "--data-dir", str(place.data)),
             variables=place.variables,
             directory=place.project,

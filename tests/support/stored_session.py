@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.store.event_store import EventStore
+from perdure.store.log.event_store import EventStore
 from tests.fixtures import Facts, append, opened_store
 
 

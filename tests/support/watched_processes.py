@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from perdure.host.process import LocalProcesses
+from perdure.host.process.runner import LocalProcesses
 from perdure.ports import ProcessResult
 
 

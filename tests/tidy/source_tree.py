@@ -25,7 +25,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Module:
-    """One source file; `name` is its path below the package, as in `core/inbox.py`."""
+    """One source file; `name` is its path below the package, as in `core/session/inbox.py`."""
 
     path: Path
     name: str

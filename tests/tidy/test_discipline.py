@@ -18,20 +18,20 @@ from tests.tidy.source_tree import Module
 DOCSTRING_LINES_MAX: Final = 12
 
 CATCHES_ALL: Final[Mapping[str, str]] = {
-    "runtime/run_coordinator.py": "a defect ends one drain, not the process",
-    "server/bind.py": "a defect in a handler becomes a 500, not a lost connection",
-    "embedded/memory_carrier.py": "a defect of the application breaks one answer, and is its cause",
-    "runtime/settlement.py": "whatever a tool raises becomes a failed call that the model sees",
-    "runtime/summarizer.py": "a model that breaks while it sums up costs the summary, not the turn",
-    "location/context_registry.py": "whatever a guest raises leaves it out, and is reported",
-    "runtime/installed_plugins.py": "a plugin that fails to start is reported and left out",
-    "runtime/pty_environment.py": "whatever a plugin raises leaves it out, and is reported",
+    "runtime/coordination/coordinator.py": "a defect ends one drain, not the process",
+    "server/dispatch.py": "a defect in a handler becomes a 500, not a lost connection",
+    "embedded/asgi_transport.py": "a defect of the application breaks one answer, and is its cause",
+    "runtime/turn/tool_execution.py": "an exception of a tool becomes a failed call",
+    "runtime/compaction/summarizer.py": "a failing summary model must not end the turn",
+    "location/context/registry.py": "whatever a guest raises leaves it out, and is reported",
+    "runtime/plugins/installed.py": "a plugin that fails to start is reported and left out",
+    "runtime/plugins/pty_environment.py": "whatever a plugin raises leaves it out, and is reported",
 }
 STARTS_TASKS: Final[Mapping[str, str]] = {
-    "runtime/run_coordinator.py": "a drain outlives the request that woke it",
-    "host/process.py": "a child must be ended even if its caller is cancelled while it starts",
-    "runtime/concurrency.py": "a shielded region must outlive its cancelled caller",
-    "server/http_connection.py": "a request is owned by its listener, which awaits it on closing",
+    "runtime/coordination/coordinator.py": "a drain outlives the request that woke it",
+    "host/process/runner.py": "a child must be ended even if its caller is cancelled",
+    "runtime/tasks.py": "a shielded region must outlive its cancelled caller",
+    "server/http/connection.py": "a request is owned by its listener, which awaits it on closing",
 }
 IMPORTS_LATE: Final[Mapping[str, str]] = {
     "cli/": "a command loads only what it runs, so that --version stays quick",

@@ -35,9 +35,6 @@ _COMMANDS = {
     "doctor": "paths, versions, and the health of the database and the configuration",
 }
 
-_MODULES = {"archive": "archive_session"}
-"""Commands whose name another module has: the archive is where Sessions are read from."""
-
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; the status to exit with."""
@@ -81,7 +78,7 @@ def _guarded(name: str, argv: list[str]) -> int:
 
 def _run(name: str, argv: list[str]) -> int:
     assert name in _COMMANDS
-    return int(import_module(f"perdure.cli.{_MODULES.get(name, name)}").main(argv))
+    return int(import_module(f"perdure.cli.commands.{name}").main(argv))
 
 
 def _terminal() -> ModuleType:

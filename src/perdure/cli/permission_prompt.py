@@ -8,8 +8,8 @@ from typing import Final
 
 from perdure.cli import terminal
 from perdure.client import DeclaredError, PerdureClient
+from perdure.schema.approval.permission import Reply
 from perdure.schema.codec import JsonObject
-from perdure.schema.permission import Reply
 
 _REPLIES: Final[dict[str, Reply]] = {
     "y": "once",

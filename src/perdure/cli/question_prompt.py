@@ -9,8 +9,8 @@ from collections.abc import Awaitable
 from perdure.cli import terminal
 from perdure.client import DeclaredError, PerdureClient
 from perdure.schema import codec
+from perdure.schema.approval.question import Question, QuestionRequest
 from perdure.schema.codec import JsonObject
-from perdure.schema.question import Question, QuestionRequest
 
 
 async def answer_at_terminal(event: JsonObject, client: PerdureClient) -> None:

@@ -3,7 +3,7 @@
 Plain values here; the same with decoded values in `client.typed`, and for programs without an
 event loop in `client.sync`. The shapes of the values are in `client.generated.types`, guards for
 declared failures in `client.generated.failures`, and a stream that survives lost connections in
-`client.resuming`.
+`client.reconnect`.
 """
 
 from perdure.client.client import PerdureClient

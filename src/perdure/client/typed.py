@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Self
 
 from perdure.client.generated.typed_groups import TypedGroups
-from perdure.client.resuming import Reconnected, resume
+from perdure.client.reconnect import Reconnected, resume
 from perdure.client.typed_events import DurableEvent, DurablePlace, LiveEvent, UnknownFact
 from perdure.client.typed_wire import TypedWire
 from perdure.client.wire import CallOptions, Transport, Wire

@@ -17,7 +17,7 @@ from perdure.schema.live_event import LIVE_TYPES
 from perdure.schema.live_event import LiveEvent as LiveValue
 from perdure.schema.location import LocationRef
 from perdure.schema.manifest import UnknownEventError
-from perdure.schema.session_event import SessionEvent
+from perdure.schema.session.event import SessionEvent
 from perdure.schema.value import Value
 
 T = TypeVar("T")

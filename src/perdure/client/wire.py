@@ -11,7 +11,9 @@ from urllib.parse import quote, urlencode
 import httpx2
 import msgspec
 
-from perdure.client.answers import (
+from perdure.client.http_transport import HttpCarrier
+from perdure.client.pages import History, data_of, history_of, items_of, page_of
+from perdure.client.responses import (
     EVENT_STREAM,
     JSON,
     Answer,
@@ -23,9 +25,7 @@ from perdure.client.answers import (
     unexpected,
     whole,
 )
-from perdure.client.carrier import Carrier, Outgoing
-from perdure.client.http_carrier import HttpCarrier
-from perdure.client.pages import History, data_of, history_of, items_of, page_of
+from perdure.client.transport import Carrier, Outgoing
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue, Payload
 from perdure.schema.page import Page

@@ -17,19 +17,20 @@ from msgspec.structs import replace
 
 from perdure.client import PerdureClient
 from perdure.client.typed import TypedPerdureClient
-from perdure.core import catalog
-from perdure.core.catalog import CatalogProvider
-from perdure.embedded.memory_carrier import MemoryCarrier
-from perdure.host import data_directory, environment, secrets_file
+from perdure.core.models import catalog
+from perdure.core.models.catalog import CatalogProvider
+from perdure.embedded.asgi_transport import MemoryCarrier
+from perdure.host import data_directory, environment
+from perdure.host.credentials import secrets
 from perdure.host.environment import Environment
 from perdure.llm.model_call import ModelCall
-from perdure.runtime.measures import Telemetry
-from perdure.runtime.plugins import Plugins
-from perdure.runtime.runtime import Runtime, RuntimeSettings, open_runtime
-from perdure.schema.permission import Headless
+from perdure.runtime.app.runtime import Runtime, RuntimeSettings, open_runtime
+from perdure.runtime.ops.metrics import Telemetry
+from perdure.runtime.plugins.plugins import Plugins
+from perdure.schema.approval.permission import Headless
 from perdure.server import app, services
 from perdure.server.settings import ServerSettings
-from perdure.tools.registry import ToolRegistry
+from perdure.tools.api.registry import ToolRegistry
 
 _BASE_URL: Final = "http://localhost"
 
@@ -110,7 +111,7 @@ class EmbeddedScope(Generic[C]):
         settings = self._settings
         async with AsyncExitStack() as stack:
             data_directory.prepare(settings.data_dir)
-            key = secrets_file.cursor_key(settings.data_dir)
+            key = secrets.cursor_key(settings.data_dir)
             runtime = await stack.enter_async_context(open_runtime(settings))
             tasks = await stack.enter_async_context(asyncio.TaskGroup())
             application = app.make_app(

@@ -7,7 +7,7 @@ import os
 import stat
 from typing import Final
 
-from perdure.core.containment import is_within
+from perdure.core.files.paths import is_within
 
 DATABASE_NAME: Final = "perdure.db"
 

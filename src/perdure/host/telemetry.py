@@ -28,7 +28,7 @@ _TIMEOUT_SECONDS: Final = 3
 
 
 class OpenTelemetry:
-    """A runtime.measures.Telemetry; without providers, on those that this process has set up."""
+    """A runtime.ops.metrics.Telemetry; without providers, on those that this process has set up."""
 
     def __init__(
         self, tracers: TracerProvider | None = None, meters: MeterProvider | None = None

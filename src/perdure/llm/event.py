@@ -5,7 +5,7 @@ from typing import Literal
 from perdure.llm.error import Reason
 from perdure.llm.message import ToolResult
 from perdure.schema.codec import JsonObject
-from perdure.schema.tool import ProviderMetadata
+from perdure.schema.session.tool import ProviderMetadata
 from perdure.schema.value import Value
 
 FinishReason = Literal["stop", "length", "tool-calls", "content-filter", "error", "unknown"]
@@ -23,7 +23,7 @@ class TextDelta(Value):
 class TextEnd(Value):
     id: str
     text: str | None = None
-    """What was said, where that is not all of what was shown; see llm.printed_tools."""
+    """What was said, where that is not all of what was shown; see llm.tool_fallback.text_calls."""
 
 
 class ReasoningStart(Value):

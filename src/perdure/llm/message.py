@@ -1,14 +1,14 @@
 """A provider-neutral conversation: messages, their parts, and runs.
 
 Values only. `Run` is the unit of provider-request encoding: once the next run has begun, a run
-never changes again, so its wire bytes can be kept (llm.kept_conversation).
+never changes again, so its wire bytes can be kept (llm.encoded_history).
 """
 
 from collections.abc import Iterator
 from typing import Literal
 
 from perdure.schema.codec import JsonObject, JsonValue
-from perdure.schema.tool import ProviderMetadata
+from perdure.schema.session.tool import ProviderMetadata
 from perdure.schema.value import Value
 
 Role = Literal["system", "user", "assistant", "tool"]

@@ -10,13 +10,16 @@ from typing import Literal
 
 from msgspec import field
 
-from perdure.llm.kept_conversation import KeptConversation
+from perdure.llm.encoded_history import KeptConversation
 from perdure.llm.message import Run
 from perdure.schema.codec import JsonObject
-from perdure.schema.model import ModelRef
+from perdure.schema.models.model import ModelRef
 from perdure.schema.value import Value
 
 ToolChoice = Literal["auto", "none", "required"]
+
+Dialect = Literal["openai", "openai_compatible", "anthropic", "google", "bedrock"]
+"""The namespace of the Model Request Options that a wire protocol reads."""
 
 
 class ToolDefinition(Value):

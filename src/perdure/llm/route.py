@@ -5,14 +5,14 @@ from typing import Literal
 
 from msgspec import field
 
+from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
 from perdure.llm.request import GenerationControls
-from perdure.llm.transport import HttpRequest
-from perdure.llm.wire_protocol import ModelFacts, WireProtocol
+from perdure.net.transport import HttpRequest
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
 ToolCallMode = Literal["native", "printed", "constrained"]
-"""How a model is offered tools, and how its calls are read; see core.tool_call_mode."""
+"""How a model is offered tools, and how its calls are read; see core.models.tool_call_mode."""
 
 
 class Credential(Value):

@@ -10,12 +10,12 @@ class Weather:
         return [ContextText(key="weather/now", text="It rains.", removed="Weather unknown.")]
 """
 
-from perdure.location.context_registry import ContextText, Subject
-from perdure.runtime.plugins import Plugin, PluginError, PluginHost
+from perdure.location.context.registry import ContextText, Subject
+from perdure.runtime.plugins.plugins import Plugin, PluginError, PluginHost
 from perdure.schema.location import LocationRef
-from perdure.tools.authored import tool
-from perdure.tools.registry import ToolRegistrationError
-from perdure.tools.tool import Tool, ToolCallContext, ToolFailure
+from perdure.tools.api.function_tool import tool
+from perdure.tools.api.registry import ToolRegistrationError
+from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
 
 __all__ = [
     "ContextText",

@@ -1,10 +1,21 @@
 """Everything this program can do to the world, as protocols: eight short modules, and this list.
 
-Adapters live in `host/` and `store/database/`; `runtime/runtime.py` joins them. Code above this
+Adapters live in `host/` and `store/database/`; `runtime/app/runtime.py` joins them. Code above this
 line of the layers takes what it needs from here and never reaches past it.
 """
 
-from perdure.llm.transport import HttpTransport
+from perdure.net.transport import HttpTransport
+from perdure.ports.approval import (
+    PermissionAsk,
+    PermissionBlockedError,
+    PermissionCorrectedError,
+    PermissionDeclinedError,
+    PermissionDesk,
+    QuestionAsk,
+    QuestionBlockedError,
+    QuestionDesk,
+    QuestionRejectedError,
+)
 from perdure.ports.clock import Chance, Clock, IdSource
 from perdure.ports.credential import CredentialStore, CredentialStoreError
 from perdure.ports.database import (
@@ -15,17 +26,6 @@ from perdure.ports.database import (
     SqlValue,
     Transaction,
     UniqueViolationError,
-)
-from perdure.ports.desk import (
-    PermissionAsk,
-    PermissionBlockedError,
-    PermissionCorrectedError,
-    PermissionDeclinedError,
-    PermissionDesk,
-    QuestionAsk,
-    QuestionBlockedError,
-    QuestionDesk,
-    QuestionRejectedError,
 )
 from perdure.ports.filesystem import FileStat, Filesystem
 from perdure.ports.process import (

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from perdure.schema.credential import StoredCredential
+from perdure.schema.models.credential import StoredCredential
 
 
 class CredentialStoreError(Exception):

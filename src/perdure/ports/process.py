@@ -6,7 +6,7 @@ No adapter leaves anything running of what it was told to end.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from perdure.core.job import DetachedProcess, Sighting
+from perdure.core.session.job import DetachedProcess, Sighting
 from perdure.schema.value import Value
 
 

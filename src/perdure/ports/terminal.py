@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from perdure.schema.pty import PtySize
+from perdure.schema.files.pty import PtySize
 
 
 class Terminal(Protocol):

@@ -1,4 +1,4 @@
-"""Pages of the public internet. How models are called is llm.transport."""
+"""Pages of the public internet. How models are called is net.transport."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ class WebRequest(Value, kw_only=True):
     url: str
     accept: str = "*/*"
     allowed_hosts: tuple[str, ...] = ()
-    """Hosts of the user's own network that may be reached; see core.web_address."""
+    """Hosts of the user's own network that may be reached; see core.web.address."""
     seconds_max: float
     """For everything: finding, connecting, every redirect, the last byte."""
 

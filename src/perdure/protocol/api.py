@@ -2,39 +2,30 @@
 
 from typing import Final
 
-from perdure.protocol import (
-    agent,
-    catalog,
+from perdure.protocol import event, health, location
+from perdure.protocol.approval import permission, question
+from perdure.protocol.endpoint import Endpoint
+from perdure.protocol.files import fs, pty
+from perdure.protocol.models import catalog, credential, integration
+from perdure.protocol.session import (
+    changes,
     children,
-    command,
-    credential,
-    event,
-    fs,
-    health,
     inbox,
-    integration,
     job,
-    location,
     message,
-    permission,
-    pty,
-    question,
     recovery,
-    reference,
     revert,
     session,
-    session_change,
-    skill,
     todo,
     usage,
 )
-from perdure.protocol.endpoint import Endpoint
+from perdure.protocol.settings import agent, command, reference, skill
 
 API: Final[tuple[Endpoint, ...]] = (
     *health.ENDPOINTS,
     *location.ENDPOINTS,
     *session.ENDPOINTS,
-    *session_change.ENDPOINTS,
+    *changes.ENDPOINTS,
     *revert.ENDPOINTS,
     *recovery.ENDPOINTS,
     *inbox.ENDPOINTS,

@@ -4,7 +4,7 @@ from typing import Final
 
 from perdure.protocol.endpoint import Endpoint, Success
 from perdure.schema.location import LocationInfo
-from perdure.schema.trust import TrustInfo
+from perdure.schema.settings.trust import TrustInfo
 
 GET: Final = Endpoint(
     operation_id="v2.location.get",

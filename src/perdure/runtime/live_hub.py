@@ -10,12 +10,13 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from perdure.core import limits
+from perdure.net import sse
 from perdure.ports import IdSource
-from perdure.schema import codec, sse
+from perdure.schema import codec
 from perdure.schema.ids import SessionID
 from perdure.schema.live_event import LIVE_TYPES, LiveEvent
 from perdure.schema.location import LocationRef
-from perdure.store.event_store import StoredEvent
+from perdure.store.log.event_store import StoredEvent
 
 
 class LiveHub:

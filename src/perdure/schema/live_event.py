@@ -6,12 +6,12 @@ They advance no cursor. After a reconnect only the durable full value exists.
 from collections.abc import Mapping
 from typing import Final
 
+from perdure.schema.approval.permission import PermissionRequest, Reply
+from perdure.schema.approval.question import Answers, QuestionRequest
 from perdure.schema.codec import JsonObject, Record
+from perdure.schema.files.pty import PtyInfo
 from perdure.schema.ids import MessageID, PermissionID, PtyID, QuestionID, SessionID, ToolCallID
-from perdure.schema.permission import PermissionRequest, Reply
-from perdure.schema.pty import PtyInfo
-from perdure.schema.question import Answers, QuestionRequest
-from perdure.schema.todo import Todos
+from perdure.schema.session.todo import Todos
 
 
 class LiveFact(Record):

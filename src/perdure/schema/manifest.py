@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from perdure.schema import codec
-from perdure.schema import session_event as events
 from perdure.schema.codec import JsonObject
-from perdure.schema.session_event import SessionEvent
+from perdure.schema.session import event as events
+from perdure.schema.session.event import SessionEvent
 from perdure.schema.value import Value
 
 

@@ -11,11 +11,10 @@ from typing import Final
 
 from perdure.protocol.api import API
 from perdure.schema.errors import InvalidRequestError, MethodNotAllowedError, NotFoundError
-from perdure.server import auth, bind, description, response, websocket
-from perdure.server.asgi import Header, Receive, Scope, Send
-from perdure.server.bind import Binding
+from perdure.server import auth, dispatch, openapi_pages, response
 from perdure.server.call import Handlers
-from perdure.server.crowd import Crowd
+from perdure.server.client_limits import Crowd
+from perdure.server.dispatch import Binding
 from perdure.server.handlers import (
     agent,
     catalog,
@@ -42,13 +41,15 @@ from perdure.server.handlers import (
     todo,
     usage,
 )
+from perdure.server.http import websocket
+from perdure.server.http.asgi import Header, Receive, Scope, Send
+from perdure.server.http.websocket import Upgrade
 from perdure.server.request import Request
 from perdure.server.response import Reply, Response, Stream
 from perdure.server.routing import Match, Routes
 from perdure.server.services import Services
 from perdure.server.settings import ServerSettings
 from perdure.server.streams import Closing
-from perdure.server.websocket import Upgrade
 
 HANDLERS: Final[Handlers] = {
     **health.HANDLERS,
@@ -113,7 +114,7 @@ class App:
         request = Request(scope, receive)
         upgrade = scope["type"] == "websocket"
         with ExitStack() as held:
-            reply = await bind.contained(self._reply(request, held, upgrade=upgrade))
+            reply = await dispatch.contained(self._reply(request, held, upgrade=upgrade))
             if isinstance(reply, Upgrade) and not upgrade:
                 reply = response.failure(InvalidRequestError("This is for WebSockets alone"))
             if isinstance(reply, Upgrade):
@@ -156,7 +157,7 @@ class App:
             raise MethodNotAllowedError(request.method, _allowed(match))
         client = request.client
         place = None if client is None else held.enter_context(self._crowd.place(client))
-        reply = await bind.answer(binding, request, match.params, self)
+        reply = await dispatch.answer(binding, request, match.params, self)
         if place is not None and isinstance(reply, Stream | Upgrade):
             place.become_stream()
         return reply
@@ -192,11 +193,11 @@ def _allowed(match: Match[Binding]) -> tuple[str, ...]:
 
 def _beside_the_contract(request: Request, method: str) -> Response:
     """The contract's own description is the one thing that is no operation."""
-    if request.path not in description.PATHS:
+    if request.path not in openapi_pages.PATHS:
         raise NotFoundError(f"No such path: {request.path[:200].decode('latin-1')}")
     if method != "GET":
-        raise MethodNotAllowedError(request.method, description.METHODS)
-    return description.at(request.path)
+        raise MethodNotAllowedError(request.method, openapi_pages.METHODS)
+    return openapi_pages.at(request.path)
 
 
 async def _send_whole(

@@ -11,11 +11,11 @@ import hmac
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from perdure.net import loopback
 from perdure.protocol.query import Fields
-from perdure.schema import loopback
 from perdure.schema.errors import ForbiddenError, InvalidRequestError, UnauthorizedError
 from perdure.schema.value import Confidential
-from perdure.server.asgi import Header
+from perdure.server.http.asgi import Header
 from perdure.server.settings import ServerSettings
 
 Headers = Mapping[bytes, bytes]

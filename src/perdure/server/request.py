@@ -6,7 +6,7 @@ decided in `auth`; what it means, in `bind`.
 
 from perdure.protocol import query
 from perdure.schema.errors import InvalidRequestError, PayloadTooLargeError
-from perdure.server.asgi import Header, Receive, Scope
+from perdure.server.http.asgi import Header, Receive, Scope
 
 
 class Request:

@@ -14,11 +14,11 @@ from perdure.core import limits
 from perdure.protocol import errors
 from perdure.schema import codec
 from perdure.schema.errors import DomainError, MethodNotAllowedError, UnauthorizedError
-from perdure.schema.fs import FileContent
+from perdure.schema.files.fs import FileContent
 from perdure.schema.page import Page
 from perdure.schema.value import Value
-from perdure.server.asgi import Header, Send
-from perdure.server.websocket import Upgrade
+from perdure.server.http.asgi import Header, Send
+from perdure.server.http.websocket import Upgrade
 
 JSON: Final[Header] = (b"content-type", b"application/json")
 CHALLENGE: Final[Header] = (b"www-authenticate", b'Basic realm="Secure Area"')

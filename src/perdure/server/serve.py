@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Final
 
 from perdure.server import app, auth
-from perdure.server.http_server import HttpServer
+from perdure.server.http.server import HttpServer
 from perdure.server.services import Services
 from perdure.server.settings import ServerSettings
 

@@ -9,23 +9,21 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from perdure.ports import Clock, IdSource
-from perdure.schema.agent import AgentInfo
-from perdure.schema.command import CommandInfo
-from perdure.schema.fs import EntryType, FileContent, FileEntry, Span
-from perdure.schema.health import HealthDetail
-from perdure.schema.ids import MessageID, PermissionID, ProjectID, PtyID, QuestionID, SessionID
-from perdure.schema.integration import Attempt, AttemptStatus, IntegrationInfo
-from perdure.schema.location import LocationInfo, LocationRef
-from perdure.schema.model import ModelInfo, ModelRef, ProviderInfo
-from perdure.schema.permission import (
+from perdure.schema.approval.permission import (
     PermissionDecision,
     PermissionInput,
     PermissionRequest,
     Reply,
     SavedRule,
 )
-from perdure.schema.prompt import Delivery, PromptInput
-from perdure.schema.pty import PtyInfo, PtySize, PtyStart, PtyTicket
+from perdure.schema.approval.question import Answers, QuestionRequest
+from perdure.schema.files.fs import EntryType, FileContent, FileEntry, Span
+from perdure.schema.files.pty import PtyInfo, PtySize, PtyStart, PtyTicket
+from perdure.schema.health import HealthDetail
+from perdure.schema.ids import MessageID, PermissionID, ProjectID, PtyID, QuestionID, SessionID
+from perdure.schema.location import LocationInfo, LocationRef
+from perdure.schema.models.integration import Attempt, AttemptStatus, IntegrationInfo
+from perdure.schema.models.model import ModelInfo, ModelRef, ProviderInfo
 from perdure.schema.query import (
     MessageAnchor,
     MessageRows,
@@ -34,12 +32,14 @@ from perdure.schema.query import (
     SessionQuery,
     SessionRows,
 )
-from perdure.schema.question import Answers, QuestionRequest
-from perdure.schema.reference import ReferenceInfo
-from perdure.schema.session import RevertState, SessionInfo
-from perdure.schema.session_input import AdmittedPrompt
-from perdure.schema.skill import SkillInfo
-from perdure.schema.trust import TrustInfo
+from perdure.schema.session.prompt import Delivery, PromptInput
+from perdure.schema.session.receipt import AdmittedPrompt
+from perdure.schema.session.session import RevertState, SessionInfo
+from perdure.schema.settings.agent import AgentInfo
+from perdure.schema.settings.command import CommandInfo
+from perdure.schema.settings.reference import ReferenceInfo
+from perdure.schema.settings.skill import SkillInfo
+from perdure.schema.settings.trust import TrustInfo
 from perdure.schema.value import Value
 from perdure.server.session_services import (
     Deletions,
@@ -65,7 +65,7 @@ class Reverts(Protocol):
 
 
 if TYPE_CHECKING:
-    from perdure.runtime.runtime import Runtime
+    from perdure.runtime.app.runtime import Runtime
 
 
 class Health(Protocol):

@@ -6,13 +6,13 @@ The rest, and how all of it comes together, is server.services.
 from typing import Protocol
 
 from perdure.schema.ids import JobID, MessageID, SessionID
-from perdure.schema.job import JobInfo, JobOutput
 from perdure.schema.query import MessageRow
-from perdure.schema.recovery import Decision, RecoveryInfo
-from perdure.schema.session import SessionInfo
-from perdure.schema.session_input import AdmittedPrompt
-from perdure.schema.todo import Todos
-from perdure.schema.usage import SessionBudget, SessionUsage
+from perdure.schema.session.job import JobInfo, JobOutput
+from perdure.schema.session.receipt import AdmittedPrompt
+from perdure.schema.session.recovery import Decision, RecoveryInfo
+from perdure.schema.session.session import SessionInfo
+from perdure.schema.session.todo import Todos
+from perdure.schema.session.usage import SessionBudget, SessionUsage
 
 
 class SessionChanges(Protocol):

@@ -13,8 +13,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager
 from typing import Final
 
+from perdure.net import sse
 from perdure.ports import IdSource
-from perdure.schema import codec, sse
+from perdure.schema import codec
 from perdure.schema.errors import DomainError
 from perdure.schema.live_event import (
     LIVE_TYPES,
@@ -24,7 +25,7 @@ from perdure.schema.live_event import (
     ServerLagged,
 )
 from perdure.schema.value import Value
-from perdure.server.asgi import Header, Send
+from perdure.server.http.asgi import Header, Send
 from perdure.server.response import Stream
 from perdure.server.services import LiveSubscription
 

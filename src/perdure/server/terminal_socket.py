@@ -15,11 +15,11 @@ from typing import Final
 from perdure.core import limits
 from perdure.schema import codec
 from perdure.schema.errors import PtyNotFoundError
-from perdure.schema.pty import PtyExitedError
-from perdure.server import websocket_frame
+from perdure.schema.files.pty import PtyExitedError
+from perdure.server.http import websocket_frame
+from perdure.server.http.websocket import Socket, Upgrade
 from perdure.server.services import TerminalReader
 from perdure.server.streams import Pace
-from perdure.server.websocket import Socket, Upgrade
 
 _CONTROL: Final = b"\0"
 _ABSENT: Final = 4404

@@ -1,15 +1,10 @@
-"""What a test needs around the runtime: a scripted model, a clock that stands still, known ids.
+"""Testing tools for programs built on Perdure: a scripted model, a manual clock, known ids.
 
-A database and a provider that fail when they are told to; see docs/failing.md. And the runtime
-itself on virtual time, from a seed: `run_seed`. See docs/simulation.md.
+A `ScriptedModel` answers what a test wrote down and remembers what it was asked, a `ManualClock`
+stands still until the test moves it, `SeededIds` are the same in every run, and a
+`FaultyProvider` is a model server on a real socket that goes wrong where it is told to.
 """
 
-from perdure.testing.faulty_database import (
-    DatabaseFault,
-    DatabasePlan,
-    FaultyDatabase,
-    InjectedDatabaseError,
-)
 from perdure.testing.faulty_provider import FaultyProvider, ProviderRequest
 from perdure.testing.manual_clock import ManualClock
 from perdure.testing.provider_answer import (
@@ -33,39 +28,25 @@ from perdure.testing.scripted_model import (
     tool_call,
 )
 from perdure.testing.seeded_ids import SeededIds
-from perdure.testing.simulation import Report, run_seed
-from perdure.testing.virtual_clock import VirtualClock
-from perdure.testing.virtual_loop import DeadlockError, VirtualLoop
-from perdure.testing.witness import Violation
 
 __all__ = [
     "Close",
     "Complete",
-    "DatabaseFault",
-    "DatabasePlan",
-    "DeadlockError",
-    "FaultyDatabase",
     "FaultyProvider",
-    "InjectedDatabaseError",
     "ManualClock",
     "Pause",
     "ProviderAnswer",
     "ProviderRequest",
-    "Report",
     "Reset",
     "ScriptedModel",
     "SeededIds",
     "Stall",
     "StreamError",
-    "Violation",
-    "VirtualClock",
-    "VirtualLoop",
     "chat_stream",
     "failure",
     "invalid_call",
     "pause",
     "reasoning",
-    "run_seed",
     "text",
     "texts_of",
     "tool_call",

@@ -5,18 +5,18 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import field
 
-from perdure.core.media_limits import ImageBounds
-from perdure.core.tool_output import OutputLimits
+from perdure.core.request.media_limits import ImageBounds
+from perdure.core.request.tool_output import OutputLimits
 from perdure.ports import Filesystem, PermissionAsk, PermissionDesk, SpoolingRunner, WebPages
+from perdure.ports.jobs import JobDesk
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
-from perdure.tools.after_edit import AfterEdit
-from perdure.tools.authority import PathAuthority, Target
-from perdure.tools.file_mutation import FileMutations
-from perdure.tools.job_desk import JobDesk
-from perdure.tools.output_store import ToolOutputStore
-from perdure.tools.search_service import ChooseBackend
-from perdure.tools.tool import ToolCallContext, ToolFailure
+from perdure.tools.api.output_store import ToolOutputStore
+from perdure.tools.api.tool import ToolCallContext, ToolFailure
+from perdure.tools.files.mutation import FileMutations
+from perdure.tools.files.path_access import PathAuthority, Target
+from perdure.tools.files.post_edit import AfterEdit
+from perdure.tools.web.search_backend import ChooseBackend
 
 
 class WebAccess(Value, kw_only=True):

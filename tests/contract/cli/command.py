@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TextIO
 
-from tests.support import nursery
-from tests.support.nursery import Child
+from tests.support import fork_server
+from tests.support.fork_server import Child
 from tests.tidy.source_tree import ROOT
 
 PATIENCE_SECONDS: Final = 30
@@ -67,7 +67,7 @@ class Installation:
                 timeout=PATIENCE_SECONDS,
                 check=False,
             )
-        return nursery.run(
+        return fork_server.run(
             arguments,
             variables=environment,
             directory=self.project,
@@ -98,7 +98,7 @@ class Installation:
     def at_terminal(self, *arguments: str) -> Generator[Seated]:
         """A process that somebody sits in front of, and that does not outlive the test."""
         with terminal() as (ours, theirs):
-            child, said = nursery.started(
+            child, said = fork_server.started(
                 arguments,
                 variables=self.variables,
                 directory=self.project,
@@ -115,7 +115,7 @@ class Installation:
     def server(self, *arguments: str) -> Generator[str]:
         """A server on some port of this machine; its URL."""
         with open(os.devnull, "wb") as errors:
-            child, said = nursery.started(
+            child, said = fork_server.started(
                 ("serve", "--port", "0", *arguments),
                 variables=self.variables,
                 directory=self.project,

@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 
 from perdure.host.environment import from_variables
-from perdure.runtime import local_providers
-from perdure.runtime.parts import RuntimeSettings
-from perdure.runtime.runtime import open_runtime
+from perdure.runtime.app import local_providers
+from perdure.runtime.app.parts import RuntimeSettings
+from perdure.runtime.app.runtime import open_runtime
 from perdure.schema.location import LocationRef
 from tests.contract.host.loopback import replying, response, serving
 

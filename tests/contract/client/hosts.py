@@ -11,7 +11,7 @@ from perdure.client.generated.types import ModelRef
 from perdure.client.typed import TypedPerdureClient
 from perdure.embedded import open_embedded, open_embedded_wire
 from perdure.host import environment
-from perdure.runtime.runtime import RuntimeSettings, open_runtime
+from perdure.runtime.app.runtime import RuntimeSettings, open_runtime
 from perdure.schema.codec import JsonValue
 from perdure.server import services
 from perdure.server.serve import serve

@@ -10,16 +10,16 @@ import pytest
 from perdure.client import ClientError, PerdureClient
 from perdure.client.typed import TypedPerdureClient
 from perdure.embedded import EmbeddedPerdure, open_embedded, open_embedded_wire
+from perdure.schema.approval.permission import PermissionRequest
 from perdure.schema.codec import Record
 from perdure.schema.errors import SessionNotFoundError
 from perdure.schema.ids import SessionID
-from perdure.schema.message import AssistantMessage, TextPart, ToolPart, UserMessage
-from perdure.schema.model import ModelRef
-from perdure.schema.permission import PermissionRequest
-from perdure.schema.session_event import AgentSwitched
-from perdure.schema.tool import CompletedState
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session.event import AgentSwitched
+from perdure.schema.session.message import AssistantMessage, TextPart, ToolPart, UserMessage
+from perdure.schema.session.tool import CompletedState
 from perdure.testing import ScriptedModel, text, tool_call
-from perdure.tools.tool import Tool, ToolCallContext
+from perdure.tools.api.tool import Tool, ToolCallContext
 from tests.contract.client.hosts import PATIENCE_SECONDS, project
 from tests.requirements import requirement
 

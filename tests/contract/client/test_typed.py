@@ -14,11 +14,11 @@ from perdure.client.typed import DurableEvent, TypedPerdureClient, UnknownFact
 from perdure.schema.errors import DomainError, MessageNotFoundError, SessionNotFoundError
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.live_event import ServerConnected, TextDelta
-from perdure.schema.message import AssistantMessage, UserMessage
-from perdure.schema.model import ModelRef
-from perdure.schema.prompt import PromptInput
-from perdure.schema.session_event import PromptAdmitted
-from perdure.schema.session_input import AdmittedPrompt
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session.event import PromptAdmitted
+from perdure.schema.session.message import AssistantMessage, UserMessage
+from perdure.schema.session.prompt import PromptInput
+from perdure.schema.session.receipt import AdmittedPrompt
 from tests.contract.client.hosts import PATIENCE_SECONDS, typed_in_memory, typed_over_network
 from tests.requirements import requirement
 

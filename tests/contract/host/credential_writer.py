@@ -2,7 +2,7 @@
 
 import sys
 
-from perdure.host.credential_file import FileCredentials
+from perdure.host.credentials.file import FileCredentials
 from tests.contract.host.stored import key
 
 

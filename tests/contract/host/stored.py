@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from perdure.schema.credential import StoredKey, StoredLogin
+from perdure.schema.models.credential import StoredKey, StoredLogin
 
 CANARY: Final = "sk-canary-0ddba11"
 HOME: Final = "https://api.example.org"

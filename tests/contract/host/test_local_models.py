@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from perdure.host import local_models
-from perdure.host.http import HttptoolsTransport
+from perdure.host.http.client import HttptoolsTransport
 from perdure.host.local_models import LocalModel, LocalServer, Probe
 from perdure.schema import codec
 from perdure.schema.codec import JsonValue

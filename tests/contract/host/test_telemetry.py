@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from perdure.host import telemetry
-from perdure.runtime.measures import Measures
+from perdure.runtime.ops.metrics import Measures
 from tests.contract.host.loopback import replying, response, serving
 
 

@@ -5,15 +5,15 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
-from perdure.host.http import HttptoolsTransport
-from perdure.llm import client
-from perdure.llm.client import CallLimits
+from perdure.host.http.client import HttptoolsTransport
 from perdure.llm.event import LLMEvent
+from perdure.llm.http import model_call
+from perdure.llm.http.model_call import CallLimits
 from perdure.llm.message import LLMMessage, TextPart, runs_of
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
 from perdure.llm.route import Route
-from perdure.schema.model import ModelRef
+from perdure.schema.models.model import ModelRef
 from perdure.testing import ManualClock
 from tests.contract.host.loopback import Answer, Loopback, Received, serving
 from tests.contract.llm.wire import Wire
@@ -28,14 +28,14 @@ REQUEST: Final = LLMRequest(
 
 @asynccontextmanager
 async def calling(
-    route: Callable[[str], Route], answer: Answer, *, limits: CallLimits = client.DEFAULT_LIMITS
+    route: Callable[[str], Route], answer: Answer, *, limits: CallLimits = model_call.DEFAULT_LIMITS
 ) -> AsyncGenerator[tuple[ModelCall, Loopback]]:
     """A call over the route to that address, where `answer` is given."""
     transport = HttptoolsTransport()
     async with asyncio.timeout(30), serving(answer) as server:
         try:
             yield (
-                client.model_call(route(server.url), transport, ManualClock(), limits=limits),
+                model_call.model_call(route(server.url), transport, ManualClock(), limits=limits),
                 server,
             )
         finally:

@@ -10,15 +10,21 @@ from typing import Final, TypeVar
 
 from msgspec import UNSET, UnsetType
 
-from perdure.core import lowering
+from perdure.core.request import history_to_llm
 from perdure.llm.request import GenerationControls, LLMRequest, ToolChoice, ToolDefinition
 from perdure.schema import codec
-from perdure.schema import message as stored
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.ids import MessageID, ToolCallID
-from perdure.schema.message import AssistantMessage, AssistantPart, Created, SessionMessage, Span
-from perdure.schema.prompt import FileAttachment
-from perdure.schema.tool import (
+from perdure.schema.session import message as stored
+from perdure.schema.session.message import (
+    AssistantMessage,
+    AssistantPart,
+    Created,
+    SessionMessage,
+    Span,
+)
+from perdure.schema.session.prompt import FileAttachment
+from perdure.schema.session.tool import (
     AttachedContent,
     CompletedState,
     ErrorState,
@@ -117,7 +123,7 @@ class _Draw:
         history = [self._message() for _ in range(self._chance.randrange(7))]
         if self._kept.ends_with_prompt:
             history.append(self._prompt())
-        lowered = [part for one in history for part in lowering.lower(one, MODEL)]
+        lowered = [part for one in history for part in history_to_llm.lower(one, MODEL)]
         runs = sent(lowered, self._one(TAKES))
         if not self._kept.ends_with_prompt and self._chance.random() < 0.3:
             runs = (*runs, LAST_STEP)

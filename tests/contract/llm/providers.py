@@ -8,25 +8,25 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from perdure.llm import wire_protocol
-from perdure.llm.constrained_tools import constrained
-from perdure.llm.protocols.anthropic_messages import ANTHROPIC_MESSAGES
-from perdure.llm.protocols.bedrock_converse import BEDROCK_CONVERSE
-from perdure.llm.protocols.gemini import GEMINI
-from perdure.llm.protocols.openai_chat import OPENAI_CHAT
-from perdure.llm.protocols.openai_responses import OPENAI_RESPONSES
+from perdure.llm.encoding import wire_protocol
+from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
+from perdure.llm.protocols.anthropic.request import ANTHROPIC_MESSAGES
+from perdure.llm.protocols.bedrock.request import BEDROCK_CONVERSE
+from perdure.llm.protocols.gemini.request import GEMINI
+from perdure.llm.protocols.openai_chat.request import OPENAI_CHAT
+from perdure.llm.protocols.openai_responses.request import OPENAI_RESPONSES
 from perdure.llm.request import LLMRequest
-from perdure.llm.wire_protocol import ModelFacts, WireProtocol
+from perdure.llm.tool_fallback.json_schema import constrained
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
-from tests.contract.llm.anthropic_messages import recordings as anthropic_recordings
-from tests.contract.llm.anthropic_messages import validator as anthropic
-from tests.contract.llm.bedrock_converse import recordings as bedrock_recordings
-from tests.contract.llm.bedrock_converse import validator as bedrock
-from tests.contract.llm.gemini import validator as gemini
-from tests.contract.llm.openai_chat import validator as chat
-from tests.contract.llm.openai_responses import validator as responses
-from tests.contract.llm.openai_responses.recordings import SEARCH
+from tests.contract.llm.protocols.anthropic import recordings as anthropic_recordings
+from tests.contract.llm.protocols.anthropic import validator as anthropic
+from tests.contract.llm.protocols.bedrock import recordings as bedrock_recordings
+from tests.contract.llm.protocols.bedrock import validator as bedrock
+from tests.contract.llm.protocols.gemini import validator as gemini
+from tests.contract.llm.protocols.openai_chat import validator as chat
+from tests.contract.llm.protocols.openai_responses import validator as responses
+from tests.contract.llm.protocols.openai_responses.recordings import SEARCH
 from tests.contract.llm.stored_histories import Kept
 
 

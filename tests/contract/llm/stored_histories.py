@@ -13,19 +13,25 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from perdure.core import lowering, media_limits, media_walk
-from perdure.core.media_limits import ImageBounds, MediaLimits
+from perdure.core.request import history_to_llm, media_limits, message_media
+from perdure.core.request.media_limits import ImageBounds, MediaLimits
 from perdure.llm.message import LLMMessage, MediaPart, Run, TextPart, runs_of
 from perdure.llm.request import GenerationControls, LLMRequest, ToolDefinition
-from perdure.runtime import sent_media
+from perdure.runtime.turn import media
 from perdure.schema import codec
-from perdure.schema import message as stored
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.ids import MessageID, ToolCallID
-from perdure.schema.message import AssistantMessage, AssistantPart, Created, SessionMessage, Span
-from perdure.schema.model import ModelRef
-from perdure.schema.prompt import FileAttachment
-from perdure.schema.tool import (
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session import message as stored
+from perdure.schema.session.message import (
+    AssistantMessage,
+    AssistantPart,
+    Created,
+    SessionMessage,
+    Span,
+)
+from perdure.schema.session.prompt import FileAttachment
+from perdure.schema.session.tool import (
     AttachedContent,
     CompletedState,
     ErrorState,
@@ -39,7 +45,7 @@ from perdure.schema.tool import (
     error_info,
 )
 from tests.fixtures import SESSION
-from tests.support.pictures import inlined, picture
+from tests.support.images import inlined, picture
 
 MODEL = ModelRef(id="m", provider_id="p")
 FOREIGN = ModelRef(id="other", provider_id="q")
@@ -264,15 +270,15 @@ def requests(kept: Kept) -> st.SearchStrategy[LLMRequest]:
 
 def sent(lowered: Sequence[LLMMessage], takes: MediaLimits) -> tuple[Run, ...]:
     """A conversation within what a model takes: perhaps little, perhaps no media at all."""
-    instead = [_fitted(part, takes) for part in media_walk.media_of(lowered)]
-    runs, _ = sent_media.replaced(runs_of(tuple(lowered)), instead, takes)
+    instead = [_fitted(part, takes) for part in message_media.media_of(lowered)]
+    runs, _ = media.replaced(runs_of(tuple(lowered)), instead, takes)
     return runs
 
 
 @cache
 def _fitted(part: MediaPart, takes: MediaLimits) -> MediaPart | TextPart:
     # Scaling takes a while, and there are few different parts.
-    return sent_media.fitted(part, takes)
+    return media.fitted(part, takes)
 
 
 def _conversation(
@@ -281,7 +287,7 @@ def _conversation(
     """As it is sent: lowered and within limits."""
     said = [*history, end] if isinstance(end, stored.UserMessage) else history
     numbered = [_placed(one, n) for n, one in enumerate(said)]
-    lowered = tuple(part for message in numbered for part in lowering.lower(message, MODEL))
+    lowered = tuple(part for message in numbered for part in history_to_llm.lower(message, MODEL))
     runs = sent(lowered, takes)
     return (*runs, end) if isinstance(end, Run) else runs
 

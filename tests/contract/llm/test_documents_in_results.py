@@ -2,20 +2,19 @@
 
 import pytest
 
-from perdure.core import lowering, media_limits
-from perdure.core.reach import Dialect
+from perdure.core.request import history_to_llm, media_limits
+from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol, encode
 from perdure.llm.message import runs_of
-from perdure.llm.protocols.anthropic_messages import ANTHROPIC_MESSAGES
-from perdure.llm.protocols.bedrock_converse import BEDROCK_CONVERSE
-from perdure.llm.protocols.gemini import GEMINI
-from perdure.llm.protocols.openai_chat import OPENAI_CHAT
-from perdure.llm.protocols.openai_responses import OPENAI_RESPONSES
-from perdure.llm.request import LLMRequest
-from perdure.llm.wire_protocol import ModelFacts, WireProtocol, encode
-from perdure.schema import message as stored
+from perdure.llm.protocols.anthropic.request import ANTHROPIC_MESSAGES
+from perdure.llm.protocols.bedrock.request import BEDROCK_CONVERSE
+from perdure.llm.protocols.gemini.request import GEMINI
+from perdure.llm.protocols.openai_chat.request import OPENAI_CHAT
+from perdure.llm.protocols.openai_responses.request import OPENAI_RESPONSES
+from perdure.llm.request import Dialect, LLMRequest
 from perdure.schema.ids import ToolCallID
-from perdure.schema.message import AssistantMessage, Span
-from perdure.schema.tool import CompletedState, FileContent, TextContent
+from perdure.schema.session import message as stored
+from perdure.schema.session.message import AssistantMessage, Span
+from perdure.schema.session.tool import CompletedState, FileContent, TextContent
 from tests.contract.llm.stored_histories import AT, ID, MODEL, PDF, PDF_DATA
 
 PROTOCOLS: dict[Dialect, tuple[WireProtocol, str]] = {
@@ -42,7 +41,7 @@ def asked() -> LLMRequest:
         AssistantMessage(id=ID, time=Span(created=1), agent="build", model=MODEL, content=(read,)),
         stored.UserMessage(id=ID, time=AT, text="and now?"),
     )
-    lowered = tuple(part for one in history for part in lowering.lower(one, MODEL))
+    lowered = tuple(part for one in history for part in history_to_llm.lower(one, MODEL))
     return LLMRequest(model=MODEL, system=(), runs=runs_of(lowered))
 
 

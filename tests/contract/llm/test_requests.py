@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from perdure.llm.kept_conversation import KeptConversation
+from perdure.llm.encoded_history import KeptConversation
 from perdure.llm.message import LLMMessage, ToolCallPart
 from perdure.schema.codec import JsonObject, JsonValue
 from tests.contract.llm.conversations import ResultType, asking, called, message, result_of

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perdure.core import lowering
+from perdure.core.request import history_to_llm
 from perdure.llm.message import runs_of
 from perdure.llm.request import LLMRequest
-from perdure.schema.message import AssistantMessage
+from perdure.schema.session.message import AssistantMessage
 from tests.contract.llm.providers import PROVIDERS
 from tests.contract.llm.stored_histories import MODEL, answers, requests
 from tests.requirements import requirement
@@ -36,9 +36,11 @@ def test_no_history_makes_a_request_that_is_refused(
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=SLOW)
-@given(answers(PROVIDERS["anthropic"].kept).filter(lambda one: bool(lowering.lower(one, MODEL))))
+@given(
+    answers(PROVIDERS["anthropic"].kept).filter(lambda one: bool(history_to_llm.lower(one, MODEL)))
+)
 def test_an_answer_in_the_middle_of_a_tool_loop_is_accepted(answer: AssistantMessage) -> None:
-    (run,) = runs_of(lowering.lower(answer, MODEL))
+    (run,) = runs_of(history_to_llm.lower(answer, MODEL))
     faults = PROVIDERS["anthropic"].faults_of(LLMRequest(model=MODEL, system=(), runs=(run,)))
     unanswered = not any(message.role == "tool" for message in run.messages)
     assert {*faults} <= ({"the last message is the assistant's"} if unanswered else {*()})

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
 from perdure.llm.error import Reason
 from perdure.llm.event import (
     Finish,
@@ -27,9 +28,8 @@ from perdure.llm.event import (
     Usage,
 )
 from perdure.llm.route import Credential
-from perdure.llm.wire_protocol import ModelFacts, WireProtocol
 from perdure.schema.codec import JsonObject, JsonValue
-from perdure.schema.tool import ProviderMetadata
+from perdure.schema.session.tool import ProviderMetadata
 
 SECRET: Final = "canary-5f2e9c"
 BEARER: Final = Credential(SECRET)

@@ -5,11 +5,11 @@ from typing import Final
 
 import pytest
 
-from tests.contract.llm.anthropic_messages.wire import WIRE as ANTHROPIC
-from tests.contract.llm.bedrock_converse.wire import WIRE as BEDROCK
-from tests.contract.llm.gemini.wire import WIRE as GEMINI
-from tests.contract.llm.openai_chat.wire import WIRE as CHAT
-from tests.contract.llm.openai_responses.wire import WIRE as RESPONSES
+from tests.contract.llm.protocols.anthropic.wire import WIRE as ANTHROPIC
+from tests.contract.llm.protocols.bedrock.wire import WIRE as BEDROCK
+from tests.contract.llm.protocols.gemini.wire import WIRE as GEMINI
+from tests.contract.llm.protocols.openai_chat.wire import WIRE as CHAT
+from tests.contract.llm.protocols.openai_responses.wire import WIRE as RESPONSES
 from tests.contract.llm.wire import Wire
 
 WIRES: Final[Mapping[str, Wire]] = {

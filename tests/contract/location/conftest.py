@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.location.place import Place
+from tests.contract.location.opened_location import Place
 
 
 @pytest.fixture

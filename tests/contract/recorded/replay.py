@@ -4,7 +4,7 @@ import re
 from typing import Final
 from urllib.parse import quote
 
-from perdure.core import jsonc
+from perdure.core.text import jsonc
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from tests.contract.recorded.before import BEFORE

@@ -12,7 +12,7 @@ from perdure.schema.codec import JsonObject
 from tests.contract.recorded.stage import EVERYTHING, MODEL, RELEASED, WAITING
 from tests.contract.recorded.streams import Told
 from tests.support.api import Api
-from tests.support.place import Place, make_place
+from tests.support.project import Place, make_place
 from tests.support.scripted_provider import ScriptedProvider, calls, text
 from tests.support.server_process import server_process
 

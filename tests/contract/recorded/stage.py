@@ -16,7 +16,7 @@ from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from tests.support.api import Api, Stream
 from tests.support.instance import Instance, running
-from tests.support.place import make_place
+from tests.support.project import make_place
 from tests.support.scripted_provider import Call, ScriptedProvider
 
 FOLDER: Final = Path(__file__).parent

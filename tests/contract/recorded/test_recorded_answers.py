@@ -22,7 +22,7 @@ from tests.contract.recorded import answers
 from tests.contract.recorded.answers import AUTH_CORS, MISC_HTTP, Sent
 from tests.contract.recorded.deviations import ANSWERS, SOCKETS, check_reasons
 from tests.contract.recorded.stage import recorded, serving
-from tests.contract.server.stage import listening
+from tests.contract.server.fake_runtime import listening
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import Instance

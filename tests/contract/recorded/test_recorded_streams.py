@@ -15,7 +15,7 @@ from tests.contract.recorded import restart
 from tests.contract.recorded.answers import head_differences
 from tests.contract.recorded.deviations import RESTART, STATUS, STREAMS, check_reasons
 from tests.contract.recorded.replay import Replay
-from tests.contract.recorded.scenes import SCENES
+from tests.contract.recorded.scenarios import SCENES
 from tests.contract.recorded.stage import EVERYTHING, recorded, serving
 from tests.contract.recorded.streams import (
     HEARTBEAT,

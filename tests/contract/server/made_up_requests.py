@@ -15,7 +15,7 @@ from hypothesis.strategies import SearchStrategy
 from schemathesis import GenerationMode
 from schemathesis.core.failures import FailureGroup
 
-from perdure.core import jsonc
+from perdure.core.text import jsonc
 from perdure.protocol.endpoint import Endpoint
 from perdure.schema.codec import JsonValue
 from tests.support.description import document

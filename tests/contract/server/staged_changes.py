@@ -7,12 +7,12 @@ from perdure.schema import codec
 from perdure.schema.errors import MessageNotFoundError, PromptSettledError
 from perdure.schema.ids import MessageID, ProjectID, Seq, SessionID
 from perdure.schema.location import LocationRef
-from perdure.schema.model import NO_TOKENS
-from perdure.schema.prompt import Delivery, Prompt, PromptInput
+from perdure.schema.models.model import NO_TOKENS
 from perdure.schema.query import MessageRow
-from perdure.schema.session import SessionInfo, SessionTime
-from perdure.schema.session_input import AdmittedPrompt
-from perdure.schema.usage import SessionBudget, SessionUsage, UsageTotal
+from perdure.schema.session.prompt import Delivery, Prompt, PromptInput
+from perdure.schema.session.receipt import AdmittedPrompt
+from perdure.schema.session.session import SessionInfo, SessionTime
+from perdure.schema.session.usage import SessionBudget, SessionUsage, UsageTotal
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """One file, behind the protocol the server asks for."""
 
 from perdure.schema.errors import NotFoundError
-from perdure.schema.fs import EntryType, FileContent, FileEntry, Span
+from perdure.schema.files.fs import EntryType, FileContent, FileEntry, Span
 from perdure.schema.location import LocationRef
 
 

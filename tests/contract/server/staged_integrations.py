@@ -8,7 +8,8 @@ from perdure.schema.errors import (
     CredentialNotFoundError,
     IntegrationNotFoundError,
 )
-from perdure.schema.integration import (
+from perdure.schema.location import LocationRef
+from perdure.schema.models.integration import (
     Attempt,
     AttemptFailed,
     AttemptStatus,
@@ -20,7 +21,6 @@ from perdure.schema.integration import (
     KeyMethod,
     OAuthMethod,
 )
-from perdure.schema.location import LocationRef
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from perdure.schema.errors import JobNotFoundError
 from perdure.schema.ids import JobID, SessionID, ToolCallID
-from perdure.schema.job import JobInfo, JobOutput, JobTime
+from perdure.schema.session.job import JobInfo, JobOutput, JobTime
 
 JOB = JobID("job_1")
 

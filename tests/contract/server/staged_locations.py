@@ -1,14 +1,14 @@
 """One Location that has a little of everything, behind the protocol the server asks for."""
 
-from perdure.schema.agent import AgentInfo
-from perdure.schema.command import CommandInfo
 from perdure.schema.errors import InvalidRequestError, ProviderNotFoundError
 from perdure.schema.ids import ProjectID
 from perdure.schema.location import LocationInfo, LocationRef, ProjectRef
-from perdure.schema.model import ApiInfo, ModelInfo, ProviderInfo, RequestInfo
-from perdure.schema.reference import GitReference, ReferenceInfo
-from perdure.schema.skill import SkillInfo
-from perdure.schema.trust import TrustInfo, TrustWish
+from perdure.schema.models.model import ApiInfo, ModelInfo, ProviderInfo, RequestInfo
+from perdure.schema.settings.agent import AgentInfo
+from perdure.schema.settings.command import CommandInfo
+from perdure.schema.settings.reference import GitReference, ReferenceInfo
+from perdure.schema.settings.skill import SkillInfo
+from perdure.schema.settings.trust import TrustInfo, TrustWish
 
 
 class StagedLocations:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from perdure.schema.errors import PtyNotFoundError
+from perdure.schema.files.pty import PtyInfo, PtySize, PtyStart, PtyTicket
 from perdure.schema.ids import PtyID
 from perdure.schema.location import LocationRef
-from perdure.schema.pty import PtyInfo, PtySize, PtyStart, PtyTicket
 
 PTY = PtyID("pty_one")
 

@@ -10,7 +10,7 @@ from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.query import SessionQuery
 from perdure.server.app import HANDLERS, make_app
-from tests.contract.server.stage import (
+from tests.contract.server.fake_runtime import (
     SESSION,
     Stage,
     call,

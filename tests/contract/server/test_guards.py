@@ -10,7 +10,7 @@ from perdure.protocol.endpoint import Endpoint
 from perdure.server import auth
 from perdure.server.serve import UnsafeBindError, serve
 from perdure.server.settings import ServerSettings
-from tests.contract.server.stage import (
+from tests.contract.server.fake_runtime import (
     KEY,
     MESSAGE,
     SESSION,

@@ -21,7 +21,7 @@ from perdure.schema.errors import NotFoundError
 from perdure.server import app
 from perdure.server.call import Call
 from perdure.server.settings import HttpLimits, ServerSettings
-from tests.contract.server.stage import (
+from tests.contract.server.fake_runtime import (
     KEY,
     SESSION,
     Answer,

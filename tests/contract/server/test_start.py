@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from perdure.server.serve import serve
-from tests.contract.server.stage import PATIENCE_SECONDS, Stage, call, settings
+from tests.contract.server.fake_runtime import PATIENCE_SECONDS, Stage, call, settings
 
 HEAVY = {"httpx2", "email", "http.client", "http.server", "urllib.request", "uvicorn", "apsw"}
 

@@ -5,11 +5,12 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from perdure.schema import codec, sse
+from perdure.net import sse
+from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.location import LocationRef
 from perdure.server.serve import serve
-from tests.contract.server.stage import (
+from tests.contract.server.fake_runtime import (
     PATIENCE_SECONDS,
     QUICK,
     SESSION,

@@ -3,7 +3,7 @@
 import pytest
 
 from perdure.cli import question_prompt
-from perdure.schema.question import Question, QuestionOption
+from perdure.schema.approval.question import Question, QuestionOption
 
 OPTIONS = (QuestionOption("red", "warm"), QuestionOption("blue", "cold"))
 ONE = Question("Which?", "One", OPTIONS)

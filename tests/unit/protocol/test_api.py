@@ -2,9 +2,9 @@
 
 from perdure.core import limits
 from perdure.protocol.api import API
-from perdure.protocol.message import MESSAGES_LIMIT_MAX
-from perdure.protocol.pty import TITLE_CHARS_MAX
-from perdure.protocol.session import HISTORY_LIMIT_MAX, SESSIONS_PER_PAGE_MAX
+from perdure.protocol.files.pty import TITLE_CHARS_MAX
+from perdure.protocol.session.message import MESSAGES_LIMIT_MAX
+from perdure.protocol.session.session import HISTORY_LIMIT_MAX, SESSIONS_PER_PAGE_MAX
 from tests.requirements import requirement
 
 OPERATIONS = """

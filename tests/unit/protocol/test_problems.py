@@ -3,8 +3,8 @@
 import pytest
 
 from perdure.protocol import problems
-from perdure.protocol.message import MessageParams
-from perdure.protocol.session import CreateSession, PromptSession, SwitchAgent
+from perdure.protocol.session.message import MessageParams
+from perdure.protocol.session.session import CreateSession, PromptSession, SwitchAgent
 from perdure.schema.codec import JsonValue, Payload
 
 TEXT = {"text": "hi"}

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.protocol import query
-from perdure.protocol.message import ListMessages
-from perdure.protocol.session import FollowEvents, ListSessions, ReadHistory
+from perdure.protocol.session.message import ListMessages
+from perdure.protocol.session.session import FollowEvents, ListSessions, ReadHistory
 from perdure.schema.codec import Payload
 from perdure.schema.errors import InvalidRequestError
 

@@ -2,13 +2,14 @@
 
 import asyncio
 
+from perdure.net import sse
 from perdure.runtime.live_hub import LiveHub, LiveReader
-from perdure.schema import codec, sse
+from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import EventID, MessageID, Seq, SessionID
 from perdure.schema.live_event import InstanceDisposed, ServerConnected, TextDelta
 from perdure.schema.location import LocationRef
-from perdure.store.event_store import StoredEvent
+from perdure.store.log.event_store import StoredEvent
 from perdure.testing import SeededIds
 from tests.fixtures import OTHER, PLACE, SESSION, Facts
 from tests.requirements import requirement

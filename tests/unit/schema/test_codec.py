@@ -6,8 +6,8 @@ from msgspec import UNSET, UnsetType
 
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, Record
-from perdure.schema.message import SystemMessage
-from perdure.schema.model import ModelRef
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session.message import SystemMessage
 from tests.requirements import requirement
 
 

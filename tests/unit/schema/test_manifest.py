@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from perdure.schema import codec, live_event, manifest
-from perdure.schema import session_event as events
 from perdure.schema.codec import JsonObject
 from perdure.schema.manifest import Definition
-from perdure.schema.session_event import SessionEvent
+from perdure.schema.session import event as events
+from perdure.schema.session.event import SessionEvent
 from tests.fixtures import Facts
 from tests.requirements import requirement
 

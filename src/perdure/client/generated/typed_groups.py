@@ -8,18 +8,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perdure.client.wire import either, segment
-from perdure.protocol.credential import UpdateCredential
-from perdure.protocol.fs import FindFiles, ListFiles, ReadFile
+from perdure.protocol.approval.permission import CreatePermission, ListSaved, ReplyPermission
+from perdure.protocol.approval.question import ReplyQuestion
+from perdure.protocol.files.fs import FindFiles, ListFiles, ReadFile
+from perdure.protocol.files.pty import ConnectPty, CreatePty, UpdatePty
 from perdure.protocol.health import Health
-from perdure.protocol.inbox import ReorderInbox, RevisePrompt
-from perdure.protocol.integration import CompleteAttempt, ConnectKey, ConnectOAuth
-from perdure.protocol.message import ListMessages
-from perdure.protocol.permission import CreatePermission, ListSaved, ReplyPermission
-from perdure.protocol.pty import ConnectPty, CreatePty, UpdatePty
-from perdure.protocol.question import ReplyQuestion
-from perdure.protocol.recovery import DecideRecovery
-from perdure.protocol.revert import StageRevert
-from perdure.protocol.session import (
+from perdure.protocol.models.credential import UpdateCredential
+from perdure.protocol.models.integration import CompleteAttempt, ConnectKey, ConnectOAuth
+from perdure.protocol.session.changes import ForkSession, RenameSession, TakeSnapshot
+from perdure.protocol.session.inbox import ReorderInbox, RevisePrompt
+from perdure.protocol.session.message import ListMessages
+from perdure.protocol.session.recovery import DecideRecovery
+from perdure.protocol.session.revert import StageRevert
+from perdure.protocol.session.session import (
     CompactSession,
     CreateSession,
     FollowEvents,
@@ -30,12 +31,18 @@ from perdure.protocol.session import (
     SwitchAgent,
     SwitchModel,
 )
-from perdure.protocol.session_change import ForkSession, RenameSession, TakeSnapshot
-from perdure.protocol.usage import SetBudget
-from perdure.schema.agent import AgentInfo
+from perdure.protocol.session.usage import SetBudget
+from perdure.schema.approval.permission import (
+    PermissionDecision,
+    PermissionRequest,
+    PermissionSource,
+    Reply,
+    SavedRule,
+)
+from perdure.schema.approval.question import QuestionRequest
 from perdure.schema.codec import JsonValue
-from perdure.schema.command import CommandInfo
-from perdure.schema.fs import EntryType, FileEntry
+from perdure.schema.files.fs import EntryType, FileEntry
+from perdure.schema.files.pty import PtyInfo, PtySize, PtyTicket
 from perdure.schema.health import HealthDetail
 from perdure.schema.ids import (
     JobID,
@@ -47,32 +54,25 @@ from perdure.schema.ids import (
     SessionID,
     WorkspaceID,
 )
-from perdure.schema.integration import Attempt, AttemptStatus, IntegrationInfo
-from perdure.schema.job import JobInfo, JobOutput
 from perdure.schema.location import LocationInfo, LocationRef
-from perdure.schema.message import SessionMessage
-from perdure.schema.model import ModelInfo, ModelRef, ProviderInfo
-from perdure.schema.permission import (
-    PermissionDecision,
-    PermissionRequest,
-    PermissionSource,
-    Reply,
-    SavedRule,
-)
-from perdure.schema.prompt import Delivery, PromptInput
-from perdure.schema.provider_context import ProviderContext
-from perdure.schema.pty import PtyInfo, PtySize, PtyTicket
+from perdure.schema.models.integration import Attempt, AttemptStatus, IntegrationInfo
+from perdure.schema.models.model import ModelInfo, ModelRef, ProviderInfo
 from perdure.schema.query import Order
-from perdure.schema.question import QuestionRequest
-from perdure.schema.recovery import RecoveryInfo
-from perdure.schema.reference import ReferenceInfo
-from perdure.schema.session import RevertState, SessionActivity, SessionInfo
-from perdure.schema.session_input import AdmittedPrompt
-from perdure.schema.session_snapshot import SessionSnapshot
-from perdure.schema.skill import SkillInfo
-from perdure.schema.todo import Todo
-from perdure.schema.trust import TrustInfo
-from perdure.schema.usage import SessionUsage
+from perdure.schema.session.job import JobInfo, JobOutput
+from perdure.schema.session.message import SessionMessage
+from perdure.schema.session.prompt import Delivery, PromptInput
+from perdure.schema.session.receipt import AdmittedPrompt
+from perdure.schema.session.recovery import RecoveryInfo
+from perdure.schema.session.request_preview import ProviderContext
+from perdure.schema.session.session import RevertState, SessionActivity, SessionInfo
+from perdure.schema.session.snapshot import SessionSnapshot
+from perdure.schema.session.todo import Todo
+from perdure.schema.session.usage import SessionUsage
+from perdure.schema.settings.agent import AgentInfo
+from perdure.schema.settings.command import CommandInfo
+from perdure.schema.settings.reference import ReferenceInfo
+from perdure.schema.settings.skill import SkillInfo
+from perdure.schema.settings.trust import TrustInfo
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from perdure.protocol import agent
-from perdure.schema.agent import AgentInfo
+from perdure.protocol.settings import agent
+from perdure.schema.settings.agent import AgentInfo
 from perdure.server.call import Call, Handlers
 
 

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from perdure.protocol import catalog
-from perdure.schema.model import ModelInfo, ProviderInfo
+from perdure.protocol.models import catalog
+from perdure.schema.models.model import ModelInfo, ProviderInfo
 from perdure.server.call import Call, Handlers
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from perdure.protocol import children
+from perdure.protocol.session import children
 from perdure.server.call import Call, Handlers
 from perdure.server.response import JsonArray
 

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from perdure.protocol import command
-from perdure.schema.command import CommandInfo
+from perdure.protocol.settings import command
+from perdure.schema.settings.command import CommandInfo
 from perdure.server.call import Call, Handlers
 
 

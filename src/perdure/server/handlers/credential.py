@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from perdure.protocol import credential
-from perdure.protocol.credential import UpdateCredential
+from perdure.protocol.models import credential
+from perdure.protocol.models.credential import UpdateCredential
 from perdure.server.call import Call, Handlers
 
 

@@ -3,9 +3,9 @@
 import re
 from typing import Final
 
-from perdure.protocol import fs
-from perdure.protocol.fs import FindFiles, ListFiles, ReadFile
-from perdure.schema.fs import FileContent, FileEntry, Span
+from perdure.protocol.files import fs
+from perdure.protocol.files.fs import FindFiles, ListFiles, ReadFile
+from perdure.schema.files.fs import FileContent, FileEntry, Span
 from perdure.server.call import Call, Handlers
 
 _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")

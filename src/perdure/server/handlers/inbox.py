@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from perdure.protocol import inbox
-from perdure.protocol.inbox import ReorderInbox, RevisePrompt
+from perdure.protocol.session import inbox
+from perdure.protocol.session.inbox import ReorderInbox, RevisePrompt
 from perdure.schema.ids import MessageID
-from perdure.schema.session_input import AdmittedPrompt
+from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.server.call import Call, Handlers
 
 

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from perdure.protocol import integration
-from perdure.protocol.integration import CompleteAttempt, ConnectKey, ConnectOAuth
-from perdure.schema.integration import Attempt, AttemptStatus, IntegrationInfo
+from perdure.protocol.models import integration
+from perdure.protocol.models.integration import CompleteAttempt, ConnectKey, ConnectOAuth
+from perdure.schema.models.integration import Attempt, AttemptStatus, IntegrationInfo
 from perdure.server.call import Call, Handlers
 
 

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from perdure.protocol import job
+from perdure.protocol.session import job
 from perdure.schema.ids import JobID
-from perdure.schema.job import JobInfo, JobOutput
+from perdure.schema.session.job import JobInfo, JobOutput
 from perdure.server.call import Call, Handlers
 
 

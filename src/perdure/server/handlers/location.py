@@ -4,7 +4,7 @@ from typing import Final
 
 from perdure.protocol import location
 from perdure.schema.location import LocationInfo
-from perdure.schema.trust import TrustInfo
+from perdure.schema.settings.trust import TrustInfo
 from perdure.server.call import Call, Handlers
 
 

@@ -3,9 +3,10 @@
 from typing import Final
 
 from perdure.core import limits
-from perdure.protocol import cursor, message
+from perdure.protocol import cursor
 from perdure.protocol.cursor import MessageCursor
-from perdure.protocol.message import ListMessages
+from perdure.protocol.session import message
+from perdure.protocol.session.message import ListMessages
 from perdure.schema.errors import InvalidCursorError
 from perdure.schema.ids import MessageID
 from perdure.schema.page import Page

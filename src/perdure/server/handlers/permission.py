@@ -5,15 +5,15 @@ from typing import Final
 
 from msgspec import UNSET
 
-from perdure.protocol import permission
-from perdure.protocol.permission import CreatePermission, ListSaved, ReplyPermission
-from perdure.schema.ids import PermissionID
-from perdure.schema.permission import (
+from perdure.protocol.approval import permission
+from perdure.protocol.approval.permission import CreatePermission, ListSaved, ReplyPermission
+from perdure.schema.approval.permission import (
     PermissionDecision,
     PermissionInput,
     PermissionRequest,
     SavedRule,
 )
+from perdure.schema.ids import PermissionID
 from perdure.server.call import Call, Handlers
 
 

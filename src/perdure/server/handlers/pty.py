@@ -4,11 +4,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Final
 
-from perdure.protocol import pty
-from perdure.protocol.pty import ConnectPty, CreatePty, UpdatePty
+from perdure.protocol.files import pty
+from perdure.protocol.files.pty import ConnectPty, CreatePty, UpdatePty
 from perdure.schema.errors import ForbiddenError
+from perdure.schema.files.pty import PtyInfo, PtyStart, PtyTicket
 from perdure.schema.ids import PtyID
-from perdure.schema.pty import PtyInfo, PtyStart, PtyTicket
 from perdure.server import auth
 from perdure.server.call import Call, Handlers
 from perdure.server.services import TerminalReader

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from perdure.protocol import question
-from perdure.protocol.question import ReplyQuestion
+from perdure.protocol.approval import question
+from perdure.protocol.approval.question import ReplyQuestion
+from perdure.schema.approval.question import QuestionRequest
 from perdure.schema.ids import QuestionID
-from perdure.schema.question import QuestionRequest
 from perdure.server.call import Call, Handlers
 
 

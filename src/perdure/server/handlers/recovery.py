@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from perdure.protocol import recovery
-from perdure.protocol.recovery import DecideRecovery
-from perdure.schema.recovery import RecoveryInfo
+from perdure.protocol.session import recovery
+from perdure.protocol.session.recovery import DecideRecovery
+from perdure.schema.session.recovery import RecoveryInfo
 from perdure.server.call import Call, Handlers
 
 

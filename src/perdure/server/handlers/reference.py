@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from perdure.protocol import reference
-from perdure.schema.reference import ReferenceInfo
+from perdure.protocol.settings import reference
+from perdure.schema.settings.reference import ReferenceInfo
 from perdure.server.call import Call, Handlers
 
 

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from perdure.protocol import revert
-from perdure.protocol.revert import StageRevert
-from perdure.schema.session import RevertState
+from perdure.protocol.session import revert
+from perdure.protocol.session.revert import StageRevert
+from perdure.schema.session.session import RevertState
 from perdure.server.call import Call, Handlers
 
 

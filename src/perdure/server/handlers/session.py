@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from perdure.core import limits
-from perdure.protocol import cursor, session
+from perdure.protocol import cursor
 from perdure.protocol.cursor import SessionCursor
-from perdure.protocol.session import (
+from perdure.protocol.session import session
+from perdure.protocol.session.session import (
     CompactSession,
     CreateSession,
     FollowEvents,
@@ -21,8 +22,8 @@ from perdure.schema.errors import InvalidCursorError
 from perdure.schema.ids import SessionID
 from perdure.schema.page import Page
 from perdure.schema.query import Direction, SessionAnchor, SessionQuery, SessionRow
-from perdure.schema.session import SessionActivity, SessionInfo
-from perdure.schema.session_input import AdmittedPrompt
+from perdure.schema.session.receipt import AdmittedPrompt
+from perdure.schema.session.session import SessionActivity, SessionInfo
 from perdure.schema.value import Value
 from perdure.server import location_context
 from perdure.server.call import Call, Handlers

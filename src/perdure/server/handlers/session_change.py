@@ -5,12 +5,13 @@ from typing import Final
 from msgspec import Raw
 
 from perdure.core import limits
-from perdure.protocol import cursor, session_change
+from perdure.protocol import cursor
 from perdure.protocol.cursor import MessageCursor
-from perdure.protocol.session_change import ForkSession, RenameSession, TakeSnapshot
+from perdure.protocol.session import changes
+from perdure.protocol.session.changes import ForkSession, RenameSession, TakeSnapshot
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
-from perdure.schema.session import SessionInfo
+from perdure.schema.session.session import SessionInfo
 from perdure.server.call import Call, Handlers
 
 
@@ -66,11 +67,11 @@ async def snapshot(call: Call[TakeSnapshot, None]) -> bytes:
 
 
 HANDLERS: Final[Handlers] = {
-    session_change.RENAME.operation_id: rename,
-    session_change.DELETE.operation_id: delete,
-    session_change.ARCHIVE.operation_id: archive,
-    session_change.UNARCHIVE.operation_id: unarchive,
-    session_change.FORK.operation_id: fork,
-    session_change.RESUME.operation_id: resume,
-    session_change.SNAPSHOT.operation_id: snapshot,
+    changes.RENAME.operation_id: rename,
+    changes.DELETE.operation_id: delete,
+    changes.ARCHIVE.operation_id: archive,
+    changes.UNARCHIVE.operation_id: unarchive,
+    changes.FORK.operation_id: fork,
+    changes.RESUME.operation_id: resume,
+    changes.SNAPSHOT.operation_id: snapshot,
 }

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from perdure.protocol import skill
-from perdure.schema.skill import SkillInfo
+from perdure.protocol.settings import skill
+from perdure.schema.settings.skill import SkillInfo
 from perdure.server.call import Call, Handlers
 
 

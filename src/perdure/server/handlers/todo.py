@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from perdure.protocol import todo
-from perdure.schema.todo import Todos
+from perdure.protocol.session import todo
+from perdure.schema.session.todo import Todos
 from perdure.server.call import Call, Handlers
 
 

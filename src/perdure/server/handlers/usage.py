@@ -4,10 +4,10 @@ from typing import Final
 
 from msgspec import UNSET
 
-from perdure.protocol import usage
-from perdure.protocol.usage import SetBudget
-from perdure.schema.session import SessionInfo
-from perdure.schema.usage import SessionBudget, SessionUsage
+from perdure.protocol.session import usage
+from perdure.protocol.session.usage import SetBudget
+from perdure.schema.session.session import SessionInfo
+from perdure.schema.session.usage import SessionBudget, SessionUsage
 from perdure.server.call import Call, Handlers
 
 

@@ -1,0 +1,201 @@
+"""Emits the typed client: the same methods over decoded values and branded ids."""
+
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
+
+from perdure.openapi.contract import Contract, Operation, Parameter
+from perdure.openapi.names import Alias
+from perdure.schema.codec import JsonValue
+from scripts.codegen.python_source import (
+    bracketed,
+    by_group,
+    children,
+    class_name,
+    document,
+    module,
+    path_of,
+    signature,
+)
+
+_STREAMS = {"durable_stream": "DurableEvent", "live_stream": "LiveEvent"}
+_FOR_TYPES = {
+    "collections.abc": ["AsyncGenerator"],
+    "typing": ["Literal"],
+    "perdure.client.pages": ["History"],
+    "perdure.client.typed_events": ["DurableEvent", "LiveEvent"],
+    "perdure.client.typed_wire": ["TypedWire"],
+    "perdure.client.wire": ["CallOptions"],
+    "perdure.schema.page": ["Page"],
+}
+
+Group = tuple[str, ...]
+
+
+def typed_module(contract: Contract) -> str:
+    spelling = _Spelling(contract.aliases)
+    groups = by_group(contract)
+    classes = "".join(
+        _class(group, operations, list(groups), spelling) for group, operations in groups.items()
+    )
+    root = ["\n\nclass TypedGroups:", "    def __init__(self, wire: TypedWire) -> None:"]
+    root += [f"        self.{one[0]} = {class_name(one)}(wire)" for one in children((), groups)]
+    return module(
+        "The groups of the typed client.",
+        classes + "\n".join(root) + "\n",
+        eager={"perdure.client.wire": ["either", "segment"], **spelling.used},
+        lazy=_FOR_TYPES,
+    )
+
+
+class _Spelling:
+    """Types by their names, and the imports that these need."""
+
+    def __init__(self, aliases: tuple[Alias, ...]) -> None:
+        self._aliases = aliases
+        self.used: dict[str, list[str]] = {}
+        """Module -> names that were spelled."""
+
+    def of(self, kind: JsonValue) -> str:
+        for alias in self._aliases:
+            if alias.type == kind:
+                return self.named(alias.module, alias.name)
+        if get_origin(kind) is Annotated:
+            return self.of(get_args(kind)[0])
+        if get_origin(kind) in {UnionType, Union}:
+            return " | ".join(self.of(one) for one in get_args(kind))
+        if get_origin(kind) is Literal:
+            return f"Literal[{', '.join(_quoted(value) for value in get_args(kind))}]"
+        if get_origin(kind) is not None:
+            inner = ", ".join("..." if one is ... else self.of(one) for one in get_args(kind))
+            return f"{get_origin(kind).__name__}[{inner}]"
+        return self._plain(kind)
+
+    def _plain(self, kind: JsonValue) -> str:
+        if kind is Any:
+            return self.named("perdure.schema.codec", "JsonValue")
+        if kind in {None, NoneType}:
+            return "None"
+        assert isinstance(kind, type | NewType), f"{kind!r} has no spelling"
+        if kind.__module__ == "builtins":
+            return kind.__name__
+        return self.named(kind.__module__, kind.__name__)
+
+    def named(self, module: str, name: str) -> str:
+        names = self.used.setdefault(module, [])
+        if name not in names:
+            names.append(name)
+        return name
+
+
+def _class(
+    group: Group, operations: list[Operation], groups: list[Group], spelling: _Spelling
+) -> str:
+    lines = [f"\n\nclass {class_name(group)}:", "    def __init__(self, wire: TypedWire) -> None:"]
+    lines.append("        self._wire = wire")
+    lines += [
+        f"        self.{child[-1]} = {class_name(child)}(wire)" for child in children(group, groups)
+    ]
+    methods = "".join(f"\n{_method(one, spelling)}" for one in operations)
+    return "\n".join(lines) + "\n" + methods
+
+
+def _method(operation: Operation, spelling: _Spelling) -> str:
+    socket = operation.success.kind == "websocket"
+    at_once = socket or operation.success.kind in _STREAMS
+    head = signature(
+        operation,
+        [(one, _accepted(one, spelling)) for one in operation.parameters],
+        returns=_returned(operation, spelling),
+        kind="def" if at_once else "async def",
+    )
+    call = bracketed(
+        f"return {'' if at_once else 'await '}self._wire.{_verb(operation)}(",
+        [
+            *_leading(operation, spelling),
+            path_of(operation),
+            *_arguments(operation, spelling),
+            *([] if socket else ["options=options"]),
+        ],
+        ")",
+        indent=8,
+    )
+    return f"{head}\n{document(operation)}{call}\n"
+
+
+def _accepted(parameter: Parameter, spelling: _Spelling) -> str:
+    return spelling.of(parameter.decoded).removesuffix(" | None")
+
+
+def _leading(operation: Operation, spelling: _Spelling) -> list[str]:
+    match operation.success.kind:
+        case "durable_stream" | "live_stream" | "content" | "websocket":
+            return []
+        case "no_content" | "history":
+            return [f'"{operation.method}"']
+        case _:
+            return [spelling.of(operation.success.decoded), f'"{operation.method}"']
+
+
+def _arguments(operation: Operation, spelling: _Spelling) -> list[str]:
+    found: list[str] = []
+    for place, payload in (("query", operation.query), ("body", operation.body)):
+        if payload is not None:
+            name = spelling.named(payload.__module__, payload.__name__)
+            members = [
+                f"{one.name}={_value(operation, one, spelling)}"
+                for one in operation.parameters
+                if one.place == place
+            ]
+            found.append(bracketed(f"{place}={name}(", members, ")", indent=12).lstrip())
+    if any(one.place == "location" for one in operation.parameters):
+        found.append("location=(directory, workspace)")
+    if operation.public.patient:
+        found.append("patient=True")
+    return found
+
+
+def _value(operation: Operation, parameter: Parameter, spelling: _Spelling) -> str:
+    short = operation.public.shorthand
+    if short is None or parameter.name != short[0]:
+        return parameter.name
+    field, made = short[1], _accepted(parameter, spelling)
+    return f"either({parameter.name}, {made}, {field}={field})"
+
+
+def _verb(operation: Operation) -> str:
+    match operation.success.kind:
+        case "data" | "location_data":
+            return "data"
+        case "no_content":
+            return "done"
+        case "durable_stream":
+            return "durable_events"
+        case "live_stream":
+            return "live_events"
+        case "websocket":
+            return "socket_url"
+        case kind:
+            return kind
+
+
+def _returned(operation: Operation, spelling: _Spelling) -> str:
+    success = operation.success
+    match success.kind:
+        case "no_content":
+            return "None"
+        case "content":
+            return "bytes"
+        case "websocket":
+            return "str"
+        case "page":
+            return f"Page[{spelling.of(success.decoded)}]"
+        case "history":
+            return "History[DurableEvent]"
+        case "durable_stream" | "live_stream":
+            return f"AsyncGenerator[{_STREAMS[success.kind]}]"
+        case _:
+            return spelling.of(success.decoded)
+
+
+def _quoted(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)

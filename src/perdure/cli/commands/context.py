@@ -1,0 +1,154 @@
+"""`perdure context`: what the model of a Session is told, what it will be told, and at what size.
+
+Nothing is run and nothing is changed by looking. Sizes are of text and JSON before a wire protocol
+encodes it; tokens are estimated.
+"""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import cast
+
+import msgspec
+from msgspec import UNSET
+
+from perdure.cli import options, session_client, terminal
+from perdure.cli.problem import Problem
+from perdure.core.request import token_budget
+from perdure.host.environment import Environment
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject
+from perdure.schema.session.request_preview import (
+    PendingContext,
+    ProviderContext,
+    ProviderRequest,
+    RequestText,
+    SourceDetail,
+    WindowInfo,
+)
+
+
+def main(argv: list[str]) -> int:
+    parser = options.parser("context", "Show what the model of a Session is told.")
+    options.add_attach(parser)
+    parser.add_argument("session", metavar="SESSION")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--full", action="store_true", help="also show the whole next request")
+    given = parser.parse_args(argv)
+    found = session_client.run(
+        _look(given.attach, options.surroundings(given.data_dir), given.session)
+    )
+    if given.format == "json":
+        terminal.say(terminal.as_json(found) + "\n")
+        return 0
+    shown = _read(found)
+    for line in (*summary(shown), *(full(shown.request) if given.full else ())):
+        terminal.say(line + "\n")
+    return 0
+
+
+async def _look(url: str | None, surroundings: Environment, session_id: str) -> JsonObject:
+    async with session_client.open_client(url, surroundings) as client:
+        return cast("JsonObject", await client.sessions.provider_context(session_id))
+
+
+def _read(found: JsonObject) -> ProviderContext:
+    try:
+        return codec.convert(ProviderContext, found)
+    except msgspec.ValidationError as error:
+        raise Problem(f"the server speaks another version of the contract: {error}") from error
+
+
+def summary(found: ProviderContext) -> Iterator[str]:
+    """Epoch, sources, what is pending, and the sizes of the next request."""
+    yield f"epoch    {_epoch(found)}"
+    yield f"prompts  {found.pending_prompts} waiting"
+    if isinstance(found.pending, PendingContext):
+        yield f"pending  {_pending(found.pending)}"
+    yield "sources"
+    width = max((len(source.key) for source in found.source_details), default=0)
+    for source in found.source_details:
+        yield f"  {source.key:{width}}  {_source(source)}"
+    if isinstance(found.request, ProviderRequest):
+        yield from _sizes(found.request)
+        if isinstance(found.window, WindowInfo):
+            yield f"window   {_window(found.window)}"
+    else:
+        yield f"request  none: {terminal.one_line(found.refusal or '')}"
+
+
+def full(request: object) -> Iterator[str]:
+    """The request as text; parts that are not text as JSON."""
+    if not isinstance(request, ProviderRequest):
+        return
+    for text in request.system:
+        yield f"\n=== system\n{terminal.clean(text)}"
+    for message in request.messages:
+        yield f"\n=== {message.role}"
+        for part in message.content:
+            plain = isinstance(part, RequestText)
+            yield terminal.clean(part.text) if plain else json.dumps(codec.to_json_value(part))
+    for tool in request.tools:
+        yield f"\n=== tool {terminal.one_line(tool.name)}\n{terminal.clean(tool.description)}"
+        yield json.dumps(tool.input_schema)
+    yield f"\n=== options\n{json.dumps(request.options)}"
+
+
+def _epoch(found: ProviderContext) -> str:
+    if not found.epoch:
+        return "none yet: the first turn begins one"
+    began = datetime.fromtimestamp(found.epoch.began / 1000, UTC)
+    return f"baseline at sequence {found.epoch.baseline_seq}, began {began:%Y-%m-%d %H:%M:%S}Z"
+
+
+def _pending(pending: PendingContext) -> str:
+    match pending.type:
+        case "nothing":
+            return "nothing to tell"
+        case "blocked":
+            return f"a baseline, which waits for {', '.join(pending.keys or ())}"
+        case "baseline" | "message":
+            return f"{pending.type}: {terminal.one_line(pending.text or '')}"
+
+
+def _source(source: SourceDetail) -> str:
+    marks = [
+        mark
+        for mark, holds in (
+            ("changed", source.changed),
+            ("not available", not source.available),
+            ("removable", source.removable),
+        )
+        if holds
+    ]
+    shown = "-" if source.value is UNSET else json.dumps(source.value, ensure_ascii=False)
+    value = terminal.one_line(shown)
+    return f"{value}  ({', '.join(marks)})" if marks else value
+
+
+def _sizes(request: ProviderRequest) -> Iterator[str]:
+    said = [codec.encode(message).decode() for message in request.messages]
+    offered = [codec.encode(tool).decode() for tool in request.tools]
+    parts = [
+        *((f"system {number}", text) for number, text in enumerate(request.system, 1)),
+        (f"messages ({len(said)})", "".join(said)),
+        (f"tools ({len(offered)})", "".join(offered)),
+    ]
+    model = f"{request.model.provider_id}/{request.model.id}"
+    yield f"request  to {terminal.one_line(model)} as agent {terminal.one_line(request.agent)}"
+    yield f"  {'part':20}{'characters':>12}{'tokens':>12}"
+    for name, text in (*parts, ("all", "".join(text for _, text in parts))):
+        yield f"  {name:20}{len(text):>12,}{token_budget.estimate(text):>12,}"
+
+
+def _window(window: WindowInfo) -> str:
+    if not (window.context and window.request_max):
+        return f"{window.tokens:,} tokens; nobody knows how many this model takes"
+    percent = 100 * window.tokens // window.context
+    full = f"{window.tokens:,} of {window.context:,} tokens ({percent} %)"
+    if window.compacts:
+        return f"{full}: the next turn begins with a compaction"
+    left = window.request_max - window.tokens
+    if left < 0:
+        return f"{full}: over {window.request_max:,}, and no compaction will come"
+    return f"{full}; compaction begins at {window.request_max:,}, which is {left:,} away"

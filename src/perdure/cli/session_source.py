@@ -1,0 +1,106 @@
+"""Reading what is kept without running any of it: from the data directory, or from a server.
+
+Opening a runtime would resume work that was left waiting; looking at it must not.
+"""
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final, Protocol
+
+from perdure.cli import remote
+from perdure.cli.problem import Problem
+from perdure.cli.remote_source import RemoteArchive
+from perdure.core import limits
+from perdure.host.clock import SystemClock
+from perdure.host.data_directory import DATABASE_NAME
+from perdure.host.environment import Environment
+from perdure.host.ids import SystemIds
+from perdure.host.process_locks import Alone
+from perdure.ports import DatabaseError
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject
+from perdure.schema.errors import DamagedRowError
+from perdure.schema.ids import Seq, SessionID
+from perdure.store import migrate
+from perdure.store.database.sqlite import SqliteDatabase
+from perdure.store.log.event_store import EventStore
+from perdure.store.tables import message_table, session_table
+from perdure.store.tables.session_table import SessionFilter
+
+_BEFORE_ALL: Final = Seq(-1)
+
+
+class Archive(Protocol):
+    async def sessions(self, limit: int) -> tuple[JsonObject, ...]:
+        """The newest Sessions, at most `limit`."""
+        ...
+
+    async def session(self, session_id: str) -> JsonObject: ...
+    def messages(self, session_id: str) -> AsyncIterator[JsonObject]: ...
+    def events(self, session_id: str) -> AsyncIterator[JsonObject]: ...
+
+
+@asynccontextmanager
+async def open_archive(url: str | None, surroundings: Environment) -> AsyncGenerator[Archive]:
+    if url is not None:
+        async with remote.client_for(url, surroundings) as client:
+            yield RemoteArchive(client)
+        return
+    async with _database(surroundings.data_dir) as database:
+        try:
+            yield LocalArchive(EventStore(database, SystemIds(SystemClock()), Alone()))
+        except DamagedRowError as error:
+            raise Problem(error.message) from error
+
+
+class LocalArchive:
+    """The data directory, read beside whoever else uses it."""
+
+    def __init__(self, store: EventStore) -> None:
+        self._store = store
+        self._database = store.database
+
+    async def sessions(self, limit: int) -> tuple[JsonObject, ...]:
+        rows = await self._database.read(
+            lambda tx: session_table.page(
+                tx, SessionFilter(), newest_first=True, limit=limit, anchor=None
+            )
+        )
+        return tuple(codec.decode_any(row.data) for row in rows)
+
+    async def session(self, session_id: str) -> JsonObject:
+        found = await self._database.read(lambda tx: session_table.data(tx, SessionID(session_id)))
+        if found is None:
+            raise Problem(f"there is no Session {session_id}")
+        return codec.decode_any(found)
+
+    async def messages(self, session_id: str) -> AsyncIterator[JsonObject]:
+        rows = await self._database.read(
+            lambda tx: message_table.since(tx, SessionID(session_id), _BEFORE_ALL)
+        )
+        for row in rows:
+            yield codec.decode_any(row.data)
+
+    async def events(self, session_id: str) -> AsyncIterator[JsonObject]:
+        after = Seq(0)
+        while True:
+            rows = await self._store.read_wire(
+                SessionID(session_id), after=after, limit=limits.REPLAY_ROWS_PER_READ
+            )
+            if not rows:
+                return
+            for _, wire in rows:
+                yield codec.decode_any(wire)
+            after, _ = rows[-1]
+
+
+def _database(data_dir: str) -> SqliteDatabase:
+    path = os.path.join(data_dir, DATABASE_NAME)
+    if not os.path.exists(path):
+        raise Problem(f"there are no Sessions: {data_dir} holds no database yet")
+    try:
+        migrate.migrate(path)
+        return SqliteDatabase(path)
+    except DatabaseError as error:
+        raise Problem(str(error)) from error

@@ -1,0 +1,111 @@
+"""Session History as plain text: one labelled line for each thing that was said or done.
+
+Made for a summary and for the `recent` text of a compaction, never for a provider conversation.
+Bytes of attachments are left out, long tool output is cut; the stored messages keep both.
+
+Invariant: total. Any stored message has a text, which is empty when it is not part of the talk.
+"""
+
+from typing import assert_never
+
+from msgspec import UNSET, UnsetType
+
+from perdure.core import limits
+from perdure.core.session.recovery import INTERRUPTED
+from perdure.schema import codec
+from perdure.schema.codec import JsonValue
+from perdure.schema.session import message as messages
+from perdure.schema.session.message import AssistantMessage, AssistantPart, SessionMessage, ToolPart
+from perdure.schema.session.tool import (
+    CompletedState,
+    ErrorState,
+    FileContent,
+    PendingState,
+    RunningState,
+    TextContent,
+    ToolContent,
+)
+
+
+def text_of(
+    message: SessionMessage, *, result_chars: int = limits.TRANSCRIPT_RESULT_CHARS_MAX
+) -> str:
+    """The lines of one message, with at most so much of each result in it."""
+    return "\n".join(line for line in _lines(message, result_chars) if line)
+
+
+def _lines(message: SessionMessage, chars: int) -> list[str]:
+    match message:
+        case messages.UserMessage(text=text, files=files):
+            attached = () if files is UNSET else files
+            return [f"[User]: {text}", *(_attached(file.mime, file.name) for file in attached)]
+        case AssistantMessage(content=parts):
+            return [line for part in parts for line in _part(part, chars)]
+        case messages.SystemMessage(text=text):
+            return [f"[System update]: {text}"]
+        case messages.SyntheticMessage(text=text):
+            return [f"[Synthetic context]: {text}"]
+        case messages.ShellMessage(command=command, output=output):
+            return [f"[Shell]: {command}\n{_cut(output, chars)}"]
+        case messages.CompactionMessage():
+            # Carried over as a whole, not as something that was said: see core.compaction.plan.
+            return []
+        case messages.AgentSwitchedMessage() | messages.ModelSwitchedMessage():
+            return []
+        case _:
+            assert_never(message)
+
+
+def _part(part: AssistantPart, chars: int) -> list[str]:
+    match part:
+        case messages.TextPart(text=text):
+            return [f"[Assistant]: {text}"] if text else []
+        case messages.ReasoningPart(text=text):
+            return [f"[Assistant reasoning]: {text}"] if text else []
+        case ToolPart():
+            return _call(part, chars)
+        case _:
+            assert_never(part)
+
+
+def _call(part: ToolPart, chars: int) -> list[str]:
+    state = part.state
+    raw = state.input if isinstance(state, PendingState) else _json(state.input)
+    called = f"[Assistant tool call]: {part.name}({raw})"
+    match state:
+        case CompletedState(result=result) if result is not UNSET:
+            return [called, f"[Tool result]: {_cut(_json(result), chars)}"]
+        case CompletedState(content=()):
+            return [called, f"[Tool result]: {_cut(_json(state.structured), chars)}"]
+        case CompletedState(content=content):
+            return [called, *(_content(item, chars) for item in content)]
+        case ErrorState(error=error):
+            return [called, f"[Tool error]: {_cut(error.message, chars)}"]
+        case PendingState() | RunningState():
+            return [called, f"[Tool error]: {INTERRUPTED}"]
+        case _:
+            assert_never(state)
+
+
+def _content(item: ToolContent, chars: int) -> str:
+    match item:
+        case TextContent(text=text):
+            return f"[Tool result]: {_cut(text, chars)}"
+        case FileContent(mime=mime, name=name):
+            return _attached(mime, name)
+        case _:
+            assert_never(item)
+
+
+def _attached(mime: str, name: str | UnsetType) -> str:
+    return f"[Attached {mime}]" if name is UNSET else f"[Attached {mime}: {name}]"
+
+
+def _json(value: JsonValue) -> str:
+    return codec.encode(value).decode()
+
+
+def _cut(text: str, kept: int) -> str:
+    if len(text) <= kept:
+        return text
+    return f"{text[:kept]}\n[{len(text) - kept} more characters left out]"

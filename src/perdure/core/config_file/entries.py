@@ -1,0 +1,306 @@
+"""The parts of a configuration document, with the names that the file uses.
+
+Every field is optional where a document may leave it out, so that layers can say different things
+about one provider, model or agent. What the parts mean together is decided in
+core.settings.settings and core.models.catalog.
+"""
+
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType, structs
+
+from perdure.core.text import jsonc
+from perdure.schema.approval.permission import Ruleset
+from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.models.integration import LoginPrompt
+from perdure.schema.settings.agent import AgentMode
+
+Positive = Annotated[int, Meta(gt=0)]
+Count = Annotated[int, Meta(ge=0)]
+Price = Annotated[float, Meta(ge=0)]
+Seconds = Annotated[float, Meta(ge=0)]
+Status = Literal["alpha", "beta", "deprecated", "active"]
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Part of a document, with the names that the file uses."""
+
+
+EntryT = TypeVar("EntryT", bound=Entry)
+
+
+class RequestEntry(Entry, frozen=True):
+    headers: dict[str, str] | UnsetType = UNSET
+    body: JsonObject | UnsetType = UNSET
+    variant: str | UnsetType = UNSET
+
+
+class ApiEntry(Entry, frozen=True):
+    type: Literal["aisdk", "native"] | UnsetType = UNSET
+    package: str | UnsetType = UNSET
+    url: str | UnsetType = UNSET
+    id: str | UnsetType = UNSET
+    settings: JsonObject | UnsetType = UNSET
+
+
+class VariantEntry(Entry, frozen=True):
+    id: str
+    headers: dict[str, str] | UnsetType = UNSET
+    body: JsonObject | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+
+
+class CapabilitiesEntry(Entry, frozen=True):
+    tools: bool | UnsetType = UNSET
+    input: tuple[str, ...] | UnsetType = UNSET
+    output: tuple[str, ...] | UnsetType = UNSET
+
+
+class CacheCostEntry(Entry, frozen=True):
+    read: Price = 0
+    write: Price = 0
+
+
+class TierEntry(Entry, frozen=True):
+    size: Count
+    type: Literal["context"] = "context"
+
+
+class CostEntry(Entry, frozen=True):
+    input: Price = 0
+    output: Price = 0
+    cache: CacheCostEntry | UnsetType = UNSET
+    tier: TierEntry | UnsetType = UNSET
+
+
+class LimitEntry(Entry, frozen=True):
+    context: Count | UnsetType = UNSET
+    output: Count | UnsetType = UNSET
+    input: Count | UnsetType = UNSET
+
+
+class TimeEntry(Entry, frozen=True):
+    released: int | UnsetType = UNSET
+
+
+class ModelEntry(Entry, frozen=True):
+    name: str | UnsetType = UNSET
+    family: str | UnsetType = UNSET
+    api: ApiEntry | UnsetType = UNSET
+    capabilities: CapabilitiesEntry | UnsetType = UNSET
+    request: RequestEntry | UnsetType = UNSET
+    variants: tuple[VariantEntry, ...] | UnsetType = UNSET
+    cost: tuple[CostEntry, ...] | CostEntry | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+    limit: LimitEntry | UnsetType = UNSET
+    status: Status | UnsetType = UNSET
+    time: TimeEntry | UnsetType = UNSET
+
+
+class TimeoutEntry(Entry, frozen=True):
+    """How long a provider may take, in seconds; 0 is for ever."""
+
+    connect: Seconds | UnsetType = UNSET
+    """For a connection."""
+    first_byte: Seconds | UnsetType = UNSET
+    """From a request to the beginning of its answer."""
+    idle: Seconds | UnsetType = UNSET
+    """For the longest silence within an answer."""
+
+
+class ProviderEntry(Entry, frozen=True):
+    name: str | UnsetType = UNSET
+    env: tuple[str, ...] | UnsetType = UNSET
+    api: ApiEntry | UnsetType = UNSET
+    request: RequestEntry | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+    models: dict[str, ModelEntry] | UnsetType = UNSET
+    whitelist: tuple[str, ...] | UnsetType = UNSET
+    """The only models that may be used."""
+    blacklist: tuple[str, ...] | UnsetType = UNSET
+    """Models that may not be used."""
+    timeout: TimeoutEntry | UnsetType = UNSET
+
+
+class BudgetEntry(Entry, frozen=True):
+    """What a Session may spend; see core.session.budget."""
+
+    cost: Annotated[float, Meta(gt=0)] | UnsetType = UNSET
+    tokens: Positive | UnsetType = UNSET
+    turns: Positive | UnsetType = UNSET
+
+
+class AgentEntry(Entry, frozen=True):
+    model: str | UnsetType = UNSET
+    variant: str | UnsetType = UNSET
+    system: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    mode: AgentMode | UnsetType = UNSET
+    hidden: bool | UnsetType = UNSET
+    color: str | UnsetType = UNSET
+    steps: Positive | UnsetType = UNSET
+    permissions: Ruleset | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+    request: RequestEntry | UnsetType = UNSET
+    budget: BudgetEntry | UnsetType = UNSET
+
+
+class Policy(Entry, frozen=True):
+    """Whether providers whose id matches may be used here."""
+
+    effect: Literal["allow", "deny"]
+    action: str
+    resource: str
+
+
+class OutputEntry(Entry, frozen=True):
+    max_lines: Positive | UnsetType = UNSET
+    max_bytes: Positive | UnsetType = UNSET
+
+
+class KeepEntry(Entry, frozen=True):
+    tokens: Count | UnsetType = UNSET
+
+
+class CompactionEntry(Entry, frozen=True):
+    auto: bool | UnsetType = UNSET
+    buffer: Count | UnsetType = UNSET
+    keep: KeepEntry | UnsetType = UNSET
+
+
+class CommandEntry(Entry, frozen=True):
+    template: str
+    description: str | UnsetType = UNSET
+    agent: str | UnsetType = UNSET
+    model: str | UnsetType = UNSET
+    subtask: bool | UnsetType = UNSET
+
+
+class ImageEntry(Entry, frozen=True):
+    auto_resize: bool | UnsetType = UNSET
+    max_width: Positive | UnsetType = UNSET
+    max_height: Positive | UnsetType = UNSET
+    max_base64_bytes: Positive | UnsetType = UNSET
+
+
+class AttachmentsEntry(Entry, frozen=True):
+    image: ImageEntry | UnsetType = UNSET
+
+
+class WatcherEntry(Entry, frozen=True):
+    ignore: tuple[str, ...] | UnsetType = UNSET
+
+
+class LocalMcpEntry(Entry, frozen=True, tag_field="type", tag="local"):
+    command: tuple[str, ...]
+    cwd: str | UnsetType = UNSET
+    environment: dict[str, str] | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+    timeout: Positive | UnsetType = UNSET
+
+
+class RemoteMcpEntry(Entry, frozen=True, tag_field="type", tag="remote"):
+    url: str
+    headers: dict[str, str] | UnsetType = UNSET
+    oauth: JsonObject | Literal[False] | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+    timeout: Positive | UnsetType = UNSET
+
+
+class McpEntry(Entry, frozen=True):
+    timeout: Positive | UnsetType = UNSET
+    servers: dict[str, LocalMcpEntry | RemoteMcpEntry] | UnsetType = UNSET
+
+
+class ProgramEntry(Entry, frozen=True):
+    """A formatter, a checker or a language server."""
+
+    command: tuple[str, ...] | UnsetType = UNSET
+    extensions: tuple[str, ...] | UnsetType = UNSET
+    environment: dict[str, str] | UnsetType = UNSET
+    env: dict[str, str] | UnsetType = UNSET
+    initialization: JsonObject | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+
+
+class OtherEntry(Entry, frozen=True):
+    """Keys for parts that other programs have. They are checked, so that mistakes are told."""
+
+    username: str | UnsetType = UNSET
+    snapshots: bool | UnsetType = UNSET
+    attachments: AttachmentsEntry | UnsetType = UNSET
+    watcher: WatcherEntry | UnsetType = UNSET
+    mcp: McpEntry | UnsetType = UNSET
+    formatter: bool | dict[str, ProgramEntry] | UnsetType = UNSET
+    lsp: bool | dict[str, ProgramEntry] | UnsetType = UNSET
+
+
+RecoveryPolicy = Literal["ask", "retry", "abandon"]
+"""What is done about a request that may have been sent before a crash (core.session.recovery)."""
+
+
+class ExperimentalEntry(Entry, frozen=True):
+    timezone: str | UnsetType = UNSET
+    recovery: RecoveryPolicy | UnsetType = UNSET
+
+
+class DiagnosticsEntry(Entry, frozen=True):
+    diagnostics: dict[str, ProgramEntry] | UnsetType = UNSET
+
+
+class LoginEntry(Entry, frozen=True):
+    """How one logs in to a provider; see core.credentials.oauth.LoginMethod."""
+
+    authorize_url: str
+    token_url: str
+    client_id: str
+    label: str | UnsetType = UNSET
+    scopes: tuple[str, ...] = ()
+    redirect_url: str | UnsetType = UNSET
+    parameters: dict[str, str] | UnsetType = UNSET
+    prompts: tuple[LoginPrompt, ...] = ()
+
+
+class BashEntry(Entry, frozen=True):
+    allowed_variables: tuple[str, ...] | UnsetType = UNSET
+
+
+class WebFetchEntry(Entry, frozen=True):
+    allowed_hosts: tuple[str, ...] | UnsetType = UNSET
+
+
+class WebSearchEntry(Entry, frozen=True):
+    provider: Literal["exa", "parallel"] | UnsetType = UNSET
+    url: str | UnsetType = UNSET
+
+
+def laid_over(lower: EntryT, upper: EntryT) -> EntryT:
+    """Both as one: what `upper` says wins, field by field, and in maps key by key."""
+    said = {name: getattr(upper, name) for name in upper.__struct_fields__}
+    changed = {
+        name: _joined(getattr(lower, name), value)
+        for name, value in said.items()
+        if value is not UNSET
+    }
+    return structs.replace(lower, **changed)
+
+
+def _joined(lower: JsonValue, upper: JsonValue) -> JsonValue:
+    if jsonc.is_object(lower) and jsonc.is_object(upper):
+        return _joined_maps(lower, upper)
+    match lower, upper:
+        case (CostEntry(), _) | (_, CostEntry()):
+            return upper
+        case Entry(), Entry():
+            return laid_over(lower, upper)
+        case (VariantEntry(), *_), (VariantEntry(), *_):
+            by_id = {variant.id: variant for variant in lower}
+            return tuple(_joined_maps(by_id, {variant.id: variant for variant in upper}).values())
+        case _:
+            return upper
+
+
+def _joined_maps(lower: JsonObject, upper: JsonObject) -> JsonObject:
+    both = {key: _joined(lower[key], upper[key]) for key in upper if key in lower}
+    return {**lower, **upper, **both}

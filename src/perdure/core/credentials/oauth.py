@@ -1,0 +1,315 @@
+"""OAuth 2.0 logins as decisions: authorization code with PKCE, token requests, when to renew.
+
+No provider is known here: a LoginMethod describes one, and comes from the user's configuration. Who
+sends requests and keeps tokens is location.models.credentials and runtime.locations.integrations;
+randomness and time are arguments.
+
+Invariant: no text that is made here for a person contains a code, a token or a verifier. Of what a
+token server says, only the error code of the standard is passed on.
+"""
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from typing import Final, cast
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import msgspec
+from msgspec import UNSET
+
+from perdure.core import limits
+from perdure.core.config_file.entries import LoginEntry
+from perdure.core.credentials import keys
+from perdure.net.transport import HttpRequest
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.models.credential import StoredLogin
+from perdure.schema.models.integration import LoginPrompt, SelectPrompt
+from perdure.schema.value import Confidential, Value
+
+_OWN_PARAMETERS: Final = frozenset(
+    {
+        "client_id",
+        "code_challenge",
+        "code_challenge_method",
+        "redirect_uri",
+        "response_type",
+        "scope",
+        "state",
+    }
+)
+_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_ERROR_CODE: Final = re.compile(r"[a-z][a-z_]{1,63}")
+_UNFIT: Final = re.compile(r"[^\x21-\x7e]")
+_FINAL: Final = frozenset({"invalid_client", "invalid_grant", "unauthorized_client"})
+_CODES_CHARS_MAX: Final = 8 * 1024
+
+
+class LoginMethodError(Exception):
+    """A described method cannot be used; for whoever wrote it."""
+
+
+class LoginMethod(Value, kw_only=True):
+    """How one provider lets people log in."""
+
+    id: str
+    label: str
+    authorize_url: str
+    token_url: str
+    client_id: str
+    scopes: tuple[str, ...] = ()
+    redirect_url: str | None = None
+    """Where the browser comes back to; None is a free port of this machine."""
+    parameters: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    """Further parameters of the authorize request."""
+    prompts: tuple[LoginPrompt, ...] = ()
+    """What is asked first. Each answer becomes a parameter of the same name."""
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether the browser returns to this machine, so that nobody has to copy a code."""
+        if self.redirect_url is None:
+            return True
+        split = urlsplit(self.redirect_url)
+        return split.scheme == "http" and split.hostname in _LOOPBACK and split.port is not None
+
+
+class Tokens(Confidential, kw_only=True):
+    access: str
+    refresh: str | None
+    expires: int | None
+    due: int | None
+    """When to renew them: minutes before the end, or half-way if they do not live long."""
+
+
+class TokensRefused(Value):
+    reason: str
+    final: bool
+    """Whether asking again with the same grant is of no use."""
+
+
+class Code(Confidential):
+    value: str
+
+
+class NoCode(Value):
+    """What a browser or a person brought back cannot be exchanged."""
+
+    reason: str
+    ours: bool
+    """Whether it proves to belong to the attempt; what does not must not end it."""
+
+
+def method(id: str, entry: LoginEntry) -> LoginMethod:
+    """The method that an entry of the configuration describes; raises LoginMethodError."""
+    described = LoginMethod(
+        id=id,
+        label=entry.label or id,
+        authorize_url=entry.authorize_url,
+        token_url=entry.token_url,
+        client_id=entry.client_id,
+        scopes=entry.scopes,
+        redirect_url=entry.redirect_url or None,
+        parameters=entry.parameters or {},
+        prompts=entry.prompts,
+    )
+    urls = {"authorize_url": described.authorize_url, "token_url": described.token_url}
+    if described.redirect_url is not None:
+        urls["redirect_url"] = described.redirect_url
+    for name, url in urls.items():
+        if not _is_safe(url):
+            raise LoginMethodError(f"`{name}` must be an https address, or http on this machine")
+    asked = {prompt.key for prompt in described.prompts}
+    if taken := sorted(_OWN_PARAMETERS & (asked | described.parameters.keys())):
+        raise LoginMethodError(f"`{taken[0]}` is set by the login itself")
+    return described
+
+
+def check_inputs(method: LoginMethod, inputs: Mapping[str, str]) -> str | None:
+    """What is wrong with the answers to the prompts of a method."""
+    prompts = {prompt.key: prompt for prompt in method.prompts}
+    if unknown := sorted(inputs.keys() - prompts.keys()):
+        return f"nothing called {unknown[0][:60]!r} was asked"
+    for key, prompt in prompts.items():
+        if not _applies(prompt, inputs):
+            continue
+        answer = inputs.get(key)
+        if answer is None:
+            return f"an answer to {key!r} is needed"
+        if len(answer) > limits.LOGIN_INPUT_CHARS_MAX or not answer.isprintable():
+            return f"the answer to {key!r} is too long or not plain text"
+        if isinstance(prompt, SelectPrompt) and answer not in {o.value for o in prompt.options}:
+            return f"the answer to {key!r} is not one of its options"
+    return None
+
+
+def secret_text(entropy: bytes) -> str:
+    """A code verifier, or a state: URL-safe text that nobody can guess."""
+    return base64.urlsafe_b64encode(entropy).rstrip(b"=").decode()
+
+
+def challenge(verifier: str) -> str:
+    """The S256 challenge that goes out before the verifier does."""
+    return secret_text(hashlib.sha256(verifier.encode()).digest())
+
+
+def authorize_url(
+    method: LoginMethod, *, state: str, verifier: str, redirect: str, inputs: Mapping[str, str]
+) -> str:
+    """Where to send the browser."""
+    split = urlsplit(method.authorize_url)
+    asked = {prompt.key for prompt in method.prompts if _applies(prompt, inputs)}
+    parameters = {
+        **dict(parse_qsl(split.query, keep_blank_values=True)),
+        **method.parameters,
+        **{key: value for key, value in inputs.items() if key in asked},
+        "response_type": "code",
+        "client_id": method.client_id,
+        "redirect_uri": redirect,
+        **({"scope": " ".join(method.scopes)} if method.scopes else {}),
+        "state": state,
+        "code_challenge": challenge(verifier),
+        "code_challenge_method": "S256",
+    }
+    return urlunsplit((split.scheme, split.netloc, split.path, urlencode(parameters), ""))
+
+
+def returned(parameters: Mapping[str, str], state: str) -> Code | NoCode:
+    """The code that a browser came back with."""
+    if not hmac.compare_digest(parameters.get("state", "").encode(), state.encode()):
+        return NoCode("it does not belong to this login", ours=False)
+    if error := parameters.get("error"):
+        said = error if _ERROR_CODE.fullmatch(error) else "an error"
+        return NoCode(f"the provider answered {said}", ours=True)
+    return _code(parameters.get("code", ""))
+
+
+def pasted(text: str, state: str) -> Code | NoCode:
+    """The code that a person copied: alone, as `code#state`, or the whole address it stood in."""
+    text = text.strip()
+    if len(text) > _CODES_CHARS_MAX:
+        return NoCode("it is too long for a code", ours=False)
+    if text.startswith(("http://", "https://")):
+        _, _, behind = text.partition("?")
+        parameters = behind or text.partition("#")[2]
+        return returned(dict(parse_qsl(parameters.partition("#")[0])), state)
+    value, mark, proof = text.partition("#")
+    if mark and not hmac.compare_digest(proof.encode(), state.encode()):
+        return NoCode("it does not belong to this login", ours=False)
+    return _code(value)
+
+
+def exchange(method: LoginMethod, *, code: Code, verifier: str, redirect: str) -> HttpRequest:
+    """The request that turns a code into tokens."""
+    return token_request(
+        method.token_url,
+        grant_type="authorization_code",
+        client_id=method.client_id,
+        code=code.value,
+        code_verifier=verifier,
+        redirect_uri=redirect,
+    )
+
+
+def renewal(login: StoredLogin) -> HttpRequest:
+    """The request that turns a refresh token into new tokens."""
+    assert login.refresh is not UNSET
+    return token_request(
+        login.token_url,
+        grant_type="refresh_token",
+        client_id=login.client_id,
+        refresh_token=login.refresh,
+    )
+
+
+def token_request(url: str, **fields: str) -> HttpRequest:
+    """A request with these fields, for the token server at `url`."""
+    return HttpRequest(
+        url=url,
+        headers={
+            "accept": "application/json",
+            "content-type": "application/x-www-form-urlencoded",
+        },
+        body=(urlencode(fields).encode(),),
+    )
+
+
+def read_tokens(*, status: int, body: bytes, now: int) -> Tokens | TokensRefused:
+    """What the answer to a token request means, arrived at `now`."""
+    answer = _object(body)
+    if status != 200:
+        error: JsonValue = answer.get("error")
+        known = isinstance(error, str) and _ERROR_CODE.fullmatch(error) is not None
+        said = f"{error} (status {status})" if known else f"status {status}"
+        return TokensRefused(f"the provider answered {said}", final=known and error in _FINAL)
+    access, refresh = answer.get("access_token"), answer.get("refresh_token")
+    if not _is_token(access) or not (refresh is None or _is_token(refresh)):
+        return TokensRefused("the provider answered without a usable token", final=False)
+    seconds: JsonValue = answer.get("expires_in")
+    if isinstance(seconds, str) and seconds.isascii() and seconds.isdecimal():
+        seconds = int(seconds[:12])
+    if not isinstance(seconds, int | float) or not 0 < seconds < limits.LOGIN_SECONDS_MAX:
+        return Tokens(access=cast("str", access), refresh=refresh, expires=None, due=None)
+    life, ahead = int(seconds * 1000), limits.LOGIN_RENEWED_AHEAD_SECONDS * 1000
+    return Tokens(
+        access=cast("str", access),
+        refresh=refresh,
+        expires=now + life,
+        due=now + max(life - ahead, life // 2),
+    )
+
+
+def renewed(login: StoredLogin, tokens: Tokens) -> StoredLogin:
+    """`login` with new tokens; a refresh token that was not replaced stays."""
+    return msgspec.structs.replace(
+        login,
+        access=tokens.access,
+        refresh=login.refresh if tokens.refresh is None else tokens.refresh,
+        expires=UNSET if tokens.expires is None else tokens.expires,
+        due=UNSET if tokens.due is None else tokens.due,
+        lost=UNSET,
+    )
+
+
+def is_due(login: StoredLogin, *, now: int) -> bool:
+    """Whether the access token is to be renewed before it is used again."""
+    return login.due is not UNSET and login.due <= now
+
+
+def has_run_out(login: StoredLogin, *, now: int) -> bool:
+    return login.expires is not UNSET and login.expires <= now
+
+
+def _applies(prompt: LoginPrompt, inputs: Mapping[str, str]) -> bool:
+    when = prompt.when
+    return when is UNSET or (inputs.get(when.key) == when.value) == (when.op == "eq")
+
+
+def _code(text: str) -> Code | NoCode:
+    if not text or len(text) > _CODES_CHARS_MAX or _UNFIT.search(text):
+        return NoCode("there is no usable code in it", ours=True)
+    return Code(text)
+
+
+def _is_token(value: JsonValue) -> bool:
+    fits = isinstance(value, str) and 0 < len(value) <= limits.CREDENTIAL_CHARS_MAX
+    return fits and _UNFIT.search(cast("str", value)) is None
+
+
+def _is_safe(url: str) -> bool:
+    origin = keys.origin_of(url)
+    if origin is None or _UNFIT.search(url):
+        return False
+    split = urlsplit(url)
+    plain = split.username is None and not split.fragment
+    return plain and (split.scheme == "https" or split.hostname in _LOOPBACK)
+
+
+def _object(body: bytes) -> JsonObject:
+    try:
+        value = codec.decode_any(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    return cast("JsonObject", value) if isinstance(value, dict) else {}

@@ -1,0 +1,141 @@
+"""Patterns over relative paths: the globs of search tools and the rules of ignore files.
+
+A pattern without a slash is about names at any depth; with one it starts at the root. `*` and `?`
+stay inside one name, `**` spans names, `[...]` and `{a,b}` work as in shells. Nothing here looks
+at a disk.
+
+Invariant: matching is polynomial in the pattern and the path; no pattern can stall it.
+"""
+
+import re
+from collections.abc import Sequence
+
+from perdure.core.limits import SEARCH_BRACES_MAX
+from perdure.core.text import wildcard
+from perdure.schema.value import Value
+
+# None stands for `**`.
+Segments = tuple[re.Pattern[str] | None, ...]
+
+
+class InvalidPatternError(ValueError):
+    """The pattern cannot be understood; the message says why."""
+
+
+class Glob(Value):
+    alternatives: tuple[Segments, ...]
+
+    def matches(self, path: str) -> bool:
+        names = path.split("/")
+        return any(_covers(segments, names) for segments in self.alternatives)
+
+
+class IgnoreRule(Value, kw_only=True):
+    segments: Segments
+    negated: bool
+    directory_only: bool
+
+
+def parse_glob(pattern: str) -> Glob:
+    """Raises InvalidPatternError."""
+    return Glob(tuple(_segments(form, anchored="/" in form) for form in _expanded(pattern)))
+
+
+def parse_ignore(text: str) -> tuple[IgnoreRule, ...]:
+    """The rules of one ignore file, in order. A line that cannot be understood is left out."""
+    rules = [_ignore_rule(line) for line in text.splitlines()]
+    return tuple(rule for rule in rules if rule is not None)
+
+
+def ignored(rules: Sequence[IgnoreRule], path: str, *, is_directory: bool) -> bool | None:
+    """What the last rule that matches `path` says; None when none does."""
+    names = path.split("/")
+    for rule in reversed(rules):
+        if (is_directory or not rule.directory_only) and _covers(rule.segments, names):
+            return not rule.negated
+    return None
+
+
+def _ignore_rule(line: str) -> IgnoreRule | None:
+    text = line.rstrip()
+    if not text or text.startswith("#"):
+        return None
+    negated = text.startswith("!")
+    body = text[1:] if negated or text.startswith(("\\#", "\\!")) else text
+    pattern = body.rstrip("/")
+    if not pattern:
+        return None
+    try:
+        segments = _segments(pattern, anchored="/" in pattern)
+    except InvalidPatternError:
+        return None
+    return IgnoreRule(segments=segments, negated=negated, directory_only=body.endswith("/"))
+
+
+def _segments(pattern: str, *, anchored: bool) -> Segments:
+    names = [name for name in pattern.split("/") if name not in ("", ".")]
+    if names and names[-1] == "**":
+        names.append("*")
+    if not anchored:
+        names.insert(0, "**")
+    return tuple(None if name == "**" else _name_expression(name) for name in names)
+
+
+def _covers(segments: Segments, names: Sequence[str]) -> bool:
+    # The latest `**` alone needs another try: whatever an earlier one took can stay taken.
+    at, index, star, mark = 0, 0, -1, 0
+    while index < len(names):
+        segment = segments[at] if at < len(segments) else None
+        if at < len(segments) and segment is None:
+            star, mark, at = at, index, at + 1
+        elif segment is not None and segment.fullmatch(names[index]):
+            at, index = at + 1, index + 1
+        elif star >= 0:
+            mark += 1
+            at, index = star + 1, mark
+        else:
+            return False
+    return all(segment is None for segment in segments[at:])
+
+
+_TOKEN = re.compile(r"\\.|\[[!^]?\]?[^\]]*\]|\*+|.", re.DOTALL)
+
+
+def _name_expression(name: str) -> re.Pattern[str]:
+    pieces = [""]
+    for token in _TOKEN.findall(name):
+        if token.startswith("*"):
+            pieces.append("")
+        else:
+            pieces[-1] += _token_expression(token)
+    try:
+        return re.compile(wildcard.starred(pieces), re.DOTALL)
+    except re.error as error:
+        raise InvalidPatternError(f"invalid pattern {name!r}: {error}") from error
+
+
+def _token_expression(token: str) -> str:
+    if token == "?":
+        return "."
+    if token.startswith("[") and len(token) > 1:
+        negated = token[1] in "!^"
+        members = re.sub(r"([\\\[\]&~|^])", r"\\\1", token[2 if negated else 1 : -1])
+        return f"[{'^' if negated else ''}{members}]"
+    return re.escape(token[-1])
+
+
+def _expanded(pattern: str) -> list[str]:
+    """Every form of `pattern` with its `{a,b}` groups written out."""
+    done: list[str] = []
+    waiting = [pattern]
+    while waiting:
+        form = waiting.pop()
+        group = re.search(r"\{([^{}]*,[^{}]*)\}", form)
+        if group is None:
+            done.append(form)
+        else:
+            before, after = form[: group.start()], form[group.end() :]
+            waiting.extend(f"{before}{choice}{after}" for choice in group[1].split(","))
+        if len(done) + len(waiting) > SEARCH_BRACES_MAX:
+            raise InvalidPatternError(f"more than {SEARCH_BRACES_MAX} alternatives in {pattern!r}")
+    return done

@@ -1,0 +1,150 @@
+"""Access to AWS: in which region, at which address, and with which of the user's keys.
+
+Settings say it, or the variables that every program for AWS reads. Those have no address, so they
+go only to AWS itself, or where the user's own configuration sends them. The files of the AWS tools
+are core.models.aws, and nothing is signed here.
+
+Invariant: a region that is not the name of one reaches no address.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from perdure.core.credentials import keys
+from perdure.core.credentials.keys import KeyLookup, KeyMissing, NoKeyNeeded
+from perdure.core.models.transport import Api
+from perdure.llm.aws.signature import AwsKeys
+from perdure.schema.codec import JsonObject
+
+BEARER: Final = "AWS_BEARER_TOKEN_BEDROCK"
+_ACCESS_KEY: Final = "AWS_ACCESS_KEY_ID"
+_SECRET_KEY: Final = "AWS_SECRET_ACCESS_KEY"
+_SESSION_TOKEN: Final = "AWS_SESSION_TOKEN"
+_REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_NOT_BEARERS: Final = frozenset({_ACCESS_KEY, _SECRET_KEY, _SESSION_TOKEN, *_REGIONS})
+_REGION_DEFAULT: Final = "us-east-1"
+_REGION: Final = re.compile(r"[a-z]{2,4}(?:-[a-z]+){1,3}-\d{1,2}")
+_ORIGIN: Final = re.compile(
+    rf"https://bedrock-runtime(?:-fips)?\.({_REGION.pattern})\.amazonaws\.com(?:\.cn)?"
+)
+_MISSING: Final = KeyMissing(
+    f"no AWS credentials: set {BEARER}, or {_ACCESS_KEY} and {_SECRET_KEY}"
+)
+
+
+def region_of(api: Api, variables: Mapping[str, str]) -> str:
+    """The region that the settings name, that the address is in, or that the environment names."""
+    at_aws = _ORIGIN.fullmatch(keys.origin_of(api.url) or "")
+    configured = api.settings.get("region")
+    named = [configured] if isinstance(configured, str) and configured else []
+    named += [at_aws[1]] if at_aws else []
+    named += [variables[name] for name in _REGIONS if variables.get(name)]
+    return (*named, _REGION_DEFAULT)[0]
+
+
+def url_of(api: Api, variables: Mapping[str, str]) -> str | None:
+    """Where Bedrock answers; None where the region is none."""
+    region = region_of(api, variables)
+    if not _REGION.fullmatch(region):
+        return None
+    ending = ".cn" if region.startswith("cn-") else ""
+    return api.url or f"https://bedrock-runtime.{region}.amazonaws.com{ending}"
+
+
+def bearer_names(names: tuple[str, ...], url: str | None) -> tuple[str, ...]:
+    """Of a provider's variables those that hold a token by themselves; at AWS there is one."""
+    given = tuple(name for name in names if name not in _NOT_BEARERS)
+    return given or ((BEARER,) if _is_aws(url) else ())
+
+
+def homes(url: str | None, origins: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """Where variables may be sent: those of AWS to AWS, in whatever region."""
+    known = dict(origins)
+    origin = keys.origin_of(url)
+    if origin is not None and _is_aws(url):
+        for name in (BEARER, _ACCESS_KEY):
+            known[name] = known.get(name, frozenset()) | {origin}
+    return known
+
+
+def keys_or(
+    found: KeyLookup,
+    *,
+    api: Api,
+    variables: Mapping[str, str],
+    origins: Mapping[str, frozenset[str]],
+) -> KeyLookup | AwsKeys:
+    """The token that was found, else keys to sign with, else what is missing.
+
+    `origins` are the homes of the variables.
+    """
+    url = url_of(api, variables)
+    if url is None:
+        return KeyMissing(f"{region_of(api, variables)[:60]!r} is not the name of an AWS region")
+    if not isinstance(found, KeyMissing | NoKeyNeeded):
+        return found
+    configured = _configured(api.settings)
+    if configured is not None:
+        return configured
+    origin = keys.origin_of(url) or ""
+    whole = variables.get(_ACCESS_KEY) and variables.get(_SECRET_KEY)
+    if whole and keys.belongs(_ACCESS_KEY, origin, origins):
+        return AwsKeys(
+            variables[_ACCESS_KEY], variables[_SECRET_KEY], variables.get(_SESSION_TOKEN, "")
+        )
+    # A server of one's own may need no key; AWS always does.
+    return _MISSING if _is_aws(url) else found
+
+
+def _is_aws(url: str | None) -> bool:
+    return _ORIGIN.fullmatch(keys.origin_of(url) or "") is not None
+
+
+def _configured(settings: JsonObject) -> AwsKeys | None:
+    access, secret = settings.get("accessKeyId"), settings.get("secretAccessKey")
+    if not (isinstance(access, str) and access and isinstance(secret, str) and secret):
+        return None
+    token = settings.get("sessionToken")
+    return AwsKeys(access, secret, token if isinstance(token, str) else "")
+
+
+_SECTION: Final = re.compile(r"\[\s*(?:profile\s+)?([^\]\s][^\]]*?)\s*\]")
+_KEYS: Final[Mapping[str, str]] = {
+    "aws_access_key_id": "AWS_ACCESS_KEY_ID",
+    "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY",
+    "aws_session_token": "AWS_SESSION_TOKEN",
+}
+_PROFILE_REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
+
+
+def over(variables: Mapping[str, str], *, credentials: str, config: str) -> Mapping[str, str]:
+    """`variables` with those of the profile that `AWS_PROFILE` names; as given, if it adds none."""
+    name = variables.get("AWS_PROFILE")
+    if not name:
+        return variables
+    found = {**section(config, name), **section(credentials, name)}
+    added: dict[str, str] = {}
+    if not variables.get("AWS_ACCESS_KEY_ID"):
+        # A pair belongs together: never the half of one with the half of another.
+        added = {_KEYS[key]: found[key] for key in _KEYS if found.get(key)}
+    if found.get("region") and not any(variables.get(each) for each in _PROFILE_REGIONS):
+        added["AWS_REGION"] = found["region"]
+    return {**variables, **added} if added else variables
+
+
+def section(text: str, name: str) -> dict[str, str]:
+    """The settings below `[name]` or `[profile name]`; the last one wins."""
+    found: dict[str, str] = {}
+    inside = False
+    for line in text.splitlines():
+        stripped = line.strip()
+        if not stripped or stripped[0] in "#;":
+            continue
+        if stripped.startswith("["):
+            head = _SECTION.match(stripped)
+            inside = head is not None and head[1] == name
+        elif inside and line[0] not in " \t":
+            key, _, value = stripped.partition("=")
+            found[key.strip().lower()] = value.strip()
+    return found

@@ -1,0 +1,349 @@
+"""The catalog: providers and models as they are known and configured, and how to reach them.
+
+Facts that everybody shares lie lowest, and the configuration over them. Values inside hold
+addresses and secrets; core.models.public is the only way out to a client. Finding keys is
+core.credentials.keys, wire protocols are core.models.transport, making calls is
+location.models.catalog.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, Protocol
+
+from msgspec import UNSET, UnsetType, field
+
+from perdure.core import limits
+from perdure.core.config_file import entries
+from perdure.core.config_file.entries import (
+    ApiEntry,
+    CostEntry,
+    ModelEntry,
+    ProviderEntry,
+    RequestEntry,
+    Status,
+    TimeoutEntry,
+    VariantEntry,
+)
+from perdure.core.credentials import keys
+from perdure.core.models import options
+from perdure.core.models.options import Overrides
+from perdure.core.models.transport import NATIVE, Api, BuiltIn, Reach, Supplied, reach_of
+from perdure.core.settings.settings import Settings
+from perdure.core.text import wildcard
+from perdure.llm.model_call import ModelCall
+from perdure.schema.models.model import (
+    CacheCost,
+    CostTier,
+    ModelCapabilities,
+    ModelCost,
+    ModelLimit,
+    TokenUsage,
+)
+from perdure.schema.value import Confidential, Value
+
+_DEMO: Final = BuiltIn("perdure.llm.demo.model:demo_call")
+DEMO_ID: Final = "demo"
+_DEMO_TITLE: Final = "Demo (scripted, not an AI)"
+
+
+class CatalogModel(Confidential, kw_only=True):
+    id: str
+    provider_id: str
+    name: str
+    wire_name: str
+    api: Api
+    reach: Reach
+    capabilities: ModelCapabilities
+    limit: ModelLimit
+    """A context of 0 is unknown."""
+    takes: frozenset[str] | None = None
+    """The kinds of input that somebody said it takes; None where nobody has."""
+    family: str | None = None
+    request: Overrides = field(default_factory=Overrides)
+    default_variant: str | None = None
+    variants: Mapping[str, Overrides] = field(default_factory=dict[str, Overrides])
+    released: int = 0
+    cost: tuple[ModelCost, ...] = ()
+    status: Status = "active"
+    enabled: bool = True
+
+
+class Timeouts(Value, kw_only=True):
+    """How long a provider may take, in seconds; 0 is for ever."""
+
+    connect: float = limits.PROVIDER_CONNECT_SECONDS_MAX
+    first_byte: float = limits.PROVIDER_FIRST_BYTE_SECONDS_MAX
+    idle: float = limits.PROVIDER_IDLE_SECONDS_MAX
+
+
+class CatalogProvider(Confidential, kw_only=True):
+    id: str
+    name: str
+    api: Api
+    models: Mapping[str, CatalogModel]
+    env: tuple[str, ...] = ()
+    """Variables of which one may hold its key."""
+    key_optional: bool = False
+    """Whether it can be called without any key although `env` names some."""
+    request: Overrides = field(default_factory=Overrides)
+    disabled: bool = False
+    configured: bool = True
+    """Whether this Location, or the host program, says anything about it."""
+    timeouts: Timeouts = field(default_factory=Timeouts)
+
+
+class Known(Protocol):
+    """Facts that everybody shares; see core.models.known_providers."""
+
+    @property
+    def providers(self) -> Mapping[str, CatalogProvider]:
+        """Each as it is where nothing is configured."""
+        ...
+
+    def entry(self, provider_id: str) -> ProviderEntry | None:
+        """What a configuration lies over."""
+        ...
+
+
+def build(
+    settings: Settings, host: tuple[CatalogProvider, ...] = (), known: Known | None = None
+) -> dict[str, CatalogProvider]:
+    """Every provider that the policies leave, by id.
+
+    First the configured ones, then those of the host, the demo, and the known ones.
+    """
+    providers = {
+        name: provider(name, entry, None if known is None else known.entry(name))
+        for name, entry in settings.providers.items()
+    }
+    for each in (*host, _demo_provider(), *(known.providers.values() if known else ())):
+        providers.setdefault(each.id, each)
+    return {name: providers[name] for name in providers if may_use(settings, name)}
+
+
+def provider(id: str, entry: ProviderEntry, facts: ProviderEntry | None = None) -> CatalogProvider:
+    """A provider as `entry` says; where it is silent, as the facts are."""
+    whole = entry if facts is None else entries.laid_over(facts, entry)
+    elsewhere = facts is not None and keys.own_address(entry) is not None
+    return made(id, whole, key_optional=elsewhere and entry.env is UNSET)
+
+
+def made(
+    id: str, entry: ProviderEntry, *, key_optional: bool = False, configured: bool = True
+) -> CatalogProvider:
+    """The provider of one entry. Its models are made when somebody looks at them."""
+    request = _overrides(entry.request)
+    api = _addressed(_api(entry.api, Api()), entry.request)
+
+    def models() -> dict[str, CatalogModel]:
+        return {
+            model_id: _model(model_id, model, provider=entry, inherited=(id, api), below=request)
+            for model_id, model in (entry.models or {}).items()
+        }
+
+    return CatalogProvider(
+        id=id,
+        name=entry.name or id,
+        api=api,
+        env=entry.env or (),
+        key_optional=key_optional,
+        request=request,
+        disabled=entry.disabled or False,
+        configured=configured,
+        timeouts=_timeouts(entry.timeout),
+        models=LazyModels(models),
+    )
+
+
+class LazyModels(Mapping[str, CatalogModel]):
+    """Models that are made together, when the first of them is asked for."""
+
+    def __init__(self, make: Callable[[], dict[str, CatalogModel]]) -> None:
+        self._make = make
+        self._models: dict[str, CatalogModel] | None = None
+
+    def __getitem__(self, id: str) -> CatalogModel:
+        return self._made()[id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made())
+
+    def __len__(self) -> int:
+        return len(self._made())
+
+    def _made(self) -> dict[str, CatalogModel]:
+        if self._models is None:
+            self._models = self._make()
+        return self._models
+
+
+def supplied_provider(name: str, calls: Mapping[str, ModelCall]) -> CatalogProvider:
+    """A provider whose models the embedding program answers for, by model name."""
+    models = {
+        model: _plain_model(name, model, Supplied(call), Api()) for model, call in calls.items()
+    }
+    return CatalogProvider(id=name, name=name, api=Api(), models=models)
+
+
+def local_provider(name: str, url: str, contexts: Mapping[str, int]) -> CatalogProvider:
+    """A server found on this machine; `contexts` are its models with their context, 0 unknown."""
+    api = Api(url=url)
+    models = {
+        model: _plain_model(name, model, NATIVE, api, context=context)
+        for model, context in contexts.items()
+    }
+    return CatalogProvider(id=name, name=name, api=api, models=models)
+
+
+def may_use(settings: Settings, provider_id: str) -> bool:
+    """What the last matching `provider.use` policy says; without one, yes."""
+    for policy in reversed(settings.policies):
+        if policy.action == "provider.use" and wildcard.matches(policy.resource, provider_id):
+            return policy.effect == "allow"
+    return True
+
+
+def cost_of(tiers: tuple[ModelCost, ...], usage: TokenUsage) -> float:
+    """US dollars for `usage`, at the highest tier that its context exceeds.
+
+    Reasoning costs what output costs. Without a price the answer is 0.
+    """
+    context = usage.input + usage.cache.read + usage.cache.write
+    sizes = [(tier.tier.size if tier.tier else -1, tier) for tier in tiers]
+    applying = [(size, tier) for size, tier in sizes if context > size]
+    if not applying:
+        return 0.0
+    price = max(applying, key=lambda sized: sized[0])[1]
+    millionths = (
+        usage.input * price.input
+        + (usage.output + usage.reasoning) * price.output
+        + usage.cache.read * price.cache.read
+        + usage.cache.write * price.cache.write
+    )
+    return millionths / 1_000_000
+
+
+def _model(
+    id: str,
+    entry: ModelEntry,
+    *,
+    provider: ProviderEntry,
+    inherited: tuple[str, Api],
+    below: Overrides,
+) -> CatalogModel:
+    own = _overrides(entry.request)
+    provider_id, provider_api = inherited
+    api = _addressed(_api(entry.api, provider_api), entry.request)
+    capabilities, limit = entry.capabilities, entry.limit
+    return CatalogModel(
+        id=id,
+        provider_id=provider_id,
+        name=entry.name or id,
+        wire_name=(entry.api.id if entry.api else UNSET) or id,
+        api=api,
+        reach=reach_of(api),
+        capabilities=ModelCapabilities(
+            tools=capabilities.tools if capabilities and capabilities.tools is not UNSET else True,
+            input=(capabilities.input if capabilities else UNSET) or ("text",),
+            output=(capabilities.output if capabilities else UNSET) or ("text",),
+        ),
+        takes=frozenset(capabilities.input) if capabilities and capabilities.input else None,
+        limit=ModelLimit(
+            context=(limit.context if limit else UNSET) or 0,
+            output=(limit.output if limit else UNSET) or 0,
+            input=(limit.input if limit else UNSET) or UNSET,
+        ),
+        family=entry.family or None,
+        request=own.over(below),
+        default_variant=(entry.request.variant if entry.request else UNSET) or None,
+        variants={
+            variant.id: _variant(variant)
+            for variant in entry.variants or ()
+            if variant.disabled is not True
+        },
+        released=(entry.time.released if entry.time else UNSET) or 0,
+        cost=_prices(entry),
+        status=entry.status or "active",
+        enabled=not entry.disabled and _is_listed(id, provider),
+    )
+
+
+def _is_listed(model_id: str, provider: ProviderEntry) -> bool:
+    white, black = provider.whitelist, provider.blacklist
+    return (white is UNSET or model_id in white) and (black is UNSET or model_id not in black)
+
+
+def _variant(entry: VariantEntry) -> Overrides:
+    return options.read(entry.headers or {}, entry.body or {})
+
+
+def _api(entry: ApiEntry | UnsetType, inherited: Api) -> Api:
+    if entry is UNSET:
+        return inherited
+    return Api(
+        type=entry.type or inherited.type,
+        package=entry.package or inherited.package,
+        url=entry.url or inherited.url,
+        settings={**inherited.settings, **(entry.settings or {})},
+    )
+
+
+def _addressed(api: Api, request: RequestEntry | UnsetType) -> Api:
+    body = (request.body or {}) if request else {}
+    url = keys.address(body=body, url=api.url, api_settings=api.settings)
+    return Api(type=api.type, package=api.package, url=url, settings=api.settings)
+
+
+def _overrides(entry: RequestEntry | UnsetType) -> Overrides:
+    return options.read(entry.headers or {}, entry.body or {}) if entry else Overrides()
+
+
+def _timeouts(entry: TimeoutEntry | UnsetType) -> Timeouts:
+    usual = Timeouts()
+    if entry is UNSET:
+        return usual
+    return Timeouts(
+        connect=usual.connect if entry.connect is UNSET else entry.connect,
+        first_byte=usual.first_byte if entry.first_byte is UNSET else entry.first_byte,
+        idle=usual.idle if entry.idle is UNSET else entry.idle,
+    )
+
+
+def _prices(entry: ModelEntry) -> tuple[ModelCost, ...]:
+    costs = (entry.cost,) if isinstance(entry.cost, CostEntry) else entry.cost or ()
+    return tuple(_price(cost) for cost in costs)
+
+
+def _price(cost: CostEntry) -> ModelCost:
+    cache = cost.cache
+    return ModelCost(
+        input=cost.input,
+        output=cost.output,
+        cache=CacheCost(read=cache.read, write=cache.write) if cache else CacheCost(0, 0),
+        tier=CostTier(type="context", size=cost.tier.size) if cost.tier else UNSET,
+    )
+
+
+def _demo_provider() -> CatalogProvider:
+    demo = _plain_model(DEMO_ID, DEMO_ID, _DEMO, Api(), title=_DEMO_TITLE)
+    return CatalogProvider(id=DEMO_ID, name=_DEMO_TITLE, api=Api(), models={DEMO_ID: demo})
+
+
+def _plain_model(
+    provider_id: str,
+    id: str,
+    reach: Reach,
+    api: Api,
+    *,
+    title: str | None = None,
+    context: int = 1_000_000,
+) -> CatalogModel:
+    return CatalogModel(
+        id=id,
+        provider_id=provider_id,
+        name=title or id,
+        wire_name=id,
+        api=api,
+        reach=reach,
+        capabilities=ModelCapabilities(tools=True, input=("text",), output=("text",)),
+        limit=ModelLimit(context=context, output=32_000),
+    )

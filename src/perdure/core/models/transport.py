@@ -1,0 +1,139 @@
+"""Reach: what it takes to call a model, from its package and address to a wire protocol.
+
+A new wire protocol is one line in `PACKAGES`, and so is a provider that speaks a known one. An
+address may hold `${NAME}`, which stands for a variable of the user's environment; only the
+addresses of this table and of core.models.facts may, never configured ones. Making calls is done in
+location.models.catalog.
+
+Invariant: what cannot be reached says why, in words for the person.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from msgspec import field
+
+from perdure.core.credentials import keys
+from perdure.llm.model_call import ModelCall
+from perdure.llm.request import Dialect
+from perdure.schema.codec import JsonObject
+from perdure.schema.value import Confidential, Value
+
+
+class Wire(Value):
+    """Reached over HTTP. `protocol` is `module:name`, imported when a model is first called."""
+
+    protocol: str
+    scheme: Literal["bearer", "x-api-key", "api-key", "x-goog-api-key"] = "bearer"
+    url: str | None = None
+    """The provider's own address, where the configuration names none."""
+    system_role: frozenset[str] = frozenset()
+    """Models that take a system message inside the conversation, by their wire names."""
+    dialect: Dialect = "openai_compatible"
+    aws: bool = False
+    """Whether address and keys are those of AWS; see core.models.aws."""
+    vertex: str | None = None
+    """Whose models of Vertex AI they are; address and tokens are in core.models.vertex."""
+
+    def has_system_role(self, model: str) -> bool:
+        return model in self.system_role
+
+
+class BuiltIn(Value):
+    """Part of this program. `call` is `module:name` of a ModelCall."""
+
+    call: str
+
+
+class Supplied(Value):
+    """Brought by the embedding program."""
+
+    call: ModelCall
+
+
+class Unreachable(Value):
+    reason: str
+
+
+Reach = Wire | BuiltIn | Supplied | Unreachable
+
+
+class Api(Confidential, kw_only=True):
+    type: Literal["aisdk", "native"] = "native"
+    package: str | None = None
+    url: str | None = None
+    settings: JsonObject = field(default_factory=dict[str, object])
+
+
+def _compatible(url: str | None = None) -> Wire:
+    return Wire("perdure.llm.protocols.openai_chat.request:OPENAI_CHAT", url=url)
+
+
+_ANTHROPIC: Final = Wire(
+    "perdure.llm.protocols.anthropic.request:ANTHROPIC_MESSAGES",
+    "x-api-key",
+    "https://api.anthropic.com/v1",
+    frozenset({"claude-opus-4-8"}),
+    "anthropic",
+)
+_RESPONSES: Final = "perdure.llm.protocols.openai_responses.request:OPENAI_RESPONSES"
+_AZURE: Final = "perdure.llm.protocols.openai_responses.request:AZURE_RESPONSES"
+_BEDROCK: Final = Wire(
+    "perdure.llm.protocols.bedrock.request:BEDROCK_CONVERSE",
+    url="https://bedrock-runtime.us-east-1.amazonaws.com",
+    dialect="bedrock",
+    aws=True,
+)
+_GEMINI: Final = "perdure.llm.protocols.gemini.request:GEMINI"
+_GOOGLE: Final = "https://generativelanguage.googleapis.com/v1beta"
+_CLAUDE_AT_VERTEX: Final = "perdure.llm.protocols.anthropic.request:VERTEX_MESSAGES"
+_VERTEX: Final = "https://aiplatform.googleapis.com"
+
+PACKAGES: Final[Mapping[str, Wire]] = {
+    "@ai-sdk/amazon-bedrock": _BEDROCK,
+    "@ai-sdk/amazon-bedrock/mantle": Wire(_RESPONSES, dialect="openai"),
+    "@ai-sdk/anthropic": _ANTHROPIC,
+    "@ai-sdk/azure": Wire(_AZURE, "api-key", dialect="openai"),
+    "@ai-sdk/cerebras": _compatible("https://api.cerebras.ai/v1"),
+    "@ai-sdk/cohere": _compatible("https://api.cohere.ai/compatibility/v1"),
+    "@ai-sdk/deepinfra": _compatible("https://api.deepinfra.com/v1/openai"),
+    "@ai-sdk/deepseek": _compatible("https://api.deepseek.com"),
+    "@ai-sdk/fireworks": _compatible("https://api.fireworks.ai/inference/v1"),
+    "@ai-sdk/gateway": _compatible("https://ai-gateway.vercel.sh/v1"),
+    "@ai-sdk/google": Wire(_GEMINI, "x-goog-api-key", _GOOGLE, dialect="google"),
+    "@ai-sdk/google-vertex": Wire(_GEMINI, url=_VERTEX, dialect="google", vertex="google"),
+    "@ai-sdk/google-vertex/anthropic": Wire(
+        _CLAUDE_AT_VERTEX, url=_VERTEX, dialect="anthropic", vertex="anthropic"
+    ),
+    "@ai-sdk/groq": _compatible("https://api.groq.com/openai/v1"),
+    "@ai-sdk/mistral": _compatible("https://api.mistral.ai/v1"),
+    "@ai-sdk/openai": Wire(_RESPONSES, url="https://api.openai.com/v1", dialect="openai"),
+    "@ai-sdk/openai-compatible": _compatible(),
+    "@ai-sdk/perplexity": _compatible("https://api.perplexity.ai"),
+    "@ai-sdk/togetherai": _compatible("https://api.together.xyz/v1"),
+    "@ai-sdk/vercel": _compatible("https://api.v0.dev/v1"),
+    "@ai-sdk/xai": _compatible("https://api.x.ai/v1"),
+    "@aihubmix/ai-sdk-provider": _compatible("https://aihubmix.com/v1"),
+    "@openrouter/ai-sdk-provider": _compatible("https://openrouter.ai/api/v1"),
+    "venice-ai-sdk-provider": _compatible("https://api.venice.ai/api/v1"),
+}
+"""Package of an `aisdk` provider -> the wire protocol that it stands for."""
+
+NATIVE: Final = _compatible()
+"""What a `native` provider speaks: the servers that people run themselves all answer to it."""
+
+
+def reach_of(api: Api) -> Wire | Unreachable:
+    """How a model with this api is called, or why it cannot be."""
+    wire = NATIVE if api.type == "native" else PACKAGES.get(api.package or "")
+    if wire is None:
+        return Unreachable(f"the package {api.package!r} is not supported here")
+    url = api.url or wire.url
+    if url is None:
+        return Unreachable("its `api.url` is not set")
+    if "${" in url:
+        name = url.partition("${")[2].partition("}")[0]
+        return Unreachable(f"its address needs the variable {name}, which is not set")
+    if keys.origin_of(url) is None:
+        return Unreachable("its `api.url` is not an http or https address")
+    return wire

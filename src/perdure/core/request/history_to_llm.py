@@ -1,0 +1,201 @@
+"""Session History -> the conversation of a model request. The stored history is never edited.
+
+Total: any stored message lowers to something a provider accepts. Native metadata goes back only to
+the model that made it, and only from a turn without error; reasoning of another model becomes
+plain text. A call without a usable result gets one, so that no call dangles.
+"""
+
+from typing import assert_never
+
+from msgspec import UNSET, DecodeError, UnsetType, ValidationError
+
+from perdure.core.session.recovery import INTERRUPTED
+from perdure.llm.message import (
+    LLMMessage,
+    MediaPart,
+    Part,
+    TextPart,
+    ToolCallPart,
+    ToolResult,
+    ToolResultPart,
+)
+from perdure.llm.message import ReasoningPart as LLMReasoning
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session import message as messages
+from perdure.schema.session.message import AssistantMessage, SessionMessage, ToolPart, UserMessage
+from perdure.schema.session.tool import (
+    CompletedState,
+    ErrorState,
+    PendingState,
+    ProviderMetadata,
+    RunningState,
+    ToolContent,
+)
+from perdure.schema.session.tool import FileContent as FileResult
+from perdure.schema.session.tool import TextContent as TextResult
+
+
+def lower(message: SessionMessage, model: ModelRef) -> tuple[LLMMessage, ...]:
+    """What `model` is shown of one stored message; nothing, for messages that are not for it."""
+    match message:
+        case UserMessage():
+            return (LLMMessage("user", _user_parts(message)),)
+        case AssistantMessage():
+            return _assistant(message, model)
+        case messages.SystemMessage(text=text):
+            return (LLMMessage("system", (TextPart(text),)),)
+        case messages.SyntheticMessage(text=text):
+            return (LLMMessage("user", (TextPart(text),)),)
+        case messages.ShellMessage(command=command, output=output):
+            text = f"The user ran this command:\n{command}\n\nIts output:\n{output}"
+            return (LLMMessage("user", (TextPart(text),)),)
+        case messages.CompactionMessage():
+            return (LLMMessage("user", (TextPart(_checkpoint(message)),)),)
+        case messages.AgentSwitchedMessage() | messages.ModelSwitchedMessage():
+            return ()
+        case _:
+            assert_never(message)
+
+
+def _user_parts(message: UserMessage) -> tuple[Part, ...]:
+    parts: list[Part] = [TextPart(message.text)]
+    attached = () if message.attached is UNSET else message.attached
+    told = {item.file: item for item in attached if item.file is not UNSET}
+    for index, file in enumerate(() if message.files is UNSET else message.files):
+        if index in told:
+            parts += map(_content, told[index].content)
+        else:
+            name = None if file.name is UNSET else file.name
+            parts.append(MediaPart(file.mime, file.uri, name))
+    for item in attached:
+        if item.file is UNSET:
+            parts += map(_content, item.content)
+    return tuple(parts)
+
+
+def _assistant(message: AssistantMessage, model: ModelRef) -> tuple[LLMMessage, ...]:
+    same = message.model.same_model(model)
+    native = same and message.error is UNSET
+    inline: list[Part] = []
+    results: list[ToolResultPart] = []
+    for part in message.content:
+        match part:
+            case messages.TextPart(text=text):
+                if text:
+                    inline.append(TextPart(text))
+            case messages.ReasoningPart():
+                inline.extend(_reasoning(part, same=same, native=native))
+            case ToolPart():
+                call, result = _call(part, native=native)
+                inline.append(call)
+                if result.provider_executed:
+                    inline.append(result)
+                else:
+                    results.append(result)
+            case _:
+                assert_never(part)
+    lowered: list[LLMMessage] = []
+    if inline:
+        lowered.append(LLMMessage("assistant", tuple(inline), message.id))
+    lowered.extend(LLMMessage("tool", (result,)) for result in results)
+    return tuple(lowered)
+
+
+def _reasoning(
+    part: messages.ReasoningPart, *, same: bool, native: bool
+) -> tuple[TextPart | LLMReasoning, ...]:
+    if not same:
+        return (TextPart(part.text),) if part.text else ()
+    metadata = _given(part.provider_metadata) if native else None
+    if not part.text and metadata is None:
+        return ()
+    return (LLMReasoning(part.text, metadata),)
+
+
+def _call(part: ToolPart, *, native: bool) -> tuple[ToolCallPart, ToolResultPart]:
+    provider = part.provider
+    hosted = provider is not UNSET and provider.executed
+    metadata = result_metadata = None
+    if native and provider is not UNSET:
+        metadata = _given(provider.metadata)
+        result_metadata = _given(provider.result_metadata) or metadata
+    call = ToolCallPart(part.id, part.name, _input(part), hosted, metadata)
+    result = ToolResultPart(part.id, part.name, _result(part), hosted, result_metadata)
+    return call, result
+
+
+def _input(part: ToolPart) -> JsonObject:
+    if not isinstance(part.state, PendingState):
+        return part.state.input
+    try:
+        value = codec.decode_any(part.state.input or "{}")
+    except (DecodeError, RecursionError):
+        return {}
+    try:
+        return codec.convert(JsonObject, value)
+    except ValidationError:
+        return {"value": value}
+
+
+def _result(part: ToolPart) -> ToolResult:
+    match part.state:
+        case CompletedState(result=result) if result is not UNSET:
+            return ToolResult("json", result)
+        case CompletedState(content=content, structured=structured):
+            return _success(content, structured)
+        case ErrorState(error=error):
+            return ToolResult("error", error.message)
+        case PendingState() | RunningState():
+            return ToolResult("error", INTERRUPTED)
+        case _:
+            assert_never(part.state)
+
+
+def _success(content: tuple[ToolContent, ...], structured: JsonObject) -> ToolResult:
+    if not content:
+        return ToolResult("json", structured)
+    if all(isinstance(item, TextResult) for item in content):
+        texts = [item.text for item in content if isinstance(item, TextResult)]
+        return ToolResult("text", "\n".join(texts))
+    return ToolResult("content", [_content(item) for item in content])
+
+
+def _content(item: ToolContent) -> TextPart | MediaPart:
+    match item:
+        case TextResult(text=text):
+            return TextPart(text)
+        case FileResult(uri=uri, mime=mime, name=name):
+            return MediaPart(mime, uri, None if name is UNSET else name)
+        case _:
+            assert_never(item)
+
+
+def _checkpoint(message: messages.CompactionMessage) -> str:
+    return (
+        "<conversation-checkpoint>\n"
+        "Earlier parts of this conversation were condensed. This is a record of what happened,"
+        " not a new instruction.\n\n"
+        f"<summary>\n{message.summary}\n</summary>\n\n"
+        f"{_carried(message)}"
+        f"<recent>\n{message.recent}\n</recent>\n"
+        "</conversation-checkpoint>"
+    )
+
+
+def _carried(message: messages.CompactionMessage) -> str:
+    """What must not depend on how well a summary was made."""
+    blocks: list[str] = []
+    if message.directives:
+        said = "\n\n".join(f"[User]: {text}" for text in message.directives)
+        note = "The user said this earlier, in these words. It holds unless it was taken back."
+        blocks.append(f"<user-messages>\n{note}\n\n{said}\n</user-messages>\n\n")
+    if message.todos:
+        items = "\n".join(f"- [{todo.status}] {todo.content}" for todo in message.todos)
+        blocks.append(f"<open-todos>\n{items}\n</open-todos>\n\n")
+    return "".join(blocks)
+
+
+def _given(metadata: ProviderMetadata | UnsetType) -> ProviderMetadata | None:
+    return None if metadata is UNSET else metadata

@@ -1,0 +1,353 @@
+"""The fold behind every read model: (value, event) -> value.
+
+Folding a Session's events from the first gives exactly what the projection tables hold; the store
+runs these functions inside the transaction that appends the events. Nothing here reads or writes.
+Updates that do not apply (a late result for a settled call) leave the value as it is.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar, assert_never
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from perdure.core.session import title
+from perdure.schema.ids import ToolCallID
+from perdure.schema.location import LocationRef
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session import event as events
+from perdure.schema.session.event import AssistantEvent, SessionEvent, ToolEvent
+from perdure.schema.session.message import (
+    AgentSwitchedMessage,
+    AssistantMessage,
+    AssistantPart,
+    CompactionMessage,
+    Created,
+    ModelSwitchedMessage,
+    ReasoningPart,
+    SessionMessage,
+    ShellMessage,
+    Span,
+    StepSnapshot,
+    SyntheticMessage,
+    SystemMessage,
+    TextPart,
+    ToolPart,
+    ToolTime,
+    UserMessage,
+)
+from perdure.schema.session.session import SessionInfo
+from perdure.schema.session.tool import (
+    CallProvider,
+    CompletedState,
+    ErrorState,
+    PartProvider,
+    PendingState,
+    RunningState,
+)
+from perdure.schema.session.usage import SessionBudget
+
+PartT = TypeVar("PartT", TextPart, ReasoningPart, ToolPart)
+
+
+def session_created(event: events.SessionCreated) -> SessionInfo:
+    seed = event.info
+    workspace = seed.workspace_id
+    return SessionInfo(
+        id=seed.id,
+        parent_id=seed.parent_id,
+        project_id=seed.project_id,
+        agent=seed.agent,
+        model=_with_variant(seed.model),
+        # A float even if it was given as 0: the row must equal the one rebuilt from the log.
+        cost=float(seed.cost),
+        tokens=seed.tokens,
+        time=seed.time,
+        title=seed.title,
+        location=LocationRef(directory=seed.directory, workspace_id=workspace),
+        subpath=seed.path or UNSET,
+    )
+
+
+def session_after(info: SessionInfo, event: SessionEvent) -> SessionInfo:
+    """The Session's own record after `event`; most events only move its time of activity."""
+    match event:
+        case events.AgentSwitched(agent=agent):
+            info = replace(info, agent=agent)
+        case events.ModelSwitched(model=model):
+            info = replace(info, model=_with_variant(model))
+        case events.Moved(location=location, subdirectory=subdirectory):
+            info = replace(info, location=location, subpath=subdirectory or UNSET)
+        case events.Renamed() | events.Archived() | events.Unarchived() | events.BudgetChanged():
+            info = _kept(info, event)
+        case events.PromptPromoted(prompt=prompt) if title.is_placeholder(info.title):
+            info = replace(info, title=title.from_prompt(prompt.text) or info.title)
+        case events.StepEnded(cost=cost, tokens=tokens) | events.Spent(cost=cost, tokens=tokens):
+            info = replace(info, cost=info.cost + cost, tokens=info.tokens.plus(tokens))
+        case events.RevertStaged(revert=revert):
+            info = replace(info, revert=revert)
+        case events.RevertCleared() | events.RevertCommitted():
+            info = replace(info, revert=UNSET)
+        case events.PromptPromoted() | events.StepFailed():
+            pass
+        case _:
+            return info
+    # Domain time is not monotonic in the log: a promotion carries its admission's.
+    updated = max(info.time.updated, event.timestamp)
+    return replace(info, time=replace(info.time, updated=updated))
+
+
+def _kept(
+    info: SessionInfo,
+    event: events.Renamed | events.Archived | events.Unarchived | events.BudgetChanged,
+) -> SessionInfo:
+    """What a person decides about a Session as a whole."""
+    match event:
+        case events.Renamed(title=chosen):
+            return replace(info, title=chosen)
+        case events.Archived(timestamp=now):
+            return replace(info, time=replace(info.time, archived=now))
+        case events.Unarchived():
+            return replace(info, time=replace(info.time, archived=UNSET))
+        case events.BudgetChanged(budget=budget):
+            return replace(info, budget=UNSET if budget == SessionBudget() else budget)
+        case _:
+            assert_never(event)
+
+
+def message_created(event: SessionEvent) -> SessionMessage | None:
+    """The message that `event` brings into the transcript, if it is one that does."""
+    match event:
+        case events.PromptPromoted(message_id=id, prompt=prompt):
+            return UserMessage(
+                id=id,
+                time=Created(created=event.timestamp),
+                text=prompt.text,
+                files=prompt.files,
+                agents=prompt.agents,
+                attached=event.attached,
+            )
+        case events.StepStarted(assistant_message_id=id, agent=agent, model=model):
+            snapshot = StepSnapshot(start=event.snapshot) if event.snapshot else UNSET
+            return AssistantMessage(
+                id=id,
+                time=Span(created=event.timestamp),
+                agent=agent,
+                model=model,
+                content=(),
+                snapshot=snapshot,
+            )
+        case events.ContextUpdated(message_id=id, text=text):
+            return SystemMessage(id=id, time=Created(created=event.timestamp), text=text)
+        case _:
+            return _rare_message_created(event)
+
+
+def _rare_message_created(event: SessionEvent) -> SessionMessage | None:
+    match event:
+        case events.AgentSwitched(message_id=id, agent=agent):
+            return AgentSwitchedMessage(id=id, time=Created(created=event.timestamp), agent=agent)
+        case events.ModelSwitched(message_id=id, model=model):
+            return ModelSwitchedMessage(id=id, time=Created(created=event.timestamp), model=model)
+        case events.SyntheticAdded(message_id=id, text=text, session_id=session_id):
+            time = Created(created=event.timestamp)
+            return SyntheticMessage(id=id, time=time, session_id=session_id, text=text)
+        case events.ShellStarted(message_id=id, call_id=call_id, command=command):
+            time = Span(created=event.timestamp)
+            return ShellMessage(id=id, time=time, call_id=call_id, command=command, output="")
+        case events.CompactionEnded():
+            return _checkpoint(event)
+        case _:
+            return None
+
+
+def _checkpoint(event: events.CompactionEnded) -> CompactionMessage:
+    return CompactionMessage(
+        id=event.message_id,
+        time=Created(created=event.timestamp),
+        reason=event.reason,
+        summary=event.text,
+        recent=event.recent,
+        directives=event.directives,
+        todos=event.todos,
+    )
+
+
+def superseded(message: AssistantMessage, event: events.StepStarted) -> AssistantMessage:
+    """A new step began while this one was open: whoever ran it is gone, so it is over."""
+    if message.time.completed is not UNSET:
+        return message
+    return replace(message, time=replace(message.time, completed=event.timestamp))
+
+
+def shell_after(message: ShellMessage, event: events.ShellEnded) -> ShellMessage:
+    time = replace(message.time, completed=event.timestamp)
+    return replace(message, output=event.output, time=time)
+
+
+def assistant_after(message: AssistantMessage, event: AssistantEvent) -> AssistantMessage:
+    match event:
+        case events.TextStarted(text_id=id):
+            return _with_part(message, TextPart(id=id, text=""))
+        case events.TextEnded(text_id=id, text=text):
+            return _change_part(message, TextPart, id, lambda part: replace(part, text=text))
+        case events.ReasoningStarted(reasoning_id=id, provider_metadata=metadata):
+            span = Span(created=event.timestamp)
+            part = ReasoningPart(id=id, text="", provider_metadata=metadata, time=span)
+            return _with_part(message, part)
+        case events.ReasoningEnded(reasoning_id=id):
+            return _change_part(message, ReasoningPart, id, lambda part: _reasoned(part, event))
+        case events.StepEnded():
+            return _ended(message, event)
+        case events.StepFailed(error=error):
+            time = replace(message.time, completed=event.timestamp)
+            return replace(message, time=time, finish="error", error=error)
+        case _:
+            return _tool_after(message, event)
+
+
+def _tool_after(message: AssistantMessage, event: ToolEvent) -> AssistantMessage:
+    if isinstance(event, events.ToolInputStarted):
+        part = ToolPart(
+            id=event.call_id,
+            name=event.name,
+            state=PendingState(input=""),
+            time=ToolTime(created=event.timestamp),
+        )
+        return _with_part(message, part)
+    return _change_tool(message, event.call_id, lambda part: _call_after(part, event))
+
+
+def _call_after(
+    part: ToolPart,
+    event: events.ToolInputEnded
+    | events.ToolCalled
+    | events.ToolProgressed
+    | events.ToolSucceeded
+    | events.ToolFailed,
+) -> ToolPart:
+    match event, part.state:
+        case events.ToolInputEnded(text=text), PendingState():
+            return replace(part, state=PendingState(input=text))
+        case events.ToolCalled(input=input, provider=provider), PendingState():
+            return replace(
+                part,
+                state=RunningState(input=input, structured={}, content=()),
+                provider=PartProvider(executed=provider.executed, metadata=provider.metadata),
+                time=replace(part.time, ran=event.timestamp),
+            )
+        case events.ToolProgressed(structured=structured, content=content), RunningState() as state:
+            return replace(part, state=replace(state, structured=structured, content=content))
+        case events.ToolSucceeded(), RunningState() as state:
+            return _succeeded(part, state, event)
+        case events.ToolFailed(), PendingState() | RunningState() as state:
+            return _failed(part, state, event)
+        case (
+            events.ToolInputEnded()
+            | events.ToolCalled()
+            | events.ToolProgressed()
+            | events.ToolSucceeded()
+            | events.ToolFailed(),
+            _,
+        ):
+            return part
+        case _:
+            assert_never(event)
+
+
+def _succeeded(part: ToolPart, state: RunningState, event: events.ToolSucceeded) -> ToolPart:
+    paths = () if event.output_paths is UNSET else event.output_paths
+    completed = CompletedState(
+        input=state.input,
+        content=event.content,
+        output_paths=paths,
+        structured=event.structured,
+        result=event.result,
+    )
+    return _settled(part, completed, event.provider, event.timestamp)
+
+
+def _failed(
+    part: ToolPart, state: PendingState | RunningState, event: events.ToolFailed
+) -> ToolPart:
+    running = isinstance(state, RunningState)
+    failed = ErrorState(
+        # A raw input that never became JSON is dropped: the field is an object from here on.
+        input=state.input if running else {},
+        content=state.content if running else (),
+        structured=state.structured if running else {},
+        error=event.error,
+        result=event.result,
+    )
+    return _settled(part, failed, event.provider, event.timestamp)
+
+
+def _settled(
+    part: ToolPart, state: CompletedState | ErrorState, provider: CallProvider, timestamp: int
+) -> ToolPart:
+    before = part.provider
+    return replace(
+        part,
+        state=state,
+        provider=PartProvider(
+            executed=provider.executed or (before is not UNSET and before.executed),
+            metadata=UNSET if before is UNSET else before.metadata,
+            result_metadata=provider.metadata,
+        ),
+        time=replace(part.time, completed=timestamp),
+    )
+
+
+def _reasoned(part: ReasoningPart, event: events.ReasoningEnded) -> ReasoningPart:
+    started = event.timestamp if part.time is UNSET else part.time.created
+    given = event.provider_metadata
+    return replace(
+        part,
+        text=event.text,
+        provider_metadata=part.provider_metadata if given is UNSET else given,
+        time=Span(created=started, completed=event.timestamp),
+    )
+
+
+def _ended(message: AssistantMessage, event: events.StepEnded) -> AssistantMessage:
+    snapshot = message.snapshot
+    if event.snapshot is not UNSET or event.files is not UNSET:
+        start = UNSET if snapshot is UNSET else snapshot.start
+        snapshot = StepSnapshot(start=start, end=event.snapshot, files=event.files)
+    return replace(
+        message,
+        time=replace(message.time, completed=event.timestamp),
+        finish=event.finish,
+        cost=float(event.cost),
+        tokens=event.tokens,
+        snapshot=snapshot,
+    )
+
+
+def _with_part(message: AssistantMessage, part: AssistantPart) -> AssistantMessage:
+    return replace(message, content=(*message.content, part))
+
+
+def _change_tool(
+    message: AssistantMessage, call_id: ToolCallID, change: Callable[[ToolPart], ToolPart]
+) -> AssistantMessage:
+    return _change_part(message, ToolPart, call_id, change)
+
+
+def _change_part(
+    message: AssistantMessage, kind: type[PartT], id: str, change: Callable[[PartT], PartT]
+) -> AssistantMessage:
+    """Change the last part of that kind and id: provider ids may repeat inside one message."""
+    content = message.content
+    for index in range(len(content) - 1, -1, -1):
+        part = content[index]
+        if isinstance(part, kind) and part.id == id:
+            changed = (*content[:index], change(part), *content[index + 1 :])
+            return replace(message, content=changed)
+    return message
+
+
+def _with_variant(model: ModelRef | UnsetType) -> ModelRef | UnsetType:
+    if model is UNSET:
+        return UNSET
+    return replace(model, variant=model.variant_name)

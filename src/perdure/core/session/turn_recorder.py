@@ -1,0 +1,400 @@
+"""One Provider Turn as it becomes durable: LLMEvents in, facts and live fragments out, in order.
+
+The assistant message begins with the first output, or with a failure. Text and reasoning are kept
+as fragments until they end with their full value. A call is recorded before anyone may run it, and
+settled exactly once. A provider that breaks the lifecycle fails the turn; it is never guessed at.
+This module decides; it neither appends nor publishes.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec import UNSET, field
+
+from perdure.core.session import usage
+from perdure.llm import event as llm
+from perdure.llm.error import LLMError
+from perdure.llm.event import LLMEvent
+from perdure.schema import live_event as live
+from perdure.schema.codec import JsonObject
+from perdure.schema.ids import MessageID, SessionID, ToolCallID
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session import event as events
+from perdure.schema.session.event import SessionEvent
+from perdure.schema.session.message import StepSnapshot
+from perdure.schema.session.tool import CallProvider, ProviderMetadata, ToolContent, error_info
+from perdure.schema.value import State
+
+Fragment = live.TextDelta | live.ReasoningDelta | live.ToolInputDelta
+Output = SessionEvent | Fragment
+
+TOOLS_DISABLED: Final = "Tools are disabled for this answer: the step limit is reached."
+NOTHING_KEPT: Final = StepSnapshot()
+NO_HOSTED_RESULT: Final = "The provider did not return a result for this call"
+
+
+class _Call(State):
+    name: str
+    input: list[str] = field(default_factory=list[str])
+    input_ended: bool = False
+    called: bool = False
+    settled: bool = False
+    executed: bool = False
+    metadata: ProviderMetadata | None = None
+
+
+class TurnRecorder:
+    def __init__(
+        self, *, session_id: SessionID, message_id: MessageID, agent: str, model: ModelRef
+    ) -> None:
+        self._session_id = session_id
+        self._message_id = message_id
+        self._agent = agent
+        self._model = model
+        self.before = NOTHING_KEPT
+        """What is known of files when the step begins."""
+        self._texts: dict[str, list[str]] = {}
+        self._reasonings: dict[str, list[str]] = {}
+        self._ended: set[str] = set()
+        self._calls: dict[str, _Call] = {}
+        self._now = 0
+        self._fragments = True
+        self._out: list[Output] = []
+        self.started = False
+        self.local_calls = 0
+        """Calls that the model expects an answer to from us."""
+        self.finish: llm.Finish | None = None
+        self.provider_error: llm.ProviderError | None = None
+        self._steps: dict[type[LLMEvent], Callable[..., None]] = {
+            llm.TextStart: self._text_start,
+            llm.TextDelta: self._text_delta,
+            llm.TextEnd: self._text_end,
+            llm.ReasoningStart: self._reasoning_start,
+            llm.ReasoningDelta: self._reasoning_delta,
+            llm.ReasoningEnd: self._reasoning_end,
+            llm.ToolInputStart: self._input_start,
+            llm.ToolInputDelta: self._input_delta,
+            llm.ToolInputEnd: self._input_end,
+            llm.ToolCall: self._tool_call,
+            llm.ToolInputInvalid: self._input_invalid,
+            llm.HostedToolResult: self._hosted_result,
+            llm.Finish: self._finish,
+            llm.ProviderError: self._provider_error,
+        }
+
+    def feed(self, batch: Sequence[LLMEvent], *, now: int, fragments: bool = True) -> list[Output]:
+        """Take a batch; what it makes of it, in order. Nothing counts after the end.
+
+        Without `fragments` only facts come out: nobody listens to anything else.
+        """
+        self._now = now
+        self._fragments = fragments
+        for event in batch:
+            if self.over:
+                break
+            self._steps[type(event)](event)
+        out, self._out = self._out, []
+        return out
+
+    @property
+    def over(self) -> bool:
+        return self.finish is not None or self.provider_error is not None
+
+    @property
+    def message_id(self) -> MessageID:
+        return self._message_id
+
+    @property
+    def unsettled(self) -> tuple[str, ...]:
+        return tuple(call_id for call_id, call in self._calls.items() if not call.settled)
+
+    @property
+    def unsettled_hosted(self) -> tuple[str, ...]:
+        return tuple(
+            call_id for call_id, call in self._calls.items() if call.executed and not call.settled
+        )
+
+    # ---- what the runtime reports back ----------------------------------------------------------
+
+    def succeeded(
+        self,
+        call_id: str,
+        *,
+        now: int,
+        structured: JsonObject,
+        content: tuple[ToolContent, ...],
+        output_paths: tuple[str, ...],
+    ) -> events.ToolSucceeded:
+        self._now = now
+        call = self._settle(call_id)
+        return events.ToolSucceeded(
+            *self._stamp,
+            call_id=ToolCallID(call_id),
+            structured=structured,
+            content=content,
+            output_paths=output_paths,
+            provider=CallProvider(executed=call.executed),
+        )
+
+    def failed(
+        self, call_id: str, *, now: int, message: str, told: bool = True
+    ) -> events.ToolFailed:
+        """`told` is whether the tool itself said so, as opposed to having been cut off."""
+        self._now = now
+        call = self._settle(call_id)
+        return events.ToolFailed(
+            *self._stamp,
+            call_id=ToolCallID(call_id),
+            error=error_info(message),
+            result={"type": "error", "value": message} if told else UNSET,
+            provider=CallProvider(executed=call.executed),
+        )
+
+    def fail_unsettled(self, message: str, *, now: int) -> list[SessionEvent]:
+        return [
+            self.failed(call_id, now=now, message=message, told=False) for call_id in self.unsettled
+        ]
+
+    def fail_hosted(self, *, now: int) -> list[SessionEvent]:
+        return [
+            self.failed(call_id, now=now, message=NO_HOSTED_RESULT, told=False)
+            for call_id in self.unsettled_hosted
+        ]
+
+    def flush(self, *, now: int) -> list[SessionEvent]:
+        """End every open fragment with what there is of it."""
+        self._now = now
+        self._end_fragments()
+        out, self._out = self._out, []
+        return [item for item in out if not isinstance(item, Fragment)]
+
+    def step_ended(
+        self, *, now: int, cost: float, after: StepSnapshot = NOTHING_KEPT
+    ) -> list[SessionEvent]:
+        assert self.finish is not None
+        self._now = now
+        self._begin()
+        spent = self.finish.usage or llm.Usage()
+        self._out.append(
+            events.StepEnded(
+                *self._stamp,
+                finish=self.finish.reason,
+                cost=cost,
+                tokens=usage.tokens_of(spent),
+                snapshot=after.end,
+                files=after.files,
+            )
+        )
+        return self._durable()
+
+    def step_failed(self, message: str, *, now: int) -> list[SessionEvent]:
+        """The turn is lost; what was said so far is kept."""
+        self._now = now
+        self._begin()
+        self._end_fragments()
+        self._out.append(events.StepFailed(*self._stamp, error=error_info(message)))
+        return self._durable()
+
+    # ---- one method for each LLMEvent -----------------------------------------------------------
+
+    def _text_start(self, event: llm.TextStart) -> None:
+        self._open(self._texts, event.id, "text")
+        self._out.append(events.TextStarted(*self._stamp, text_id=event.id))
+
+    def _text_delta(self, event: llm.TextDelta) -> None:
+        pieces = self._texts.get(event.id)
+        if pieces is None:
+            raise _broken(f"text {event.id} continued before it started")
+        pieces.append(event.text)
+        if not self._fragments:
+            return
+        self._out.append(live.TextDelta(*self._stamp, text_id=event.id, delta=event.text))
+
+    def _text_end(self, event: llm.TextEnd) -> None:
+        shown = self._close(self._texts, event.id, "text")
+        text = shown if event.text is None else event.text
+        self._out.append(events.TextEnded(*self._stamp, text_id=event.id, text=text))
+
+    def _reasoning_start(self, event: llm.ReasoningStart) -> None:
+        self._open(self._reasonings, event.id, "reasoning")
+        self._out.append(
+            events.ReasoningStarted(
+                *self._stamp, reasoning_id=event.id, provider_metadata=event.metadata or UNSET
+            )
+        )
+
+    def _reasoning_delta(self, event: llm.ReasoningDelta) -> None:
+        pieces = self._reasonings.get(event.id)
+        if pieces is None:
+            raise _broken(f"reasoning {event.id} continued before it started")
+        pieces.append(event.text)
+        if not self._fragments:
+            return
+        self._out.append(live.ReasoningDelta(*self._stamp, reasoning_id=event.id, delta=event.text))
+
+    def _reasoning_end(self, event: llm.ReasoningEnd) -> None:
+        self._out.append(
+            events.ReasoningEnded(
+                *self._stamp,
+                reasoning_id=event.id,
+                text=self._close(self._reasonings, event.id, "reasoning"),
+                provider_metadata=event.metadata or UNSET,
+            )
+        )
+
+    def _input_start(self, event: llm.ToolInputStart) -> None:
+        if event.id in self._calls:
+            raise _broken(f"call {event.id} started twice")
+        self._begin()
+        self._calls[event.id] = _Call(event.name)
+        self._out.append(
+            events.ToolInputStarted(*self._stamp, call_id=ToolCallID(event.id), name=event.name)
+        )
+
+    def _input_delta(self, event: llm.ToolInputDelta) -> None:
+        call = self._call(event.id)
+        if call.input_ended:
+            raise _broken(f"input of call {event.id} continued after its end")
+        call.input.append(event.text)
+        if not self._fragments:
+            return
+        self._out.append(
+            live.ToolInputDelta(*self._stamp, call_id=ToolCallID(event.id), delta=event.text)
+        )
+
+    def _input_end(self, event: llm.ToolInputEnd) -> None:
+        call = self._call(event.id)
+        if call.input_ended:
+            raise _broken(f"input of call {event.id} ended twice")
+        call.input_ended = True
+        self._out.append(
+            events.ToolInputEnded(*self._stamp, call_id=ToolCallID(event.id), text=event.text)
+        )
+
+    def _tool_call(self, event: llm.ToolCall) -> None:
+        if event.id not in self._calls:
+            self._input_start(llm.ToolInputStart(event.id, event.name))
+        call = self._call(event.id)
+        if not call.input_ended:
+            self._input_end(llm.ToolInputEnd(event.id, "".join(call.input)))
+        if call.called or call.settled:
+            raise _broken(f"call {event.id} was made twice")
+        if call.name != event.name:
+            raise _broken(f"call {event.id} changed its tool from {call.name} to {event.name}")
+        call.called = True
+        call.executed = event.provider_executed
+        self.local_calls += not event.provider_executed
+        call.metadata = event.metadata
+        self._out.append(
+            events.ToolCalled(
+                *self._stamp,
+                call_id=ToolCallID(event.id),
+                tool=event.name,
+                input=event.input,
+                provider=CallProvider(
+                    executed=event.provider_executed, metadata=event.metadata or UNSET
+                ),
+            )
+        )
+
+    def _input_invalid(self, event: llm.ToolInputInvalid) -> None:
+        call = self._call(event.id)
+        if call.called or call.settled:
+            raise _broken(f"call {event.id} was made twice")
+        # Answered, not executed: the model sees what was wrong and can try again.
+        self.local_calls += 1
+        self._out.append(self.failed(event.id, now=self._now, message=event.message))
+
+    def _hosted_result(self, event: llm.HostedToolResult) -> None:
+        call = self._call(event.id)
+        if not call.executed:
+            raise _broken(f"call {event.id} has a result, and is not the provider's to run")
+        if call.settled:
+            if event.result.type == "error":
+                return
+            raise _broken(f"call {event.id} has two results")
+        call.settled = True
+        value = {"type": event.result.type, "value": event.result.value}
+        provider = CallProvider(executed=True, metadata=event.metadata or UNSET)
+        if event.result.type == "error":
+            self._out.append(
+                events.ToolFailed(
+                    *self._stamp,
+                    call_id=ToolCallID(event.id),
+                    error=error_info(str(event.result.value)),
+                    result=value,
+                    provider=provider,
+                )
+            )
+            return
+        self._out.append(
+            events.ToolSucceeded(
+                *self._stamp,
+                call_id=ToolCallID(event.id),
+                structured={},
+                content=(),
+                result=value,
+                provider=provider,
+            )
+        )
+
+    def _finish(self, event: llm.Finish) -> None:
+        self._end_fragments()
+        self.finish = event
+
+    def _provider_error(self, event: llm.ProviderError) -> None:
+        self.provider_error = event
+
+    # ---- small steps ----------------------------------------------------------------------------
+
+    @property
+    def _stamp(self) -> tuple[int, SessionID, MessageID]:
+        """What every fact and fragment of this step begins with."""
+        return self._now, self._session_id, self._message_id
+
+    def _begin(self) -> None:
+        if self.started:
+            return
+        self.started = True
+        self._out.append(
+            events.StepStarted(*self._stamp, self._agent, self._model, self.before.start)
+        )
+
+    def _open(self, fragments: dict[str, list[str]], id: str, kind: str) -> None:
+        if id in fragments or f"{kind}:{id}" in self._ended:
+            raise _broken(f"{kind} {id} started twice")
+        self._begin()
+        fragments[id] = []
+
+    def _close(self, fragments: dict[str, list[str]], id: str, kind: str) -> str:
+        pieces = fragments.pop(id, None)
+        if pieces is None:
+            raise _broken(f"{kind} {id} ended before it started")
+        self._ended.add(f"{kind}:{id}")
+        return "".join(pieces)
+
+    def _end_fragments(self) -> None:
+        for part_id in tuple(self._reasonings):
+            self._reasoning_end(llm.ReasoningEnd(part_id))
+        for part_id in tuple(self._texts):
+            self._text_end(llm.TextEnd(part_id))
+
+    def _call(self, id: str) -> _Call:
+        call = self._calls.get(id)
+        if call is None:
+            raise _broken(f"call {id} is not known")
+        return call
+
+    def _settle(self, id: str) -> _Call:
+        call = self._call(id)
+        assert not call.settled, f"call {id} settled twice"
+        call.settled = True
+        return call
+
+    def _durable(self) -> list[SessionEvent]:
+        out, self._out = self._out, []
+        return [item for item in out if not isinstance(item, Fragment)]
+
+
+def _broken(what: str) -> LLMError:
+    return LLMError("invalid-provider-output", f"The provider broke its own stream: {what}")

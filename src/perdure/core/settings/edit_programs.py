@@ -1,0 +1,85 @@
+"""Programs that look after a file once a tool has changed it: formatters, checkers and language
+servers.
+
+A formatter may change the file again; a checker only says what it thinks of it, and so does a
+language server, which stays. Which of them are there is the configuration's to say, as far as its
+documents are trusted. Nothing is started here.
+"""
+
+import posixpath
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from msgspec import UNSET, field
+
+from perdure.core.config_file.entries import ProgramEntry, laid_over
+from perdure.core.settings.document import Document
+from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.value import Confidential
+
+FILE: Final = "$FILE"
+"""Stands for the path of the file in a command."""
+
+
+class EditProgram(Confidential, kw_only=True):
+    name: str
+    command: tuple[str, ...]
+    extensions: tuple[str, ...]
+    """Each with its dot; none is every file."""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    initialization: JsonObject = field(default_factory=dict[str, JsonValue])
+    """What a language server is given as its own settings."""
+
+    def is_for(self, path: str) -> bool:
+        name = posixpath.basename(path)
+        return not self.extensions or name.endswith(self.extensions)
+
+    def arguments(self, path: str) -> tuple[str, ...]:
+        return tuple(word.replace(FILE, path) for word in self.command)
+
+
+class EditPrograms(Confidential, kw_only=True):
+    formatters: tuple[EditProgram, ...] = ()
+    checkers: tuple[EditProgram, ...] = ()
+    servers: tuple[EditProgram, ...] = ()
+
+
+def configured(documents: Iterable[Document]) -> EditPrograms:
+    """What the trusted documents name, the first lowest."""
+    trusted = [document for document in documents if document.is_trusted]
+    servers = _programs(document.lsp for document in trusted)
+    return EditPrograms(
+        formatters=_programs(document.formatter for document in trusted),
+        checkers=_programs(document.diagnostics for document in trusted),
+        # A server for every file would be started by the first edit of whatever kind.
+        servers=tuple(server for server in servers if server.extensions),
+    )
+
+
+def _programs(
+    layers: Iterable[bool | Mapping[str, ProgramEntry] | None],
+) -> tuple[EditProgram, ...]:
+    entries: dict[str, ProgramEntry] = {}
+    off = False
+    for layer in layers:
+        if isinstance(layer, bool):
+            off = not layer
+        elif layer is not None:
+            off = False
+            for name, entry in layer.items():
+                entries[name] = laid_over(entries.get(name, ProgramEntry()), entry)
+    found = (_program(name, entry) for name, entry in entries.items())
+    return () if off else tuple(program for program in found if program is not None)
+
+
+def _program(name: str, entry: ProgramEntry) -> EditProgram | None:
+    if entry.disabled is True or not entry.command:
+        return None
+    extensions = () if entry.extensions is UNSET else entry.extensions
+    return EditProgram(
+        name=name,
+        command=entry.command,
+        extensions=tuple(f".{extension.lstrip('.')}" for extension in extensions),
+        environment={**(entry.env or {}), **(entry.environment or {})},
+        initialization=entry.initialization or {},
+    )

@@ -1,0 +1,157 @@
+"""Where the configuration in force comes from: each key, its value, and the line that says so.
+
+Made for people to look at. What may be secret is masked by its name, and a placeholder is shown as
+it was written, never as what it stands for. Whether a value takes effect is decided in
+core.settings.settings; here the same decision is only shown.
+
+Invariant: no value that was put in for a placeholder is part of an origin.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from perdure.core.config_file import substitution
+from perdure.core.config_file.entries import AgentEntry, CommandEntry, ProviderEntry
+from perdure.core.config_file.problem import Lines, named
+from perdure.core.credentials import keys
+from perdure.core.settings import settings
+from perdure.core.settings.document import Document
+from perdure.core.settings.settings import Settings
+from perdure.core.text import jsonc
+from perdure.core.text.jsonc import Address
+from perdure.schema.codec import JsonValue
+from perdure.schema.value import Value
+
+MASK: Final = "***"
+
+_KEYS: Final = frozenset(
+    {
+        "agents",
+        "attachments",
+        "autoupdate",
+        "commands",
+        "compaction",
+        "default_agent",
+        "enterprise",
+        "experimental",
+        "formatter",
+        "instructions",
+        "lsp",
+        "mcp",
+        "model",
+        "permissions",
+        "plugins",
+        "providers",
+        "references",
+        "share",
+        "shell",
+        "skills",
+        "snapshots",
+        "tool_output",
+        "username",
+        "watcher",
+    }
+)
+_FIELDS: Final = {
+    "agents": frozenset(AgentEntry.__struct_fields__),
+    "commands": frozenset(CommandEntry.__struct_fields__),
+    "providers": frozenset(ProviderEntry.__struct_fields__),
+}
+_EXPERIMENTAL: Final = frozenset(
+    {"bash", "logins", "policies", "recovery", "timezone", "webfetch", "websearch"}
+)
+_ADDING: Final = frozenset({"instructions", "permissions", "plugins", "policies", "skills"})
+"""Lists of which every document adds its own."""
+_SECRET_NAME: Final = re.compile(
+    r"api[-_]?key|token(?!s)|secret|passw|auth(?!or)|credential|cookie", re.IGNORECASE
+)
+_MAPS_BY_NAME: Final = frozenset(
+    {"agents", "commands", "formatter", "lsp", "models", "providers", "references", "servers"}
+)
+_SECRET_MAPS: Final = frozenset({"headers", "environment", "env"})
+
+
+class Origin(Value):
+    key: str
+    value: JsonValue
+    """Without its secrets."""
+    path: str
+    line: int | None = None
+
+
+def origins(found: Settings) -> tuple[Origin, ...]:
+    """The keys in force, in alphabetical order; one line for each document that adds to a list."""
+    kept: dict[Address, list[Origin]] = {}
+    for document in found.documents:
+        lines = Lines(document.text)
+        for at, value in _in_force(document, found):
+            place = lines.of(at)
+            origin = Origin(
+                named(at), masked(value, at), document.path, place.line if place else None
+            )
+            _lay(kept, at, origin)
+    in_order = sorted(kept.values(), key=lambda all_of_key: all_of_key[0].key)
+    return tuple(origin for all_of_key in in_order for origin in all_of_key)
+
+
+def masked(value: JsonValue, at: Address) -> JsonValue:
+    """`value` as it may be shown: without keys, headers and other credentials."""
+    if jsonc.is_object(value):
+        return {key: masked(item, (*at, key)) for key, item in value.items()}
+    if jsonc.is_list(value):
+        return [masked(item, (*at, index)) for index, item in enumerate(value)]
+    if value is None or isinstance(value, bool):
+        return value
+    if _is_secret(at):
+        written = isinstance(value, str) and substitution.is_placeholder(value)
+        return value if written else MASK
+    return (keys.public_url(value) or value) if isinstance(value, str) else value
+
+
+def _in_force(document: Document, found: Settings) -> Iterator[tuple[Address, JsonValue]]:
+    left_out = frozenset(problem.at for problem in document.problems)
+    for at, value in _leaves(document.written, ()):
+        known = at[0] in _KEYS and (len(at) < 2 or _is_known(at))
+        if not known or settings.is_refused(document, at, found.user_providers):
+            continue
+        if any(at[: length + 1] in left_out for length in range(len(at))):
+            continue
+        if jsonc.is_list(value):
+            yield at, [item for i, item in enumerate(value) if (*at, i) not in left_out]
+        else:
+            yield at, value
+
+
+def _is_known(at: Address) -> bool:
+    if at[0] == "experimental":
+        return at[1] in _EXPERIMENTAL
+    return len(at) < 3 or at[2] in _FIELDS.get(str(at[0]), {at[2]})
+
+
+def _leaves(value: JsonValue, at: Address) -> Iterator[tuple[Address, JsonValue]]:
+    """What is not an object, or an empty one, with its address."""
+    if jsonc.is_object(value) and value:
+        for key, item in value.items():
+            yield from _leaves(item, (*at, key))
+    elif at:
+        yield at, value
+
+
+def _lay(kept: dict[Address, list[Origin]], at: Address, origin: Origin) -> None:
+    if at[-1] in _ADDING and at in kept:
+        kept[at].append(origin)
+    else:
+        kept[at] = [origin]
+
+
+def _is_secret(at: Address) -> bool:
+    # What somebody called an agent or a provider says nothing about what it holds.
+    names = [
+        name
+        for above, name in pairwise(("", *at))
+        if isinstance(name, str) and above not in _MAPS_BY_NAME
+    ]
+    inside = any(above in _SECRET_MAPS and isinstance(name, str) for above, name in pairwise(at))
+    return inside or any(_SECRET_NAME.search(name) for name in names)

@@ -1,0 +1,390 @@
+"""Settings: what the configuration documents of a Location add up to, the nearest on top.
+
+A project's documents may set rules, agents, models, and providers with their addresses. They may
+not choose the shell, which would be a program of theirs, nor which secrets commands are given; they
+may not open the user's network to webfetch nor say where searches go; they may not send a provider
+that the user's own documents define to another address, since the user's key would follow it there;
+they cannot lift a policy of the user's; and no key names a directory of ours. Programs and other
+people's keys need a person's trust (core.settings.trust). For placeholders see
+core.config_file.substitution.
+
+Invariant: merging never fails; what it leaves out stands in `problems`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import UNSET, field
+
+from perdure.core import limits
+from perdure.core.config_file import problem as config_problem
+from perdure.core.config_file.entries import (
+    AgentEntry,
+    BashEntry,
+    BudgetEntry,
+    CommandEntry,
+    CompactionEntry,
+    OutputEntry,
+    Policy,
+    ProviderEntry,
+    RecoveryPolicy,
+    WebFetchEntry,
+    WebSearchEntry,
+)
+from perdure.core.config_file.problem import Problem, named
+from perdure.core.config_file.substitution import Trust
+from perdure.core.credentials.oauth import LoginMethod
+from perdure.core.request import media_limits
+from perdure.core.request.media_limits import ImageBounds
+from perdure.core.request.tool_output import OutputLimits
+from perdure.core.session.budget import NO_BUDGET, Budget
+from perdure.core.settings import edit_programs, trust
+from perdure.core.settings.document import Document
+from perdure.core.settings.edit_programs import EditPrograms
+from perdure.core.settings.reference import ReferenceEntry
+from perdure.core.settings.trust import KeyWish, ProgramWish, Wish
+from perdure.core.text import jsonc
+from perdure.core.text.jsonc import Address
+from perdure.schema import codec
+from perdure.schema.approval.permission import Ruleset
+from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.models.model import ModelRef
+from perdure.schema.value import Confidential, Value
+
+
+class InstructionEntry(Value):
+    """One of `instructions`: a path, a pattern or an address, and where it was written."""
+
+    text: str
+    directory: str
+    trust: Trust
+
+
+class SkillEntry(Value):
+    """One of `skills`: the address or the directory of a source, and whose document names it."""
+
+    text: str
+    trust: Trust
+
+
+class CompactionSettings(Value, kw_only=True):
+    auto: bool = True
+    buffer_tokens: int = limits.COMPACTION_BUFFER_TOKENS
+    """Kept free in the model's context, at least."""
+    keep_tokens: int = limits.COMPACTION_KEEP_TOKENS
+    """Of the newest messages, which stay as they are."""
+
+
+class WebSettings(Value, kw_only=True):
+    allowed_hosts: tuple[str, ...] = ()
+    """Hosts that webfetch may reach although they are not on the public internet."""
+    search_provider: str | None = None
+    search_url: str | None = None
+    """Where that provider is, when it is not at its usual address."""
+
+
+class Settings(Confidential, kw_only=True):
+    """The configuration in force at one Location."""
+
+    model: ModelRef | None = None
+    default_agent: str | None = None
+    shell: str | None = None
+    shell_variables: tuple[str, ...] = ()
+    """Names of variables that commands are given although they look like secrets."""
+    permissions: Ruleset = ()
+    agents: tuple[tuple[str, AgentEntry], ...] = ()
+    """Changes to agents by name, in the order in which they apply."""
+    plugin_agents: tuple[tuple[str, AgentEntry], ...] = ()
+    """What plugins say of them, below everything that is configured."""
+    commands: tuple[tuple[str, CommandEntry], ...] = ()
+    """In the order in which they apply; the last of a name counts."""
+    providers: Mapping[str, ProviderEntry] = field(default_factory=dict[str, ProviderEntry])
+    user_providers: Mapping[str, ProviderEntry] = field(default_factory=dict[str, ProviderEntry])
+    """What the user's own documents alone say: the authority on where a key may be sent."""
+    policies: tuple[Policy, ...] = ()
+    """Statements in the order in which they apply; the last that matches wins."""
+    tool_output: OutputLimits = field(default_factory=OutputLimits)
+    instructions: tuple[InstructionEntry, ...] = ()
+    skills: tuple[SkillEntry, ...] = ()
+    references: tuple[ReferenceEntry, ...] = ()
+    compaction: CompactionSettings = field(default_factory=CompactionSettings)
+    budget: Budget = NO_BUDGET
+    """Of each Session. A project can only narrow what the user allows."""
+    web: WebSettings = field(default_factory=WebSettings)
+    logins: Mapping[str, tuple[LoginMethod, ...]] = field(
+        default_factory=dict[str, tuple[LoginMethod, ...]]
+    )
+    """How one logs in to a provider, by provider."""
+    recovery: RecoveryPolicy | None = None
+    """What happens to a request that may have been sent when the process died."""
+    snapshots: bool = True
+    """Whether it is kept what steps do to files, so that a revert can take it back."""
+    images: ImageBounds = field(default_factory=ImageBounds)
+    """How large an image may be that a model is shown."""
+    after_edit: EditPrograms = field(default_factory=EditPrograms)
+    """What looks after a file that a tool has changed."""
+    timezone: str | None = None
+    """IANA name; None is the zone of this machine."""
+    may_run_commands: bool = True
+    """Whether every program that the documents name may be started. False while one of them is
+    named by a project's document that nobody trusts; see `Document.is_trusted` for which."""
+    granted_keys: tuple[KeyWish, ...] = ()
+    """Where a person lets keys be sent, by trusting the project's documents that say so."""
+    ungranted: tuple[Wish, ...] = ()
+    """What a project's documents ask for and do not get until a person trusts them."""
+    problems: tuple[Problem, ...] = ()
+    documents: tuple[Document, ...] = ()
+    """What these settings were made of, the first lowest."""
+
+
+_USERS_ALONE: Final[tuple[Address, ...]] = (
+    ("shell",),
+    ("experimental", "bash"),
+    ("experimental", "webfetch"),
+    ("experimental", "websearch"),
+    ("experimental", "logins"),
+    ("experimental", "recovery"),
+)
+
+
+def merge(documents: Sequence[Document]) -> Settings:
+    """Lay `documents` over each other, the first lowest."""
+    users = _providers(document.providers for document in documents if document.trust == "user")
+    checked = [_kept_in_place(document, users) for document in documents]
+    ungranted = trust.ungranted(documents)
+    return Settings(
+        model=_last(document.model for document in documents),
+        default_agent=_last(document.default_agent for document in documents),
+        shell=_last(document.shell for document in documents if document.trust == "user"),
+        shell_variables=_shell_variables(documents),
+        permissions=tuple(rule for document in documents for rule in document.permissions),
+        agents=_agents(documents, of_plugins=False),
+        plugin_agents=_agents(documents, of_plugins=True),
+        commands=tuple(command for document in documents for command in document.commands),
+        providers=_typed(_providers(providers for providers, _ in checked)),
+        user_providers=_typed(users),
+        # Reversed: a lower layer has the last word, so that no project lifts a user's denial.
+        policies=tuple(policy for document in reversed(documents) for policy in document.policies),
+        tool_output=_output_limits(documents),
+        instructions=tuple(_instructions(documents)),
+        skills=tuple(_skills(documents)),
+        references=tuple(_references(documents).values()),
+        compaction=_compaction(documents),
+        budget=_budget(documents),
+        web=_web([document for document in documents if document.trust == "user"]),
+        logins=_logins([document for document in documents if document.trust == "user"]),
+        recovery=_recovery(documents),
+        snapshots=_last(document.snapshots for document in documents) is not False,
+        images=media_limits.configured(document.attachments for document in documents),
+        after_edit=edit_programs.configured(documents),
+        timezone=_last(document.timezone for document in documents),
+        may_run_commands=not any(isinstance(wish, ProgramWish) for wish in ungranted),
+        granted_keys=tuple(
+            wish for document in documents if document.granted for wish in trust.keys(document)
+        ),
+        ungranted=ungranted,
+        problems=(
+            *(problem for document in documents for problem in document.problems),
+            *(problem for _, problems in checked for problem in problems),
+            *(problem for document in documents for problem in _misplaced(document)),
+        ),
+        documents=tuple(documents),
+    )
+
+
+def overlay(lower: JsonObject, upper: JsonObject) -> JsonObject:
+    """Objects merge key by key; everything else is replaced."""
+    result = dict(lower)
+    for key, value in upper.items():
+        below: JsonValue = result.get(key)
+        merges = jsonc.is_object(below) and jsonc.is_object(value)
+        result[key] = overlay(below, value) if merges else value
+    return result
+
+
+def is_refused(document: Document, at: Address, users: Mapping[str, ProviderEntry]) -> bool:
+    """Whether the key at `at` is one that this document, being a project's, may not set."""
+    if document.trust == "user" or not at:
+        return False
+    if any(at[: len(key)] == key for key in _USERS_ALONE):
+        return True
+    match at:
+        case ("providers", str(provider), *below) if below and provider in users:
+            return _says_where(tuple(below)) and not _may_move(document, provider)
+        case _:
+            return False
+
+
+def _last(values: Iterable[codec.T | None]) -> codec.T | None:
+    return next((value for value in reversed(tuple(values)) if value is not None), None)
+
+
+def _agents(
+    documents: Sequence[Document], *, of_plugins: bool
+) -> tuple[tuple[str, AgentEntry], ...]:
+    theirs = (document for document in documents if document.plugin is of_plugins)
+    return tuple(change for document in theirs for change in document.agents)
+
+
+def _output_limits(documents: Sequence[Document]) -> OutputLimits:
+    merged: JsonObject = {}
+    for document in documents:
+        merged |= document.output
+    entry = codec.convert(OutputEntry, merged)
+    return OutputLimits(
+        lines_max=entry.max_lines or limits.TOOL_OUTPUT_LINES_MAX,
+        bytes_max=entry.max_bytes or limits.TOOL_OUTPUT_BYTES_MAX,
+    )
+
+
+def _compaction(documents: Sequence[Document]) -> CompactionSettings:
+    merged: JsonObject = {}
+    for document in documents:
+        merged = overlay(merged, document.compaction)
+    entry, default = codec.convert(CompactionEntry, merged), CompactionSettings()
+    kept = entry.keep.tokens if entry.keep else UNSET
+    return CompactionSettings(
+        auto=default.auto if entry.auto is UNSET else entry.auto,
+        buffer_tokens=default.buffer_tokens if entry.buffer is UNSET else entry.buffer,
+        keep_tokens=default.keep_tokens if kept is UNSET else kept,
+    )
+
+
+def _budget(documents: Sequence[Document]) -> Budget:
+    said: dict[Trust, JsonObject] = {"user": {}, "project": {}}
+    for document in documents:
+        said[document.trust] = {**said[document.trust], **document.budget}
+    users, projects = (Budget.of(codec.convert(BudgetEntry, each)) for each in said.values())
+    return users.narrowed(projects)
+
+
+def _recovery(documents: Sequence[Document]) -> RecoveryPolicy | None:
+    said: list[RecoveryPolicy | None] = [
+        document.recovery for document in documents if document.trust == "user"
+    ]
+    return _last(said)
+
+
+def _instructions(documents: Sequence[Document]) -> Iterator[InstructionEntry]:
+    for document in documents:
+        for text in document.instructions:
+            yield InstructionEntry(text, document.directory, document.trust)
+
+
+def _skills(documents: Sequence[Document]) -> Iterator[SkillEntry]:
+    for document in documents:
+        for text in document.skills:
+            yield SkillEntry(text, document.trust)
+
+
+def _references(documents: Sequence[Document]) -> dict[str, ReferenceEntry]:
+    return {entry.name: entry for document in documents for entry in document.references}
+
+
+def _misplaced(document: Document) -> tuple[Problem, ...]:
+    if document.trust == "user":
+        return ()
+    said = (
+        document.shell,
+        document.bash,
+        document.webfetch,
+        document.websearch,
+        document.logins,
+        document.recovery,
+    )
+    problems = [
+        Problem(document.path, f"`{named(at)}` can only be set in your own configuration", at=at)
+        for at, value in zip(_USERS_ALONE, said, strict=True)
+        if value
+    ]
+    return config_problem.located(problems, document.text)
+
+
+def _shell_variables(documents: Sequence[Document]) -> tuple[str, ...]:
+    bash: JsonObject = {}
+    for document in documents:
+        bash |= document.bash if document.trust == "user" else {}
+    allowed = codec.convert(BashEntry, bash).allowed_variables
+    return () if allowed is UNSET else allowed
+
+
+def _web(documents: Sequence[Document]) -> WebSettings:
+    fetch: JsonObject = {}
+    search: JsonObject = {}
+    for document in documents:
+        fetch |= document.webfetch
+        search |= document.websearch
+    allowed = codec.convert(WebFetchEntry, fetch).allowed_hosts
+    chosen = codec.convert(WebSearchEntry, search)
+    return WebSettings(
+        allowed_hosts=() if allowed is UNSET else allowed,
+        search_provider=chosen.provider or None,
+        search_url=chosen.url or None,
+    )
+
+
+def _logins(documents: Sequence[Document]) -> dict[str, tuple[LoginMethod, ...]]:
+    found: dict[str, dict[str, LoginMethod]] = {}
+    for document in documents:
+        for provider, method in document.logins:
+            found.setdefault(provider, {})[method.id] = method
+    return {provider: tuple(methods.values()) for provider, methods in found.items()}
+
+
+def _providers(layers: Iterable[Mapping[str, JsonObject]]) -> dict[str, JsonObject]:
+    merged: dict[str, JsonObject] = {}
+    for layer in layers:
+        for name, entry in layer.items():
+            merged[name] = overlay(merged.get(name, {}), entry)
+    return merged
+
+
+def _typed(providers: Mapping[str, JsonObject]) -> dict[str, ProviderEntry]:
+    return {name: codec.convert(ProviderEntry, entry) for name, entry in providers.items()}
+
+
+def _kept_in_place(
+    document: Document, users: Mapping[str, JsonObject]
+) -> tuple[Mapping[str, JsonObject], tuple[Problem, ...]]:
+    """The providers of a document, without new addresses for those that are the user's."""
+    if document.trust == "user":
+        return document.providers, ()
+    kept: dict[str, JsonObject] = {}
+    problems: list[Problem] = []
+    for name, entry in document.providers.items():
+        stays = name in users and not _may_move(document, name)
+        kept[name] = _without_address(entry) if stays else entry
+        if kept[name] != entry:
+            message = (
+                f"`providers.{name}` is defined in your own configuration or by a plugin; "
+                "a project that you do not trust cannot change its address or protocol"
+            )
+            problems.append(Problem(document.path, message, at=("providers", name, "api")))
+    return kept, config_problem.located(problems, document.text)
+
+
+def _may_move(document: Document, provider: str) -> bool:
+    """Whether a person lets the document send a provider of the user's, and its key, elsewhere."""
+    entry = document.providers.get(provider)
+    return document.granted and entry is not None and bool(trust.key_origins(entry))
+
+
+def _says_where(at: Address) -> bool:
+    """Whether a key of a provider or a model is part of what `_without_address` takes away."""
+    if at[0] == "models":
+        return len(at) > 2 and _says_where(at[2:])
+    return (at[0] == "api" and at[1:2] != ("id",)) or at[:3] == ("request", "body", "baseURL")
+
+
+def _without_address(entry: JsonObject) -> JsonObject:
+    result = dict(entry)
+    if "api" in result:
+        result["api"] = {key: value for key, value in result["api"].items() if key == "id"}
+    if "baseURL" in result.get("request", {}).get("body", {}):
+        body = {key: value for key, value in result["request"]["body"].items() if key != "baseURL"}
+        result["request"] = {**result["request"], "body": body}
+    if "models" in result:
+        result["models"] = {
+            name: _without_address(model) for name, model in result["models"].items()
+        }
+    return result

@@ -1,0 +1,54 @@
+"""Which variables of the user's environment a command of the model gets to see.
+
+Held back are names that usually hold a secret, those that a provider's configuration names as its
+key, and addresses with a password in them: what a command prints goes to the model and into the
+log. The user's own configuration can let names through (`experimental.bash.allowed_variables`).
+Values are not guessed at otherwise: a secret under an ordinary name passes.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from perdure.core.text import wildcard
+
+_SECRET: Final = (
+    "*_KEY",
+    "*_KEYS",
+    "*APIKEY",
+    "*TOKEN",
+    "*TOKENS",
+    "*SECRET",
+    "*SECRETS",
+    "*_SECRET_*",
+    "*CREDENTIAL*",
+    "*PASSWORD*",
+    "*PASSPHRASE*",
+    "*_PASSWD",
+    "*_PAT",
+    "*_AUTH",
+    "*_DSN",
+)
+_WITH_PASSWORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#\s@]*:[^/?#\s@]+@")
+
+
+def scrubbed(
+    variables: Mapping[str, str], *, keys: Collection[str] = (), allowed: Sequence[str] = ()
+) -> dict[str, str]:
+    """The variables to pass on.
+
+    `keys` are names that a provider's key is taken from. `allowed` are names or patterns, as in
+    permission rules.
+    """
+    return {
+        name: value
+        for name, value in variables.items()
+        if not (name in keys or _is_secret(name, value))
+        or any(wildcard.matches(pattern, name) for pattern in allowed)
+    }
+
+
+def _is_secret(name: str, value: str) -> bool:
+    if _WITH_PASSWORD.match(value) is not None:
+        return True
+    return any(wildcard.matches(pattern, name.upper()) for pattern in _SECRET)

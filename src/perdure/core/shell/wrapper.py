@@ -1,0 +1,211 @@
+"""Programs that run other programs: what a command with one of them really runs.
+
+`timeout 5 git push` is `git push`. Where the program itself lends the other more than it has
+(`sudo`), or words that the text does not show (`xargs`), it counts too. An option that is not in
+the table makes the command unclear, since what follows it may be its value or the program.
+
+Invariant: a program is taken for a wrapper only by its plain name. A path to one of that name may
+be anything, so it counts as itself as well.
+"""
+
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from perdure.core.shell.word import Word
+from perdure.schema.value import Value
+
+
+class LookedThrough(Value, kw_only=True):
+    counts: bool = True
+    """Whether the command itself must be allowed, beside what it runs."""
+    commands: tuple[tuple[Word, ...], ...] = ()
+    scripts: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    """Variables that it sets for what it runs."""
+    unclear: str | None = None
+
+
+class _Wrapper(Value, kw_only=True):
+    flags: frozenset[str] = frozenset()
+    valued: frozenset[str] = frozenset()
+    """Options whose value is the next word, or stands right behind a short one."""
+    operands: int = 0
+    """Words of its own before the program that it runs."""
+    sets: bool = False
+    """Whether `NAME=value` may stand before the program."""
+    counts: bool = False
+
+
+def _wrapper(
+    flags: str = "",
+    valued: str = "",
+    *,
+    operands: int = 0,
+    sets: bool = False,
+    counts: bool = False,
+) -> _Wrapper:
+    return _Wrapper(
+        flags=frozenset(flags.split()),
+        valued=frozenset(valued.split()),
+        operands=operands,
+        sets=sets,
+        counts=counts,
+    )
+
+
+_WRAPPERS: Final[Mapping[str, _Wrapper]] = {
+    "builtin": _wrapper(),
+    "busybox": _wrapper(counts=True),
+    "command": _wrapper("-p -v -V"),
+    "doas": _wrapper("-n -s", "-u -C", counts=True),
+    "env": _wrapper("-i - --ignore-environment", "-u --unset", sets=True),
+    "exec": _wrapper("-c -l", "-a"),
+    "ionice": _wrapper("-t", "-c -n"),
+    "nice": _wrapper(valued="-n --adjustment"),
+    "nohup": _wrapper(),
+    "setsid": _wrapper("-c -f -w --ctty --fork --wait"),
+    "stdbuf": _wrapper(valued="-i -o -e --input --output --error"),
+    "sudo": _wrapper(
+        "-A -b -E -H -k -n -P -S --", "-C -g -h -p -r -t -T -u", sets=True, counts=True
+    ),
+    "time": _wrapper("-p -v"),
+    "timeout": _wrapper(
+        "--foreground --preserve-status -v --verbose",
+        "-k --kill-after -s --signal",
+        operands=1,
+    ),
+    "xargs": _wrapper(
+        "-0 --null -r --no-run-if-empty -t --verbose -x --exit",
+        "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs --max-lines",
+        counts=True,
+    ),
+}
+_SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
+_SHELL_FLAGS: Final = re.compile(r"-[elux]+")
+_SHELL_CODE: Final = re.compile(r"-[elux]*c[elux]*")
+_STRANGERS: Final = """
+    chroot coproc entr flock ltrace mapfile nsenter parallel readarray runuser script setpriv strace
+    su systemd-run unshare watch
+"""
+_NOT_LOOKED_INTO: Final = frozenset(_STRANGERS.split())
+"""These run other programs too, each in its own way."""
+_FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_SETTING: Final = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
+
+
+def look_through(words: Sequence[Word]) -> LookedThrough:
+    """What `words`, whose first has a known value, runs beside itself."""
+    path = words[0].literal or ""
+    name = posixpath.basename(path)
+    by_name = name == path
+    if name in _SHELLS:
+        return _shell(words, by_name=by_name)
+    if name == "eval":
+        return _code(_given(words), "the text given to eval is only known when it runs")
+    if name == "trap":
+        return _trap(words)
+    if name == "find":
+        return _find(words)
+    if name in _NOT_LOOKED_INTO:
+        return LookedThrough(unclear=f"what {name} runs is not looked into")
+    if name in _WRAPPERS:
+        return _wrapped(words, _WRAPPERS[name], by_name=by_name)
+    return LookedThrough()
+
+
+def _shell(words: Sequence[Word], *, by_name: bool) -> LookedThrough:
+    unclear = f"the text given to {words[0].literal} is only known when it runs"
+    for at, word in enumerate(words[1:], start=2):
+        option = word.literal
+        if option is None:
+            break
+        if _SHELL_CODE.fullmatch(option):
+            # Another option may follow, and only then the code.
+            given = words[at : at + 1]
+            known = given and not (given[0].literal or "").startswith(("-", "+"))
+            looked = _code(given, unclear) if known else LookedThrough(unclear=unclear)
+            return LookedThrough(counts=not by_name, scripts=looked.scripts, unclear=looked.unclear)
+        if not option.startswith(("-", "+")):
+            return LookedThrough()
+        if not _SHELL_FLAGS.fullmatch(option):
+            break
+    return LookedThrough(unclear=unclear)
+
+
+def _code(words: Sequence[Word], unclear: str) -> LookedThrough:
+    texts = [word.literal for word in words]
+    known = [text for text in texts if text is not None]
+    if len(known) < len(texts):
+        return LookedThrough(unclear=unclear)
+    return LookedThrough(counts=not known, scripts=(" ".join(known),) if known else ())
+
+
+def _given(words: Sequence[Word]) -> Sequence[Word]:
+    return words[2:] if len(words) > 1 and words[1].literal == "--" else words[1:]
+
+
+def _trap(words: Sequence[Word]) -> LookedThrough:
+    first = next(iter(_given(words)), None)
+    if first is None or (first.literal or "").startswith("-"):
+        return LookedThrough()
+    looked = _code((first,), "the text given to trap is only known when it runs")
+    return LookedThrough(scripts=looked.scripts, unclear=looked.unclear)
+
+
+def _find(words: Sequence[Word]) -> LookedThrough:
+    commands: list[tuple[Word, ...]] = []
+    inner: list[Word] | None = None
+    for word in words[1:]:
+        if inner is None:
+            inner = [] if word.literal in _FIND_RUNS else None
+        elif word.literal in {";", "+"}:
+            commands.append(tuple(inner))
+            inner = None
+        else:
+            inner.append(word)
+    if inner is not None:
+        return LookedThrough(unclear="a command given to find has no end")
+    return LookedThrough(commands=tuple(commands))
+
+
+def _wrapped(words: Sequence[Word], wrapper: _Wrapper, *, by_name: bool) -> LookedThrough:
+    at, unclear = _after_options(words, wrapper)
+    if unclear is not None:
+        return LookedThrough(unclear=unclear)
+    settings: list[str] = []
+    while wrapper.sets and at < len(words) and _SETTING.fullmatch(words[at].source):
+        settings.append(words[at].source)
+        at += 1
+    inner = tuple(words[at + wrapper.operands :])
+    return LookedThrough(
+        counts=wrapper.counts or not by_name or not inner,
+        commands=(inner,) if inner else (),
+        settings=tuple(settings),
+    )
+
+
+def _after_options(words: Sequence[Word], wrapper: _Wrapper) -> tuple[int, str | None]:
+    """Where the options of a wrapper end; else why that is not known."""
+    at = 1
+    while at < len(words):
+        option = words[at].literal
+        if option == "--":
+            return at + 1, None
+        if option is None or not option.startswith("-"):
+            break
+        if option in wrapper.valued:
+            at += 2
+        elif option in wrapper.flags or _carries_value(option, wrapper.valued):
+            at += 1
+        else:
+            return at, f"{words[0].literal} has an option that is not known here: {option}"
+    return at, None
+
+
+def _carries_value(option: str, valued: frozenset[str]) -> bool:
+    """`-n10`, `--signal=KILL`."""
+    if option.startswith("--"):
+        return option.partition("=")[0] in valued and "=" in option
+    return option[:2] in valued and len(option) > 2

@@ -1,0 +1,187 @@
+"""Values that stand on the line of their key: quoted texts, bracketed lists and maps, plain words.
+
+Part of core.text.yaml, which knows about lines and indentation; nothing here does.
+
+Invariant: a text that no rule fits is returned as it is, never refused.
+"""
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from perdure.core import limits
+from perdure.schema.codec import JsonObject, JsonValue
+
+_DOUBLE: Final = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
+_SINGLE: Final = re.compile(r"'((?:[^']++|'')*+)'")
+_AFTER_QUOTED: Final = re.compile(r"\s*(?:#.*)?")
+_COMMENT: Final = re.compile(r"(?:^|\s)#")
+_ESCAPE: Final = re.compile(
+    r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL
+)
+_ESCAPED: Final = dict(zip('"\\/ ntr0eabfv', '"\\/ \n\t\r\0\x1b\a\b\f\v', strict=True))
+_INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
+_DECIMAL: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)?\.?[0-9]+(?:[eE][-+]?[0-9]{1,3})?")
+_WORDS: Final[dict[str, JsonValue]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_SPACE: Final = re.compile(r"(?:\s++|(?<=\s)#[^\n]*+)*+")
+_FLOW_KEY: Final = re.compile(r"[^\s,\[\]{}:](?:[^,\[\]{}:\n]|:(?=\S))*+(?=:)")
+_FLOW_WORD: Final = re.compile(r"[^\s,\[\]{}][^,\[\]{}\n]*+")
+
+
+def typed(text: str) -> JsonValue:
+    """What a plain word means: nothing, yes or no, a number, or itself."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _DECIMAL.fullmatch(text) and ("." in text or "e" in text.lower()):
+        number = float(text)
+        return number if math.isfinite(number) else text
+    return text
+
+
+def quoted(text: str) -> str | None:
+    """The content, when `text` is one quoted string, perhaps with a comment behind it."""
+    found = quoted_prefix(text)
+    if found is None:
+        return None
+    content, end = found
+    return content if _AFTER_QUOTED.fullmatch(text, end) else None
+
+
+def quoted_prefix(text: str, at: int = 0) -> tuple[str, int] | None:
+    """The content of the quoted string that begins at `at`, and where it ends."""
+    if double := _DOUBLE.match(text, at):
+        return _unescaped(double[1]), double.end()
+    if single := _SINGLE.match(text, at):
+        return single[1].replace("''", "'"), single.end()
+    return None
+
+
+def uncommented(line: str) -> str:
+    """`line` without a comment: one begins with a `#` at the start or behind a blank."""
+    comment = _COMMENT.search(line)
+    return line if comment is None else line[: comment.start()].rstrip()
+
+
+def folded(lines: Iterable[str]) -> str:
+    """Lines as one paragraph; empty ones between them are line ends."""
+    pieces: list[str] = []
+    blanks = 0
+    for line in lines:
+        if not line:
+            blanks += 1
+            continue
+        if pieces:
+            pieces.append("\n" * blanks if blanks else " ")
+        pieces.append(line)
+        blanks = 0
+    return "".join(pieces)
+
+
+class NotFlowError(ValueError):
+    """It began with a bracket and is no list and no map."""
+
+
+class Flow:
+    """One bracketed value, from its opening bracket on."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def whole(self) -> JsonValue:
+        """The value that all of the text is. Raises NotFlowError."""
+        value = self._value(0)
+        self._skip()
+        if self._at != len(self._text):
+            raise NotFlowError
+        return value
+
+    def _value(self, depth: int) -> JsonValue:
+        if depth > limits.FRONT_MATTER_NESTING_MAX:
+            raise NotFlowError
+        self._skip()
+        if self._take("["):
+            return self._list(depth)
+        if self._take("{"):
+            return self._map(depth)
+        string = quoted_prefix(self._text, self._at)
+        if string is not None:
+            content, self._at = string
+            return content
+        return typed(self._word(_FLOW_WORD))
+
+    def _list(self, depth: int) -> list[JsonValue]:
+        found: list[JsonValue] = []
+        self._skip()
+        while not self._take("]"):
+            found.append(self._value(depth + 1))
+            self._next("]")
+        return found
+
+    def _map(self, depth: int) -> JsonObject:
+        found: JsonObject = {}
+        self._skip()
+        while not self._take("}"):
+            key = self._key()
+            self._skip()
+            if not self._take(":"):
+                raise NotFlowError
+            found[key] = self._value(depth + 1)
+            self._next("}")
+        return found
+
+    def _key(self) -> str:
+        string = quoted_prefix(self._text, self._at)
+        if string is None:
+            return self._word(_FLOW_KEY)
+        content, self._at = string
+        return content
+
+    def _word(self, pattern: re.Pattern[str]) -> str:
+        word = pattern.match(self._text, self._at)
+        if word is None:
+            raise NotFlowError
+        self._at = word.end()
+        return uncommented(word[0]).strip()
+
+    def _next(self, end: str) -> None:
+        """A comma, or the end without one; what stands there is not taken if it is the end."""
+        self._skip()
+        if self._take(","):
+            self._skip()
+        elif not self._text.startswith(end, self._at):
+            raise NotFlowError
+
+    def _take(self, mark: str) -> bool:
+        if not self._text.startswith(mark, self._at):
+            return False
+        self._at += 1
+        return True
+
+    def _skip(self) -> None:
+        space = _SPACE.match(self._text, self._at)
+        assert space is not None
+        self._at = space.end()
+
+
+def _unescaped(text: str) -> str:
+    if "\\" not in text:
+        return text
+    replaced = _ESCAPE.sub(_character, text)
+    # Halves of a pair become one character; a lone half could not be written as UTF-8.
+    return replaced.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _character(escape: re.Match[str]) -> str:
+    code = escape[1] or escape[2] or escape[3]
+    if code is not None:
+        number = int(code, 16)
+        return chr(number) if number <= 0x10FFFF else escape[0]
+    return _ESCAPED.get(escape[4], escape[0])

@@ -1,0 +1,235 @@
+"""Stored credentials: one JSON file in the data directory, readable by the user alone.
+
+It is replaced in one step and under a lock, so that processes that write together lose nothing and
+a reader never sees half of it. A file that others can read, or that is not ours, is refused until
+somebody has looked at it. One that is damaged is refused too; the next credential that is stored
+puts it aside, under another name, and begins a new one. Which credential goes where is not decided
+here (core.credentials.keys), and the database never holds one.
+
+Invariant: no message of this module contains anything that was read from the file.
+"""
+
+import fcntl
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Final
+
+import msgspec
+
+from perdure.core import limits
+from perdure.ports import CredentialStoreError
+from perdure.schema import codec
+from perdure.schema.models.credential import CredentialFile, StoredCredential, StoredKey
+
+NAME: Final = "credentials.json"
+_LOCK_NAME: Final = "credentials.lock"
+_VERSION: Final = 1
+
+ByIntegration = Mapping[str, StoredCredential]
+Signature = tuple[int, int, int]
+
+
+class _DamagedError(CredentialStoreError):
+    """The content makes no sense. Whoever stores something next puts the file aside."""
+
+
+class FileCredentials:
+    """Implements ports.CredentialStore."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self.path: Final = os.path.join(directory, NAME)
+        self._kept: tuple[Signature, ByIntegration] | None = None
+        self._nothing: ByIntegration = {}
+
+    def look(self) -> ByIntegration:
+        try:
+            status = os.lstat(self.path)
+        except FileNotFoundError:
+            self._kept = None
+            return self._nothing
+        except OSError as error:
+            raise self._failed("read", error) from error
+        # The time of its last change of any kind: also of who may read it.
+        now = status.st_ctime_ns, status.st_size, status.st_ino
+        kept = self._kept
+        if kept is None or kept[0] != now:
+            kept = self._kept = now, self._read()
+        return kept[1]
+
+    def put(self, credential: StoredCredential, *, instead_of: StoredCredential | None) -> bool:
+        def change(before: ByIntegration) -> ByIntegration | None:
+            held = before.get(credential.integration_id)
+            if instead_of is not None and held != instead_of:
+                return None
+            rest = {name: kept for name, kept in before.items() if kept is not held}
+            return {credential.integration_id: credential, **rest}
+
+        return self._change(change, replaces_damaged=instead_of is None)
+
+    def remove(self, credential_id: str) -> bool:
+        def change(before: ByIntegration) -> ByIntegration | None:
+            rest = {name: kept for name, kept in before.items() if kept.id != credential_id}
+            return rest if len(rest) < len(before) else None
+
+        return self._change(change, replaces_damaged=False)
+
+    @contextmanager
+    def renewing(self, integration_id: str) -> Generator[bool]:
+        # Hashed: an id may hold any character, a file name may not.
+        name = hashlib.sha256(integration_id.encode()).hexdigest()[:32]
+        handle = self._open_lock(f"credentials-{name}.lock")
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+        finally:
+            os.close(handle)
+
+    def _change(
+        self, job: Callable[[ByIntegration], ByIntegration | None], *, replaces_damaged: bool
+    ) -> bool:
+        """Replace the file by what `job` makes of it; whether it made anything."""
+        handle = self._open_lock(_LOCK_NAME)
+        try:
+            # Held for one read and one write, so nobody waits long.
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            try:
+                before = self._read()
+            except _DamagedError:
+                if not replaces_damaged:
+                    raise
+                self._put_aside()
+                before = self._nothing
+            after = job(before)
+            if after is not None:
+                self._write(after, before=before)
+            return after is not None
+        finally:
+            os.close(handle)
+
+    def _open_lock(self, name: str) -> int:
+        path = os.path.join(self._directory, name)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            return os.open(path, flags, 0o600)
+        except OSError as error:
+            raise self._failed("lock", error) from error
+
+    def _read(self) -> ByIntegration:
+        try:
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            handle = os.open(self.path, flags)
+        except FileNotFoundError:
+            return self._nothing
+        except OSError as error:
+            raise self._failed("read", error) from error
+        try:
+            self._require_private(os.fstat(handle))
+            with open(handle, "rb", closefd=False) as file:
+                data = file.read(limits.CREDENTIAL_FILE_BYTES_MAX + 1)
+        except OSError as error:
+            raise self._failed("read", error) from error
+        finally:
+            os.close(handle)
+        return self._decoded(data)
+
+    def _decoded(self, data: bytes) -> ByIntegration:
+        try:
+            if len(data) > limits.CREDENTIAL_FILE_BYTES_MAX:
+                raise self._damaged()
+            version = codec.decode(_Versioned, data).version
+            if version != _VERSION:
+                raise CredentialStoreError(
+                    f"{self.path} was written by another version of this program ({version})."
+                    " Use that version, or move the file away and log in again."
+                )
+            stored = codec.decode(CredentialFile, data).credentials
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            # Not chained: a decoder may quote what it could not read.
+            raise self._damaged() from None
+        return {credential.integration_id: self._opened(credential) for credential in stored}
+
+    def _opened(self, stored: StoredCredential) -> StoredCredential:
+        """A credential as it is used; a subclass may keep its secrets elsewhere."""
+        secret = stored.key if isinstance(stored, StoredKey) else stored.access
+        if not secret:
+            raise CredentialStoreError(
+                f"{self.path} tells of credentials in a keyring. Set PERDURE_KEYRING=1 to use them,"
+                " or move the file away and log in again."
+            )
+        return stored
+
+    def _write(self, after: ByIntegration, *, before: ByIntegration) -> None:
+        """Replace the file. `before` is what it holds, for whoever keeps secrets elsewhere."""
+        data = codec.encode(CredentialFile(version=_VERSION, credentials=tuple(after.values())))
+        if len(data) > limits.CREDENTIAL_FILE_BYTES_MAX:
+            raise CredentialStoreError(f"{self.path} would become too large. Remove credentials.")
+        draft = f"{self.path}.{os.getpid()}.{secrets.token_hex(8)}"
+        try:
+            _write_private(draft, data)
+            os.replace(draft, self.path)
+            _sync_directory(self._directory)
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(draft)
+            raise self._failed("write", error) from error
+
+    def _put_aside(self) -> None:
+        aside = f"{self.path}.damaged-{secrets.token_hex(4)}"
+        try:
+            os.rename(self.path, aside)
+        except OSError as error:
+            raise self._failed("put aside", error) from error
+
+    def _require_private(self, status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            raise CredentialStoreError(f"{self.path} is not a regular file. Move it away.")
+        if status.st_uid != os.geteuid():
+            raise CredentialStoreError(
+                f"{self.path} belongs to another user. Move it away, or make it yours (chown)."
+            )
+        if status.st_mode & 0o077:
+            raise CredentialStoreError(
+                f"{self.path} can be read by other users. Run: chmod 600 {self.path}"
+                " (and renew the keys in it if somebody may have looked)."
+            )
+
+    def _failed(self, what: str, error: OSError) -> CredentialStoreError:
+        return CredentialStoreError(
+            f"Cannot {what} {self.path}: {error.strerror}. Check its owner and permissions,"
+            " and that the disk has room."
+        )
+
+    def _damaged(self) -> _DamagedError:
+        return _DamagedError(
+            f"{self.path} is damaged and is not used. Repair it, or log in again: the damaged file"
+            " is then kept beside the new one."
+        )
+
+
+class _Versioned(codec.Record):
+    version: int
+
+
+def _write_private(path: str, data: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with open(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(handle)
+
+
+def _sync_directory(directory: str) -> None:
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

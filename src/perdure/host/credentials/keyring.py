@@ -1,0 +1,118 @@
+"""Stored credentials whose secrets lie in the keyring of the user's desktop.
+
+The file says which credentials there are; what is secret in them is kept by the `keyring` package,
+which is installed with the extra of that name and loaded when somebody asks for it. Everything else
+is as in host.credentials.file.
+
+Invariant: a secret is in the keyring before the file tells of it, and out of it only afterwards.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from typing import Final, Protocol, cast
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from perdure.host.credentials.file import ByIntegration, FileCredentials
+from perdure.ports import CredentialStoreError
+from perdure.schema import codec
+from perdure.schema.codec import Record
+from perdure.schema.models.credential import StoredCredential, StoredKey
+
+_SERVICE: Final = "perdure"
+
+
+class Keyring(Protocol):
+    """What is used of the package."""
+
+    def get_password(self, service_name: str, username: str, /) -> str | None: ...
+    def set_password(self, service_name: str, username: str, password: str, /) -> None: ...
+    def delete_password(self, service_name: str, username: str, /) -> None: ...
+
+
+def open_store(directory: str, variables: Mapping[str, str]) -> FileCredentials:
+    """The store of a data directory; with PERDURE_KEYRING set, secrets lie in a keyring."""
+    asked = variables.get("PERDURE_KEYRING", "").lower() in {"1", "true"}
+    return KeyringCredentials(directory) if asked else FileCredentials(directory)
+
+
+class KeyringCredentials(FileCredentials):
+    """Without the package nothing can be read or stored, and the error says so."""
+
+    def _opened(self, stored: StoredCredential) -> StoredCredential:
+        if not _is_sealed(stored):
+            return stored
+        keyring, failure = _loaded()
+        try:
+            text = keyring.get_password(_SERVICE, stored.id)
+            secrets = None if text is None else codec.decode(_Secrets, text)
+        except (failure, msgspec.DecodeError):
+            # Not chained: either may quote what it could not read.
+            raise self._unavailable() from None
+        if secrets is None:
+            raise self._unavailable()
+        if isinstance(stored, StoredKey):
+            return replace(stored, key=secrets.value)
+        return replace(stored, access=secrets.value, refresh=secrets.refresh)
+
+    def _write(self, after: ByIntegration, *, before: ByIntegration) -> None:
+        keyring, failure = _loaded()
+        try:
+            for stored in after.values():
+                # Also what was written before a keyring was asked for: it moves there now.
+                text = codec.encode(_secrets_of(stored)).decode()
+                keyring.set_password(_SERVICE, stored.id, text)
+            sealed = {name: _sealed(stored) for name, stored in after.items()}
+            super()._write(sealed, before=before)
+            kept = {stored.id for stored in after.values()}
+            for gone in (stored.id for stored in before.values() if stored.id not in kept):
+                with suppress(failure):
+                    keyring.delete_password(_SERVICE, gone)
+        except failure:
+            raise self._unavailable() from None
+
+    def _unavailable(self) -> CredentialStoreError:
+        return CredentialStoreError(
+            f"The keyring does not hold, or does not give, what {self.path} tells of."
+            " Unlock it, or log in again."
+        )
+
+
+def _loaded() -> tuple[Keyring, type[Exception]]:
+    """The package, and the class of everything that goes wrong in it."""
+    try:
+        keyring = cast("Keyring", import_module("keyring"))
+        errors = import_module("keyring.errors")
+    except ImportError as error:
+        raise CredentialStoreError(
+            "Credentials are to be kept in a keyring, but the package `keyring` is not installed."
+            " Install perdure[keyring], or unset PERDURE_KEYRING."
+        ) from error
+    return keyring, cast("type[Exception]", errors.KeyringError)
+
+
+class _Secrets(Record):
+    value: str
+    refresh: str | UnsetType = UNSET
+
+    def __repr__(self) -> str:
+        return "_Secrets(...)"
+
+
+def _secrets_of(stored: StoredCredential) -> _Secrets:
+    if isinstance(stored, StoredKey):
+        return _Secrets(stored.key)
+    return _Secrets(stored.access, stored.refresh)
+
+
+def _sealed(stored: StoredCredential) -> StoredCredential:
+    if isinstance(stored, StoredKey):
+        return replace(stored, key="")
+    return replace(stored, access="", refresh=UNSET)
+
+
+def _is_sealed(stored: StoredCredential) -> bool:
+    return not (stored.key if isinstance(stored, StoredKey) else stored.access)

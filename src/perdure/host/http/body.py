@@ -1,0 +1,107 @@
+"""A response body as it is read: one piece for each wake-up, without its content encoding.
+
+A compressed piece may hold a thousand times its size; it is handed over in bounded slices, and a
+reader that trusts nobody says how much the whole may grow.
+"""
+
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final
+
+from perdure.net.transport import TransportError
+
+SLICE_BYTES_MAX: Final = 1024 * 1024
+INFLATION_FREE_BYTES: Final = 64 * 1024
+"""Up to this size no growth is too much: a short page of spaces harms nobody."""
+_ZLIB_OR_GZIP: Final = zlib.MAX_WBITS | 32
+_IDENTITY: Final = frozenset({"", "identity"})
+_COMPRESSED: Final = frozenset({"gzip", "x-gzip", "deflate"})
+
+Read = Callable[[], Awaitable[bytes]]
+
+
+def body(
+    read: Read, content_encoding: str, *, inflation_max: int | None = None
+) -> AsyncIterator[bytes]:
+    """Iterate over `read` until it gives nothing; raises TransportError.
+
+    A compressed body may become `inflation_max` times as large as it was sent, and no larger.
+    """
+    encoding = content_encoding.strip().lower()
+    if encoding in _IDENTITY:
+        return _Plain(read)
+    if encoding in _COMPRESSED:
+        return _Inflated(read, headless=encoding == "deflate", inflation_max=inflation_max)
+    raise TransportError(f"the answer has an unknown content encoding: {encoding[:40]!r}")
+
+
+class _Plain:
+    def __init__(self, read: Read) -> None:
+        self._read = read
+
+    def __aiter__(self) -> "_Plain":
+        return self
+
+    async def __anext__(self) -> bytes:
+        data = await self._read()
+        if not data:
+            raise StopAsyncIteration
+        return data
+
+
+class _Inflated:
+    def __init__(self, read: Read, *, headless: bool, inflation_max: int | None) -> None:
+        self._read = read
+        self._inflation_max = inflation_max
+        self._bytes_in = self._bytes_out = 0
+        self._inflate = zlib.decompressobj(_ZLIB_OR_GZIP)
+        self._compressed = b""
+        self._may_be_headless = headless
+
+    def __aiter__(self) -> "_Inflated":
+        return self
+
+    async def __anext__(self) -> bytes:
+        while not self._inflate.eof:
+            if not self._compressed:
+                self._compressed = await self._read()
+                if not self._compressed:
+                    raise TransportError("the compressed answer was cut off")
+                self._bytes_in += len(self._compressed)
+            data = self._slice()
+            if data:
+                return data
+        # The compressed stream is over; the response itself must come to its end as well.
+        while await self._read():
+            pass
+        raise StopAsyncIteration
+
+    def _slice(self) -> bytes:
+        compressed, self._compressed = self._compressed, b""
+        try:
+            data = self._decompress(compressed)
+        except zlib.error as error:
+            raise TransportError(f"the compressed answer is damaged: {error}") from error
+        self._compressed = self._inflate.unconsumed_tail
+        self._may_be_headless = False
+        self._check_growth(len(data))
+        return data
+
+    def _check_growth(self, size: int) -> None:
+        self._bytes_out += size
+        if self._inflation_max is None or self._bytes_out <= INFLATION_FREE_BYTES:
+            return
+        used = self._bytes_in - len(self._compressed)
+        if self._bytes_out > used * self._inflation_max:
+            times = self._inflation_max
+            raise TransportError(f"the answer is compressed to less than 1/{times} of its size")
+
+    def _decompress(self, compressed: bytes) -> bytes:
+        try:
+            return self._inflate.decompress(compressed, SLICE_BYTES_MAX)
+        except zlib.error:
+            if not self._may_be_headless:
+                raise
+            # Some servers send "deflate" without the header that the standard asks for.
+            self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+            return self._inflate.decompress(compressed, SLICE_BYTES_MAX)

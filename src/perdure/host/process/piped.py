@@ -1,0 +1,118 @@
+"""Programs that stay and are talked with: our words to stdin, theirs from stdout.
+
+Each leads a session and process group of its own. What it prints on stderr is dropped. What the
+words mean, and how long anybody waits for them, is up to the caller.
+
+Invariant: nothing here waits for the program to read, to write or to obey, and it can take no more
+memory of ours than what it was sent and has not read. One that closes its output is over; whoever
+ends it, ends its session. A process that left that session as well is not found.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from perdure.core import limits
+from perdure.host.process import table
+
+_INPUT: Final = 0
+_OUTPUT: Final = 1
+
+
+class LocalPipedProcess(asyncio.SubprocessProtocol):
+    """Adapter of ports.PipedProcess."""
+
+    def __init__(self, heard: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+        self.over = False
+        self._heard = heard
+        self._ended = ended
+        self._exited = asyncio.Event()
+        self._transport: asyncio.SubprocessTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._transport = transport
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if not self.over:
+            self._heard(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == _OUTPUT:
+            self._end()
+
+    def process_exited(self) -> None:
+        self._exited.set()
+        # The last of its output may still be on its way; a child of it may keep the pipe for ever.
+        if not self.over:
+            asyncio.get_running_loop().call_later(limits.PROCESS_DRAIN_SECONDS, self._end)
+
+    def send(self, data: bytes) -> bool:
+        if self.over or self._transport is None:
+            return False
+        pipe = self._transport.get_pipe_transport(_INPUT)
+        if not isinstance(pipe, asyncio.WriteTransport) or pipe.is_closing():
+            return False
+        if pipe.get_write_buffer_size() + len(data) > limits.LSP_UNREAD_BYTES_MAX:
+            return False
+        pipe.write(data)
+        return True
+
+    def kill(self) -> None:
+        transport = self._transport
+        if transport is None:
+            return
+        for process in table.session(transport.get_pid()):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process, signal.SIGKILL)
+        # Where there is no table of processes, the group is what we know, until it is reaped.
+        if transport.get_returncode() is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(transport.get_pid(), signal.SIGKILL)
+        # The transport itself would look whether the child has ended, and so reap it behind the
+        # back of the loop.
+        for number in (_INPUT, _OUTPUT):
+            pipe = transport.get_pipe_transport(number)
+            if pipe is not None:
+                pipe.close()
+        self._end()
+
+    async def gone(self) -> None:
+        await self._exited.wait()
+        if self._transport is not None:
+            self._transport.close()
+
+    def _end(self) -> None:
+        if not self.over:
+            self.over = True
+            self._ended()
+
+
+class LocalPipedProcesses:
+    """Adapter of ports.PipedProcesses."""
+
+    async def start(
+        self,
+        arguments: Sequence[str],
+        *,
+        directory: str,
+        environment: Mapping[str, str],
+        heard: Callable[[bytes], None],
+        ended: Callable[[], None],
+    ) -> LocalPipedProcess:
+        process = LocalPipedProcess(heard, ended)
+        await asyncio.get_running_loop().subprocess_exec(
+            lambda: process,
+            *arguments,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=directory,
+            env=environment,
+            start_new_session=True,
+        )
+        return process

@@ -1,0 +1,52 @@
+"""The demo model's answer when it is asked to condense a conversation.
+
+It understands nothing, so it sums up nothing: it counts what there was and repeats the latest
+prompts word for word, in the sections that were asked for. How such a request begins is written in
+core.compaction.summary_request; a test keeps the two together.
+"""
+
+import re
+from typing import Final
+
+PROMPTS_SHOWN_MAX: Final = 5
+PROMPT_CHARS_MAX: Final = 200
+
+_REQUEST: Final = re.compile(r"Write a checkpoint of the conversation below\.")
+_PROMPT: Final = re.compile(r"^\[User\]: (.*)", re.MULTILINE)
+_ANSWER: Final = re.compile(r"^\[Assistant\]: ", re.MULTILINE)
+
+
+def is_asked(prompt: str) -> bool:
+    return _REQUEST.match(prompt) is not None
+
+
+def summary_of(prompt: str) -> str:
+    """A checkpoint in the usual sections, the same each time for the same conversation."""
+    prompts = _PROMPT.findall(prompt)
+    latest = [f"- {said[:PROMPT_CHARS_MAX]}" for said in prompts[-PROMPTS_SHOWN_MAX:]] or ["- None"]
+    counted = f"- {len(prompts)} prompts and {len(_ANSWER.findall(prompt))} answers came before."
+    return "\n".join(
+        (
+            "It cannot sum up; this repeats the latest prompts.",
+            "",
+            "## Objective",
+            "- Not known",
+            "",
+            "## Important Details",
+            *latest,
+            "",
+            "## Work State",
+            "### Completed",
+            counted,
+            "### Active",
+            "- None",
+            "### Blocked",
+            "- None",
+            "",
+            "## Next Move",
+            "- Not known",
+            "",
+            "## Relevant Files",
+            "- None",
+        )
+    )

@@ -1,0 +1,20 @@
+"""The demo model's answer when it is asked to name a conversation: its first words.
+
+How such a request begins is written in core.session.title; a test keeps the two together.
+"""
+
+import re
+from typing import Final
+
+WORDS_MAX: Final = 6
+
+_REQUEST: Final = re.compile(r"Name the conversation that begins with this message:\s+")
+
+
+def is_asked(prompt: str) -> bool:
+    return _REQUEST.match(prompt) is not None
+
+
+def title_of(prompt: str) -> str:
+    words = _REQUEST.sub("", prompt, count=1).split()[:WORDS_MAX]
+    return f"Demo: {' '.join(words)}"

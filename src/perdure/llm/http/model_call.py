@@ -1,0 +1,314 @@
+"""A model call over HTTP: encode, post, read frames, step the wire protocol.
+
+One batch of events for each piece of the body that arrived. Failures become LLMError, bounded and
+free of the route's secrets. Trying again (core.session.retry), and turning events into a
+transcript, are done elsewhere.
+
+Invariant: one call is one request.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
+from contextlib import AsyncExitStack, aclosing, suppress
+from typing import Final, Protocol, TypeVar
+
+from msgspec.structs import replace
+
+from perdure.llm.encoding import shared, wire_protocol
+from perdure.llm.encoding.wire_protocol import FrameReader, ModelFacts, WireProtocol
+from perdure.llm.error import LLMError
+from perdure.llm.event import Finish, LLMEvent, ProviderError
+from perdure.llm.http import errors
+from perdure.llm.model_call import ModelCall
+from perdure.llm.request import LLMRequest
+from perdure.llm.route import Route, ToolCallMode
+from perdure.llm.tool_fallback import text_parser
+from perdure.llm.tool_fallback.json_schema import constrained
+from perdure.llm.tool_fallback.text_calls import Read, reading
+from perdure.net import sse
+from perdure.net.transport import HttpRequest, HttpResponse, HttpTransport, TransportError
+from perdure.schema.codec import JsonObject
+from perdure.schema.value import Value
+
+T = TypeVar("T")
+
+PROTOCOL_OWNED: Final = frozenset(
+    {
+        "contents",
+        "frequency_penalty",
+        "generationConfig",
+        "inferenceConfig",
+        "input",
+        "instructions",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "max_tokens",
+        "messages",
+        "model",
+        "presence_penalty",
+        "response_format",
+        "seed",
+        "stop",
+        "stop_sequences",
+        "stream",
+        "stream_options",
+        "system",
+        "systemInstruction",
+        "temperature",
+        "thinking",
+        "toolChoice",
+        "toolConfig",
+        "tool_choice",
+        "tools",
+        "topK",
+        "topP",
+        "top_k",
+        "top_p",
+    }
+)
+"""Body keys that only a wire protocol may write."""
+
+
+_READERS: Final[Mapping[ToolCallMode, Read]] = {
+    "printed": text_parser.parse,
+    "constrained": text_parser.answer,
+}
+
+
+class CallClock(Protocol):
+    """What a call needs of the program's clock."""
+
+    def now_millis(self) -> int: ...
+
+
+class CallLimits(Value, kw_only=True):
+    """How patient a call is, and how much it takes in."""
+
+    frame_bytes_max: int = 16 * 1024 * 1024
+    refusal_seconds_max: float = 5.0
+    """For the body of an answer without success: what has come by then must do."""
+    connect_seconds_max: float | None = None
+    """For a connection; None leaves it to the transport, 0 waits for ever."""
+    first_byte_seconds_max: float = 0
+    """From the request to the beginning of its answer; 0 waits for ever."""
+    idle_seconds_max: float = 0
+    """Longest silence within an answer; 0 waits for ever."""
+
+
+DEFAULT_LIMITS: Final = CallLimits()
+
+
+def model_call(
+    route: Route,
+    transport: HttpTransport,
+    clock: CallClock,
+    *,
+    limits: CallLimits = DEFAULT_LIMITS,
+) -> ModelCall:
+    """A ModelCall that reaches `route` through `transport`."""
+    if route.tool_calls == "constrained":
+        route = replace(route, protocol=constrained(route.protocol))
+    call = _HttpModelCall(route, transport, clock, limits=limits)
+    return call if route.tool_calls == "native" else reading(call, _READERS[route.tool_calls])
+
+
+class _HttpModelCall:
+    def __init__(
+        self,
+        route: Route,
+        transport: HttpTransport,
+        clock: CallClock,
+        *,
+        limits: CallLimits,
+    ) -> None:
+        self._route = route
+        self._protocol = _with_overlay(route.protocol, route.body)
+        self._transport = transport
+        self._clock = clock
+        self._limits = limits
+        self._secrets = _secrets_of(route)
+
+    async def __call__(self, request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
+        http_request = self._http_request(request)
+        async with AsyncExitStack() as stack:
+            response, first = await self._answer(stack, http_request)
+            async with aclosing(self._events(response.chunks, first)) as batches:
+                async for batch in batches:
+                    yield batch
+
+    def _http_request(self, request: LLMRequest) -> HttpRequest:
+        route = self._route
+        asked = replace(
+            request,
+            generation=request.generation.over(route.generation),
+            options=_deeply_merged(dict(route.options), dict(request.options)),
+        )
+        unsigned = HttpRequest(
+            url=route.base_url.rstrip("/") + self._protocol.path(route.model.name),
+            headers=self._headers(request),
+            body=wire_protocol.encode(self._protocol, asked, route.model),
+            connect_seconds_max=self._limits.connect_seconds_max,
+        )
+        return unsigned if route.sign is None else route.sign(unsigned)
+
+    def _headers(self, request: LLMRequest) -> Mapping[str, str]:
+        given = {**self._protocol.headers, **self._route.headers, **request.headers}
+        headers = {name.lower(): value for name, value in given.items()}
+        if self._route.credential is not None:
+            name, value = self._route.credential.header()
+            headers[name] = value
+        headers["content-type"] = "application/json"
+        headers["accept"] = self._protocol.accept
+        return headers
+
+    async def _answer(
+        self, stack: AsyncExitStack, request: HttpRequest
+    ) -> tuple[HttpResponse, bytes]:
+        async with AsyncExitStack() as attempt:
+            try:
+                response, first = await _within(
+                    self._limits.first_byte_seconds_max,
+                    "first_byte",
+                    self._begun(attempt, request),
+                )
+                if _is_stream(response):
+                    if not first:
+                        raise LLMError("transport", "The provider answered with an empty stream")
+                    await stack.enter_async_context(attempt.pop_all())
+                    return response, first
+                body = await self._refusal_body(response.chunks)
+            except TransportError as error:
+                raise self._transport_failure(error) from error
+        raise self._refusal(response, body)
+
+    async def _events(
+        self, chunks: AsyncIterator[bytes], first: bytes
+    ) -> AsyncGenerator[tuple[LLMEvent, ...]]:
+        reader = self._protocol.frames(self._limits.frame_bytes_max)
+        state = self._protocol.start()
+        chunk = first
+        while chunk:
+            batch, error = self._step_all(reader, state, chunk)
+            if batch:
+                yield batch
+                if isinstance(batch[-1], Finish | ProviderError):
+                    return
+            if error is not None:
+                raise error
+            try:
+                chunk = await self._next(chunks)
+            except TransportError as error:
+                raise self._transport_failure(error) from error
+        yield self._cleaned(self._protocol.finish(state))
+
+    def _step_all(
+        self, reader: FrameReader, state: wire_protocol.State, chunk: bytes
+    ) -> tuple[tuple[LLMEvent, ...], LLMError | None]:
+        """What a piece of the body completes, and the error that ends it there, if one does."""
+        events: list[LLMEvent] = []
+        error: LLMError | None = None
+        try:
+            for frame in reader.feed(chunk):
+                events += self._protocol.step(state, frame)
+                if events and isinstance(events[-1], Finish | ProviderError):
+                    break
+        except sse.FrameTooLargeError as too_large:
+            error = LLMError("invalid-provider-output", str(too_large))
+        except LLMError as refused:
+            error = LLMError(refused.reason, errors.clean(refused.message, self._secrets))
+        return self._cleaned(tuple(events)), error
+
+    def _cleaned(self, events: tuple[LLMEvent, ...]) -> tuple[LLMEvent, ...]:
+        if events and isinstance(events[-1], ProviderError):
+            message = errors.clean(events[-1].message, self._secrets)
+            return (*events[:-1], replace(events[-1], message=message))
+        return events
+
+    async def _begun(
+        self, stack: AsyncExitStack, request: HttpRequest
+    ) -> tuple[HttpResponse, bytes]:
+        """The response, and the first piece of its body if that is a stream."""
+        response = await stack.enter_async_context(self._transport.open(request))
+        return response, await anext(response.chunks, b"") if _is_stream(response) else b""
+
+    async def _next(self, chunks: AsyncIterator[bytes]) -> bytes:
+        """The next piece of the body; empty at its end."""
+        return await _within(self._limits.idle_seconds_max, "idle", anext(chunks, b""))
+
+    async def _refusal_body(self, chunks: AsyncIterator[bytes]) -> bytes:
+        body = bytearray()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._limits.refusal_seconds_max):
+                async for chunk in chunks:
+                    body += chunk
+                    if len(body) >= errors.BODY_BYTES_MAX:
+                        break
+        return bytes(body[: errors.BODY_BYTES_MAX])
+
+    def _refusal(self, response: HttpResponse, body: bytes) -> LLMError:
+        if 200 <= response.status < 300:
+            text = errors.clean(errors.detail_of_body(body).text, self._secrets)
+            return LLMError(
+                "invalid-provider-output",
+                f"The provider did not answer with an event stream: {text}",
+                status=response.status,
+            )
+        return errors.from_response(
+            status=response.status,
+            headers=response.headers,
+            body=body,
+            secrets=self._secrets,
+            now_millis=self._clock.now_millis(),
+        )
+
+    def _transport_failure(self, error: TransportError) -> LLMError:
+        said = errors.clean(str(error), self._secrets)
+        return LLMError("transport", f"The connection to the provider failed: {said}")
+
+
+async def _within(seconds: float, limit: str, answer: Awaitable[T]) -> T:
+    if not seconds:
+        return await answer
+    try:
+        async with asyncio.timeout(seconds):
+            return await answer
+    except TimeoutError as error:
+        message = f"The provider was silent for {seconds:g} s, the limit `{limit}` of its timeouts"
+        raise LLMError("timeout", message) from error
+
+
+def _with_overlay(protocol: WireProtocol, overlay: JsonObject) -> WireProtocol:
+    """The same protocol with compatibility fields laid over its body."""
+    if not overlay:
+        return protocol
+    owned = sorted(PROTOCOL_OWNED & overlay.keys())
+
+    def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
+        if owned:
+            names = ", ".join(owned)
+            raise LLMError("invalid-request", f"The request body may not set {names}")
+        return _deeply_merged(protocol.head(request, facts), overlay)
+
+    return replace(protocol, head=head)
+
+
+def _deeply_merged(base: JsonObject, overlay: JsonObject) -> JsonObject:
+    merged = dict(base)
+    for name, value in overlay.items():
+        below = merged.get(name)
+        if shared.is_object(below) and shared.is_object(value):
+            merged[name] = _deeply_merged(below, value)
+        else:
+            merged[name] = value
+    return merged
+
+
+def _secrets_of(route: Route) -> tuple[str, ...]:
+    named = (value for name, value in route.headers.items() if errors.may_carry_secret(name))
+    return (*named, route.credential.value) if route.credential is not None else tuple(named)
+
+
+def _is_stream(response: HttpResponse) -> bool:
+    # Some servers name another type for a stream, but these two always mean something else.
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return 200 <= response.status < 300 and kind not in ("application/json", "text/html")

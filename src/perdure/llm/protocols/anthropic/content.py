@@ -1,0 +1,160 @@
+"""Anthropic Messages: parts of a conversation as content blocks.
+
+Pure. The provider refuses blank text, unsigned thinking, call ids that it has seen and images that
+are not what they say, and a part stays in the conversation for good. So each of these has a form
+here that it takes.
+
+Invariant: every block is valid by itself, and blocks of one run depend on that run alone.
+"""
+
+import base64
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from perdure.llm.encoding import attachment, call_id, shared
+from perdure.llm.encoding import attachment as inline_file
+from perdure.llm.encoding.attachment import ImageAttachment, OmittedAttachment, TextAttachment
+from perdure.llm.message import (
+    LLMMessage,
+    MediaPart,
+    ReasoningPart,
+    Run,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from perdure.llm.protocols.anthropic.stream import NAMESPACE
+from perdure.schema.codec import JsonObject
+from perdure.schema.session.tool import ProviderMetadata
+
+IMAGE_ENCODED_CHARS_MAX: Final = 5 * 1024 * 1024
+DOCUMENT_ENCODED_CHARS_MAX: Final = 16 * 1024 * 1024
+"""All of a request must be below 32 MB."""
+
+TOOL_NAME_CHARS_MAX: Final = 64
+THINKING: Final = frozenset({"thinking", "redacted_thinking"})
+
+_OWN_ID: Final = re.compile(r"toolu_[A-Za-z0-9_]{16,}")
+_HOSTED_ID: Final = re.compile(r"srvtoolu_[A-Za-z0-9_]+")
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
+_SILENT_FAILURE: Final = "The tool failed and did not say why"
+
+
+def text(value: str) -> list[JsonObject]:
+    """A text block, or none for blank text."""
+    return [{"type": "text", "text": value}] if value.strip() else []
+
+
+def user(message: LLMMessage) -> Iterator[JsonObject]:
+    for part in message.content:
+        if isinstance(part, TextPart):
+            yield from text(part.text)
+        elif isinstance(part, MediaPart):
+            yield from _media(part)
+
+
+def answer(run: Run) -> list[JsonObject]:
+    """What the model answered, in its order. It may end neither with thinking nor with a space."""
+    ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
+    blocks: list[JsonObject] = []
+    for part in run.answered():
+        if isinstance(part, TextPart):
+            blocks += text(part.text)
+        elif isinstance(part, ReasoningPart):
+            blocks += _thinking(part)
+        elif isinstance(part, ToolCallPart) and part.provider_executed:
+            blocks += _hosted(part, found.get(part.id))
+        elif isinstance(part, ToolCallPart):
+            blocks.append(_call(part, ids[part.id]))
+    while blocks and blocks[-1]["type"] in THINKING:
+        blocks.pop()
+    if blocks and blocks[-1]["type"] == "text":
+        blocks[-1] = {"type": "text", "text": blocks[-1]["text"].rstrip()}
+    # Left out, it would join what was said before and after it.
+    return blocks or text(shared.EMPTY_ANSWER)
+
+
+def results(run: Run) -> list[JsonObject]:
+    """One result for each call of the run that we were to make."""
+    ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
+    return [_result(found.get(own_id), wire_id) for own_id, wire_id in ids.items()]
+
+
+def _thinking(part: ReasoningPart) -> list[JsonObject]:
+    native = _native(part.metadata)
+    if isinstance(data := native.get("redactedData"), str):
+        return [{"type": "redacted_thinking", "data": data}]
+    if (signature := native.get("signature")) and isinstance(signature, str):
+        return [{"type": "thinking", "thinking": part.text, "signature": signature}]
+    # Of a turn that failed: thinking is refused without its signature.
+    return text(part.text)
+
+
+def _call(part: ToolCallPart, wire_id: str) -> JsonObject:
+    name = _NOT_IN_NAMES.sub("_", part.name)[:TOOL_NAME_CHARS_MAX] or "unnamed"
+    return {"type": "tool_use", "id": wire_id, "name": name, "input": part.input}
+
+
+def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObject]:
+    """A call with its result, if both are this model's own and whole; else nothing."""
+    native = _native(result.metadata) if result else {}
+    kind = native.get("type")
+    known = isinstance(kind, str) and kind.endswith("_tool_result")
+    if result is None or not known or not _HOSTED_ID.fullmatch(call.id):
+        return []
+    content = native.get("content") or shared.unwrapped(result.result.value)
+    if content is None:
+        return []
+    return [
+        {"type": "server_tool_use", "id": call.id, "name": call.name, "input": call.input},
+        {"type": kind, "tool_use_id": call.id, "content": content},
+    ]
+
+
+def _result(part: ToolResultPart | None, wire_id: str) -> JsonObject:
+    block: JsonObject = {"type": "tool_result", "tool_use_id": wire_id}
+    if part is None:
+        return block | {"content": shared.NO_RESULT, "is_error": True}
+    lowered = shared.lower_result(part.result)
+    if part.result.type == "error":
+        said = lowered.text if lowered.text.strip() else _SILENT_FAILURE
+        return block | {"content": said, "is_error": True}
+    if lowered.media:
+        shown = [image for media in lowered.media for image in _media(media)]
+        listed = text(lowered.text) + shown
+        return block | {"content": listed} if listed else block
+    return block | {"content": lowered.text} if lowered.text.strip() else block
+
+
+def _media(media: MediaPart) -> list[JsonObject]:
+    document = inline_file.document(media, encoded_chars_max=DOCUMENT_ENCODED_CHARS_MAX)
+    if document is not None:
+        source = {"type": "base64", "media_type": document.media_type, "data": document.data}
+        return [{"type": "document", "source": source}]
+    match attachment.classify(media):
+        case ImageAttachment(url=url) if url.startswith("https://"):
+            return [{"type": "image", "source": {"type": "url", "url": url}}]
+        case ImageAttachment(url=url) if url.startswith("http://"):
+            why = "the provider fetches only from https addresses"
+            return text(inline_file.left_out(media, why))
+        case ImageAttachment(url=url):
+            return _image(media, url.partition(",")[2])
+        case TextAttachment(text=inlined):
+            return text(inlined)
+        case OmittedAttachment(note=note):
+            return text(note)
+
+
+def _image(media: MediaPart, encoded: str) -> list[JsonObject]:
+    if len(encoded) > IMAGE_ENCODED_CHARS_MAX:
+        return text(inline_file.left_out(media, "it is too large"))
+    media_type = inline_file.type_of(base64.b64decode(encoded[:16]))
+    if media_type is None or media_type == inline_file.PDF:
+        return text(inline_file.left_out(media, "it is not an image"))
+    source = {"type": "base64", "media_type": media_type, "data": encoded}
+    return [{"type": "image", "source": source}]
+
+
+def _native(metadata: ProviderMetadata | None) -> JsonObject:
+    return (metadata or {}).get(NAMESPACE, {})

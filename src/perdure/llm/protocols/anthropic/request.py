@@ -1,0 +1,222 @@
+"""Anthropic Messages: the request side.
+
+Pure. Blocks are made in anthropic_messages_content. The provider reads neighbours of one role as
+one turn, so runs stand side by side without fillers. Cache hints are three: the last tool, the
+last system part and the latest user message.
+
+Invariant: a run's items depend on that run alone, the conversation begins with the user, and
+options that the provider refuses together are never sent together.
+"""
+
+import re
+from typing import Final
+from urllib.parse import quote
+
+from msgspec import field
+from msgspec.structs import replace
+
+from perdure.llm.encoding import shared
+from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
+from perdure.llm.error import LLMError
+from perdure.llm.message import Run
+from perdure.llm.protocols.anthropic import content, stream, tools
+from perdure.llm.request import LLMRequest
+from perdure.schema.codec import JsonObject
+from perdure.schema.value import State
+
+VERSION: Final = "2023-06-01"
+VERTEX_VERSION: Final = "vertex-2023-10-16"
+OUTPUT_TOKENS: Final = 4096
+"""The most that an answer may have where neither the request nor the model says."""
+THINKING_TOKENS_MIN: Final = 1024
+
+_CACHED: Final[JsonObject] = {"cache_control": {"type": "ephemeral"}}
+_CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
+_OWNED: Final = frozenset(
+    {"max_tokens", "messages", "model", "stream", "system", "thinking", "tool_choice", "tools"}
+)
+_BEFORE_AN_ANSWER: Final = "(The conversation begins with an answer.)"
+_AFTER_AN_ANSWER: Final = "Go on."
+
+
+def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
+    """Everything of the body but the messages. What was not asked for is not written."""
+    body = _options(request)
+    most = request.generation.max_tokens or facts.output_limit or OUTPUT_TOKENS
+    thinking = _thinking(request, most)
+    body |= {"model": facts.name, "max_tokens": most, "stream": True}
+    if system := [block for part in request.system for block in content.text(part)]:
+        body["system"] = [*system[:-1], system[-1] | _CACHED]
+    if request.tools and request.tool_choice != "none":
+        *offered, last = map(tools.definition, request.tools)
+        body["tools"] = [*offered, last | _CACHED]
+        if request.tool_choice is not None:
+            body["tool_choice"] = {"type": "any" if request.tool_choice == "required" else "auto"}
+    if thinking is not None:
+        body["thinking"] = thinking
+    return body | _generation(request, thinks=thinking is not None)
+
+
+def vertex_head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
+    """The same at Vertex, where the address names the model."""
+    body = head(request, facts)
+    del body["model"]
+    return body | {"anthropic_version": VERTEX_VERSION}
+
+
+def opening(request: LLMRequest) -> list[JsonObject]:
+    """A word of the user, where the conversation would not begin with one."""
+    if request.runs and not request.runs[0].is_answer:
+        return []
+    return [_message("user", content.text(_BEFORE_AN_ANSWER))]
+
+
+def closing(request: LLMRequest) -> list[JsonObject]:
+    """A word of the user, where the conversation would end with an answer."""
+    if not request.runs or not request.runs[-1].is_answer or content.results(request.runs[-1]):
+        return []
+    return [_message("user", content.text(_AFTER_AN_ANSWER))]
+
+
+def items(run: Run, facts: ModelFacts) -> list[JsonObject]:
+    if not run.is_answer:
+        return _asked(run, facts)
+    blocks = (("assistant", content.answer(run)), ("user", content.results(run)))
+    return [_message(role, listed) for role, listed in blocks if listed]
+
+
+def marked(listed: list[JsonObject]) -> list[JsonObject]:
+    """The same items with a cache hint on the last text of the user, or on the last thing."""
+    at = max(index for index, item in enumerate(listed) if item["role"] == "user")
+    blocks: list[JsonObject] = list(listed[at]["content"])
+    texts = [index for index, block in enumerate(blocks) if block["type"] == "text"]
+    hinted = texts[-1] if texts else len(blocks) - 1
+    blocks[hinted] = blocks[hinted] | _CACHED
+    return [*listed[:at], _message("user", blocks), *listed[at + 1 :]]
+
+
+def _message(role: str, blocks: list[JsonObject]) -> JsonObject:
+    return {"role": role, "content": blocks}
+
+
+class _Asked(State):
+    """What the user said, and the updates that no user message follows."""
+
+    said: list[JsonObject] = field(default_factory=list[JsonObject])
+    by_user: bool = False
+    updates: list[str] = field(default_factory=list[str])
+    """As they are wrapped in user text."""
+    plain: list[JsonObject] = field(default_factory=list[JsonObject])
+    """The same as they are."""
+
+    def wrap_updates(self) -> None:
+        for update in self.updates:
+            self.said += content.text(update)
+        self.updates, self.plain = [], []
+
+
+def _asked(run: Run, facts: ModelFacts) -> list[JsonObject]:
+    """One user message. Updates at its end may be a system message: then an answer is next."""
+    asked = _Asked()
+    for message in run.messages:
+        if message.role == "system":
+            asked.updates.append(shared.system_update(message))
+            asked.plain += content.user(message)
+        else:
+            asked.wrap_updates()
+            asked.said += content.user(message)
+            asked.by_user = True
+    if facts.system_role and asked.by_user and asked.plain:
+        said = asked.said or content.text(shared.EMPTY_MESSAGE)
+        return [_message("user", said), _message("system", asked.plain)]
+    asked.wrap_updates()
+    return [_message("user", asked.said or content.text(shared.EMPTY_MESSAGE))]
+
+
+def _thinking(request: LLMRequest, most: int) -> JsonObject | None:
+    """The thinking option as it may be sent, or None where this request allows none."""
+    asked = request.options.get(stream.NAMESPACE, {}).get("thinking")
+    if not shared.is_object(asked) or asked.get("type") == "disabled":
+        return None
+    if request.tools and request.tool_choice == "required":
+        return None
+    if asked.get("type") != "enabled":
+        return _named(asked)
+    budget = asked.get("budgetTokens", asked.get("budget_tokens"))
+    if not isinstance(budget, int) or budget < THINKING_TOKENS_MIN:
+        raise LLMError(
+            "invalid-request",
+            f"The `thinking` option needs a `budgetTokens` of at least {THINKING_TOKENS_MIN}",
+        )
+    budget = min(budget, most - 1)
+    if budget < THINKING_TOKENS_MIN or not _may_go_on_thinking(request.runs):
+        return None
+    return _named(asked) | {"budget_tokens": budget}
+
+
+def _may_go_on_thinking(runs: tuple[Run, ...]) -> bool:
+    """With a thinking budget, an answer whose calls we made must have begun with thinking."""
+    latest: list[JsonObject] = []
+    for run in reversed(runs):
+        # Answers that no result parts are one turn to the provider.
+        if latest and (not run.is_answer or content.results(run)):
+            break
+        if run.is_answer:
+            latest = content.answer(run) + latest
+    calls = any(block["type"] == "tool_use" for block in latest)
+    return not calls or latest[0]["type"] in content.THINKING
+
+
+def _generation(request: LLMRequest, *, thinks: bool) -> JsonObject:
+    controls = request.generation
+    named: JsonObject = {"stop_sequences": [text for text in controls.stop if text.strip()] or None}
+    if not thinks:
+        # A model that thinks takes none of these.
+        named |= {
+            "temperature": controls.temperature,
+            "top_p": controls.top_p,
+            "top_k": controls.top_k,
+        }
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def _options(request: LLMRequest) -> JsonObject:
+    """Model Request Options by their wire names, but for what the protocol writes itself."""
+    options = _named(request.options.get(stream.NAMESPACE, {}))
+    return {name: value for name, value in options.items() if name not in _OWNED}
+
+
+def _named(options: JsonObject) -> JsonObject:
+    """`budgetTokens` is `budget_tokens`."""
+    named: JsonObject = {}
+    for name, value in options.items():
+        named[_CAPITAL.sub("_", name).lower()] = value
+    return named
+
+
+def _vertex_path(model: str) -> str:
+    return f"/models/{quote(model, safe='@')}:streamRawPredict"
+
+
+ANTHROPIC_MESSAGES: Final = WireProtocol(
+    name="anthropic-messages",
+    path=lambda model: "/messages",
+    conversation_field="messages",
+    head=head,
+    opening=opening,
+    items=items,
+    closing=closing,
+    start=stream.start,
+    step=stream.step,
+    finish=stream.finish,
+    marked=marked,
+    headers={"anthropic-version": VERSION},
+)
+
+VERTEX_MESSAGES: Final = replace(
+    ANTHROPIC_MESSAGES,
+    name="vertex-anthropic-messages",
+    path=_vertex_path,
+    head=vertex_head,
+    headers={},
+)

@@ -1,0 +1,284 @@
+"""Anthropic Messages: the answer side, one event at a time.
+
+Pure, and the hot path of every turn: an event is decoded straight into a typed struct. Content
+comes in numbered blocks. What is needed to send thinking and hosted results back to the same model
+is kept as provider metadata. Input and output are not done here, and messages are not yet free of
+secrets.
+
+Invariant: a call for us leaves here only after the provider said why it stopped; a text or
+reasoning part is ended before the next part starts.
+"""
+
+from collections.abc import Iterator
+from typing import Final, Literal
+
+from msgspec import field
+
+from perdure.llm.encoding import call_id, provider_json, shared, tool_input
+from perdure.llm.error import LLMError
+from perdure.llm.event import (
+    Finish,
+    FinishReason,
+    HostedToolResult,
+    LLMEvent,
+    ProviderError,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputInvalid,
+    ToolInputStart,
+)
+from perdure.llm.http import errors
+from perdure.llm.message import ToolResult
+from perdure.llm.protocols.anthropic import events as wire
+from perdure.llm.protocols.anthropic.events import Content, Event
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject
+from perdure.schema.session.tool import ProviderMetadata
+from perdure.schema.value import State
+
+NAMESPACE: Final = "anthropic"
+"""Under which metadata of this protocol is kept."""
+
+_REASONS: Final[dict[str, FinishReason]] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "tool_use": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content-filter",
+}
+_CUT_REASONS: Final = frozenset({"length", "content-filter"})
+_RESULT: Final = "_tool_result"
+
+
+_Kind = Literal["text", "thinking", "call", "ignored"]
+
+
+class _Block(State):
+    kind: _Kind
+    id: str = ""
+    name: str = ""
+    hosted: bool = False
+    begun: bool = False
+    ended: bool = False
+    pieces: list[str] = field(default_factory=list[str])
+    """The input of a call, or the signature of thinking."""
+    redacted: str | None = None
+
+    @property
+    def metadata(self) -> ProviderMetadata | None:
+        if self.redacted is not None:
+            return {NAMESPACE: {"redactedData": self.redacted}}
+        signature = "".join(self.pieces)
+        return {NAMESPACE: {"signature": signature}} if signature else None
+
+
+class _State(State):
+    open: dict[int, _Block] = field(default_factory=dict[int, _Block])
+    texts: int = 0
+    reasonings: int = 0
+    calls: list[_Block] = field(default_factory=list[_Block])
+    unanswered: set[str] = field(default_factory=set[str])
+    """Hosted calls whose result has not come."""
+    reason: FinishReason | None = None
+    usage: JsonObject = field(default_factory=dict[str, object])
+
+
+def start() -> _State:
+    return _State()
+
+
+def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
+    """Take one event. `message_stop` and `error` end the answer; unknown ones say nothing."""
+    event = wire.decode(data)
+    match event.type:
+        case "content_block_delta":
+            return () if state.reason else _delta(state, event)
+        case "content_block_start":
+            return () if state.reason else tuple(_block_start(state, event))
+        case "content_block_stop":
+            block = state.open.pop(event.index, None)
+            return () if block is None else tuple(_block_end(state, block))
+        case "message_start":
+            state.usage |= wire.counted(event.message.usage if event.message else event.usage)
+        case "message_delta":
+            # Counts are totals: what comes later replaces what came before.
+            state.usage |= wire.counted(event.usage)
+            return tuple(_message_delta(state, event))
+        case "message_stop":
+            return _message_stop(state)
+        case _ if event.is_error:
+            return (*_close_prose(state), _provider_error(event, data))
+        case _:
+            pass
+    return ()
+
+
+def finish(state: _State) -> tuple[LLMEvent, ...]:
+    """The stream has ended without `message_stop`: whole only if a stop reason came."""
+    if state.reason is None:
+        raise provider_json.incomplete()
+    return (_finish(state, state.reason),)
+
+
+def _delta(state: _State, event: Event) -> tuple[LLMEvent, ...]:
+    block, delta = state.open.get(event.index), event.delta
+    if block is None:
+        raise LLMError(
+            "invalid-provider-output",
+            f"The provider continued content block {event.index}, which is not open",
+        )
+    if delta is None:
+        return ()
+    if block.kind == "text":
+        return _text(block, delta.text) if delta.text else ()
+    if block.kind == "call" and delta.partial_json:
+        block.pieces.append(delta.partial_json)
+        return (ToolInputDelta(block.id, delta.partial_json),)
+    if block.kind == "thinking":
+        if delta.signature:
+            block.pieces.append(delta.signature)
+        return (ReasoningDelta(block.id, delta.thinking),) if delta.thinking else ()
+    return ()
+
+
+def _text(block: _Block, text: str) -> tuple[LLMEvent, ...]:
+    if block.begun:
+        return (TextDelta(block.id, text),)
+    # An empty text is no part of an answer, so a text begins with its first piece.
+    block.begun = True
+    return (TextStart(block.id), TextDelta(block.id, text))
+
+
+def _block_start(state: _State, event: Event) -> Iterator[LLMEvent]:
+    yield from _close_prose(state)
+    replaced = state.open.pop(event.index, None)
+    if replaced is not None:
+        yield from _block_end(state, replaced)
+    content = event.content_block or Content()
+    if content.type == "text":
+        block = _Block("text", f"text-{state.texts}")
+        state.texts += 1
+        yield from _text(block, content.text) if content.text else ()
+    elif content.type in ("thinking", "redacted_thinking"):
+        block = _Block("thinking", f"reasoning-{state.reasonings}")
+        state.reasonings += 1
+        yield from _thinking_start(block, content)
+    elif content.type in ("tool_use", "server_tool_use"):
+        block = _call_start(state, content)
+        yield ToolInputStart(block.id, block.name)
+    else:
+        block = _Block("ignored")
+        yield from _hosted_result(state, content)
+    state.open[event.index] = block
+
+
+def _thinking_start(block: _Block, content: Content) -> Iterator[LLMEvent]:
+    if content.type == "redacted_thinking":
+        block.redacted = content.data or ""
+    if content.signature:
+        block.pieces.append(content.signature)
+    yield ReasoningStart(block.id, block.metadata)
+    if content.thinking:
+        yield ReasoningDelta(block.id, content.thinking)
+
+
+def _call_start(state: _State, content: Content) -> _Block:
+    if not content.name:
+        raise provider_json.broken("a tool call without a name")
+    hosted = content.type == "server_tool_use"
+    block = _Block("call", _fresh_id(state, content.id), content.name, hosted)
+    if content.input:
+        # Servers that do not stream the input give all of it here.
+        block.pieces.append(shared.json_text(content.input))
+    state.calls.append(block)
+    return block
+
+
+def _fresh_id(state: _State, given: str | None) -> str:
+    return call_id.fresh(given, {call.id for call in state.calls}, len(state.calls))
+
+
+def _hosted_result(state: _State, content: Content) -> Iterator[LLMEvent]:
+    """A result arrives whole. One for a call that is not known, or a second one, is ignored."""
+    call = content.tool_use_id
+    if not content.type.endswith(_RESULT) or call is None or call not in state.unanswered:
+        return
+    state.unanswered.remove(call)
+    value = content.content
+    native: JsonObject = {"type": content.type}
+    if shared.is_object(value) and isinstance(code := value.get("error_code"), str):
+        # Of a failure only its message is stored, so what the provider said goes along.
+        native["content"] = value
+        yield HostedToolResult(call, ToolResult("error", code), {NAMESPACE: native})
+    else:
+        yield HostedToolResult(call, ToolResult("json", value), {NAMESPACE: native})
+
+
+def _block_end(state: _State, block: _Block) -> Iterator[LLMEvent]:
+    if block.kind == "text" and block.begun:
+        yield TextEnd(block.id)
+    elif block.kind == "thinking":
+        yield ReasoningEnd(block.id, block.metadata)
+    elif block.kind == "call" and not block.ended:
+        block.ended = True
+        yield ToolInputEnd(block.id, "".join(block.pieces))
+        if block.hosted:
+            # The provider runs it now: its result may be the next block.
+            made = _made(block, cut=False)
+            if isinstance(made, ToolCall):
+                state.unanswered.add(block.id)
+            yield made
+
+
+def _close_prose(state: _State) -> Iterator[LLMEvent]:
+    for index, block in tuple(state.open.items()):
+        if block.kind != "call":
+            del state.open[index]
+            yield from _block_end(state, block)
+
+
+def _message_delta(state: _State, event: Event) -> Iterator[LLMEvent]:
+    said = event.delta.stop_reason if event.delta else None
+    if not said or state.reason is not None:
+        return
+    for block in state.open.values():
+        yield from _block_end(state, block)
+    state.open.clear()
+    reason = _REASONS.get(said, "unknown")
+    cut = reason in _CUT_REASONS
+    wanted = [call for call in state.calls if not call.hosted]
+    for call in wanted:
+        yield _made(call, cut=cut)
+    state.reason = "tool-calls" if wanted and not cut else reason
+
+
+def _made(call: _Block, *, cut: bool) -> ToolCall | ToolInputInvalid:
+    text = "".join(call.pieces)
+    return tool_input.settled(call.id, call.name, text, cut=cut, hosted=call.hosted)
+
+
+def _message_stop(state: _State) -> tuple[LLMEvent, ...]:
+    if state.reason is not None:
+        return (_finish(state, state.reason),)
+    if any(not call.hosted for call in state.calls):
+        raise LLMError("invalid-provider-output", "The provider did not finish its tool calls")
+    return (*_close_prose(state), _finish(state, "unknown"))
+
+
+def _finish(state: _State, reason: FinishReason) -> Finish:
+    return Finish(reason, wire.usage_of(state.usage))
+
+
+def _provider_error(event: Event, data: bytes) -> ProviderError:
+    detail = errors.detail_of(codec.decode_any(event.error or data))
+    text = f"{detail.code}: {detail.text}" if detail.code else detail.text
+    return ProviderError(message=text, reason=detail.reason())

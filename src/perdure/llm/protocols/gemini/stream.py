@@ -1,0 +1,263 @@
+"""Google Gemini: the answer side, one chunk at a time.
+
+Pure, and the hot path of every turn: a chunk is decoded straight into a typed struct. Calls come
+whole. Some models say in every chunk why they stopped, and none says that it is done, so the end
+of the stream is the end of the answer. What has to be sent back to the same model, signatures
+above all, is kept as provider metadata. Messages are not yet free of secrets.
+
+Invariant: a call for us leaves here only at the end, and only if the provider said why it stopped;
+a text or reasoning part is ended before the next part starts.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+from msgspec import field
+
+from perdure.llm.encoding import call_id, provider_json, shared, tool_input
+from perdure.llm.event import (
+    Finish,
+    FinishReason,
+    HostedToolResult,
+    LLMEvent,
+    ProviderError,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
+from perdure.llm.http import errors
+from perdure.llm.message import ToolResult
+from perdure.llm.protocols.gemini import events as wire
+from perdure.llm.protocols.gemini.events import Chunk, Part
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject
+from perdure.schema.session.tool import ProviderMetadata
+from perdure.schema.value import State, Value
+
+NAMESPACE: Final = "google"
+"""Under which metadata of this protocol is kept."""
+
+CODE_TOOL: Final = "code_execution"
+"""The one tool that the provider runs by itself and shows, in parts of these two kinds."""
+
+CODE: Final = "executableCode"
+CODE_RESULT: Final = "codeExecutionResult"
+
+_REASONS: Final[dict[str, FinishReason]] = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "BLOCKLIST": "content-filter",
+    "IMAGE_PROHIBITED_CONTENT": "content-filter",
+    "IMAGE_RECITATION": "content-filter",
+    "IMAGE_SAFETY": "content-filter",
+    "LANGUAGE": "content-filter",
+    "MODEL_ARMOR": "content-filter",
+    "PROHIBITED_CONTENT": "content-filter",
+    "RECITATION": "content-filter",
+    "SAFETY": "content-filter",
+    "SPII": "content-filter",
+    "MALFORMED_FUNCTION_CALL": "error",
+    "MALFORMED_RESPONSE": "error",
+    "MISSING_THOUGHT_SIGNATURE": "error",
+    "NO_IMAGE": "error",
+    "TOO_MANY_TOOL_CALLS": "error",
+    "UNEXPECTED_TOOL_CALL": "error",
+}
+_CUT_REASONS: Final = frozenset({"length", "content-filter", "error"})
+_SUCCESS: Final = "OUTCOME_OK"
+
+
+class _Call(Value):
+    id: str
+    name: str
+    text: str
+    metadata: ProviderMetadata | None
+
+
+class _State(State):
+    text_id: str | None = None
+    reasoning_id: str | None = None
+    signature: str = ""
+    """Of the reasoning that is open."""
+    texts: int = 0
+    reasonings: int = 0
+    calls: list[_Call] = field(default_factory=list[_Call])
+    taken: set[str] = field(default_factory=set[str])
+    hosted: str | None = None
+    """The hosted call whose result has not come."""
+    reason: FinishReason | None = None
+    usage: msgspec.Raw = msgspec.Raw()
+    """Counts so far. They come with every chunk, so they are read once, at the end."""
+
+
+def start() -> _State:
+    return _State()
+
+
+def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
+    """Take one chunk. An error object ends the answer."""
+    chunk = wire.decode(data)
+    if chunk.is_error:
+        return (*_close(state), _provider_error(chunk))
+    if chunk.usage_metadata:
+        state.usage = chunk.usage_metadata
+    if not chunk.candidates:
+        return _blocked(state, chunk)
+    candidate = chunk.candidates[0]
+    parts = candidate.content.parts if candidate.content else None
+    if candidate.finish_reason:
+        state.reason = _REASONS.get(candidate.finish_reason, "unknown")
+    if not parts:
+        return ()
+    events: list[LLMEvent] = []
+    for part in parts:
+        _part(state, part, events)
+    return tuple(events)
+
+
+def finish(state: _State) -> tuple[LLMEvent, ...]:
+    """The stream has ended: whole only if the provider said why it stopped."""
+    if state.reason is None:
+        raise provider_json.incomplete()
+    cut = state.reason in _CUT_REASONS
+    made = [
+        tool_input.settled(call.id, call.name, call.text, cut=cut, metadata=call.metadata)
+        for call in state.calls
+    ]
+    reason: FinishReason = "tool-calls" if made and not cut else state.reason
+    return (*_close(state), *made, Finish(reason, wire.usage_of(state.usage)))
+
+
+def _part(state: _State, part: Part, events: list[LLMEvent]) -> None:
+    if part.function_call is not None:
+        events += _close(state)
+        events += _call(state, part)
+    elif part.executable_code is not None or part.code_execution_result is not None:
+        events += _close(state)
+        events += _hosted(state, part)
+    elif part.text is not None:
+        if part.thought:
+            _reasoning(state, part.text, part.thought_signature, events)
+        else:
+            _text(state, part.text, part.thought_signature, events)
+
+
+def _text(state: _State, text: str, signature: str | None, events: list[LLMEvent]) -> None:
+    if text:
+        if state.text_id is None:
+            events += _close(state)
+            state.text_id = f"text-{state.texts}"
+            state.texts += 1
+            events.append(TextStart(state.text_id))
+        events.append(TextDelta(state.text_id, text))
+    if signature:
+        # A text keeps no metadata: reasoning without words, right after it, keeps its signature.
+        events += _close(state)
+        _open_reasoning(state, events)
+        state.signature = signature
+        events += _close(state)
+
+
+def _reasoning(state: _State, text: str, signature: str | None, events: list[LLMEvent]) -> None:
+    if state.reasoning_id is None:
+        if not text and not signature:
+            return
+        events += _close(state)
+        _open_reasoning(state, events)
+    if text and state.reasoning_id is not None:
+        events.append(ReasoningDelta(state.reasoning_id, text))
+    if signature:
+        state.signature = signature
+
+
+def _open_reasoning(state: _State, events: list[LLMEvent]) -> None:
+    state.reasoning_id = f"reasoning-{state.reasonings}"
+    state.reasonings += 1
+    events.append(ReasoningStart(state.reasoning_id))
+
+
+def _close(state: _State) -> tuple[LLMEvent, ...]:
+    if state.text_id is not None:
+        closed, state.text_id = TextEnd(state.text_id), None
+        return (closed,)
+    if state.reasoning_id is not None:
+        native: JsonObject = {"thoughtSignature": state.signature} if state.signature else {}
+        ended = ReasoningEnd(state.reasoning_id, _metadata(native))
+        state.reasoning_id, state.signature = None, ""
+        return (ended,)
+    return ()
+
+
+def _call(state: _State, part: Part) -> Iterator[LLMEvent]:
+    called = part.function_call
+    if called is None or not called.name:
+        raise provider_json.broken("a tool call without a name")
+    native: JsonObject = {}
+    if part.thought_signature:
+        native["thoughtSignature"] = part.thought_signature
+    if called.id:
+        native["id"] = called.id
+    call = _Call(
+        _fresh_id(state, called.id), called.name, wire.text_of(called.args), _metadata(native)
+    )
+    state.calls.append(call)
+    yield ToolInputStart(call.id, call.name)
+    if call.text:
+        yield ToolInputDelta(call.id, call.text)
+    yield ToolInputEnd(call.id, call.text)
+
+
+def _hosted(state: _State, part: Part) -> Iterator[LLMEvent]:
+    """Code that the provider ran, and what came of it. A result without its code is ignored."""
+    native: JsonObject = {}
+    if part.thought_signature:
+        native["thoughtSignature"] = part.thought_signature
+    if part.executable_code is not None:
+        code = codec.to_json_value(part.executable_code)
+        made = state.hosted = _fresh_id(state, None)
+        native["part"] = CODE
+        yield ToolInputStart(made, CODE_TOOL)
+        yield ToolInputEnd(made, shared.json_text(code))
+        yield ToolCall(made, CODE_TOOL, code, True, _metadata(native))
+    elif part.code_execution_result is not None and state.hosted is not None:
+        came = codec.to_json_value(part.code_execution_result)
+        failed = part.code_execution_result.outcome not in (None, _SUCCESS)
+        native["part"] = CODE_RESULT
+        if failed:
+            # Of a failure only its message is stored, so what the provider said goes along.
+            native["content"] = came
+        result = ToolResult("error" if failed else "json", came)
+        yield HostedToolResult(state.hosted, result, _metadata(native))
+        state.hosted = None
+
+
+def _fresh_id(state: _State, given: str | None) -> str:
+    chosen = call_id.fresh(given, state.taken, len(state.taken), prefix="tool")
+    state.taken.add(chosen)
+    return chosen
+
+
+def _blocked(state: _State, chunk: Chunk) -> tuple[LLMEvent, ...]:
+    """A prompt that was refused has no answer at all."""
+    feedback = chunk.prompt_feedback
+    if feedback is not None and feedback.block_reason:
+        state.reason = "content-filter"
+    return ()
+
+
+def _provider_error(chunk: Chunk) -> ProviderError:
+    detail = errors.detail_of_body(bytes(chunk.error))
+    text = f"{detail.code}: {detail.text}" if detail.code else detail.text
+    return ProviderError(message=text, reason=detail.reason())
+
+
+def _metadata(native: JsonObject) -> ProviderMetadata | None:
+    return {NAMESPACE: native} if native else None

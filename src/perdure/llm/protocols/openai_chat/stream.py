@@ -1,0 +1,307 @@
+"""OpenAI Chat Completions: the answer side, one chunk at a time.
+
+Pure, and the hot path of every turn: a chunk is decoded straight into a typed struct. Servers
+differ in how they cut tool calls into chunks, so identity is settled in `_Calls`. Input and output
+are not done here, and messages are not yet free of secrets.
+
+Invariant: a tool call leaves here only after the provider said why it finished; a text or
+reasoning block is ended before the next part starts.
+"""
+
+from typing import Final
+
+import msgspec
+from msgspec import field
+
+from perdure.llm.encoding import call_id, provider_json, tool_input
+from perdure.llm.error import LLMError
+from perdure.llm.event import (
+    Finish,
+    FinishReason,
+    LLMEvent,
+    ProviderError,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+    Usage,
+)
+from perdure.llm.http import errors
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject
+from perdure.schema.value import State
+
+_REASONS: Final[dict[str, FinishReason]] = {
+    "stop": "stop",
+    "eos": "stop",
+    "end_turn": "stop",
+    "tool_calls": "stop",
+    "function_call": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "content-filter",
+    "error": "error",
+}
+_CUT_REASONS: Final = frozenset({"length", "content-filter", "error"})
+_TOKENS_MAX: Final = 2**53
+
+
+class _Function(msgspec.Struct, gc=False):
+    name: str | None = None
+    arguments: str | JsonObject | None = None
+
+
+class _CallDelta(msgspec.Struct, gc=False):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Piece(msgspec.Struct, gc=False):
+    text: str | None = None
+
+
+class _Delta(msgspec.Struct, gc=False):
+    content: str | list[_Piece] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | JsonObject | None = None
+    refusal: str | None = None
+    tool_calls: list[_CallDelta] | None = None
+
+
+class _Choice(msgspec.Struct, gc=False):
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(msgspec.Struct, gc=False):
+    choices: list[_Choice] | None = None
+    usage: msgspec.Raw = msgspec.Raw()
+    error: msgspec.Raw = msgspec.Raw()
+    object: str | None = None
+
+
+class _PromptDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class _CompletionDetails(msgspec.Struct):
+    reasoning_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_cache_hit_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+    completion_tokens_details: _CompletionDetails | None = None
+
+
+_CHUNK: Final = msgspec.json.Decoder(_Chunk)
+
+
+class _Call(State):
+    id: str
+    index: int
+    name: str = ""
+    arguments: list[str] = field(default_factory=list[str])
+
+
+class _State(State):
+    text_id: str | None = None
+    reasoning_id: str | None = None
+    texts: int = 0
+    reasonings: int = 0
+    calls: list[_Call] = field(default_factory=list[_Call])
+    reason: FinishReason | None = None
+    usage: Usage | None = None
+
+
+def start() -> _State:
+    return _State()
+
+
+def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
+    """Take one chunk. `[DONE]` and an error object end the answer."""
+    if data == b"[DONE]":
+        return _done(state)
+    chunk = provider_json.decoded(_CHUNK, data, "a chunk")
+    if chunk.error or chunk.object == "error":
+        error = _provider_error(chunk, data)
+        if error is not None:
+            return (*_close_blocks(state), error)
+    if chunk.usage:
+        state.usage = _usage(chunk.usage) or state.usage
+    return _choice(state, chunk.choices[0]) if chunk.choices else ()
+
+
+def finish(state: _State) -> tuple[LLMEvent, ...]:
+    """The stream has ended without `[DONE]`: whole only if a finish reason came."""
+    if state.reason is None:
+        raise provider_json.incomplete()
+    return (Finish(state.reason, state.usage),)
+
+
+def _done(state: _State) -> tuple[LLMEvent, ...]:
+    if state.reason is not None:
+        return (Finish(state.reason, state.usage),)
+    if state.calls:
+        raise LLMError("invalid-provider-output", "The provider did not finish its tool calls")
+    return (*_close_blocks(state), Finish("unknown", state.usage))
+
+
+def _choice(state: _State, choice: _Choice) -> tuple[LLMEvent, ...]:
+    if state.reason is not None:
+        return ()
+    events: list[LLMEvent] = []
+    delta = choice.delta
+    if delta is not None:
+        reasoning = delta.reasoning_content or delta.reasoning
+        if reasoning and isinstance(reasoning, str):
+            _reasoning(state, reasoning, events)
+        content = delta.content or delta.refusal
+        text = _joined(content) if isinstance(content, list) else content
+        if text:
+            _text(state, text, events)
+        if delta.tool_calls:
+            for call in delta.tool_calls:
+                _tool_call(state, call, events)
+    if choice.finish_reason:
+        _finish_reason(state, choice.finish_reason, events)
+    return tuple(events)
+
+
+def _text(state: _State, text: str, events: list[LLMEvent]) -> None:
+    if state.text_id is None:
+        events += _close_blocks(state)
+        state.text_id = f"text-{state.texts}"
+        state.texts += 1
+        events.append(TextStart(state.text_id))
+    events.append(TextDelta(state.text_id, text))
+
+
+def _reasoning(state: _State, text: str, events: list[LLMEvent]) -> None:
+    if state.reasoning_id is None:
+        events += _close_blocks(state)
+        state.reasoning_id = f"reasoning-{state.reasonings}"
+        state.reasonings += 1
+        events.append(ReasoningStart(state.reasoning_id))
+    events.append(ReasoningDelta(state.reasoning_id, text))
+
+
+def _tool_call(state: _State, delta: _CallDelta, events: list[LLMEvent]) -> None:
+    function = delta.function or _Function()
+    call = _find_call(state, delta, function)
+    if call is None:
+        call = _Call(_fresh_id(state, delta), _index_of(state, delta))
+        state.calls.append(call)
+    if function.name and not call.name:
+        call.name = function.name
+        events += _close_blocks(state)
+        events.append(ToolInputStart(call.id, call.name))
+        # What came before the name could not be shown yet.
+        events += (ToolInputDelta(call.id, text) for text in call.arguments)
+    arguments = function.arguments
+    if arguments:
+        text = arguments if isinstance(arguments, str) else codec.encode(arguments).decode()
+        call.arguments.append(text)
+        if call.name:
+            events.append(ToolInputDelta(call.id, text))
+
+
+def _find_call(state: _State, delta: _CallDelta, function: _Function) -> _Call | None:
+    """The call that a piece belongs to; None when it begins a new one.
+
+    Pieces are matched by index. Some servers send no index, some give every parallel call the
+    index 0, some repeat the id and some invent another one for each piece: only a new id together
+    with a name begins a new call at an index that is taken.
+    """
+    if delta.index is None:
+        if not delta.id:
+            return None if function.name or not state.calls else state.calls[-1]
+        return next((call for call in state.calls if call.id == delta.id), None)
+    at_index = [call for call in state.calls if call.index == delta.index]
+    if not at_index:
+        return None
+    latest = at_index[-1]
+    another = delta.id and delta.id != latest.id and function.name and latest.name
+    return None if another else latest
+
+
+def _fresh_id(state: _State, delta: _CallDelta) -> str:
+    taken = {call.id for call in state.calls}
+    return call_id.fresh(delta.id, taken, _index_of(state, delta))
+
+
+def _index_of(state: _State, delta: _CallDelta) -> int:
+    return len(state.calls) if delta.index is None else delta.index
+
+
+def _finish_reason(state: _State, wire: str, events: list[LLMEvent]) -> None:
+    events += _close_blocks(state)
+    reason = _REASONS.get(wire, "unknown")
+    cut = reason in _CUT_REASONS
+    for call in state.calls:
+        _settle_call(call, events, cut=cut)
+    state.reason = "tool-calls" if state.calls and not cut else reason
+
+
+def _settle_call(call: _Call, events: list[LLMEvent], *, cut: bool) -> None:
+    if not call.name:
+        raise provider_json.broken("a tool call without a name")
+    text = "".join(call.arguments)
+    events.append(ToolInputEnd(call.id, text))
+    events.append(tool_input.settled(call.id, call.name, text, cut=cut))
+
+
+def _close_blocks(state: _State) -> tuple[LLMEvent, ...]:
+    if state.text_id is not None:
+        closed, state.text_id = TextEnd(state.text_id), None
+        return (closed,)
+    if state.reasoning_id is not None:
+        ended, state.reasoning_id = ReasoningEnd(state.reasoning_id), None
+        return (ended,)
+    return ()
+
+
+def _joined(pieces: list[_Piece]) -> str:
+    return "".join(piece.text or "" for piece in pieces)
+
+
+def _provider_error(chunk: _Chunk, data: bytes) -> ProviderError | None:
+    value = codec.decode_any(chunk.error) if chunk.error else codec.decode_any(data)
+    if value is None:
+        return None
+    detail = errors.detail_of(value)
+    return ProviderError(message=detail.text, reason=detail.reason())
+
+
+def _usage(raw: msgspec.Raw) -> Usage | None:
+    try:
+        usage = codec.decode(_Usage, bytes(raw))
+    except msgspec.DecodeError:
+        # Odd counts are not worth a turn.
+        return None
+    if usage.prompt_tokens is None and usage.completion_tokens is None:
+        return None
+    prompt, completion = _count(usage.prompt_tokens), _count(usage.completion_tokens)
+    prompt_details = usage.prompt_tokens_details or _PromptDetails()
+    completion_details = usage.completion_tokens_details or _CompletionDetails()
+    cached = prompt_details.cached_tokens or usage.prompt_cache_hit_tokens
+    cache_read = min(_count(cached), prompt)
+    reasoning = min(_count(completion_details.reasoning_tokens), completion)
+    return Usage(
+        input=prompt - cache_read,
+        output=completion - reasoning,
+        reasoning=reasoning,
+        cache_read=cache_read,
+    )
+
+
+def _count(tokens: int | None) -> int:
+    return max(0, min(tokens or 0, _TOKENS_MAX))

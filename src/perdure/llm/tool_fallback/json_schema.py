@@ -1,0 +1,107 @@
+"""Tools for a model that cannot call any, at a server that can hold it to a JSON Schema.
+
+The tools are described in the system text, and the schema leaves two ways to answer: a text, or the
+call of one tool with an input of its schema. Calls and results of the conversation so far become
+text. What comes back is read by llm.tool_fallback.text_parser; see docs/adr/0020.
+
+Invariant: a request without tools is written as the protocol itself writes it, but for the history.
+"""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from perdure.llm.encoding import shared
+from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
+from perdure.llm.message import LLMMessage, MediaPart, Part, Run, TextPart, ToolCallPart
+from perdure.llm.message import ToolResultPart as Result
+from perdure.llm.request import LLMRequest, ToolDefinition
+from perdure.schema.codec import JsonObject
+
+_GUIDANCE = (
+    "Answer with one JSON object and nothing else. To speak to the user, answer"
+    ' {"text": "..."}. To use a tool, answer {"name": "<tool>", "arguments": {...}}; the next'
+    " message is its result. These are the tools:"
+)
+
+
+def constrained(protocol: WireProtocol) -> WireProtocol:
+    """`protocol`, a Chat Completions, with calls that are held to a schema instead of native."""
+
+    def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
+        body = protocol.head(replace(request, tools=(), tool_choice=None), facts)
+        if request.tools:
+            body["response_format"] = _format(request.tools)
+        return body
+
+    def opening(request: LLMRequest) -> list[JsonObject]:
+        described = (_described(request.tools),) if request.tools else ()
+        return protocol.opening(replace(request, system=(*request.system, *described)))
+
+    def items(run: Run, facts: ModelFacts) -> list[JsonObject]:
+        return protocol.items(Run(tuple(_plain(run))), facts)
+
+    return replace(
+        protocol, name=f"{protocol.name}-constrained", head=head, opening=opening, items=items
+    )
+
+
+def _format(tools: tuple[ToolDefinition, ...]) -> JsonObject:
+    ways = [_object({"text": {"type": "string"}}), *map(_call_schema, tools)]
+    shape = {"name": "answer", "strict": True, "schema": {"anyOf": ways}}
+    return {"type": "json_schema", "json_schema": shape}
+
+
+def _call_schema(tool: ToolDefinition) -> JsonObject:
+    arguments = tool.input_schema
+    if b'"$ref"' in shared.json_text(arguments).encode():
+        # A reference is read from the root of the schema, which is ours.
+        arguments = {"type": "object"}
+    return _object({"name": {"type": "string", "enum": [tool.name]}, "arguments": arguments})
+
+
+def _object(properties: JsonObject) -> JsonObject:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _described(tools: tuple[ToolDefinition, ...]) -> str:
+    texts = (
+        f"## {tool.name}\n{tool.description}\nArguments: {shared.json_text(tool.input_schema)}"
+        for tool in tools
+    )
+    return "\n\n".join((_GUIDANCE, *texts))
+
+
+def _plain(run: Run) -> Iterator[LLMMessage]:
+    """The run without calls: what was called as the model would print it, results as user text."""
+    results: list[Part] = []
+    for message in run.messages:
+        if message.role == "tool":
+            results += (part for item in message.content for part in _result(item))
+        else:
+            yield replace(
+                message,
+                content=tuple(_printed(part, at=at) for at, part in enumerate(message.content)),
+            )
+    if results:
+        yield LLMMessage("user", tuple(results))
+
+
+def _printed(part: Part, *, at: int) -> Part:
+    """A call begins a line, whatever stands before it."""
+    if not isinstance(part, ToolCallPart) or part.provider_executed:
+        return part
+    called = shared.json_text({"name": part.name, "arguments": part.input})
+    return TextPart(f"\n{called}" if at else called)
+
+
+def _result(part: Part) -> tuple[TextPart | MediaPart, ...]:
+    if not isinstance(part, Result) or part.provider_executed:
+        return ()
+    result = shared.lower_result(part.result)
+    return (TextPart(f"Result of {part.name}:\n{result.text}"), *result.media)

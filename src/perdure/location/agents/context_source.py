@@ -1,0 +1,79 @@
+"""What the model is told of subagents: name and description of each that its agent may call.
+
+The task tool calls them (tools.builtin.task); its own description stays the same while this list
+changes. Agents without a description are listed by name.
+"""
+
+from typing import Final
+
+from msgspec import UNSET
+
+from perdure.core.context import system_context
+from perdure.core.context.system_context import ContextSource, Observation
+from perdure.core.session import subagent
+from perdure.core.text import xml_tags
+from perdure.location.agents.agents import Agents
+from perdure.location.context.registry import Subject
+from perdure.schema.codec import Record
+from perdure.schema.settings.agent import AgentInfo
+
+KEY: Final = "core/subagents"
+
+
+class SubagentSummary(Record, frozen=True):
+    name: str
+    description: str
+
+
+SubagentSummaries = tuple[SubagentSummary, ...]
+
+
+def _rendered(summaries: SubagentSummaries) -> str:
+    intro = "Subagents work on their own, in Sessions below this one. Call them with `task`."
+    listed = ({"name": one.name, "description": one.description} for one in summaries)
+    return f"{intro}\n{xml_tags.available('subagent', listed)}"
+
+
+SUBAGENTS: ContextSource[SubagentSummaries] = ContextSource(
+    key=KEY,
+    type=SubagentSummaries,
+    baseline=_rendered,
+    update=lambda previous, current: (
+        "The available subagents have changed. This list supersedes the earlier one.\n"
+        + _rendered(current)
+    ),
+    removed=lambda previous: (
+        "Subagents cannot be called any more. The list given before no longer applies."
+    ),
+)
+
+
+def observe(agents: Agents, subject: Subject) -> Observation:
+    """One look for the agent of the turn; nothing when it can call nobody."""
+    if subject.agent is None:
+        return ()
+    bounds = subagent.ceilings(subject.above, agents.rules)
+    usable = [
+        agent
+        for agent in subagent.callable_agents(agents.list(), subject.agent.permissions)
+        if not subagent.forbidden(bounds, action=subagent.ACTION, resources=(agent.id,), parts=None)
+    ]
+    return (system_context.make(SUBAGENTS, tuple(map(_summary, usable))),) if usable else ()
+
+
+class CallableAgents:
+    """Agents as the task tool sees them."""
+
+    def __init__(self, agents: Agents) -> None:
+        self._agents = agents
+
+    def get(self, name: str) -> AgentInfo | None:
+        return self._agents.get(name)
+
+    def callable_by(self, agent: str) -> tuple[AgentInfo, ...]:
+        return subagent.callable_agents(self._agents.list(), self._agents.rules(agent))
+
+
+def _summary(agent: AgentInfo) -> SubagentSummary:
+    said = "" if agent.description is UNSET else agent.description
+    return SubagentSummary(agent.id, xml_tags.one_line(said))

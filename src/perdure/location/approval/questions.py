@@ -1,0 +1,162 @@
+"""The QuestionDesk of a Location: who waits for a person's answers, and what the answers were.
+
+Pending requests live in memory, with the tool call that waits for them, and in the book. Whether a
+tool may ask at all is a permission and decided before. What an answer may be is in
+core.approval.question_answers.
+
+Invariant: a request is settled once, its settlement is announced before the waiter goes on, and a
+waiter that goes away takes its request with it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import assert_never
+
+from msgspec import UNSET
+
+from perdure.core import limits
+from perdure.core.approval import question_answers
+from perdure.location.approval.stores import NoBook, PendingBook
+from perdure.ports import IdSource, QuestionAsk, QuestionBlockedError, QuestionRejectedError
+from perdure.schema.approval.permission import Headless
+from perdure.schema.approval.question import Answers, QuestionRequest
+from perdure.schema.errors import QuestionNotFoundError
+from perdure.schema.ids import QuestionID, SessionID
+from perdure.schema.live_event import LiveEvent, QuestionRejected, QuestionReplied
+from perdure.schema.value import Value
+
+
+class Answered(Value):
+    answers: Answers
+
+
+class Rejected(Value):
+    pass
+
+
+class Unanswered(Value):
+    """Nobody said anything for as long as we were to wait."""
+
+
+Outcome = Answered | Rejected | Unanswered
+
+
+class _Pending(Value):
+    request: QuestionRequest
+    outcome: asyncio.Future[Outcome]
+
+
+class LocationQuestions:
+    def __init__(
+        self,
+        *,
+        ids: IdSource,
+        publish: Callable[[LiveEvent], None],
+        headless: Headless = "wait",
+        patience_seconds: float | None = None,
+        book: PendingBook | None = None,
+    ) -> None:
+        self._ids = ids
+        self._publish = publish
+        self._headless: Headless = headless
+        self._patience_seconds = patience_seconds
+        self._book: PendingBook = book or NoBook()
+        self._pending: dict[QuestionID, _Pending] = {}
+
+    async def ask(self, ask: QuestionAsk) -> Answers:
+        """ports.QuestionDesk: the answers, or one of the Question errors."""
+        if self._headless == "deny":
+            raise QuestionBlockedError("Nobody is there to answer. Go on without the answers.")
+        pending = await self._open(ask)
+        try:
+            await asyncio.wait((pending.outcome,), timeout=self._patience_seconds)
+        finally:
+            if not pending.outcome.done():
+                self._refuse(pending, Unanswered())
+            await self._book.remove([pending.request.id])
+        outcome = pending.outcome.result()
+        match outcome:
+            case Answered(answers=given):
+                return given
+            case Rejected():
+                raise QuestionRejectedError("The person would not answer.")
+            case Unanswered():
+                raise QuestionBlockedError("Nobody answered in time. Go on without the answers.")
+            case _:
+                assert_never(outcome)
+
+    def list(self, session_id: SessionID | None = None) -> tuple[QuestionRequest, ...]:
+        """What is pending, oldest first, of one Session or of all."""
+        requests = (pending.request for pending in self._pending.values())
+        return tuple(r for r in requests if session_id is None or r.session_id == session_id)
+
+    def has(self, request_id: QuestionID, session_id: SessionID) -> bool:
+        """Whether this Session has this request pending."""
+        pending = self._pending.get(request_id)
+        return pending is not None and pending.request.session_id == session_id
+
+    def get(self, request_id: QuestionID) -> QuestionRequest:
+        """A pending request; raises QuestionNotFoundError."""
+        return self._find(request_id).request
+
+    def reply(self, request_id: QuestionID, given: Answers) -> None:
+        """Settle a request with its answers.
+
+        Raises InvalidRequestError when they do not fit the questions; the request then still waits.
+        """
+        pending = self._find(request_id)
+        question_answers.check(pending.request.questions, given)
+        request = pending.request
+        event = QuestionReplied(session_id=request.session_id, request_id=request.id, answers=given)
+        self._settle(pending, event, Answered(given))
+
+    def reject(self, request_id: QuestionID) -> None:
+        """Settle a request without answers: the run that asked stops."""
+        self._refuse(self._find(request_id), Rejected())
+
+    def close(self) -> None:
+        """The Location goes away: nobody will answer any more."""
+        for request_id in tuple(self._pending):
+            self.reject(request_id)
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._pending)
+
+    async def _open(self, ask: QuestionAsk) -> _Pending:
+        request = QuestionRequest(
+            id=QuestionID(self._ids.named("que")),
+            session_id=ask.session_id,
+            questions=ask.questions,
+            tool=ask.tool or UNSET,
+        )
+        pending = _Pending(request, asyncio.get_running_loop().create_future())
+        try:
+            await self._book.add(request)
+            if len(self._pending) >= limits.QUESTIONS_PENDING_MAX:
+                most = limits.QUESTIONS_PENDING_MAX
+                raise QuestionBlockedError(f"Too many questions wait for an answer ({most}).")
+            # Announced first: a request that nobody can hear of must not be waited for.
+            self._publish(request)
+        except BaseException:
+            await self._book.remove([request.id])
+            raise
+        self._pending[request.id] = pending
+        return pending
+
+    def _find(self, request_id: QuestionID) -> _Pending:
+        pending = self._pending.get(request_id)
+        if pending is None:
+            raise QuestionNotFoundError(request_id)
+        return pending
+
+    def _refuse(self, pending: _Pending, outcome: Rejected | Unanswered) -> None:
+        request = pending.request
+        event = QuestionRejected(session_id=request.session_id, request_id=request.id)
+        self._settle(pending, event, outcome)
+
+    def _settle(self, pending: _Pending, event: LiveEvent, outcome: Outcome) -> None:
+        del self._pending[pending.request.id]
+        self._publish(event)
+        if not pending.outcome.done():
+            pending.outcome.set_result(outcome)

@@ -1,0 +1,143 @@
+"""Configuration of a Location: which documents there are, and the Settings they add up to.
+
+From low to high: what plugins say; the user's config directory; each directory from the project's
+root to the Location; the `.opencode` directory of each, in the same order; the file that
+`OPENCODE_CONFIG` names; the text of `OPENCODE_CONFIG_CONTENT`. In a directory `opencode.jsonc` lies
+over `opencode.json`, and the agents of a config directory over both. A relative name in
+`OPENCODE_CONFIG` lies in the Location and is trusted no more than what else lies there.
+
+What a project's documents may do stands in core.settings.settings. Nothing is ever written.
+"""
+
+import logging
+import os
+from collections.abc import Iterator
+from typing import Final
+
+from perdure.core import limits
+from perdure.core.config_file.problem import Problem
+from perdure.core.settings import settings
+from perdure.core.settings.document import Document
+from perdure.core.settings.settings import Settings
+from perdure.core.settings.trust import Wish
+from perdure.host.environment import Environment
+from perdure.host.files import cached_files
+from perdure.location.config.agent_files import AgentFiles
+from perdure.location.config.files import DIRECTORY_NAME, DocumentFiles
+from perdure.location.config.plugin_documents import PluginDocuments
+from perdure.location.config.trust import Trust
+from perdure.location.project import parent_directories
+from perdure.schema.value import Value
+
+logger = logging.getLogger(__name__)
+
+_FILE_NAMES: Final = ("opencode.json", "opencode.jsonc")
+_INLINE: Final = "OPENCODE_CONFIG_CONTENT"
+_EXTRA: Final = "OPENCODE_CONFIG"
+
+
+class Configuration:
+    """Reads documents, and reads them again only when they changed. One for the process."""
+
+    def __init__(self, environment: Environment, plugins: PluginDocuments | None = None) -> None:
+        self._environment = environment
+        self._plugins = plugins or PluginDocuments()
+        self._users = DocumentFiles(environment, "user")
+        self._projects = DocumentFiles(environment, "project")
+        self._users_agents = AgentFiles("user")
+        self._projects_agents = AgentFiles("project")
+        self.trust: Final = Trust(environment.data_dir)
+        self._places: dict[tuple[str, str], _Places] = {}
+        self._reported: dict[str, frozenset[Problem]] = {}
+        """What was told of each Location: a problem is told when it is new."""
+
+    def load(self, directory: str, *, root: str, before: Settings | None = None) -> Settings:
+        """The Settings in force at `directory`, whose project begins at `root`.
+
+        The very `before` when nothing changed since; new problems are logged.
+        """
+        found = self.read(directory, root=root, before=before)
+        if found is not before:
+            wishes = tuple(Problem(wish.path, _off(wish)) for wish in found.ungranted)
+            self._report(directory, (*found.problems, *wishes))
+        return found
+
+    def read(self, directory: str, *, root: str, before: Settings | None = None) -> Settings:
+        """As `load`, without a word to the log."""
+        if before is None or (directory, root) not in self._places:
+            self._remember(directory, root)
+        found = self._documents(directory, self._places[directory, root])
+        documents = tuple(map(self.trust.marked, found))
+        if before is not None and before.documents == documents:
+            return before
+        return settings.merge(documents)
+
+    def _remember(self, directory: str, root: str) -> None:
+        if len(self._places) >= limits.LOCATIONS_OPEN_MAX:
+            self._places.clear()
+        self._places[directory, root] = self._project_places(directory, root)
+
+    def _project_places(self, directory: str, root: str) -> "_Places":
+        home = self._environment.config_dir
+        disabled = parent_directories.is_disabled(
+            self._environment.variables.get(parent_directories.DISABLE)
+        )
+        if directory == home or disabled:
+            return _Places((), ())
+        chain = [at for at in parent_directories.downwards(directory, root) if at != home]
+        return _Places(
+            tuple(path for at in chain for path in _candidates(at)),
+            tuple(os.path.join(at, DIRECTORY_NAME) for at in chain),
+        )
+
+    def _documents(self, directory: str, places: "_Places") -> Iterator[Document]:
+        home = self._environment.config_dir
+        yield from self._plugins.list()
+        yield from _existing(self._users, _candidates(home))
+        yield from self._users_agents.get(home)
+        yield from _existing(self._projects, places.files)
+        for config_directory in places.config_directories:
+            if cached_files.exists(config_directory):
+                yield from _existing(self._projects, _candidates(config_directory))
+                yield from self._projects_agents.get(config_directory)
+        yield from self._named_by_variables(directory)
+
+    def _named_by_variables(self, directory: str) -> Iterator[Document]:
+        variables = self._environment.variables
+        if variables.get(_EXTRA):
+            path = os.path.join(directory, variables[_EXTRA])
+            files = self._users if os.path.isabs(variables[_EXTRA]) else self._projects
+            missing = Problem(path, f"{_EXTRA} names this file, which does not exist")
+            yield files.get(path) or Document(path=path, trust="user", problems=(missing,))
+        if variables.get(_INLINE):
+            data = variables[_INLINE].encode(errors="surrogateescape")
+            yield self._users.inline(_INLINE, data, directory=directory)
+
+    def _report(self, directory: str, problems: tuple[Problem, ...]) -> None:
+        known = frozenset[Problem]().union(*self._reported.values())
+        for problem in problems:
+            if problem not in known:
+                logger.warning("configuration: %s", problem)
+        self._reported[directory] = frozenset(problems)
+
+
+class _Places(Value):
+    """Where documents of one Location's project may lie, the lowest first."""
+
+    files: tuple[str, ...]
+    config_directories: tuple[str, ...]
+
+
+def _off(wish: Wish) -> str:
+    return f"would {wish.says}; that is off until you trust it: perdure trust"
+
+
+def _candidates(directory: str) -> tuple[str, ...]:
+    return tuple(os.path.join(directory, name) for name in _FILE_NAMES)
+
+
+def _existing(files: DocumentFiles, paths: tuple[str, ...]) -> Iterator[Document]:
+    for path in paths:
+        document = files.get(path) if cached_files.exists(path) else None
+        if document is not None:
+            yield document

@@ -1,0 +1,178 @@
+"""Configuration documents on disk, read again only when they changed.
+
+A document also counts as changed when a file that it puts in for a placeholder did. Where
+placeholders may stand is core.config_file.substitution's decision; here they are looked up. For a
+project's document a file must lie below the directory it configures, by its real path.
+
+Invariant: a file that cannot be used is left out as a whole and reported, never half applied, and
+the content of a file that is put in leaves this module only inside its document.
+"""
+
+import os
+from importlib import import_module
+from typing import Final
+
+from msgspec import structs
+
+from perdure.core import limits
+from perdure.core.config_file import problem as config_problem
+from perdure.core.config_file.problem import Problem
+from perdure.core.config_file.substitution import Placeholder, Trust, Unresolved
+from perdure.core.files.paths import is_within
+from perdure.core.settings import document as config_document
+from perdure.core.settings.document import Document
+from perdure.core.text import jsonc
+from perdure.host.environment import Environment
+from perdure.host.files import cached_files
+from perdure.host.files.cached_files import FileTooLargeError, Signature
+from perdure.schema.value import Value
+
+DIRECTORY_NAME: Final = ".opencode"
+"""Beside the code it configures, in any directory of a project."""
+
+_NEVER_CHANGES: Final[Signature] = (0, 0, 0)
+_TIMEZONE: Final = ("experimental", "timezone")
+
+
+class DocumentFiles:
+    """The documents of one trust. Looking at one that did not change costs a stat."""
+
+    def __init__(self, environment: Environment, trust: Trust) -> None:
+        self._environment = environment
+        self._trust: Trust = trust
+        self._kept: dict[str, _Kept] = {}
+
+    def get(self, path: str) -> Document | None:
+        """The document at `path`; None when there is no such file."""
+        now = cached_files.signature(path)
+        if now is None:
+            self._kept.pop(path, None)
+            return None
+        kept = self._kept.get(path)
+        if kept is None or not kept.holds(now):
+            placeholders = Placeholders(os.path.dirname(path), self._trust, self._environment)
+            document = _read(path, self._trust, placeholders)
+            kept = self._kept[path] = _Kept(now, document, tuple(placeholders.looked_at.items()))
+        return kept.document
+
+    def inline(self, name: str, data: bytes, *, directory: str) -> Document:
+        """The document that a variable holds, which never changes; only what it puts in may."""
+        key = f"{name} for {directory}"
+        kept = self._kept.get(key)
+        if kept is None or not kept.holds(_NEVER_CHANGES):
+            placeholders = Placeholders(directory, self._trust, self._environment)
+            document = _decode(name, self._trust, data, placeholders)
+            looked_at = tuple(placeholders.looked_at.items())
+            kept = self._kept[key] = _Kept(_NEVER_CHANGES, document, looked_at)
+        return kept.document
+
+
+class Placeholders:
+    """What the placeholders of one document stand for. A config_substitution.Resolve."""
+
+    def __init__(self, directory: str, trust: Trust, environment: Environment) -> None:
+        self.directory = directory
+        self._environment = environment
+        self._tree = None if trust == "user" else project_directory(directory)
+        self._found: dict[str, str | Unresolved] = {}
+        self.looked_at: dict[str, Signature | None] = {}
+        """The files that were put in, or would have been, as they were then."""
+
+    def __call__(self, placeholder: Placeholder) -> str | Unresolved:
+        name = placeholder.name
+        if placeholder.kind == "env":
+            return self._environment.variables.get(name, "")
+        found = self._found.get(name)
+        if found is None:
+            found = self._found[name] = self._file(name)
+        return found
+
+    def _file(self, name: str) -> str | Unresolved:
+        below_home = name.startswith("~/")
+        path = os.path.join(
+            self._environment.home if below_home else self.directory,
+            name[2:] if below_home else name,
+        )
+        self.looked_at[path] = cached_files.signature(path)
+        try:
+            real = os.path.realpath(path)
+        except ValueError:
+            return Unresolved("is not a path")
+        if self._tree is not None and not is_within(real, self._tree):
+            return Unresolved("lies outside of the project's directory")
+        return _content(real)
+
+
+def project_directory(config_directory: str) -> str:
+    """The real path of the directory that documents in `config_directory` configure."""
+    parent, name = os.path.split(config_directory)
+    return os.path.realpath(parent if name == DIRECTORY_NAME else config_directory)
+
+
+class _Kept(Value):
+    signature: Signature
+    document: Document
+    looked_at: tuple[tuple[str, Signature | None], ...]
+
+    def holds(self, now: Signature) -> bool:
+        same = (cached_files.signature(path) == before for path, before in self.looked_at)
+        return self.signature == now and all(same)
+
+
+def _read(path: str, trust: Trust, placeholders: Placeholders) -> Document:
+    try:
+        data = cached_files.read(path, bytes_max=limits.CONFIG_FILE_BYTES_MAX)
+    except OSError as error:
+        problem = Problem(path, f"cannot be read and is ignored: {error.strerror or error}")
+        return Document(path=path, trust=trust, problems=(problem,))
+    if data is None:
+        return Document(path=path, trust=trust)
+    return _decode(path, trust, data, placeholders)
+
+
+def _decode(path: str, trust: Trust, data: bytes, placeholders: Placeholders) -> Document:
+    """The document that `data` says."""
+    try:
+        value = jsonc.decode(data)
+    except jsonc.JsoncError as error:
+        message = f"is not JSON and is ignored: {error.message}"
+        problem = Problem(path, message, line=error.line, column=error.column)
+        return Document(path=path, trust=trust, problems=(problem,))
+    document = config_document.read(
+        path, trust, value, directory=placeholders.directory, text=data, resolve=placeholders
+    )
+    return _with_known_timezone(document)
+
+
+def _content(path: str) -> str | Unresolved:
+    try:
+        data = cached_files.read(path, bytes_max=limits.CONFIG_FILE_BYTES_MAX)
+    except FileTooLargeError:
+        return Unresolved(f"is larger than {limits.CONFIG_FILE_BYTES_MAX} bytes")
+    except OSError as error:
+        return Unresolved(f"cannot be read: {error.strerror or 'it failed'}")
+    if data is None:
+        return Unresolved("is not a file")
+    try:
+        return data.decode("utf-8-sig").strip()
+    except UnicodeDecodeError:
+        return Unresolved("is not UTF-8 text")
+
+
+def _with_known_timezone(document: Document) -> Document:
+    if document.timezone is None or _is_timezone(document.timezone):
+        return document
+    message = f"`{config_problem.named(_TIMEZONE)}` is ignored: this machine knows no such zone"
+    found = config_problem.located([Problem(document.path, message, at=_TIMEZONE)], document.text)
+    return structs.replace(document, timezone=None, problems=(*document.problems, *found))
+
+
+def _is_timezone(name: str) -> bool:
+    # Late: few name a zone, and the package takes as long to load as the rest of this layer.
+    zones = import_module("zoneinfo")
+    try:
+        zones.ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        # Unknown, not a name at all, or a folder of the zone files.
+        return False
+    return True

@@ -1,0 +1,74 @@
+"""The facts every Session is told: where it works, what day it is, and which model it talks to."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from perdure.core.context import system_context
+from perdure.core.context.system_context import ContextSource, Observation
+from perdure.location.context.registry import Subject
+from perdure.ports import Clock
+from perdure.schema.location import LocationInfo
+
+ENVIRONMENT: ContextSource[str] = ContextSource(
+    key="core/environment",
+    type=str,
+    baseline=lambda value: f"You are working in this environment:\n{value}",
+    update=lambda previous, current: f"The environment is now:\n{current}",
+)
+DATE: ContextSource[str] = ContextSource(
+    key="core/date",
+    type=str,
+    baseline=lambda value: f"Today is {value}.",
+    update=lambda previous, current: f"The date is now {current}.",
+)
+
+
+MODEL: ContextSource[str] = ContextSource(
+    key="core/model",
+    type=str,
+    baseline=lambda value: f"You are the model {value}.",
+    update=lambda previous, current: f"You are the model {current} from now on.",
+    removed=lambda previous: "Which model you are is not known any more.",
+)
+
+
+def model(subject: Subject) -> Observation:
+    """The model of the turn: of the Session, not of the Location."""
+    if subject.model is None:
+        return ()
+    name = f"{subject.model.provider_id}/{subject.model.id}"
+    return (system_context.make(MODEL, name),)
+
+
+async def observe(
+    location: Callable[[], Awaitable[LocationInfo]],
+    subject: Subject,
+    *,
+    platform: str,
+    clock: Clock,
+    timezone: str | None = None,
+) -> Observation:
+    """One look at both; neither can be unavailable."""
+    environment = system_context.make(ENVIRONMENT, _environment(await location(), platform))
+    date = system_context.make(DATE, _local_date(clock, timezone))
+    return system_context.combine((environment, date))
+
+
+def _environment(location: LocationInfo, platform: str) -> str:
+    repository = "no" if location.project.directory == "/" else "yes"
+    return (
+        "<env>\n"
+        f"  Working directory: {location.directory}\n"
+        f"  Workspace root: {location.project.directory}\n"
+        f"  Git repository: {repository}\n"
+        f"  Platform: {platform}\n"
+        "</env>"
+    )
+
+
+def _local_date(clock: Clock, timezone: str | None) -> str:
+    """The calendar date of the host, or of the time zone that was configured."""
+    zone = None if timezone is None else ZoneInfo(timezone)
+    moment = datetime.fromtimestamp(clock.now_millis() / 1000, UTC).astimezone(zone)
+    return f"{moment:%a %b %d %Y}"

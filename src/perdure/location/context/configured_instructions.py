@@ -1,0 +1,169 @@
+"""Instructions named by the configuration: files, patterns of files, and pages of the web.
+
+One Context Source beside the AGENTS.md files, in the order in which the documents name them. A
+project's documents may name files of the project only, by their real path; pages come from the
+public internet, whoever names them. A page is fetched again after a while; until then, and when
+that fails, the text fetched before stands.
+
+Invariant: a page that was never fetched, or a file that cannot be read, makes the source
+unavailable. What is named and does not exist is left out.
+"""
+
+import asyncio
+import glob
+import logging
+import os
+from collections.abc import Iterator
+from itertools import islice
+
+from perdure.core import limits
+from perdure.core.context import system_context
+from perdure.core.context.system_context import UNAVAILABLE, ContextSource, Observation
+from perdure.core.files.paths import is_within
+from perdure.core.settings.settings import InstructionEntry
+from perdure.host.environment import Environment
+from perdure.location.context import instructions
+from perdure.location.context.instructions import (
+    InstructionFile,
+    InstructionFiles,
+    InstructionTexts,
+)
+from perdure.location.context.registry import Subject
+from perdure.location.project import parent_directories
+from perdure.ports import Clock, WebFetchError, WebPages, WebRequest
+from perdure.schema.value import Value
+
+logger = logging.getLogger(__name__)
+
+CONFIGURED: ContextSource[InstructionFiles] = ContextSource(
+    key="core/configured-instructions",
+    type=InstructionFiles,
+    baseline=instructions.rendered,
+    update=lambda previous, current: (
+        "The configured instructions have changed. These replace all of those given before:\n\n"
+        + instructions.rendered(current)
+    ),
+    removed=lambda previous: (
+        "There are no configured instructions any more. Those given before no longer apply."
+    ),
+)
+
+
+class _Page(Value):
+    text: str
+    fetched_at: int
+
+
+class _Found(Value):
+    paths: tuple[str, ...]
+    looked_at: int
+
+
+class ConfiguredInstructions:
+    """Those of one Location. Unchanged files are not read again."""
+
+    def __init__(
+        self,
+        entries: tuple[InstructionEntry, ...],
+        *,
+        root: str,
+        environment: Environment,
+        pages: WebPages,
+        allowed_hosts: tuple[str, ...],
+        clock: Clock,
+    ) -> None:
+        self._entries = entries
+        self._root = root
+        self._home = environment.home
+        self._web = pages
+        self._allowed_hosts = allowed_hosts
+        self._clock = clock
+        self._texts = InstructionTexts()
+        self._pages: dict[str, _Page] = {}
+        self._found: dict[str, _Found] = {}
+
+    async def observe(self, subject: Subject) -> Observation:
+        """One look; nothing at all when nothing is configured, or nothing of it is there."""
+        del subject
+        files: dict[str, InstructionFile] = {}
+        try:
+            for entry in self._entries:
+                for file in await self._read(entry):
+                    files.setdefault(file.path, file)
+        except (OSError, WebFetchError) as error:
+            logger.warning("configured instructions: %s", error)
+            return (system_context.make(CONFIGURED, UNAVAILABLE),)
+        return (system_context.make(CONFIGURED, tuple(files.values())),) if files else ()
+
+    async def _read(self, entry: InstructionEntry) -> list[InstructionFile]:
+        if entry.text.startswith(("http://", "https://")):
+            return [InstructionFile(path=entry.text, content=await self._page(entry.text))]
+        paths = await self._matching(os.path.join(entry.directory, self._expanded(entry)))
+        return list(self._files(entry, paths))
+
+    def _files(self, entry: InstructionEntry, paths: tuple[str, ...]) -> Iterator[InstructionFile]:
+        own = parent_directories.bounds(entry.directory, self._root)
+        for path in paths:
+            real = os.path.realpath(path)
+            if entry.trust == "project" and not is_within(real, own):
+                self._texts.leave_out(path, "it is not in the project")
+                continue
+            content = self._texts.get(real)
+            if content is not None:
+                yield InstructionFile(path=real, content=content)
+
+    def _expanded(self, entry: InstructionEntry) -> str:
+        own_home = entry.text.startswith("~/")
+        return os.path.join(self._home, entry.text[2:]) if own_home else entry.text
+
+    async def _matching(self, pattern: str) -> tuple[str, ...]:
+        if "**" not in pattern:
+            return _matches(pattern)
+        # A whole tree is walked off the loop, and not again at every boundary.
+        now = self._clock.now_millis()
+        found = self._found.get(pattern)
+        if found is None or _is_old(found.looked_at, now, limits.INSTRUCTION_WALK_SECONDS):
+            paths = await asyncio.to_thread(_matches, pattern)
+            found = self._found[pattern] = _Found(paths, now)
+        return found.paths
+
+    async def _page(self, url: str) -> str:
+        now = self._clock.now_millis()
+        known = self._pages.get(url)
+        seconds = limits.INSTRUCTION_PAGE_SECONDS
+        if known is not None and not _is_old(known.fetched_at, now, seconds):
+            return known.text
+        try:
+            text = await self._fetched(url)
+        except WebFetchError as error:
+            if known is None:
+                raise WebFetchError(f"{url}: {error}") from error
+            logger.warning("configured instructions: %s: %s; the earlier text stays", url, error)
+            text = known.text
+        self._pages[url] = _Page(text, now)
+        return text
+
+    async def _fetched(self, url: str) -> str:
+        page = await self._web.fetch(
+            WebRequest(
+                url=url,
+                accept="text/*",
+                allowed_hosts=self._allowed_hosts,
+                seconds_max=limits.INSTRUCTION_FETCH_SECONDS_MAX,
+            )
+        )
+        if len(page.body) > limits.INSTRUCTION_FILE_BYTES_MAX:
+            raise WebFetchError(f"larger than {limits.INSTRUCTION_FILE_BYTES_MAX} bytes")
+        try:
+            return page.body.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise WebFetchError("not UTF-8 text") from error
+
+
+def _matches(pattern: str) -> tuple[str, ...]:
+    found = glob.iglob(pattern, recursive=True, include_hidden=True)
+    return tuple(sorted(islice(filter(os.path.isfile, found), limits.INSTRUCTION_FILES_MAX)))
+
+
+def _is_old(since: int, now: int, seconds: int) -> bool:
+    return not 0 <= now - since < seconds * 1000

@@ -1,0 +1,165 @@
+"""Instructions: the AGENTS.md files that apply at a Location, as one ordered Context Source.
+
+The user's own file comes first, then the project's from the Location up to its root, then those
+that lie beside files a Session has read. A file of the project must lie in the project by its real
+path: a link could otherwise show any file of this machine to a model. Comparing and telling is
+core.context.system_context; what a Session has discovered is kept by
+store.tables.instruction_table.
+
+Invariant: a file that is there and cannot be read makes the whole source unavailable. A file that
+is no text, or too large, is left out and reported, since waiting would not help.
+"""
+
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from perdure.core import limits
+from perdure.core.context import system_context
+from perdure.core.context.system_context import UNAVAILABLE, ContextSource, Observation
+from perdure.core.files.paths import is_within
+from perdure.host.environment import Environment
+from perdure.host.files import cached_files
+from perdure.host.files.cached_files import FileTooLargeError, SmallFiles
+from perdure.location.context.registry import Subject
+from perdure.location.project import parent_directories
+from perdure.schema.codec import Record
+
+logger = logging.getLogger(__name__)
+
+FILE_NAME: Final = "AGENTS.md"
+
+
+class InstructionFile(Record, frozen=True):
+    path: str
+    content: str
+
+
+InstructionFiles = tuple[InstructionFile, ...]
+
+
+def rendered(files: InstructionFiles) -> str:
+    return "\n\n".join(f"Instructions from {file.path}:\n{file.content}" for file in files)
+
+
+INSTRUCTIONS: ContextSource[InstructionFiles] = ContextSource(
+    key="core/instructions",
+    type=InstructionFiles,
+    baseline=rendered,
+    update=lambda previous, current: (
+        "The instruction files have changed. These replace all of those given before:\n\n"
+        + rendered(current)
+    ),
+    removed=lambda previous: (
+        "There are no instruction files any more. Those given before no longer apply."
+    ),
+)
+
+
+class InstructionTexts:
+    """Files of instructions by path, read again only when they changed."""
+
+    def __init__(self) -> None:
+        self._files = SmallFiles(self._load)
+        self._reported: set[tuple[str, str]] = set()
+
+    def get(self, path: str) -> str | None:
+        """The text; None when there is no such file, or it is left out. May raise OSError."""
+        return self._files.get(path)
+
+    def leave_out(self, path: str, reason: str) -> None:
+        """Report that a file does not count, once."""
+        if (path, reason) not in self._reported:
+            self._reported.add((path, reason))
+            logger.warning("instructions: %s is left out: %s", path, reason)
+
+    def _load(self, path: str) -> str | None:
+        try:
+            data = cached_files.read(path, bytes_max=limits.INSTRUCTION_FILE_BYTES_MAX)
+        except FileTooLargeError:
+            self.leave_out(path, f"it is larger than {limits.INSTRUCTION_FILE_BYTES_MAX} bytes")
+            return None
+        try:
+            text = None if data is None else data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            self.leave_out(path, "it is not UTF-8 text")
+            return None
+        if text is not None and "\0" in text:
+            self.leave_out(path, "it is not text")
+            return None
+        return text
+
+
+class Instructions:
+    """The instruction files of one Location. Unchanged ones are not read again."""
+
+    def __init__(self, directory: str, *, root: str, environment: Environment) -> None:
+        self._directory = directory
+        self._root = root
+        self._environment = environment
+        self._texts = InstructionTexts()
+
+    async def observe(self, subject: Subject) -> Observation:
+        """One look; nothing at all when there is no such file."""
+        try:
+            files = tuple(self._existing(subject.discovered))
+        except OSError as error:
+            logger.warning("instructions: %s", error)
+            return (system_context.make(INSTRUCTIONS, UNAVAILABLE),)
+        return (system_context.make(INSTRUCTIONS, files),) if files else ()
+
+    def beside(self, path: str) -> tuple[str, ...]:
+        """The instruction files between the file that was read and the Location, the nearest last.
+
+        Those at the Location and above it apply anyway.
+        """
+        location = os.path.realpath(self._directory)
+        folder = os.path.dirname(os.path.realpath(path))
+        if self._disabled or not is_within(folder, location):
+            return ()
+        below = parent_directories.downwards(folder, location)[1:]
+        candidates = (os.path.join(at, FILE_NAME) for at in below)
+        return tuple(path for path in candidates if cached_files.exists(path))
+
+    @property
+    def _disabled(self) -> bool:
+        return parent_directories.is_disabled(
+            self._environment.variables.get(parent_directories.DISABLE)
+        )
+
+    def _existing(self, discovered: Iterable[str]) -> Iterator[InstructionFile]:
+        seen: set[str] = set()
+        for path in self._candidates(discovered):
+            if path in seen:
+                continue
+            seen.add(path)
+            content = self._texts.get(path)
+            if content is not None:
+                yield InstructionFile(path=path, content=content)
+
+    def _candidates(self, discovered: Iterable[str]) -> Iterator[str]:
+        """Canonical paths in the order in which they are told."""
+        yield os.path.realpath(os.path.join(self._environment.config_dir, FILE_NAME))
+        if self._disabled:
+            return
+        location, root = os.path.realpath(self._directory), os.path.realpath(self._root)
+        if not is_within(location, root):
+            return
+        for path in (
+            os.path.join(at, FILE_NAME) for at in parent_directories.upwards(location, root)
+        ):
+            # These directories are canonical, so that only the file itself can be a link.
+            if os.path.islink(path):
+                yield from self._followed(path, root)
+            else:
+                yield path
+        for path in discovered:
+            yield from self._followed(path, root)
+
+    def _followed(self, path: str, root: str) -> Iterator[str]:
+        real = os.path.realpath(path)
+        if is_within(real, parent_directories.bounds(os.path.dirname(path), root)):
+            yield real
+        elif cached_files.exists(real):
+            self._texts.leave_out(path, "it is a link that leads out of the project")

@@ -1,0 +1,142 @@
+"""The System Context Registry of a Location: who contributes to what the model is told.
+
+Contributions are scoped and have stable keys; leaving a scope removes what it contributed at the
+next boundary. All are observed together and combined in key order, so the rendered text does not
+depend on who registered first. Composing and comparing is core.context.system_context.
+
+A guest contributes plain texts from outside, under its own key or below it. When it raises, hangs
+or returns something else it is reported and left out, and what it told before stays told.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+
+from perdure.core import limits
+from perdure.core.context import system_context
+from perdure.core.context.system_context import ContextError, ContextSource, Observation, Observed
+from perdure.schema.ids import SessionID
+from perdure.schema.models.model import ModelRef
+from perdure.schema.settings.agent import AgentInfo
+from perdure.schema.value import Value
+
+logger = logging.getLogger(__name__)
+
+
+class Subject(Value, kw_only=True):
+    """Who is told: what a source may depend on beside its Location. Sampled once for a turn."""
+
+    session_id: SessionID
+    agent: AgentInfo | None = None
+    model: ModelRef | None = None
+    discovered: tuple[str, ...] = ()
+    """Instruction files that lie beside what the Session has read."""
+    admitted: frozenset[str] = frozenset()
+    """The keys of the sources it has been told of."""
+    above: tuple[str, ...] = ()
+    """The agents of those who called this Session."""
+
+
+Producer = Callable[[Subject], Awaitable[Observation]]
+"""One look at the sources of a contribution, made anew at each boundary."""
+
+
+class ContextText(Value, kw_only=True):
+    """A source of a guest, told again when its `text` changes."""
+
+    key: str
+    text: str
+    changed: str | None = None
+    """How a change is told, when not by the text itself."""
+    removed: str | None = None
+    """How its end is told. None: that cannot be told, and starts a new epoch."""
+
+
+GuestProducer = Callable[[Subject], Awaitable[Sequence[ContextText]]]
+
+
+class ContextRegistry:
+    """`application` holds what is contributed everywhere, beside what this Location has."""
+
+    def __init__(self, *, application: "ContextRegistry | None" = None) -> None:
+        self._application = application
+        self._producers: dict[str, Producer] = {}
+
+    def contribute(self, key: str, producer: Producer) -> None:
+        """Contribute as long as the Location is open. A key that is taken is refused."""
+        if system_context.KEY.fullmatch(key) is None:
+            raise ContextError(f"context contribution {key!r} is not namespace/name")
+        if key in self._producers:
+            raise ContextError(f"context contribution {key!r} is there already")
+        self._producers[key] = producer
+
+    @contextmanager
+    def register(self, key: str, producer: Producer) -> Generator[None]:
+        """Contribute while the scope is open."""
+        self.contribute(key, producer)
+        try:
+            yield
+        finally:
+            del self._producers[key]
+
+    def register_guest(self, key: str, producer: GuestProducer) -> AbstractContextManager[None]:
+        """Contribute from outside while the scope is open. Its failures are contained."""
+        for other in self._producers:
+            if _is_below(key, other) or _is_below(other, key):
+                raise ContextError(f"context contribution {key!r} clashes with {other!r}")
+        return self.register(key, partial(_contained, key, producer))
+
+    async def observe(self, subject: Subject) -> Observation:
+        """Everything that is contributed now, in key order."""
+        producers = [producer for _, producer in sorted(self.contributions().items())]
+        async with asyncio.TaskGroup() as group:
+            looks = [group.create_task(_look(producer, subject)) for producer in producers]
+        return system_context.combine(*(look.result() for look in looks))
+
+    def contributions(self) -> dict[str, Producer]:
+        """By key: the application's, and this Location's own."""
+        everywhere = {} if self._application is None else self._application.contributions()
+        return everywhere | self._producers
+
+
+async def _look(producer: Producer, subject: Subject) -> Observation:
+    return await producer(subject)
+
+
+async def _contained(key: str, producer: GuestProducer, subject: Subject) -> Observation:
+    """What a guest contributes. Boundary: whatever it raises ends here."""
+    try:
+        async with asyncio.timeout(limits.CONTEXT_GUEST_SECONDS_MAX):
+            texts = await producer(subject)
+        return system_context.combine(tuple(_observed(key, text) for text in texts))
+    except Exception as error:
+        reason = str(error) or repr(error)
+        logger.warning("context contribution %s failed: %s", key, reason, exc_info=True)
+        told = (other for other in subject.admitted if other == key or _is_below(other, key))
+        return tuple(map(system_context.unavailable, sorted(told)))
+
+
+def _observed(key: str, given: ContextText) -> Observed:
+    if given.key != key and not _is_below(given.key, key):
+        raise ContextError(f"source {given.key!r} does not belong to {key!r}")
+    texts = (given.text, given.changed or given.text, given.removed or given.text)
+    for text in texts:
+        if not text.strip():
+            raise ContextError(f"source {given.key!r} has no text")
+        if len(text.encode()) > limits.CONTEXT_GUEST_BYTES_MAX:
+            raise ContextError(f"source {given.key!r} is over {limits.CONTEXT_GUEST_BYTES_MAX}")
+    removed = given.removed
+    source = ContextSource(
+        key=given.key,
+        type=str,
+        baseline=lambda text: text,
+        update=lambda previous, text: given.changed or text,
+        removed=None if removed is None else lambda text: removed,
+    )
+    return system_context.make(source, given.text)
+
+
+def _is_below(key: str, other: str) -> bool:
+    return key.startswith(f"{other}/")

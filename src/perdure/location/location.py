@@ -1,0 +1,88 @@
+"""LocationServices: everything that one Location owns.
+
+How they are joined when it opens, and anew when its configuration changes, is `opening`; which
+Locations are open is location_map's concern.
+"""
+
+from perdure.core.context import system_context
+from perdure.core.context.system_context import Observation
+from perdure.core.request.tool_output import OutputLimits
+from perdure.core.settings.settings import Settings
+from perdure.location.agents import context_source as subagents
+from perdure.location.agents.agents import Agents
+from perdure.location.agents.commands import Commands
+from perdure.location.approval.permissions import LocationPermissions
+from perdure.location.approval.questions import LocationQuestions
+from perdure.location.context import built_in
+from perdure.location.context.instructions import Instructions
+from perdure.location.context.registry import ContextRegistry, Subject
+from perdure.location.models.catalog import Catalog
+from perdure.location.models.integrations import Integrations
+from perdure.location.project import references
+from perdure.location.project.project import Projects
+from perdure.location.project.references import References
+from perdure.location.skills import context_source
+from perdure.location.skills.skills import Skills
+from perdure.location.tools.site import LocationTools
+from perdure.location.workspace.attachments import Attachments
+from perdure.location.workspace.files import LocationFiles
+from perdure.location.workspace.language_servers import LanguageServers
+from perdure.location.workspace.terminals import LocationTerminals
+from perdure.schema.location import LocationInfo, LocationRef
+from perdure.schema.value import Value
+
+
+class LocationServices(Value, kw_only=True):
+    ref: LocationRef
+    root: str
+    """Where the project begins."""
+    settings: Settings
+    agents: Agents
+    catalog: Catalog
+    integrations: Integrations
+    permissions: LocationPermissions
+    questions: LocationQuestions
+    tools: LocationTools
+    context: ContextRegistry
+    instructions: Instructions
+    skills: Skills
+    references: References
+    commands: Commands
+    files: LocationFiles
+    attachments: Attachments
+    terminals: LocationTerminals
+    language_servers: LanguageServers
+    projects: Projects
+    delegates: bool = False
+    """Whether there are subagents to be called."""
+
+    @property
+    def output_limits(self) -> OutputLimits:
+        return self.settings.tool_output
+
+    async def info(self) -> LocationInfo:
+        """The Location with its project, as clients see it."""
+        return LocationInfo(
+            directory=self.ref.directory,
+            project=await self.projects.resolve(self.ref.directory),
+            workspace_id=self.ref.workspace_id,
+        )
+
+    async def observe(self, subject: Subject) -> Observation:
+        """What there is to tell at a boundary: the Location's, then what depends on the turn."""
+        known = context_source.KEY in subject.admitted
+        return system_context.combine(
+            await self.context.observe(subject),
+            context_source.observe(self.skills, subject.agent, told=known),
+            references.observe(self.references),
+            subagents.observe(self.agents, subject) if self.delegates else (),
+            built_in.model(subject),
+        )
+
+    def close(self) -> None:
+        """Decline what is pending and withdraw the tools."""
+        self.permissions.close()
+        self.questions.close()
+        self.tools.close()
+        self.terminals.close()
+        self.language_servers.close()

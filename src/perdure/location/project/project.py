@@ -1,0 +1,291 @@
+"""The project of a directory: its repository's identity and root, or the global project.
+
+A repository is known by its remote, so that every clone is the same project; without a remote by
+an id kept in the repository; without that by its first commit. Git's own files are read directly.
+Only the first commit needs git itself, in one process, and only when the identity is asked for.
+Nothing is written.
+
+Invariant: an identity is remembered exactly as long as the files it was read from are unchanged.
+"""
+
+import asyncio
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from perdure.core import limits
+from perdure.host.files import cached_files
+from perdure.host.files.cached_files import Signature
+from perdure.ports import ProcessRunner
+from perdure.schema.ids import ProjectID
+from perdure.schema.location import ProjectRef
+from perdure.schema.value import Value
+
+GLOBAL: Final = ProjectRef(id=ProjectID("global"), directory="/")
+"""The project of everything outside a repository."""
+
+_ID_FILE: Final = "opencode"
+_ID: Final = re.compile(r"[0-9A-Za-z_.-]{1,128}")
+_COMMIT: Final = re.compile(r"[0-9a-f]{40,64}")
+_SCP_LIKE: Final = re.compile(r"(?:[^@/]*@)?(\[[^\]]+\]|[^:/]+):(?!//|:)(.+)", re.DOTALL)
+_URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^@/]*@)?([^/]*)/(.+)", re.DOTALL)
+_SECTION: Final = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
+_REMOTE_SCHEMES: Final = frozenset({"http", "https", "ssh", "git", "git+ssh", "ssh+git"})
+
+
+class Repository(Value):
+    """Where git keeps things: the work tree, its own git directory, and the shared one."""
+
+    worktree: str
+    git_dir: str
+    common_dir: str
+
+    @property
+    def records(self) -> tuple[str, ...]:
+        """The files that may say which project this is."""
+        return os.path.join(self.common_dir, "config"), os.path.join(self.common_dir, _ID_FILE)
+
+    @property
+    def head(self) -> str:
+        return os.path.join(self.git_dir, "HEAD")
+
+    def branch(self) -> str:
+        """The file of the branch that HEAD names; it appears with the first commit."""
+        name = _read(self.head).removeprefix("ref:").strip()
+        return os.path.join(self.common_dir, name) if name.startswith("refs/") else self.head
+
+
+Signatures = tuple[Signature | None, ...]
+
+
+class _Known(Value):
+    """The identity of a repository, and the files it came from."""
+
+    id: ProjectID
+    watched: tuple[str, ...]
+    signatures: Signatures
+
+    def current(self) -> bool:
+        return _signatures(self.watched) == self.signatures
+
+
+class _Found(Value):
+    """The project of a directory, and every file that would have to change for another answer."""
+
+    project: ProjectRef
+    watched: tuple[str, ...]
+    signatures: Signatures
+
+    def current(self) -> bool:
+        return _signatures(self.watched) == self.signatures
+
+
+class Projects:
+    """Which project a directory belongs to. One for the process."""
+
+    def __init__(self, processes: ProcessRunner, variables: Mapping[str, str]) -> None:
+        self._processes = processes
+        self._variables = git_environment(variables)
+        self._found: dict[str, _Found] = {}
+        self._known: dict[str, _Known] = {}
+        self._asking: dict[str, asyncio.Lock] = {}
+
+    async def resolve(self, directory: str) -> ProjectRef:
+        """The project of an existing directory."""
+        found = self._found.get(directory)
+        if found is None or not found.current():
+            if len(self._found) >= limits.PROJECTS_REMEMBERED_MAX:
+                self._found.clear()
+            found = self._found[directory] = await self._find(directory)
+        return found.project
+
+    async def _find(self, directory: str) -> _Found:
+        repository = find_repository(directory)
+        worktree = None if repository is None else repository.worktree
+        # A repository that appears nearer than the one we know must be noticed too.
+        passed = tuple(_dot_gits(directory, worktree))
+        signatures = _signatures(passed)
+        if repository is None:
+            return _Found(GLOBAL, passed, signatures)
+        known = await self._identify(repository)
+        return _Found(
+            ProjectRef(id=known.id, directory=repository.worktree),
+            (*passed, *known.watched),
+            (*signatures, *known.signatures),
+        )
+
+    async def _identify(self, repository: Repository) -> _Known:
+        # Those who ask together wait for one answer; git is started once.
+        lock = self._asking.setdefault(repository.git_dir, asyncio.Lock())
+        async with lock:
+            known = self._known.get(repository.git_dir)
+            if known is not None and known.current():
+                return known
+            known = self._known[repository.git_dir] = await self._look(repository)
+        self._asking.pop(repository.git_dir, None)
+        return known
+
+    async def _look(self, repository: Repository) -> _Known:
+        watched = (*repository.records, repository.head, repository.branch())
+        # Signed before it is read: a change in between is found the next time.
+        signatures = _signatures(watched)
+        recorded = recorded_id(repository)
+        if recorded is not None:
+            return _Known(recorded, watched[:2], signatures[:2])
+        commit = await self._first_commit(repository)
+        if commit is not None:
+            return _Known(commit, watched[:3], signatures[:3])
+        return _Known(GLOBAL.id, watched, signatures)
+
+    async def _first_commit(self, repository: Repository) -> ProjectID | None:
+        try:
+            result = await self._processes.run(
+                ("git", "--no-pager", "rev-list", "--max-parents=0", "HEAD", "--"),
+                directory=repository.worktree,
+                environment=self._variables,
+                timeout_seconds=limits.GIT_SECONDS_MAX,
+                output_bytes_max=limits.GIT_FILE_BYTES_MAX,
+                separate_errors=True,
+            )
+        except (FileNotFoundError, PermissionError):
+            return None
+        if result.exit_code != 0:
+            return None
+        roots = sorted(_COMMIT.findall(result.output.decode(errors="replace")))
+        return ProjectID(roots[0]) if roots else None
+
+
+def git_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment for git: it must look at the directory it is started in, and never ask."""
+    kept = {name: value for name, value in variables.items() if not name.startswith("GIT_")}
+    return {
+        **kept,
+        # A repository that came from elsewhere must not make git contact anyone.
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+    }
+
+
+def find_repository(directory: str) -> Repository | None:
+    """The repository that `directory` is in: the nearest, looking upwards."""
+    at = directory
+    while True:
+        dot_git = os.path.join(at, ".git")
+        if cached_files.exists(dot_git):
+            git_dir = _git_dir(at, dot_git)
+            if git_dir is not None:
+                return Repository(at, git_dir, _common_dir(git_dir))
+        parent = os.path.dirname(at)
+        if parent == at:
+            return None
+        at = parent
+
+
+def root_of(directory: str) -> str:
+    """Where the project of a directory begins; `/` outside any repository."""
+    repository = find_repository(directory)
+    return GLOBAL.directory if repository is None else repository.worktree
+
+
+def recorded_id(repository: Repository) -> ProjectID | None:
+    """The identity that git's files alone give: the remote's, or the one kept beside it."""
+    config = _read(os.path.join(repository.common_dir, "config"))
+    remote = normal_remote(origin_url(config) or "")
+    if remote is not None:
+        digest = hashlib.sha1(f"git-remote:{remote}".encode(), usedforsecurity=False)
+        return ProjectID(digest.hexdigest())
+    kept = _read(os.path.join(repository.common_dir, _ID_FILE)).strip()
+    return ProjectID(kept) if _ID.fullmatch(kept) else None
+
+
+def normal_remote(url: str) -> str | None:
+    """`host/path` of a remote, the same for every way to reach it; None for a local one."""
+    found = _URL.fullmatch(url.strip())
+    if found is not None:
+        if found[1].lower() not in _REMOTE_SCHEMES:
+            return None
+        host, path = re.sub(r":\d*$", "", found[2]), found[3]
+    else:
+        found = _SCP_LIKE.fullmatch(url.strip())
+        # One letter before the colon is a drive, not a host.
+        if found is None or len(found[1]) == 1:
+            return None
+        host, path = found[1], found[2]
+    path = path.strip("/").removesuffix(".git").strip("/")
+    return f"{host.lower()}/{path}" if host and path else None
+
+
+def origin_url(config: str) -> str | None:
+    """The first `url` of `[remote "origin"]` in the text of a git config file."""
+    inside = False
+    for line in config.splitlines():
+        text = line.strip()
+        section = _SECTION.match(text)
+        if section is not None:
+            inside = section[1].lower() == "remote" and section[2] == "origin"
+            text = text[section.end() :].strip()
+        key, equals, value = text.partition("=")
+        if inside and equals and key.strip().lower() == "url":
+            return _config_value(value)
+    return None
+
+
+def _config_value(value: str) -> str:
+    """A value without quotes and without the comment after it."""
+    bare = re.match(r'\s*((?:"(?:[^"\\]|\\.)*"|[^"#;])*)', value)
+    text = bare[1] if bare else ""
+    return text.strip().replace('"', "").replace("\\\\", "\\")
+
+
+def _dot_gits(directory: str, worktree: str | None) -> Iterator[str]:
+    """The places below `worktree` where a nearer repository could be.
+
+    Its own `.git` counts when it is a file, which can be made to name another repository; as a
+    directory it changes all the time, and means nothing by it.
+    """
+    at = directory
+    while at != worktree:
+        yield os.path.join(at, ".git")
+        parent = os.path.dirname(at)
+        if parent == at:
+            return
+        at = parent
+    dot_git = os.path.join(at, ".git")
+    if not os.path.isdir(dot_git):
+        yield dot_git
+
+
+def _signatures(paths: Iterable[str]) -> Signatures:
+    there = cached_files.exists
+    return tuple(cached_files.signature(path) if there(path) else None for path in paths)
+
+
+def _git_dir(worktree: str, dot_git: str) -> str | None:
+    """The git directory behind `.git`, which may be a file that names it."""
+    if os.path.isdir(dot_git):
+        git_dir = dot_git
+    else:
+        prefix, _, target = _read(dot_git).partition(":")
+        if prefix != "gitdir" or not target.strip():
+            return None
+        git_dir = os.path.normpath(os.path.join(worktree, target.strip()))
+    return git_dir if cached_files.exists(os.path.join(git_dir, "HEAD")) else None
+
+
+def _common_dir(git_dir: str) -> str:
+    """A linked work tree shares everything but HEAD and index with its main repository."""
+    target = _read(os.path.join(git_dir, "commondir")).strip()
+    return os.path.normpath(os.path.join(git_dir, target)) if target else git_dir
+
+
+def _read(path: str) -> str:
+    try:
+        data = cached_files.read(path, bytes_max=limits.GIT_FILE_BYTES_MAX)
+    except OSError:
+        return ""
+    return (data or b"").decode(errors="replace")

@@ -1,0 +1,92 @@
+"""What the model is told of skills: name and description of each that its agent may use.
+
+Texts and places of skills are not told; they come through the skill tool, which asks permission.
+Skills without a description can be loaded by name and are not listed.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import UNSET
+
+from perdure.core.approval import rules as permission
+from perdure.core.context import system_context
+from perdure.core.context.system_context import UNAVAILABLE, ContextSource, Observation
+from perdure.core.text import xml_tags
+from perdure.location.skills.skills import ACTION, Skills
+from perdure.schema.approval.permission import Ruleset
+from perdure.schema.codec import Record
+from perdure.schema.settings.agent import AgentInfo
+from perdure.schema.settings.skill import SkillInfo
+
+KEY: Final = "core/skill-guidance"
+
+
+class SkillSummary(Record, frozen=True):
+    name: str
+    description: str
+
+
+SkillSummaries = tuple[SkillSummary, ...]
+
+
+def _rendered(summaries: SkillSummaries) -> str:
+    intro = (
+        "Skills are instructions that were written for particular kinds of tasks.\n"
+        "When a task fits the description of a skill, load it with the `skill` tool first."
+    )
+    if not summaries:
+        return f"{intro}\nNo skills are available."
+    listed = ({"name": one.name, "description": one.description} for one in summaries)
+    return f"{intro}\n{xml_tags.available('skill', listed)}"
+
+
+SKILLS: ContextSource[SkillSummaries] = ContextSource(
+    key=KEY,
+    type=SkillSummaries,
+    baseline=_rendered,
+    update=lambda previous, current: (
+        "The available skills have changed. This list supersedes the earlier one.\n"
+        + _rendered(current)
+    ),
+    removed=lambda previous: (
+        "Skills are not available any more. The list given before no longer applies."
+    ),
+)
+
+
+def observe(skills: Skills, agent: AgentInfo | None, *, told: bool = False) -> Observation:
+    """One look for one agent; nothing when it has no use for skills.
+
+    `told`: the Session knows a list already. It stays while a source cannot be looked at.
+    """
+    if agent is None:
+        return ()
+    usable = skills.permitted(agent.permissions)
+    if told and not skills.is_known:
+        return (system_context.make(SKILLS, UNAVAILABLE),)
+    if not usable and permission.evaluate(agent.permissions, ACTION, "*") == "deny":
+        return ()
+    return (system_context.make(SKILLS, tuple(_summaries(usable))),)
+
+
+class AgentSkills:
+    """Skills as the skill tool sees them. An agent is known by its rules."""
+
+    def __init__(self, skills: Skills, rules: Callable[[str], Ruleset]) -> None:
+        self._skills = skills
+        self._rules = rules
+
+    def get(self, name: str) -> SkillInfo | None:
+        return self._skills.get(name)
+
+    def names_for(self, agent: str) -> tuple[str, ...]:
+        return tuple(found.name for found in self._skills.permitted(self._rules(agent)))
+
+
+def _summaries(usable: tuple[SkillInfo, ...]) -> list[SkillSummary]:
+    return [
+        SkillSummary(found.name, xml_tags.one_line(found.description))
+        for found in usable
+        if found.description is not UNSET
+    ]

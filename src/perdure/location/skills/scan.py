@@ -1,0 +1,133 @@
+"""One walk through a directory of skills: which files there are, and by what they are known.
+
+Links are followed, each directory is entered once, and the walk is bounded. Reading the files is
+location.skills.files. A directory that is there and cannot be looked at is not the same as one that
+is not there: it makes the walk incomplete.
+"""
+
+import errno
+import itertools
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from perdure.core import limits
+from perdure.core.files.paths import is_within
+from perdure.core.skills import skill
+from perdure.host.files import cached_files
+from perdure.host.files.cached_files import Signature
+from perdure.schema.value import Value
+
+NameOf = Callable[[str], str | None]
+"""Path below the directory -> what its place calls the skill, or `""`; None: it is no skill."""
+
+_SKIPPED: Final = frozenset({".git", "node_modules"})
+"""Large, and never written for us. Other hidden directories are looked into."""
+_ABSENT: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
+
+
+def authored(relative: str) -> str | None:
+    """How people arrange skills: one file each, or one directory each with more beside it."""
+    if "/" not in relative and relative.endswith(".md"):
+        return relative.removesuffix(".md")
+    return "" if relative.endswith(f"/{skill.FILE_NAME}") else None
+
+
+class FoundFile(Value):
+    path: str
+    signature: Signature
+    name: str | None
+    """What its place calls it."""
+
+
+class Scan:
+    """`signatures` and `problems` are filled while `files` is walked."""
+
+    def __init__(self, directory: str, *, within: str | None, name_of: NameOf) -> None:
+        self._directory = directory
+        self._within = None if within is None else os.path.realpath(within)
+        self._name_of = name_of
+        self._entered: set[tuple[int, int]] = set()
+        self._entries_left = limits.SKILL_DIRECTORY_ENTRIES_MAX
+        self.signatures: dict[str, Signature | None] = {}
+        """Of everything whose change may change the result; None for what was not there."""
+        self.problems: dict[str, str] = {}
+        self.is_complete = True
+        self.is_open = True
+        """Whether the directory itself could be looked at, or is not there."""
+
+    def files(self) -> Iterator[FoundFile]:
+        waiting = [""]
+        while waiting:
+            below = waiting.pop()
+            for entry in self._entries(os.path.join(self._directory, below)):
+                relative = f"{below}{entry.name}"
+                name = self._name_of(relative)
+                if _is_directory(entry):
+                    waiting.append(f"{relative}/")
+                elif name is not None and (found := self._file(entry.path, name)) is not None:
+                    yield found
+
+    def unreadable(self, path: str, error: OSError) -> None:
+        self.is_complete = False
+        self.is_open = self.is_open and path != self._directory
+        self.problems[path] = f"cannot be read: {(error.strerror or str(error)).lower()}"
+
+    def _entries(self, path: str) -> list[os.DirEntry[str]]:
+        """What to look at in a directory, the last name first: a stack turns that around."""
+        directory = path.rstrip("/")
+        try:
+            status = os.stat(directory)
+            self.signatures[directory] = cached_files.signature(directory)
+            if not stat.S_ISDIR(status.st_mode) or not self._enters(directory, status):
+                return []
+            with os.scandir(directory) as listing:
+                found = list(itertools.islice(listing, self._entries_left + 1))
+        except ValueError:
+            return []
+        except OSError as error:
+            self.signatures[directory] = None
+            if error.errno not in _ABSENT:
+                self.unreadable(directory, error)
+            return []
+        if len(found) > self._entries_left:
+            self._too_large(f"{limits.SKILL_DIRECTORY_ENTRIES_MAX} entries")
+        kept = sorted(found[: self._entries_left], key=lambda entry: entry.name, reverse=True)
+        self._entries_left -= len(kept)
+        return [entry for entry in kept if entry.name not in _SKIPPED]
+
+    def _enters(self, directory: str, status: os.stat_result) -> bool:
+        identity = status.st_dev, status.st_ino
+        if identity in self._entered or self._leads_out(directory):
+            return False
+        if len(self._entered) == limits.SKILL_DIRECTORIES_MAX:
+            self._too_large(f"{limits.SKILL_DIRECTORIES_MAX} directories")
+            return False
+        self._entered.add(identity)
+        return True
+
+    def _file(self, path: str, name: str) -> FoundFile | None:
+        self.signatures[path] = signature = cached_files.signature(path)
+        if signature is None or self._leads_out(path):
+            return None
+        return FoundFile(path, signature, name or None)
+
+    def _leads_out(self, path: str) -> bool:
+        if self._within is None:
+            return False
+        real = os.path.realpath(path)
+        if is_within(real, self._within):
+            return False
+        self.problems[path] = "is left out: it is a link that leads out of the project"
+        return True
+
+    def _too_large(self, most: str) -> None:
+        self.problems[self._directory] = f"is not searched any further: it has more than {most}"
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False

@@ -1,0 +1,168 @@
+"""The files of a Location, for clients: read one, list a folder, find by name.
+
+Who may ask is decided at the HTTP edge; no permission is involved, because a person asks and not a
+model. A path is relative to the Location and stays inside it, by its spelling and after every link
+is resolved. Finding is the search of the glob tool: hidden and ignored files are left out.
+
+Invariant: what is read lies below the Location, whatever is swapped for a link meanwhile, and
+every answer is bounded.
+"""
+
+import asyncio
+import errno
+import posixpath
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+from perdure.core import limits
+from perdure.core.files import mime
+from perdure.core.text import fuzzy
+from perdure.ports import Filesystem
+from perdure.schema.errors import InvalidRequestError, NotFoundError
+from perdure.schema.files.fs import EntryType, FileContent, FileEntry, Span
+from perdure.tools.api.tool import ToolFailure
+from perdure.tools.environment import ToolEnvironment, printable, reason
+from perdure.tools.search import search
+
+_EVERYTHING = "**"
+
+
+class LocationFiles:
+    """`environment` makes what tools of this Location work in; asked for when first needed."""
+
+    def __init__(self, environment: Callable[[], ToolEnvironment]) -> None:
+        self._make = environment
+
+    async def read(self, path: str, span: Span | None = None) -> FileContent:
+        """A file or a part of it. Raises NotFoundError and InvalidRequestError."""
+        real, files = await self._inside(path)
+        try:
+            status = await files.stat(real)
+            if not status.is_file:
+                raise _refused(f"{path} is not a file")
+            offset, length = _extent(path, span, status.size)
+            data = await files.read(real, offset=offset, bytes_max=length)
+        except OSError as error:
+            raise _failure(path, error) from error
+        return FileContent(
+            data=data,
+            offset=offset,
+            # It may have changed between the two looks.
+            size=max(status.size, offset + len(data)) if span else len(data),
+            content_type=mime.of(real),
+        )
+
+    async def list(self, path: str = "") -> tuple[FileEntry, ...]:
+        """What lies in a folder: directories first, then files, each by name."""
+        real, files = await self._inside(path or ".")
+        try:
+            if not (await files.stat(real)).is_directory:
+                raise _refused(f"{path} is not a directory")
+            children = await files.list(real)
+        except OSError as error:
+            raise _failure(path, error) from error
+        if len(children) > limits.FS_ENTRIES_MAX:
+            raise _refused(f"{path or '.'} has more than {limits.FS_ENTRIES_MAX} entries")
+        root = await self.environment.authority.root()
+        folder = posixpath.relpath(real, root)
+        found = [
+            _entry(posixpath.normpath(posixpath.join(folder, name)), status.is_directory)
+            for name, status in children
+            if status.is_directory or status.is_file
+        ]
+        return tuple(sorted(found, key=lambda entry: entry.type != "directory"))
+
+    async def find(
+        self, query: str, *, type: EntryType | None = None, limit: int | None = None
+    ) -> tuple[FileEntry, ...]:
+        """Paths that resemble `query`, the best first."""
+        environment = self.environment
+        root = await environment.authority.root()
+        try:
+            search.check_length(query)
+            listing = await search.files(environment, root, _EVERYTHING)
+        except ToolFailure as error:
+            raise _refused(str(error)) from error
+        except OSError as error:
+            raise _failure(".", error) from error
+        wanted = min(limit or limits.FS_FOUND_DEFAULT, limits.FS_FOUND_MAX)
+        # Hundreds of thousands of paths take a while: not on the event loop.
+        found = await asyncio.to_thread(
+            lambda: fuzzy.best(query, _candidates(listing.paths, type), limit=wanted)
+        )
+        return tuple(_entry(path.rstrip("/"), path.endswith("/")) for path in found)
+
+    @cached_property
+    def environment(self) -> ToolEnvironment:
+        """What tools of this Location work in."""
+        return self._make()
+
+    async def _inside(self, path: str) -> tuple[str, Filesystem]:
+        """The canonical path, and the disk as far as it lies in the Location."""
+        _require_sane(path)
+        authority, filesystem = self.environment.authority, self.environment.filesystem
+        root = await authority.root()
+        lexical = posixpath.normpath(posixpath.join(root, path))
+        # By spelling first: what is outside is not looked at, not even to resolve a link.
+        if posixpath.isabs(path) or not await authority.contains(lexical):
+            raise _refused(f"{path} is outside the Location")
+        try:
+            real = await filesystem.real_path(lexical)
+        except OSError as error:
+            raise _failure(path, error) from error
+        if not await authority.contains(real):
+            raise _refused(f"{path} leads outside the Location through a symbolic link")
+        return real, filesystem.beneath(root)
+
+
+def _extent(path: str, span: Span | None, size: int) -> tuple[int, int]:
+    """Where to begin and how much to read."""
+    if span is None:
+        if size > limits.FS_READ_BYTES_MAX:
+            most = limits.FS_READ_BYTES_MAX
+            raise _refused(f"{path} is larger than {most} bytes; ask for a range of it")
+        return 0, size
+    if span.first is None:
+        offset = max(0, size - (span.last or 0))
+        end = size
+    else:
+        offset = span.first
+        end = size if span.last is None else min(size, span.last + 1)
+    if offset >= end:
+        raise _refused(f"{path} has {size} bytes, and none in that range")
+    return offset, min(end - offset, limits.FS_READ_BYTES_MAX)
+
+
+def _candidates(files: Sequence[str], type: EntryType | None) -> "list[str]":
+    directories: set[str] = set()
+    if type != "file":
+        for path in files:
+            while (path := posixpath.dirname(path)) and f"{path}/" not in directories:
+                directories.add(f"{path}/")
+    return [*directories, *(() if type == "directory" else files)]
+
+
+def _entry(path: str, is_directory: bool) -> FileEntry:
+    shown = printable(path)
+    return FileEntry(f"{shown}/", "directory") if is_directory else FileEntry(shown, "file")
+
+
+def _require_sane(path: str) -> None:
+    if "\0" in path:
+        raise _refused("A path cannot contain a NUL character")
+    if len(path) > limits.PATH_CHARS_MAX:
+        raise _refused(f"A path cannot be longer than {limits.PATH_CHARS_MAX} characters")
+    try:
+        path.encode()
+    except UnicodeEncodeError as error:
+        raise _refused("A path must be valid Unicode") from error
+
+
+def _failure(path: str, error: OSError) -> NotFoundError | InvalidRequestError:
+    if error.errno in {errno.ENOENT, errno.ENOTDIR}:
+        return NotFoundError(f"No such file or directory: {path}")
+    return _refused(f"Unable to open {path}: {reason(error)}")
+
+
+def _refused(message: str) -> InvalidRequestError:
+    return InvalidRequestError(message, field="path")

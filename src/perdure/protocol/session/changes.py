@@ -1,0 +1,111 @@
+"""Operations on a Session as a whole: its title, its archive, copies of it, its end, its state.
+
+The published contract has none of them; they are spelled as it would.
+"""
+
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
+from perdure.protocol.session.message import MESSAGES_LIMIT_MAX
+from perdure.schema.codec import Payload
+from perdure.schema.errors import (
+    DamagedRowError,
+    MessageNotFoundError,
+    ServiceUnavailableError,
+    SessionNotFoundError,
+)
+from perdure.schema.ids import SuppliedMessageID, SuppliedSessionID
+from perdure.schema.session.session import SessionInfo
+from perdure.schema.session.snapshot import SessionSnapshot
+
+
+class RenameSession(Payload, frozen=True):
+    title: str
+
+
+class ForkSession(Payload, frozen=True):
+    """Up to and with a message, or a sequence; all of it when neither is given."""
+
+    id: SuppliedSessionID | None = None
+    message_id: SuppliedMessageID | None = None
+    seq: Annotated[int, Meta(ge=0)] | None = None
+
+
+class TakeSnapshot(Payload, frozen=True):
+    limit: Annotated[int, Meta(ge=1, le=MESSAGES_LIMIT_MAX)] | None = None
+
+
+_GROUP: Final = "sessions"
+_ON_SESSION: Final = (*REFUSALS, SessionNotFoundError, DamagedRowError)
+
+RENAME: Final = Endpoint(
+    operation_id="v2.session.rename",
+    method="PATCH",
+    path="/api/session/{sessionID}",
+    group=_GROUP,
+    scope="session",
+    body=RenameSession,
+    success=Success("data", SessionInfo),
+    errors=_ON_SESSION,
+)
+DELETE: Final = Endpoint(
+    operation_id="v2.session.delete",
+    method="DELETE",
+    path="/api/session/{sessionID}",
+    group=_GROUP,
+    scope="session",
+    success=Success("no_content"),
+    errors=(*_ON_SESSION, ServiceUnavailableError),
+)
+ARCHIVE: Final = Endpoint(
+    operation_id="v2.session.archive",
+    method="POST",
+    path="/api/session/{sessionID}/archive",
+    group=_GROUP,
+    scope="session",
+    success=Success("no_content"),
+    errors=_ON_SESSION,
+)
+UNARCHIVE: Final = Endpoint(
+    operation_id="v2.session.unarchive",
+    method="POST",
+    path="/api/session/{sessionID}/unarchive",
+    group=_GROUP,
+    scope="session",
+    success=Success("no_content"),
+    errors=_ON_SESSION,
+)
+FORK: Final = Endpoint(
+    operation_id="v2.session.fork",
+    method="POST",
+    path="/api/session/{sessionID}/fork",
+    group=_GROUP,
+    scope="session",
+    body=ForkSession,
+    body_optional=True,
+    success=Success("data", SessionInfo),
+    errors=(*_ON_SESSION, MessageNotFoundError),
+)
+RESUME: Final = Endpoint(
+    operation_id="v2.session.resume",
+    method="POST",
+    path="/api/session/{sessionID}/resume",
+    group=_GROUP,
+    scope="session",
+    success=Success("no_content"),
+    errors=_ON_SESSION,
+)
+SNAPSHOT: Final = Endpoint(
+    operation_id="v2.session.snapshot",
+    method="GET",
+    path="/api/session/{sessionID}/snapshot",
+    group=_GROUP,
+    scope="session",
+    query=TakeSnapshot,
+    success=Success("data", SessionSnapshot),
+    errors=_ON_SESSION,
+)
+
+ENDPOINTS: Final = (RENAME, DELETE, ARCHIVE, UNARCHIVE, FORK, RESUME, SNAPSHOT)

@@ -1,0 +1,63 @@
+"""The Locations that are open, and what clients do by way of them.
+
+Joined here and loaded with the engine. What makes up one Location stands in `location/`, what all
+of them share in runtime.app.location_host.
+"""
+
+import secrets
+
+from perdure.host.process.runner import LocalProcesses
+from perdure.location.project.git_changes import GitChanges
+from perdure.location.registry import LocationMap
+from perdure.runtime.app.location_host import Shared, location_host
+from perdure.runtime.app.parts import Parts
+from perdure.runtime.human.permissions import Permissions
+from perdure.runtime.human.questions import Questions
+from perdure.runtime.locations.api import Files, Locations
+from perdure.runtime.locations.integrations import Integrations, LoginServices
+from perdure.runtime.locations.terminals import Terminals
+from perdure.runtime.session.move import Moves
+from perdure.schema.value import Value
+
+
+class OpenLocations(Value, kw_only=True):
+    map: LocationMap
+    locations: Locations
+    files: Files
+    terminals: Terminals
+    permissions: Permissions
+    questions: Questions
+    integrations: Integrations
+    moves: Moves
+
+    def close(self) -> None:
+        self.integrations.close()
+        self.map.close()
+
+
+def join(parts: Parts, shared: Shared) -> OpenLocations:
+    on, pending, sessions = parts.on, parts.pending, parts.sessions
+    opened = LocationMap(location_host(parts, shared))
+    changes = GitChanges(LocalProcesses(), parts.settings.environment.variables)
+    return OpenLocations(
+        map=opened,
+        locations=Locations(opened),
+        files=Files(opened),
+        terminals=Terminals(opened, secrets.token_bytes),
+        permissions=Permissions(
+            sessions, opened, shared.saved_rules, pending, database=on.database
+        ),
+        questions=Questions(sessions, opened, pending, database=on.database),
+        integrations=Integrations(opened, shared.credentials, _logins(parts, shared)),
+        moves=Moves(parts.store, opened, changes, on.clock),
+    )
+
+
+def _logins(parts: Parts, shared: Shared) -> LoginServices:
+    return LoginServices(
+        transport=shared.transport,
+        clock=parts.on.clock,
+        ids=parts.on.ids,
+        entropy=secrets.token_bytes,
+        start=lambda work: shared.background.start(work, name="logins"),
+    )

@@ -1,0 +1,211 @@
+"""Background jobs: started by a tool, looked at and cancelled by the model and by people.
+
+A job belongs to its Session, and to no process: an interrupt of the Session, a stop of this process
+and a crash all leave it running, and whoever is there afterwards watches it on (`adopt`). Only its
+own end, its bounds, a cancellation or the deletion of its Session end it.
+
+Invariant: a command runs only once its row is durable.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from perdure.core import limits
+from perdure.core.session import job as rules
+from perdure.core.session.job import Job
+from perdure.ports import DetachedCommand, HeldProcess, IdSource, Neighbours, Transaction
+from perdure.ports.jobs import JobLook, JobStart
+from perdure.runtime.background import job_monitor
+from perdure.runtime.background.job_monitor import Watching
+from perdure.runtime.tasks import shielded
+from perdure.schema.errors import JobNotFoundError, SessionNotFoundError
+from perdure.schema.ids import JobID, SessionID
+from perdure.schema.session.job import JobInfo, JobOutput
+from perdure.store.tables import job_table, session_table
+from perdure.tools.api.output_store import ToolOutputStore
+from perdure.tools.shell.command_output import readable
+
+
+class Jobs:
+    """Implements ports.jobs.JobDesk."""
+
+    def __init__(
+        self,
+        on: Watching,
+        *,
+        outputs: ToolOutputStore,
+        ids: IdSource,
+        neighbours: Neighbours,
+        background: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> None:
+        self._on = on
+        self._outputs = outputs
+        self._ids = ids
+        self._neighbours = neighbours
+        self._background = background
+        self._watched: dict[JobID, asyncio.Event] = {}
+        """Set when a job that is watched here has been settled."""
+
+    # ---- by the model ---------------------------------------------------------------------------
+
+    async def start(self, asked: JobStart) -> JobInfo:
+        """Raises JobLimitError, and OSError when it cannot start."""
+        # Whole: what has been started is recorded, and what is recorded is watched.
+        return await shielded(self._started(asked))
+
+    async def look(self, session_id: SessionID, job_id: JobID, *, wait_seconds: float) -> JobLook:
+        """What it has printed since the last look, within a bound; waits for its end if asked."""
+        job = await self._find(session_id, job_id)
+        if wait_seconds and job.state == "running":
+            await self._wait(job, wait_seconds)
+            job = await self._find(session_id, job_id)
+        total = self._on.processes.look(job.process).output_bytes
+        # A file that was cut is shorter than what has been seen of it.
+        seen = min(job.seen, total)
+        start = max(seen, total - limits.JOB_OUTPUT_SHOWN_BYTES_MAX)
+        said = await self._read(job, offset=start, bytes_max=total - start)
+        await self._on.database.write(lambda tx: job_table.show(tx, job_id, up_to=total))
+        return JobLook(job=job.info, output=readable(said), skipped_bytes=start - seen, bytes=total)
+
+    async def cancel(self, session_id: SessionID, job_id: JobID, *, quiet: bool) -> JobInfo:
+        """End it and what it started; the job as it is then. One that has ended stays as it is."""
+        job = await self._find(session_id, job_id)
+        if job.state == "running":
+            await shielded(job_monitor.end(self._on, job, "cancelled", quiet=quiet))
+            job = await self._find(session_id, job_id)
+        return job.info
+
+    # ---- by people ------------------------------------------------------------------------------
+
+    async def list(self, session_id: SessionID) -> tuple[JobInfo, ...]:
+        """Those of one Session, the newest first."""
+
+        async def job(tx: Transaction) -> list[Job]:
+            if await session_table.data(tx, session_id) is None:
+                raise SessionNotFoundError(session_id)
+            return await job_table.of_session(tx, session_id, limit=limits.JOBS_LISTED_MAX)
+
+        return tuple(found.info for found in await self._on.database.read(job))
+
+    async def get(self, session_id: SessionID, job_id: JobID) -> JobOutput:
+        """With the end of its output. Looking is no look of the model's."""
+        job = await self._find(session_id, job_id)
+        total = self._on.processes.look(job.process).output_bytes
+        start = max(total - limits.JOB_OUTPUT_SHOWN_BYTES_MAX, 0)
+        said = await self._read(job, offset=start, bytes_max=total - start)
+        return JobOutput(job=job.info, output=readable(said), bytes=total, truncated=start > 0)
+
+    # ---- by the runtime -------------------------------------------------------------------------
+
+    async def adopt(self) -> None:
+        """Watch the jobs whose process is gone. Those that ended meanwhile are settled and told."""
+        for job in await self._on.database.read(job_table.running):
+            if job.id in self._watched or self._neighbours.alive(job.owner):
+                continue
+            adopt = partial(job_table.adopt, job=job, owner=self._neighbours.me)
+            if await self._on.database.write(adopt):
+                self._watch(job)
+
+    async def end_all(self, session_id: SessionID) -> None:
+        """End the jobs of a Session that is going to be deleted, and forget what they printed."""
+        found = await self._on.database.read(
+            lambda tx: job_table.of_session(tx, session_id, limit=-1)
+        )
+        async with asyncio.TaskGroup() as group:
+            for job in found:
+                if job.state == "running":
+                    group.create_task(job_monitor.end(self._on, job, "cancelled", quiet=True))
+        for job in found:
+            await self._outputs.discard(job.process.output)
+
+    # ---- inside ---------------------------------------------------------------------------------
+
+    async def _started(self, asked: JobStart) -> JobInfo:
+        held = await self._on.processes.start(
+            DetachedCommand(
+                shell=asked.shell,
+                command=asked.command,
+                directory=asked.directory,
+                environment=asked.variables,
+                output=await self._outputs.reserve(),
+            )
+        )
+        job = self._job(asked, held)
+        try:
+            await self._on.database.write(lambda tx: _admit(tx, job))
+        except BaseException:
+            await held.abandon()
+            raise
+        held.release()
+        self._watch(job)
+        return job.info
+
+    def _job(self, asked: JobStart, held: HeldProcess) -> Job:
+        now = self._on.clock.now_millis()
+        return Job(
+            id=JobID(self._ids.named("job")),
+            session_id=asked.session_id,
+            call_id=asked.call_id,
+            command=asked.command,
+            directory=asked.directory,
+            process=held.process,
+            owner=self._neighbours.me,
+            time_started=now,
+            deadline=now + int(asked.seconds_max * 1_000),
+        )
+
+    def _watch(self, job: Job) -> None:
+        settled = self._watched[job.id] = asyncio.Event()
+
+        async def work() -> None:
+            try:
+                await job_monitor.watch(self._on, job)
+            finally:
+                settled.set()
+                del self._watched[job.id]
+
+        self._background(work())
+
+    async def _wait(self, job: Job, seconds: float) -> None:
+        """Until it is settled, no longer than `seconds`."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                if (settled := self._watched.get(job.id)) is not None:
+                    await settled.wait()
+                while (await self._find(job.session_id, job.id)).state == "running":
+                    # Another process watches it.
+                    await self._on.clock.sleep(limits.JOB_LOOK_SECONDS_MAX)
+
+    async def _find(self, session_id: SessionID, job_id: JobID) -> Job:
+        """A job of the Session, or of one that it started."""
+
+        async def look(tx: Transaction) -> Job | None:
+            found = await job_table.get(tx, job_id)
+            if found is None or found.session_id == session_id:
+                return found
+            above = await session_table.ancestors(tx, found.session_id)
+            return found if session_id in above else None
+
+        job = await self._on.database.read(look)
+        if job is None:
+            raise JobNotFoundError(job_id)
+        return job
+
+    async def _read(self, job: Job, *, offset: int, bytes_max: int) -> bytes:
+        try:
+            return await self._on.filesystem.read(
+                job.process.output, offset=offset, bytes_max=bytes_max
+            )
+        except FileNotFoundError:
+            # Its time is over; the row says that there was something.
+            return b""
+
+
+async def _admit(tx: Transaction, job: Job) -> None:
+    await session_table.require(tx, job.session_id)
+    of_session, of_all = await job_table.count_running(tx, job.session_id)
+    rules.check_room(of_session=of_session, of_all=of_all)
+    await job_table.insert(tx, job)

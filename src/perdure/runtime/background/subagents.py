@@ -1,0 +1,306 @@
+"""Subagents at work: a call makes a child Session, waits for it to rest, and hears how it ended.
+
+The child runs as every Session does: it is leased, recovered, interrupted and asked about by
+itself. Its creation, its prompt and the row that says who waits (store.tables.task_table) are one
+commit, and all of them are named after the call, so nothing is ever made twice. Where no call waits
+any more, because its process died or it did not want to, the result becomes a notice to the parent.
+
+Invariant: a wait ends. The child comes to rest, is deleted, or is left to run and told of later.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+
+from msgspec import UNSET
+
+from perdure import __version__
+from perdure.core import limits
+from perdure.core.session import inbox, slug, subagent, title
+from perdure.core.session.subagent import Report
+from perdure.ports import Clock, DatabaseError, Neighbours, Transaction
+from perdure.runtime.background import subagent_report
+from perdure.runtime.background.notices import Notices
+from perdure.runtime.coordination.coordinator import RunCoordinator
+from perdure.runtime.coordination.session_activity import Runs
+from perdure.runtime.session import tree
+from perdure.runtime.session.admission import Admissions
+from perdure.runtime.session.inbox import InboxChanges
+from perdure.runtime.tasks import shielded
+from perdure.schema.errors import (
+    DamagedRowError,
+    InboxFullError,
+    MessageNotFoundError,
+    PromptSettledError,
+    SessionNotFoundError,
+)
+from perdure.schema.ids import Seq, SessionID
+from perdure.schema.models.model import NO_TOKENS
+from perdure.schema.session.event import PromptAdmitted, SessionCreated, SessionSeed
+from perdure.schema.session.prompt import PromptInput
+from perdure.schema.session.receipt import AdmittedPrompt
+from perdure.schema.session.session import SessionInfo, SessionTime
+from perdure.schema.value import Value
+from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflictError
+from perdure.store.tables import session_table, task_table
+from perdure.store.tables.notice_table import Notice
+from perdure.store.tables.task_table import NOBODY, ChildTask
+from perdure.tools.builtin.task import TaskAsk, TaskRefusedError, TaskResult
+
+logger = logging.getLogger(__name__)
+
+_STARTED = "It works in the background now. You are told when it has come to its end."
+_LONG = "It is still at work. You are told when it has come to its end."
+_BLOCKED = "It cannot begin yet. You are told when it has come to its end."
+
+
+class SubagentServices(Value, kw_only=True):
+    store: EventStore
+    coordinator: RunCoordinator
+    notices: Notices
+    neighbours: Neighbours
+    clock: Clock
+    patience_seconds: float = limits.TASK_WAIT_SECONDS_MAX
+    """How long a call waits for a child, before it is left to work on its own."""
+
+
+class Subagents:
+    def __init__(self, services: SubagentServices) -> None:
+        self._store = services.store
+        self._database = services.store.database
+        self._coordinator = services.coordinator
+        self._notices = services.notices
+        self._neighbours = services.neighbours
+        self._clock = services.clock
+        self._patience_seconds = services.patience_seconds
+        self._admissions = Admissions(services.store)
+        self._inbox = InboxChanges(services.store, services.coordinator, services.clock)
+        self._runs = Runs(services.store, services.coordinator, services.clock)
+
+    # ---- the call -------------------------------------------------------------------------------
+
+    async def delegate(self, ask: TaskAsk) -> TaskResult:
+        """A tools.builtin.task.TaskDesk."""
+        task = self._task(ask)
+        try:
+            await shielded(self._begin(ask, task))
+        except asyncio.CancelledError:
+            # Refusals come before a cancellation: there is a child.
+            await shielded(self._stop(task))
+            raise
+        self._coordinator.wake(task.child_id)
+        if ask.background:
+            return _result(task, Report(state="running", text=_STARTED))
+        return _result(task, await self._waited(task))
+
+    async def _waited(self, task: ChildTask) -> Report:
+        try:
+            async with asyncio.timeout(self._patience_seconds):
+                report = await self._rest(task)
+        except TimeoutError:
+            return await self._let_run(task, _LONG)
+        except BaseException:
+            await shielded(self._stop(task))
+            raise
+        return report or await self._let_run(task, _BLOCKED)
+
+    async def _rest(self, task: ChildTask) -> Report | None:
+        """Wait until the child rests; None when it does without having come to an end."""
+        while True:
+            await self._runs.idle(task.child_id)
+            report, elsewhere = await self._database.read(lambda tx: self._look(tx, task))
+            if report is not None or not elsewhere:
+                return report
+            # Another process has been asked to run it, and has yet to begin.
+            await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
+
+    async def _look(self, tx: Transaction, task: ChildTask) -> tuple[Report | None, bool]:
+        report = await subagent_report.of(tx, task)
+        return report, await self._store.leases.runs_elsewhere(tx, task.child_id)
+
+    async def _let_run(self, task: ChildTask, text: str) -> Report:
+        await self._database.write(lambda tx: task_table.detach(tx, task.message_id))
+        # It may have come to rest while a call was still believed to wait.
+        self._coordinator.wake(task.child_id)
+        return Report(state="running", text=text)
+
+    async def _stop(self, task: ChildTask) -> None:
+        """The caller is interrupted, and so is the child; nobody is told of it."""
+        if self._coordinator.closing:
+            # Both go on in the next process, and the parent is told there.
+            return
+        try:
+            await self._database.write(lambda tx: task_table.abandon(tx, task.child_id))
+            await tree.interrupt(self._store, self._runs, task.child_id)
+            # One that had not begun must not begin by itself some day.
+            with suppress(PromptSettledError, MessageNotFoundError, SessionNotFoundError):
+                await self._inbox.cancel(task.child_id, task.message_id)
+        except DatabaseError as error:
+            logger.warning("cannot stop %s, which nobody waits for: %s", task.child_id, error)
+
+    # ---- beginning ------------------------------------------------------------------------------
+
+    async def _begin(self, ask: TaskAsk, task: ChildTask) -> None:
+        """The child, its prompt and who waits for it, durable together."""
+        parent = await self._database.read(lambda tx: session_table.require(tx, task.parent_id))
+        if ask.task_id is not None:
+            await self._continue(ask, task)
+            return
+        now = self._clock.now_millis()
+        prompt = inbox.admit(PromptInput(text=ask.prompt))
+        created = SessionCreated(session_id=task.child_id, info=_seed(ask, task, parent, now=now))
+        admitted = PromptAdmitted(
+            timestamp=now,
+            session_id=task.child_id,
+            message_id=task.message_id,
+            prompt=prompt,
+            delivery="steer",
+        )
+
+        async def within(tx: Transaction, seq: Seq) -> None:
+            await _check_room(tx, task.parent_id, new=True)
+            await task_table.put(tx, task)
+
+        try:
+            await self._store.append(
+                task.child_id,
+                [created, admitted],
+                location=parent.location,
+                expected=NO_EVENTS,
+                within=within,
+            )
+        except SequenceConflictError as error:
+            raise TaskRefusedError("This call has been made before.") from error
+
+    async def _continue(self, ask: TaskAsk, task: ChildTask) -> None:
+        child = await self._database.read(lambda tx: session_table.load(tx, task.child_id))
+        if child is None or child.parent_id != task.parent_id:
+            raise TaskRefusedError(
+                f"There is no task {task.child_id[:200]!r} of this Session. Leave task_id out to"
+                " begin a new one."
+            )
+        if child.agent != ask.agent.id:
+            raise TaskRefusedError(
+                f"The task {child.id} is not one of the subagent {ask.agent.id!r}."
+            )
+        asked = AdmittedPrompt(
+            admitted_seq=NO_EVENTS,
+            id=task.message_id,
+            session_id=child.id,
+            prompt=inbox.admit(PromptInput(text=ask.prompt)),
+            delivery="steer",
+            time_created=self._clock.now_millis(),
+        )
+
+        async def also(tx: Transaction) -> None:
+            await _check_room(tx, task.parent_id, new=False)
+            await task_table.put(tx, task)
+
+        try:
+            await self._admissions.admit(
+                child.location, asked, supplied=True, resume=True, also=also
+            )
+        except InboxFullError as full:
+            raise TaskRefusedError(full.message) from full
+
+    def _task(self, ask: TaskAsk) -> ChildTask:
+        context = ask.context
+        call = context.session_id, context.assistant_message_id, context.call_id
+        return ChildTask(
+            message_id=subagent.prompt_of(*call),
+            child_id=ask.task_id or subagent.child_of(*call),
+            parent_id=context.session_id,
+            call_id=context.call_id,
+            agent=context.agent,
+            process=NOBODY if ask.background else self._neighbours.me,
+        )
+
+    # ---- the end --------------------------------------------------------------------------------
+
+    async def rested(self, session_id: SessionID) -> None:
+        """Called whenever a run ends here: whoever asked for it hears of that, or will."""
+        if self._coordinator.closing:
+            # What was cut off goes on in the next process.
+            return
+        try:
+            if not await self._database.read(lambda tx: task_table.open_of(tx, session_id)):
+                return
+            told = await self._database.write(lambda tx: self._tell(tx, session_id))
+        except (DatabaseError, DamagedRowError) as error:
+            # The row stays: the next end of a run, or the next start, comes back to it.
+            logger.warning("cannot tell that %s is at rest: %s", session_id, error)
+            return
+        for parent_id in told:
+            self._notices.wake(parent_id)
+
+    async def _tell(self, tx: Transaction, session_id: SessionID) -> list[SessionID]:
+        """Parents that are told by a notice."""
+        if await self._store.leases.runs_elsewhere(tx, session_id):
+            return []
+        told: list[SessionID] = []
+        for task in await task_table.open_of(tx, session_id):
+            report = await subagent_report.of(tx, task)
+            if report is None:
+                continue
+            if task.process != NOBODY and self._neighbours.alive(task.process):
+                await task_table.mark(tx, task.message_id, "ended")
+                continue
+            await task_table.mark(tx, task.message_id, "delivered")
+            if await self._notices.put(tx, await self._notice(tx, task, report)):
+                told.append(task.parent_id)
+        return told
+
+    async def _notice(self, tx: Transaction, task: ChildTask, report: Report) -> Notice:
+        child = await session_table.require(tx, task.child_id)
+        agent = "" if child.agent is UNSET else child.agent
+        return Notice(
+            id=subagent.notice_of(task.message_id),
+            session_id=task.parent_id,
+            text=subagent.told(task.child_id, agent, report),
+            time_created=self._clock.now_millis(),
+        )
+
+
+def _result(task: ChildTask, report: Report) -> TaskResult:
+    return TaskResult(task.child_id, task.message_id, report)
+
+
+async def _check_room(tx: Transaction, parent_id: SessionID, *, new: bool) -> None:
+    """Whether one more child may work. In the transaction that lets it: nobody comes between."""
+    above = await session_table.ancestors(tx, parent_id)
+    if len(above) + 1 > limits.TASK_DEPTH_MAX:
+        raise TaskRefusedError(
+            f"Subagents may be nested {limits.TASK_DEPTH_MAX} deep and no deeper. Do it yourself."
+        )
+    root = above[-1] if above else parent_id
+    if await task_table.running_below(tx, root) >= limits.TASKS_RUNNING_MAX:
+        raise TaskRefusedError(
+            f"{limits.TASKS_RUNNING_MAX} subagents are at work already. Wait for one to end."
+        )
+    if new and len(await session_table.descendants(tx, root)) > limits.TASKS_MAX:
+        raise TaskRefusedError(
+            f"This Session has had {limits.TASKS_MAX} subagents, which is the most. Go on with one"
+            " of them by its task_id, or do it yourself."
+        )
+
+
+def _seed(ask: TaskAsk, task: ChildTask, parent: SessionInfo, *, now: int) -> SessionSeed:
+    chosen = None if parent.model is UNSET else parent.model
+    model = subagent.model_of(ask.agent, chosen=chosen, caller=ask.caller)
+    location = parent.location
+    return SessionSeed(
+        id=task.child_id,
+        slug=slug.of(task.child_id),
+        project_id=parent.project_id,
+        workspace_id=location.workspace_id,
+        directory=location.directory,
+        path="" if parent.subpath is UNSET else parent.subpath,
+        title=title.from_prompt(ask.description) or ask.agent.id,
+        parent_id=parent.id,
+        agent=ask.agent.id,
+        model=UNSET if model is None else model,
+        version=__version__,
+        cost=0,
+        tokens=NO_TOKENS,
+        time=SessionTime(created=now, updated=now),
+    )

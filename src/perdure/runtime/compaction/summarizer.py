@@ -1,0 +1,190 @@
+"""Asks a model for the summary of a compaction, in one request or in several.
+
+A conversation that the model cannot read at once is read in parts, each with the summary so far.
+Every request is bounded in time and size. Whatever goes wrong is an answer, not an exception; an
+interrupt is one. What a request has cost is recorded with its end, whatever becomes of it.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Sequence
+
+from msgspec import UNSET
+
+from perdure.core import limits
+from perdure.core.compaction import summary_input, summary_request
+from perdure.core.compaction.plan import CompactionFailed, Plan
+from perdure.core.compaction.summary_request import Wish
+from perdure.llm.error import LLMError
+from perdure.llm.event import Finish, LLMEvent, ProviderError, TextDelta, Usage
+from perdure.llm.message import LLMMessage, Run, TextPart
+from perdure.llm.request import GenerationControls, LLMRequest
+from perdure.location.agents.agents import COMPACTION, Selected
+from perdure.location.location import LocationServices
+from perdure.location.models.catalog import ResolvedModel
+from perdure.runtime.tasks import shielded
+from perdure.runtime.turn import budget, model_choice
+from perdure.runtime.turn.model_choice import Chosen
+from perdure.runtime.turn.retries import patient
+from perdure.runtime.turn.services import RunServices
+from perdure.schema.ids import MessageID
+from perdure.schema.live_event import CompactionDelta
+from perdure.schema.session.session import SessionInfo
+from perdure.schema.value import Confidential, Value
+
+logger = logging.getLogger(__name__)
+
+_TOO_LITTLE = "The model's context is too small to condense the conversation"
+
+
+class Condenser(Confidential, kw_only=True):
+    """Who is asked, and what is wanted."""
+
+    model: ResolvedModel
+    wish: Wish
+    believed: int = 0
+    """What the model's context seems to be at most; 0 is no belief."""
+
+
+def condenser(
+    chosen: Chosen, location: LocationServices, *, instruction: str = "", believed: int = 0
+) -> Condenser | CompactionFailed:
+    """The model of the hidden agent for this, if it names one; else that of the Session."""
+    selection = location.agents.select(COMPACTION)
+    if not isinstance(selection, Selected):
+        return Condenser(model=chosen.model, wish=Wish(instruction=instruction), believed=believed)
+    agent = selection.agent
+    guidance = "" if agent.system is UNSET else agent.system
+    wish = Wish(guidance=guidance, instruction=instruction)
+    if agent.model is UNSET:
+        return Condenser(model=chosen.model, wish=wish, believed=believed)
+    model = location.catalog.resolve(agent.model, location.agents.options(agent.id).request)
+    if not isinstance(model, ResolvedModel):
+        return CompactionFailed(model.message)
+    same = model.ref.same_model(chosen.model.ref)
+    return Condenser(model=model, wish=wish, believed=believed if same else 0)
+
+
+class _Said(Value):
+    text: str
+    usage: Usage | None
+
+
+class Summarizer:
+    def __init__(self, services: RunServices) -> None:
+        self._services = services
+        self._hub = services.hub
+        self._clock = services.clock
+
+    async def summarize(
+        self, session: SessionInfo, message_id: MessageID, plan: Plan, by: Condenser
+    ) -> str | CompactionFailed:
+        """The rolling summary of what is condensed. Only its last version is shown as it comes."""
+        limit, summary = by.model.limit, plan.previous_summary
+        context = summary_request.context_tokens(limit, believed=by.believed)
+        answer = summary_request.answer_tokens(limit, context, wanted=plan.summary_tokens)
+        readable = summary_request.conversation_tokens(
+            context, answer=answer, previous_summary=summary, wish=by.wish
+        )
+        if readable is not None and readable < limits.SUMMARY_TOKENS_MIN:
+            return CompactionFailed(_TOO_LITTLE)
+        parts = summary_input.readable(plan.older, plan.earlier, tokens_max=readable)
+        for index, part in enumerate(parts or [""]):
+            asked = summary_request.text(part, previous_summary=summary, wish=by.wish)
+            request = _request(session, by.model, asked, tokens_max=answer)
+            shown_as = message_id if index >= len(parts) - 1 else None
+            said = await self._ask(session, shown_as, by.model, request)
+            if isinstance(said, CompactionFailed):
+                return said
+            if reason := summary_request.fault(said, tokens_max=plan.summary_tokens):
+                return CompactionFailed(reason)
+            summary = said
+        return summary
+
+    async def _ask(
+        self,
+        session: SessionInfo,
+        shown_as: MessageID | None,
+        model: ResolvedModel,
+        request: LLMRequest,
+    ) -> str | CompactionFailed:
+        try:
+            async with asyncio.timeout(limits.SUMMARY_SECONDS_MAX):
+                said = await self._read(session, shown_as, model, request)
+        except TimeoutError:
+            seconds = limits.SUMMARY_SECONDS_MAX
+            return CompactionFailed(f"The model did not finish a summary within {seconds} seconds")
+        except LLMError as error:
+            return CompactionFailed(error.message)
+        except Exception:
+            # The turn that wanted the room goes on without a summary, whatever is wrong with one.
+            logger.exception("a summary of %s failed", session.id)
+            return CompactionFailed("The model failed in an unexpected way")
+        if isinstance(said, CompactionFailed):
+            return said
+        if said.usage is not None:
+            await shielded(self._pay(session, model, said.usage))
+        return said.text
+
+    async def _read(
+        self,
+        session: SessionInfo,
+        shown_as: MessageID | None,
+        model: ResolvedModel,
+        request: LLMRequest,
+    ) -> "_Said | CompactionFailed":
+        pieces: list[str] = []
+        size = 0
+        end: Finish | ProviderError | None = None
+        stream = patient(model.call, self._services)(request)
+        try:
+            async for batch in stream:
+                piece, end = _taken(batch)
+                size += len(piece)
+                if size > limits.SUMMARY_CHARS_MAX:
+                    return CompactionFailed("The summary is too long")
+                pieces.append(piece)
+                if piece and shown_as is not None:
+                    self._show(session, shown_as, piece)
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
+        if end is None:
+            return CompactionFailed("The answer ended before it was complete")
+        if isinstance(end, ProviderError):
+            return CompactionFailed(end.message)
+        return _Said("".join(pieces), end.usage)
+
+    async def _pay(self, session: SessionInfo, model: ResolvedModel, used: Usage) -> None:
+        spent = budget.beside(self._services, session, model, purpose="summary", used=used)
+        await self._services.store.append(
+            session.id, [spent], location=session.location, running=True
+        )
+
+    def _show(self, session: SessionInfo, message_id: MessageID, piece: str) -> None:
+        delta = CompactionDelta(
+            timestamp=self._clock.now_millis(),
+            session_id=session.id,
+            message_id=message_id,
+            text=piece,
+        )
+        self._hub.publish(delta, session.location)
+
+
+def _request(
+    session: SessionInfo, model: ResolvedModel, asked: str, *, tokens_max: int
+) -> LLMRequest:
+    return LLMRequest(
+        model=model.ref,
+        system=(),
+        runs=(Run((LLMMessage("user", (TextPart(asked),)),)),),
+        generation=GenerationControls(max_tokens=tokens_max),
+        headers=model_choice.correlation(session.id),
+    )
+
+
+def _taken(batch: Sequence[LLMEvent]) -> tuple[str, Finish | ProviderError | None]:
+    """The text of a batch, and how the answer ended if it did."""
+    text = "".join(event.text for event in batch if isinstance(event, TextDelta))
+    ends = (event for event in batch if isinstance(event, Finish | ProviderError))
+    return text, next(ends, None)

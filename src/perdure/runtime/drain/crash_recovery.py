@@ -1,0 +1,107 @@
+"""What is done about a run that a crash, or a store that failed, cut off.
+
+core.session.recovery says what was left. Where it leaves a choice, the configuration has it, or a
+person: then the Session waits, and nothing of it is written to the log before they have decided.
+Settling calls and steps that were left open comes before all this: see runtime.turn.ownership.
+"""
+
+from typing import assert_never
+
+from msgspec import UNSET
+
+from perdure.core.config_file.entries import RecoveryPolicy
+from perdure.core.session import recovery
+from perdure.core.session.drain import DrainStep, RunTurn, Stop
+from perdure.core.session.recovery import AskPerson, Attempt, GiveUp, GoOn, OwesNothing, Unclear
+from perdure.runtime.turn import failed_step, model_choice
+from perdure.runtime.turn.model_choice import Chosen
+from perdure.runtime.turn.request_marks import Attempts
+from perdure.runtime.turn.services import RunServices
+from perdure.schema.ids import SessionID
+from perdure.schema.session.recovery import WaitReason
+from perdure.schema.session.session import SessionInfo
+from perdure.store.tables import attempt_table, session_table
+
+
+class Recoveries:
+    def __init__(self, services: RunServices, attempts: Attempts) -> None:
+        self._services = services
+        self._store = services.store
+        self._attempts = attempts
+        self._waiting: dict[SessionID, WaitReason] = {}
+
+    def waits(self, session_id: SessionID) -> WaitReason | None:
+        """Why the last run here left a Session to a person, if it did."""
+        return self._waiting.get(session_id)
+
+    async def first_step(
+        self, session_id: SessionID, attempt: Attempt | None, step: DrainStep
+    ) -> DrainStep:
+        """How a run begins that finds `attempt`; `step` is how it would without one."""
+        self._waiting.pop(session_id, None)
+        if attempt is None:
+            return step
+        verdict = recovery.classify(attempt)
+        match verdict:
+            case OwesNothing():
+                self._attempts.owe(session_id)
+                return step
+            case GoOn(step=number):
+                return await self._again(session_id, attempt, step, number)
+            case AskPerson(reason=reason):
+                return await self._wait(session_id, reason)
+            case GiveUp():
+                return await self._give_up(session_id, attempt, step)
+            case Unclear(step=number):
+                return await self._by_policy(session_id, attempt, step, number)
+            case _:
+                assert_never(verdict)
+
+    async def _by_policy(
+        self, session_id: SessionID, attempt: Attempt, step: DrainStep, number: int
+    ) -> DrainStep:
+        policy = await self._policy(await self._session(session_id))
+        match policy:
+            case "ask":
+                return await self._wait(session_id, "unclear")
+            case "retry":
+                return await self._again(session_id, attempt, step, number)
+            case "abandon":
+                return await self._give_up(session_id, attempt, step)
+
+    async def _policy(self, session: SessionInfo) -> RecoveryPolicy:
+        """What the configuration says; else, whether sending it twice would be paid for twice."""
+        async with self._services.locations.hold(session.location) as location:
+            if location.settings.recovery is not None:
+                return location.settings.recovery
+            chosen = model_choice.choose(session, location)
+            return "retry" if isinstance(chosen, Chosen) and chosen.model.free else "ask"
+
+    async def _again(
+        self, session_id: SessionID, attempt: Attempt, step: DrainStep, number: int
+    ) -> DrainStep:
+        if (await self._session(session_id)).revert is not UNSET:
+            # Somebody goes back behind it, and nothing is asked until they have decided.
+            return await self._give_up(session_id, attempt, step)
+        self._attempts.owe(session_id)
+        return RunTurn("steer", number)
+
+    async def _wait(self, session_id: SessionID, reason: WaitReason) -> Stop:
+        await self._store.leases.write_running(
+            session_id, lambda tx: attempt_table.wait(tx, session_id, reason)
+        )
+        self._waiting[session_id] = reason
+        return Stop()
+
+    async def _give_up(self, session_id: SessionID, attempt: Attempt, step: DrainStep) -> DrainStep:
+        if attempt.state == "begun":
+            # Nothing was promoted: there is nothing to fail.
+            self._attempts.owe(session_id)
+            return step
+        session = await self._session(session_id)
+        agent = "" if session.agent is UNSET else session.agent
+        await failed_step.record(self._services, session, agent=agent, reason=recovery.ABANDONED)
+        return step
+
+    async def _session(self, session_id: SessionID) -> SessionInfo:
+        return await self._store.database.read(lambda tx: session_table.require(tx, session_id))

@@ -1,0 +1,76 @@
+"""Locations as clients see them."""
+
+import asyncio
+
+from perdure.core.settings.trust import ProgramWish
+from perdure.location.registry import LocationMap
+from perdure.schema.files.fs import EntryType, FileContent, FileEntry, Span
+from perdure.schema.location import LocationInfo, LocationRef
+from perdure.schema.models.model import ModelInfo, ProviderInfo
+from perdure.schema.settings.agent import AgentInfo
+from perdure.schema.settings.command import CommandInfo
+from perdure.schema.settings.reference import ReferenceInfo
+from perdure.schema.settings.skill import SkillInfo
+from perdure.schema.settings.trust import TrustInfo, TrustWish
+
+
+class Locations:
+    """Each method raises InvalidRequestError for a directory that cannot be a Location."""
+
+    def __init__(self, locations: LocationMap) -> None:
+        self._locations = locations
+
+    async def info(self, ref: LocationRef) -> LocationInfo:
+        return await self._locations.info(ref)
+
+    async def agents(self, ref: LocationRef) -> tuple[AgentInfo, ...]:
+        return (await self._locations.get(ref)).agents.list()
+
+    async def models(self, ref: LocationRef) -> tuple[ModelInfo, ...]:
+        return (await self._locations.get(ref)).catalog.models()
+
+    async def providers(self, ref: LocationRef) -> tuple[ProviderInfo, ...]:
+        return (await self._locations.get(ref)).catalog.providers()
+
+    async def provider(self, ref: LocationRef, id: str) -> ProviderInfo:
+        return (await self._locations.get(ref)).catalog.provider(id)
+
+    async def skills(self, ref: LocationRef) -> tuple[SkillInfo, ...]:
+        return (await self._locations.get(ref)).skills.list()
+
+    async def commands(self, ref: LocationRef) -> tuple[CommandInfo, ...]:
+        return await asyncio.to_thread((await self._locations.get(ref)).commands.list)
+
+    async def references(self, ref: LocationRef) -> tuple[ReferenceInfo, ...]:
+        return (await self._locations.get(ref)).references.list()
+
+    async def trust(self, ref: LocationRef) -> TrustInfo:
+        wishes = (await self._locations.get(ref)).settings.ungranted
+        off = tuple(
+            TrustWish(
+                kind="program" if isinstance(wish, ProgramWish) else "key",
+                path=wish.path.encode(errors="surrogateescape").decode(errors="replace"),
+                message=wish.says,
+            )
+            for wish in wishes
+        )
+        return TrustInfo(trusted=not off, off=off)
+
+
+class Files:
+    """Each method raises InvalidRequestError for a directory that cannot be a Location."""
+
+    def __init__(self, locations: LocationMap) -> None:
+        self._locations = locations
+
+    async def read(self, ref: LocationRef, path: str, span: Span | None) -> FileContent:
+        return await (await self._locations.get(ref)).files.read(path, span)
+
+    async def list(self, ref: LocationRef, path: str) -> tuple[FileEntry, ...]:
+        return await (await self._locations.get(ref)).files.list(path)
+
+    async def find(
+        self, ref: LocationRef, query: str, *, type: EntryType | None, limit: int | None
+    ) -> tuple[FileEntry, ...]:
+        location = await self._locations.get(ref)
+        return await location.files.find(query, type=type, limit=limit)

@@ -1,0 +1,379 @@
+"""Connecting integrations: keys, and attempts to log in that a person finishes in a browser.
+
+An attempt lives ten minutes, in this process alone, and each integration has one at a time: a new
+one ends the one before. It is completed by the browser that comes back to this machine, or by a
+code that somebody copies; whichever is first. Renewing what was stored is
+location.models.credentials.
+
+Invariant: what cannot prove that it belongs to an attempt leaves the attempt as it is, and a code
+is exchanged at most once.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+from msgspec import UNSET
+
+from perdure.core import limits
+from perdure.core.credentials import keys, oauth
+from perdure.core.credentials.oauth import Code, LoginMethod, NoCode, Tokens
+from perdure.host.http import oauth_callback
+from perdure.host.http.oauth_callback import CallbackError, LoopbackCallback, Page
+from perdure.location.models.credentials import Credentials, ask_for_tokens
+from perdure.location.models.integrations import AUTHORIZATION
+from perdure.location.registry import LocationMap
+from perdure.location.skills.downloads import Start
+from perdure.net.transport import HttpTransport
+from perdure.ports import Clock, CredentialStoreError, IdSource
+from perdure.runtime.tasks import shielded
+from perdure.schema.errors import (
+    AttemptNotFoundError,
+    CredentialNotFoundError,
+    InvalidRequestError,
+    ServiceUnavailableError,
+)
+from perdure.schema.location import LocationRef
+from perdure.schema.models.credential import StoredCredential, StoredKey, StoredLogin
+from perdure.schema.models.integration import (
+    Attempt,
+    AttemptComplete,
+    AttemptExpired,
+    AttemptFailed,
+    AttemptPending,
+    AttemptStatus,
+    AttemptTime,
+    IntegrationInfo,
+)
+from perdure.schema.value import Confidential, State
+
+CODE_REQUIRED: Final = "integration_code_required"
+_ENTROPY_BYTES: Final = 32
+_KEY_LABEL: Final = "API key"
+_AUTO: Final = "Log in at this address in a browser on this machine, then come back."
+_CODE: Final = "Log in at this address in a browser, then enter the code that it shows."
+
+
+class LoginServices(Confidential, kw_only=True):
+    """What logging in needs of the world."""
+
+    transport: HttpTransport
+    clock: Clock
+    ids: IdSource
+    entropy: Callable[[int], bytes]
+    """So many bytes that nobody can guess."""
+    start: Start
+
+
+class _Attempt(State, kw_only=True):
+    id: str
+    integration_id: str
+    method: LoginMethod
+    label: str
+    origins: tuple[str, ...]
+    verifier: str
+    state: str
+    time: AttemptTime
+    status: AttemptStatus
+    redirect: str = ""
+    callback: LoopbackCallback | None = None
+    exchanging: bool = False
+    ended_at: int | None = None
+
+    def __repr__(self) -> str:
+        return f"_Attempt({self.id}, ...)"
+
+    @property
+    def is_open(self) -> bool:
+        return isinstance(self.status, AttemptPending)
+
+
+class Integrations:
+    """Each method that takes a Location raises InvalidRequestError when it cannot be one."""
+
+    def __init__(
+        self, locations: LocationMap, credentials: Credentials, services: LoginServices
+    ) -> None:
+        self._locations = locations
+        self._credentials = credentials
+        self._transport = services.transport
+        self._clock = services.clock
+        self._ids = services.ids
+        self._entropy = services.entropy
+        self._start = services.start
+        self._attempts: dict[str, _Attempt] = {}
+        self._sweeping = False
+
+    async def list(self, ref: LocationRef) -> tuple[IntegrationInfo, ...]:
+        return (await self._locations.get(ref)).integrations.list()
+
+    async def get(self, ref: LocationRef, integration_id: str) -> IntegrationInfo:
+        return (await self._locations.get(ref)).integrations.get(integration_id)
+
+    async def connect_key(
+        self, ref: LocationRef, integration_id: str, key: str, *, label: str | None
+    ) -> None:
+        """Store a key, for the addresses that the provider has now and for no other."""
+        origins = (await self._locations.get(ref)).integrations.origins(integration_id)
+        if fault := keys.key_fault(key):
+            raise _refused(f"This cannot be a key: {fault}")
+        await self._store(
+            StoredKey(
+                id=self._ids.named("cred"),
+                integration_id=integration_id,
+                label=_checked_label(label or _KEY_LABEL),
+                origins=origins,
+                time_created=self._clock.now_millis(),
+                key=key,
+            )
+        )
+
+    async def relabel(self, credential_id: str, label: str) -> None:
+        try:
+            known = await self._credentials.relabel(credential_id, _checked_label(label))
+        except CredentialStoreError as error:
+            raise _unavailable(error) from error
+        if not known:
+            raise CredentialNotFoundError(credential_id)
+
+    async def remove(self, credential_id: str) -> None:
+        """One that is gone already is no error."""
+        try:
+            await self._credentials.remove(credential_id)
+        except CredentialStoreError as error:
+            raise _unavailable(error) from error
+
+    # ---- attempts -------------------------------------------------------------------------------
+
+    async def connect_oauth(
+        self,
+        ref: LocationRef,
+        integration_id: str,
+        *,
+        method_id: str,
+        inputs: Mapping[str, str],
+        label: str | None,
+    ) -> Attempt:
+        location = await self._locations.get(ref)
+        method = location.integrations.method(integration_id, method_id)
+        origins = location.integrations.origins(integration_id)
+        if fault := oauth.check_inputs(method, inputs):
+            raise _refused(f"The login cannot begin: {fault}")
+        named = _checked_label(label or method.label)
+        attempt = self._begin(integration_id, method, label=named, origins=origins)
+        await self._open_callback(attempt)
+        url = oauth.authorize_url(
+            method,
+            state=attempt.state,
+            verifier=attempt.verifier,
+            redirect=attempt.redirect,
+            inputs=inputs,
+        )
+        comes_back = attempt.callback is not None
+        return Attempt(
+            attempt_id=attempt.id,
+            url=url,
+            instructions=_AUTO if comes_back else _CODE,
+            mode="auto" if comes_back else "code",
+            time=attempt.time,
+        )
+
+    async def status(self, attempt_id: str) -> AttemptStatus:
+        return self._attempt(attempt_id).status
+
+    async def complete(self, attempt_id: str, code: str | None) -> None:
+        attempt = self._attempt(attempt_id)
+        _require_open(attempt)
+        if not code:
+            raise InvalidRequestError(
+                "The code that the browser shows is needed", kind=CODE_REQUIRED
+            )
+        answer = oauth.pasted(code, attempt.state)
+        if isinstance(answer, NoCode):
+            raise _refused(f"This code cannot be used: {answer.reason}")
+        await self._exchange(attempt, answer)
+
+    async def cancel(self, attempt_id: str) -> None:
+        """One that is gone already is no error."""
+        attempt = self._attempts.pop(attempt_id, None)
+        if attempt is not None and attempt.is_open:
+            self._end(attempt, AttemptFailed("It was cancelled", attempt.time))
+
+    def close(self) -> None:
+        """End every attempt."""
+        while self._attempts:
+            _, attempt = self._attempts.popitem()
+            _close_callback(attempt)
+
+    def _begin(
+        self, integration_id: str, method: LoginMethod, *, label: str, origins: tuple[str, ...]
+    ) -> _Attempt:
+        for other in self._attempts.values():
+            if other.integration_id == integration_id and other.is_open:
+                self._end(other, AttemptFailed("A newer login took its place", other.time))
+        if sum(each.is_open for each in self._attempts.values()) >= limits.ATTEMPTS_OPEN_MAX:
+            raise _refused("Too many logins are under way")
+        now = self._clock.now_millis()
+        time = AttemptTime(created=now, expires=now + limits.ATTEMPT_SECONDS_MAX * 1000)
+        attempt = _Attempt(
+            id=self._ids.named("att"),
+            integration_id=integration_id,
+            method=method,
+            label=label,
+            origins=origins,
+            verifier=oauth.secret_text(self._entropy(_ENTROPY_BYTES)),
+            state=oauth.secret_text(self._entropy(_ENTROPY_BYTES)),
+            time=time,
+            status=AttemptPending(time),
+        )
+        self._attempts[attempt.id] = attempt
+        if not self._sweeping:
+            self._sweeping = True
+            self._start(self._sweep())
+        return attempt
+
+    async def _open_callback(self, attempt: _Attempt) -> None:
+        method = attempt.method
+        if not method.comes_back:
+            attempt.redirect = method.redirect_url or ""
+            return
+        try:
+            answer = partial(self._came_back, attempt)
+            attempt.callback = await oauth_callback.listen(method.redirect_url, answer)
+        except CallbackError as error:
+            del self._attempts[attempt.id]
+            raise _refused(f"The login cannot begin: {error}") from error
+        attempt.redirect = attempt.callback.url
+        if not attempt.is_open:
+            # A newer one took its place while this one began to listen.
+            _close_callback(attempt)
+            _require_open(attempt)
+
+    async def _came_back(self, attempt: _Attempt, parameters: Mapping[str, str]) -> Page:
+        """What the browser is shown."""
+        try:
+            _require_open(attempt)
+            answer = oauth.returned(parameters, attempt.state)
+            if isinstance(answer, Code):
+                await self._exchange(attempt, answer)
+                return Page(200, "You are logged in. You can close this page.")
+            if answer.ours:
+                self._end(attempt, AttemptFailed(f"The login: {answer.reason}", attempt.time))
+            return Page(400, f"The login did not succeed: {answer.reason}.")
+        except (InvalidRequestError, ServiceUnavailableError) as error:
+            return Page(400, error.message)
+
+    async def _exchange(self, attempt: _Attempt, code: Code) -> None:
+        _require_open(attempt)
+        attempt.exchanging = True
+        try:
+            # Whoever asked may go away; what the provider has answered is stored all the same.
+            await shielded(self._exchange_once(attempt, code))
+        finally:
+            attempt.exchanging = False
+
+    async def _exchange_once(self, attempt: _Attempt, code: Code) -> None:
+        request = oauth.exchange(
+            attempt.method, code=code, verifier=attempt.verifier, redirect=attempt.redirect
+        )
+        answer = await ask_for_tokens(self._transport, request, self._clock)
+        if not isinstance(answer, Tokens):
+            reason = f"The login was refused: {answer.reason}"
+            self._end(attempt, AttemptFailed(reason, attempt.time))
+            raise _refused(reason)
+        if not attempt.is_open:
+            raise _refused("This login was ended while it was completed")
+        try:
+            await self._store(self._login(attempt, answer))
+        except ServiceUnavailableError as error:
+            self._end(attempt, AttemptFailed(error.message, attempt.time))
+            raise
+        self._end(attempt, AttemptComplete(attempt.time))
+
+    def _login(self, attempt: _Attempt, tokens: Tokens) -> StoredLogin:
+        return oauth.renewed(
+            StoredLogin(
+                id=self._ids.named("cred"),
+                integration_id=attempt.integration_id,
+                label=attempt.label,
+                origins=attempt.origins,
+                time_created=self._clock.now_millis(),
+                token_url=attempt.method.token_url,
+                client_id=attempt.method.client_id,
+                access=tokens.access,
+                refresh=UNSET,
+            ),
+            tokens,
+        )
+
+    async def _store(self, stored: StoredCredential) -> None:
+        try:
+            await self._credentials.put(stored)
+        except CredentialStoreError as error:
+            raise _unavailable(error) from error
+
+    # ---- their end ------------------------------------------------------------------------------
+
+    def _attempt(self, attempt_id: str) -> _Attempt:
+        attempt = self._attempts.get(attempt_id)
+        if attempt is None:
+            raise AttemptNotFoundError(attempt_id)
+        self._expire(attempt)
+        return attempt
+
+    def _expire(self, attempt: _Attempt) -> None:
+        over = self._clock.now_millis() >= attempt.time.expires
+        if over and attempt.is_open and not attempt.exchanging:
+            self._end(attempt, AttemptExpired(attempt.time))
+
+    def _end(self, attempt: _Attempt, status: AttemptStatus) -> None:
+        attempt.status = status
+        attempt.ended_at = self._clock.now_millis()
+        _close_callback(attempt)
+
+    async def _sweep(self) -> None:
+        """While there are attempts: end the old, and forget those whose end is long past."""
+        kept = limits.ATTEMPT_KEPT_SECONDS * 1000
+        while self._attempts:
+            await self._clock.sleep(limits.ATTEMPT_SWEEP_SECONDS)
+            now = self._clock.now_millis()
+            for attempt in tuple(self._attempts.values()):
+                self._expire(attempt)
+                if attempt.ended_at is not None and now - attempt.ended_at >= kept:
+                    del self._attempts[attempt.id]
+        self._sweeping = False
+
+
+def _require_open(attempt: _Attempt) -> None:
+    match attempt.status:
+        case AttemptPending() if not attempt.exchanging:
+            return
+        case AttemptPending() | AttemptComplete():
+            raise _refused("This login has been completed already")
+        case AttemptFailed(message=message):
+            raise _refused(f"This login is over. {message}")
+        case AttemptExpired():
+            raise _refused("This login took too long. Begin a new one")
+
+
+def _close_callback(attempt: _Attempt) -> None:
+    if attempt.callback is not None:
+        attempt.callback.close()
+
+
+def _checked_label(label: str) -> str:
+    fits = 0 < len(label) <= limits.CREDENTIAL_LABEL_CHARS_MAX
+    if not fits or not label.isprintable():
+        most = limits.CREDENTIAL_LABEL_CHARS_MAX
+        raise InvalidRequestError(
+            f"A label is one line of at most {most} characters", kind="Payload", field="label"
+        )
+    return label
+
+
+def _refused(message: str) -> InvalidRequestError:
+    return InvalidRequestError(message, kind=AUTHORIZATION)
+
+
+def _unavailable(error: CredentialStoreError) -> ServiceUnavailableError:
+    return ServiceUnavailableError(str(error), service="credentials")

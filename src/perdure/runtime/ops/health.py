@@ -1,0 +1,89 @@
+"""How this instance is: what it measures of itself, and whether what it needs is there.
+
+Looking changes nothing and is cheap enough for a probe every second. A database that cannot be read
+is a problem and no failure: whoever asks is told.
+"""
+
+import os
+from typing import Final
+
+from perdure import __version__
+from perdure.ports import Database, DatabaseError, Transaction
+from perdure.runtime.coordination.coordinator import RunCoordinator
+from perdure.runtime.ops.metrics import Measures
+from perdure.schema.health import DatabaseHealth, HealthDetail, ProcessHealth
+
+_OPEN_FILES: Final = "/proc/self/fd"
+_MEMORY: Final = "/proc/self/statm"
+
+
+class HealthReport:
+    def __init__(
+        self,
+        database: Database,
+        path: str,
+        coordinator: RunCoordinator,
+        measures: Measures,
+        *,
+        started: int,
+    ) -> None:
+        self._database = database
+        self._path = path
+        self._coordinator = coordinator
+        self._measures = measures
+        self._started = started
+
+    async def detail(self) -> HealthDetail:
+        problems = await self._problems()
+        return HealthDetail(
+            healthy=not problems,
+            version=__version__,
+            problems=problems,
+            process=ProcessHealth(
+                pid=os.getpid(),
+                started=self._started,
+                resident_bytes=_resident_bytes(),
+                open_files=_open_files(),
+            ),
+            database=DatabaseHealth(
+                path=self._path, bytes=_size(self._path), log_bytes=_size(f"{self._path}-wal")
+            ),
+            running=len(self._coordinator.active),
+            durations=self._measures.durations(),
+            counts=self._measures.counts(),
+            baseline_chars=self._measures.baseline_chars,
+        )
+
+    async def _problems(self) -> tuple[str, ...]:
+        async def look(tx: Transaction) -> None:
+            await tx.fetch("SELECT 1 FROM session LIMIT 1")
+
+        try:
+            await self._database.read(look)
+        except DatabaseError as error:
+            return (str(error),)
+        return () if os.access(self._path, os.W_OK) else (f"{self._path} cannot be written",)
+
+
+def _resident_bytes() -> int:
+    """0 where the system does not say."""
+    try:
+        with open(_MEMORY, encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+def _open_files() -> int:
+    """0 where the system does not say."""
+    try:
+        return len(os.listdir(_OPEN_FILES))
+    except OSError:
+        return 0
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0

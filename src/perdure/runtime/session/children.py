@@ -1,0 +1,23 @@
+"""The Sessions directly below one, as clients read them."""
+
+from perdure.ports import Database, Transaction
+from perdure.schema.errors import SessionNotFoundError
+from perdure.schema.ids import SessionID
+from perdure.store.tables import session_table
+
+
+class SessionChildren:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def of(self, session_id: SessionID) -> tuple[bytes, ...]:
+        """The JSON of each, in the order in which they were made."""
+
+        async def job(tx: Transaction) -> tuple[bytes, ...]:
+            if await session_table.data(tx, session_id) is None:
+                raise SessionNotFoundError(session_id)
+            found = await session_table.children(tx, session_id)
+            made = [await session_table.data(tx, child_id) for child_id in found]
+            return tuple(data for data in made if data is not None)
+
+        return await self._database.read(job)

@@ -1,0 +1,201 @@
+"""Reading Sessions: rows and events as they are stored, handed out as they are.
+
+A read changes nothing and never waits for a run. What changes a Session is
+runtime.session.sessions.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Raw
+
+from perdure.core import limits
+from perdure.core.context import system_context
+from perdure.core.context.system_context import ContextEpoch
+from perdure.core.session.history import Cut
+from perdure.ports import Transaction
+from perdure.runtime.coordination.session_locations import KnownSessions
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject
+from perdure.schema.errors import MessageNotFoundError, SessionNotFoundError
+from perdure.schema.ids import MessageID, Seq, SessionID
+from perdure.schema.location import LocationRef
+from perdure.schema.query import (
+    MessageAnchor,
+    MessageRow,
+    MessageRows,
+    Order,
+    SessionAnchor,
+    SessionQuery,
+    SessionRow,
+    SessionRows,
+)
+from perdure.store.log.event_store import NO_EVENTS, EventStore
+from perdure.store.log.follow import EventTails
+from perdure.store.tables import epoch_table, message_table, session_table
+
+if TYPE_CHECKING:
+    from perdure.runtime.drain.request_preview import ProviderContexts
+
+T = TypeVar("T")
+
+
+class SessionReads:
+    def __init__(
+        self,
+        store: EventStore,
+        tails: EventTails,
+        known: KnownSessions,
+        provider_contexts: "ProviderContexts",
+    ) -> None:
+        self._store = store
+        self._database = store.database
+        self._tails = tails
+        self._known = known
+        self._provider_contexts = provider_contexts
+
+    async def exists(self, session_id: SessionID) -> bool:
+        if self._known.location(session_id) is not None:
+            return True
+        stored = await self._database.read(lambda tx: session_table.load(tx, session_id))
+        # It may have been moved, and heard of, while we read where it was.
+        if stored is not None and self._known.location(session_id) is None:
+            self._known.add(session_id, stored.location)
+        return stored is not None
+
+    async def get(self, session_id: SessionID) -> bytes:
+        found = await self._database.read(lambda tx: session_table.data(tx, session_id))
+        if found is None:
+            raise SessionNotFoundError(session_id)
+        return found
+
+    async def list(
+        self, query: SessionQuery, *, limit: int, anchor: SessionAnchor | None
+    ) -> SessionRows:
+        rows = await self._database.read(
+            lambda tx: session_table.page(
+                tx,
+                session_table.filter_of(query),
+                newest_first=(query.order == "desc") != _is_backwards(anchor),
+                limit=limit + 1,
+                anchor=None if anchor is None else (anchor.time, anchor.id),
+            )
+        )
+        page, has_previous, has_next = _page(rows, limit, anchor)
+        return SessionRows(
+            rows=tuple(
+                SessionRow(data=row.data, id=row.id, time_created=row.time_created) for row in page
+            ),
+            has_previous=has_previous,
+            has_next=has_next,
+        )
+
+    async def messages(
+        self,
+        session_id: SessionID,
+        *,
+        limit: int,
+        order: Order,
+        anchor: MessageAnchor | None,
+    ) -> MessageRows:
+        async def job(tx: Transaction) -> list[message_table.MessageRow]:
+            await _known(tx, session_id)
+            return await message_table.page(
+                tx,
+                session_id,
+                newest_first=(order == "desc") != _is_backwards(anchor),
+                limit=limit + 1,
+                anchor=None if anchor is None else Seq(anchor.seq),
+            )
+
+        page, has_previous, has_next = _page(await self._database.read(job), limit, anchor)
+        return MessageRows(
+            rows=tuple(MessageRow(data=row.data, id=row.id, seq=row.seq) for row in page),
+            has_previous=has_previous,
+            has_next=has_next,
+        )
+
+    async def message(self, session_id: SessionID, message_id: MessageID) -> bytes:
+        async def job(tx: Transaction) -> message_table.MessageRow | None:
+            await _known(tx, session_id)
+            return await message_table.get(tx, session_id, message_id)
+
+        row = await self._database.read(job)
+        if row is None:
+            raise MessageNotFoundError(session_id, message_id)
+        return row.data
+
+    async def context(self, session_id: SessionID) -> tuple[bytes, ...]:
+        """Session History as messages: what the model is shown, without the baseline."""
+        _, messages = await self._shown(session_id)
+        return messages
+
+    async def provider_context(self, session_id: SessionID) -> bytes:
+        """The JSON of schema.session.request_preview.ProviderContext. Looking changes nothing."""
+        epoch, messages = await self._shown(session_id)
+        told: JsonObject = {"sources": [], "messages": [Raw(data) for data in messages]}
+        if epoch is not None:
+            told["sources"] = sorted(system_context.decode_snapshot(epoch.snapshot))
+            told["baseline"] = epoch.baseline
+            told["baselineSeq"] = epoch.baseline_seq
+        return codec.encode(told | await self._provider_contexts.outlook(session_id, epoch))
+
+    async def _shown(self, session_id: SessionID) -> tuple[ContextEpoch | None, tuple[bytes, ...]]:
+        """The Context Epoch, and the messages of Session History."""
+
+        async def job(tx: Transaction) -> tuple[ContextEpoch | None, tuple[bytes, ...]]:
+            await _known(tx, session_id)
+            epoch = await epoch_table.get(tx, session_id)
+            compaction = await message_table.latest_compaction(tx, session_id)
+            cut = Cut(compaction, None if epoch is None else epoch.baseline_seq)
+            rows = await message_table.since(tx, session_id, NO_EVENTS)
+            shown = (row.data for row in rows if cut.shows(seq=row.seq, type=row.type))
+            return epoch, tuple(shown)
+
+        return await self._database.read(job)
+
+    async def history(
+        self, session_id: SessionID, *, after: int, limit: int
+    ) -> tuple[tuple[bytes, ...], bool]:
+        """Public durable events after a sequence, and whether there are more."""
+        assert 0 < limit <= limits.HISTORY_ITEMS_MAX
+        await self.where(session_id)
+        # Sequence 0 made the Session and is not public.
+        start = Seq(max(after, 0))
+        rows, damaged = await self._store.read_readable(session_id, after=start, limit=limit + 1)
+        # Whoever asks for what comes after the last one is told why there is no more.
+        more = damaged is not None or len(rows) > limit
+        return tuple(wire for _, wire in rows[:limit]), more
+
+    async def events(self, session_id: SessionID, *, after: int) -> AsyncIterator[bytes]:
+        """Replay after a sequence, then follow. Each item is one or more complete frames."""
+        await self.where(session_id)
+        async for frames in self._tails.follow(session_id, after=Seq(after)):
+            yield frames
+
+    async def where(self, session_id: SessionID) -> LocationRef:
+        """Where a Session works; raises when there is no such Session."""
+        if not await self.exists(session_id):
+            raise SessionNotFoundError(session_id)
+        location = self._known.location(session_id)
+        assert location is not None
+        return location
+
+
+def _is_backwards(anchor: SessionAnchor | MessageAnchor | None) -> bool:
+    return anchor is not None and anchor.direction == "previous"
+
+
+def _page(
+    rows: Sequence[T], limit: int, anchor: SessionAnchor | MessageAnchor | None
+) -> tuple[Sequence[T], bool, bool]:
+    """Of what was read, one row more than asked for: the page, and what comes before and after."""
+    page, more = rows[:limit], len(rows) > limit
+    if _is_backwards(anchor):
+        return page[::-1], more, True
+    return page, anchor is not None, more
+
+
+async def _known(tx: Transaction, session_id: SessionID) -> None:
+    if await session_table.data(tx, session_id) is None:
+        raise SessionNotFoundError(session_id)

@@ -1,0 +1,45 @@
+"""A Session together with all below it: asked about as one, stopped as one.
+
+Invariant: what is stopped from above is not told upwards, so a stopped Session stays stopped.
+"""
+
+from perdure.ports import Transaction
+from perdure.runtime.coordination.session_activity import Runs
+from perdure.schema.ids import SessionID
+from perdure.schema.location import LocationRef
+from perdure.schema.value import Value
+from perdure.store.log.event_store import EventStore
+from perdure.store.tables import session_table, task_table
+
+
+class Members(Value):
+    ids: frozenset[SessionID]
+    locations: tuple[LocationRef, ...]
+    """Where they work, each once."""
+
+
+async def members(tx: Transaction, session_id: SessionID) -> Members:
+    """Raises SessionNotFoundError."""
+    ids = (session_id, *await session_table.descendants(tx, session_id))
+    found = [await session_table.require(tx, one) for one in ids]
+    locations = dict.fromkeys(session.location for session in found)
+    return Members(frozenset(session.id for session in found), tuple(locations))
+
+
+async def interrupt(store: EventStore, runs: Runs, session_id: SessionID) -> None:
+    """End what runs, here or elsewhere, from the top downwards, and wait until it is settled."""
+    await runs.interrupt(session_id)
+
+    async def job(tx: Transaction) -> list[SessionID]:
+        below = await session_table.descendants(tx, session_id)
+        return [child_id for child_id in below if await _is_busy(tx, runs, child_id)]
+
+    for child_id in await store.database.read(job):
+        await store.database.write(lambda tx, child_id=child_id: task_table.abandon(tx, child_id))
+        await runs.interrupt(child_id)
+
+
+async def _is_busy(tx: Transaction, runs: Runs, session_id: SessionID) -> bool:
+    return runs.runs_here(session_id) or bool(
+        await task_table.open_of(tx, session_id) or await runs.run_elsewhere(tx, session_id)
+    )

@@ -1,0 +1,90 @@
+"""What Sessions have spent against their budgets, and what is spent beside the conversation.
+
+The budgets of configuration and agent hold for all Sessions that belong together; that of a Session
+for it and all below it, so a child is stopped by its parent's too.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import UNSET
+
+from perdure.core.models import catalog
+from perdure.core.session import budget, usage
+from perdure.core.session.budget import Budget, Spent
+from perdure.llm.event import Usage
+from perdure.location.models.catalog import ResolvedModel
+from perdure.ports import Database, Transaction
+from perdure.runtime.turn.services import RunServices
+from perdure.schema.ids import SessionID
+from perdure.schema.session import event
+from perdure.schema.session.session import SessionInfo
+from perdure.schema.session.usage import SidePurpose
+from perdure.store.log import usage as usage_log
+from perdure.store.tables import session_table
+
+
+async def reached(database: Database, session: SessionInfo, bounds: Budget) -> str | None:
+    """Why no further turn may be sent. Costs nothing where nothing is bound."""
+    alone = session.parent_id is UNSET and session.budget is UNSET
+    if alone and not bounds.is_bound:
+        return None
+    return await database.read(lambda tx: _reached(tx, session.id, bounds))
+
+
+def beside(
+    services: RunServices,
+    session: SessionInfo,
+    model: ResolvedModel,
+    *,
+    purpose: SidePurpose,
+    used: Usage,
+) -> event.Spent:
+    """The fact that a request beside the conversation has cost something."""
+    tokens = usage.tokens_of(used)
+    return event.Spent(
+        timestamp=services.clock.now_millis(),
+        session_id=session.id,
+        purpose=purpose,
+        model=model.ref,
+        cost=catalog.cost_of(model.cost, tokens),
+        tokens=tokens,
+    )
+
+
+async def _reached(tx: Transaction, session_id: SessionID, bounds: Budget) -> str | None:
+    family = {each.id: each for each in await session_table.family(tx, session_id)}
+    if bounds.is_bound:
+        spent = await _spent(tx, family.values(), bounds)
+        if told := budget.reached(bounds, spent):
+            return told
+    for owner in _upwards(family, session_id):
+        own = Budget.of(owner.budget)
+        if not own.is_bound:
+            continue
+        below = [each for each in family.values() if owner in _upwards(family, each.id)]
+        spent = await _spent(tx, below, own)
+        if told := budget.reached(own, spent, where=f"of Session {owner.id}"):
+            return told
+    return None
+
+
+def _upwards(family: Mapping[SessionID, SessionInfo], begin: SessionID) -> Iterator[SessionInfo]:
+    """A Session, its parent, and so on."""
+    seen: set[SessionID] = set()
+    at = family.get(begin)
+    while at is not None and at.id not in seen:
+        seen.add(at.id)
+        yield at
+        at = None if at.parent_id is UNSET else family.get(at.parent_id)
+
+
+async def _spent(tx: Transaction, sessions: Iterable[SessionInfo], bounds: Budget) -> Spent:
+    counted = tuple(sessions)
+    turns = 0
+    if bounds.turns is not None:
+        turns = sum([await usage_log.count_turns(tx, each.id) for each in counted])
+    return Spent(
+        cost=sum(each.cost for each in counted),
+        tokens=sum(budget.total(each.tokens) for each in counted),
+        turns=turns,
+    )

@@ -1,0 +1,53 @@
+"""A turn that cannot be sent is a step that failed, for all to see."""
+
+from msgspec import UNSET, UnsetType
+
+from perdure.core.session.turn_recorder import TurnRecorder
+from perdure.ports import Transaction
+from perdure.runtime.turn.services import RunServices
+from perdure.schema.ids import Seq, SessionID
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session.session import SessionInfo
+from perdure.store.tables import attempt_table, message_table, retry_table, session_table
+
+
+async def record(
+    services: RunServices,
+    session: SessionInfo,
+    *,
+    agent: str,
+    reason: str,
+    model: ModelRef | UnsetType = UNSET,
+) -> None:
+    """`model` is the one that was chosen, where that got so far."""
+    model = session.model if model is UNSET else model
+    recorder = TurnRecorder(
+        session_id=session.id,
+        message_id=services.ids.message(),
+        agent=agent,
+        model=ModelRef(id="none", provider_id="none") if model is UNSET else model,
+    )
+    facts = recorder.step_failed(reason, now=services.clock.now_millis())
+
+    async def within(tx: Transaction, seq: Seq) -> None:
+        await attempt_table.clear(tx, session.id)
+        await retry_table.clear(tx, session.id)
+
+    await services.store.append(
+        session.id, facts, location=session.location, running=True, within=within
+    )
+
+
+async def record_unanswered(services: RunServices, session_id: SessionID, *, reason: str) -> None:
+    """Stopped right after its promotion, a prompt has a failed answer, not none."""
+
+    async def look(tx: Transaction) -> SessionInfo | None:
+        newest = await message_table.latest_said(tx, session_id)
+        if newest is None or newest.type == "assistant":
+            return None
+        return await session_table.require(tx, session_id)
+
+    session = await services.store.database.read(look)
+    if session is not None:
+        agent = "" if session.agent is UNSET else session.agent
+        await record(services, session, agent=agent, reason=reason)

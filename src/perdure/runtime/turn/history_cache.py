@@ -1,0 +1,142 @@
+"""Session History ready to be sent: lowered and encoded once, extended by what is new.
+
+A turn reads only the messages committed since the last one; the rest is kept as runs whose bytes
+never change. Bounded by bytes over all Sessions, least recently used first; a cold Session is
+rebuilt from its rows. Kept history is dropped whenever its cut, its model or its lease changes, or
+a revert took the end of it away.
+"""
+
+from collections import OrderedDict
+
+from msgspec import UNSET, field
+
+from perdure.core import limits
+from perdure.core.request import history_to_llm, message_media, token_budget
+from perdure.core.request.media_limits import MediaLimits
+from perdure.core.request.token_budget import ConversationSize
+from perdure.core.session.history import Cut
+from perdure.llm.encoded_history import KeptConversation
+from perdure.llm.message import LLMMessage, Run, runs_of
+from perdure.ports import Transaction
+from perdure.schema.ids import Seq, SessionID
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session.message import AssistantMessage, SessionMessage
+from perdure.schema.value import State, Value
+from perdure.store.log.event_store import NO_EVENTS
+from perdure.store.tables import message_table
+
+
+class MediaSent(State):
+    """Whether a conversation has media, and how it was last sent (runtime.turn.media)."""
+
+    there: bool = False
+    takes: MediaLimits | None = None
+    left_out: int = 0
+
+    def changed(self, takes: MediaLimits, left_out: int) -> bool:
+        """Whether what is kept of the last request was made in another way."""
+        before = (self.takes, self.left_out)
+        self.takes, self.left_out = takes, left_out
+        return before != (takes, left_out)
+
+
+class _Kept(State):
+    cut: Cut
+    model: ModelRef
+    last: Seq = NO_EVENTS
+    runs: list[Run] = field(default_factory=list[Run])
+    conversation: KeptConversation = field(default_factory=KeptConversation)
+    tokens: ConversationSize = field(default_factory=ConversationSize)
+    media: MediaSent = field(default_factory=MediaSent)
+    size: int = 0
+
+
+class History(Value):
+    """What a turn sends: the runs, the bytes they had in earlier turns, and their size."""
+
+    runs: tuple[Run, ...]
+    kept: KeptConversation
+    tokens: ConversationSize = field(default_factory=ConversationSize)
+    media: MediaSent = field(default_factory=MediaSent)
+
+
+class HistoryCache:
+    def __init__(self, *, bytes_max: int = limits.HISTORY_CACHE_BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
+        self._kept: OrderedDict[SessionID, _Kept] = OrderedDict()
+        self._size = 0
+
+    async def load(
+        self, tx: Transaction, session_id: SessionID, *, cut: Cut, model: ModelRef
+    ) -> History:
+        """The conversation up to now. Every message in it must be settled."""
+        kept = self._kept.pop(session_id, None)
+        if kept is not None:
+            self._size -= kept.size
+        if (
+            kept is None
+            or kept.cut != cut
+            or not kept.model.same_model(model)
+            or not await _still_there(tx, session_id, kept)
+        ):
+            kept = _Kept(cut, model)
+        await _extend(tx, session_id, kept)
+        self._kept[session_id] = kept
+        self._size += kept.size
+        self._evict()
+        return History(tuple(kept.runs), kept.conversation, kept.tokens, kept.media)
+
+    def drop(self, session_id: SessionID) -> None:
+        kept = self._kept.pop(session_id, None)
+        if kept is not None:
+            self._size -= kept.size
+
+    def _evict(self) -> None:
+        # The Session that was just used stays, whatever its size: it is about to be sent.
+        while self._size > self._bytes_max and len(self._kept) > 1:
+            _, kept = self._kept.popitem(last=False)
+            self._size -= kept.size
+
+
+async def _still_there(tx: Transaction, session_id: SessionID, kept: _Kept) -> bool:
+    # A revert takes messages from the end, and no sequence is given twice: where the last message
+    # is, all before it are. Whichever process committed the revert, the rows tell.
+    return kept.last == NO_EVENTS or await message_table.exists_at(tx, session_id, kept.last)
+
+
+async def _extend(tx: Transaction, session_id: SessionID, kept: _Kept) -> None:
+    fresh: list[LLMMessage] = []
+    for row in await message_table.since(tx, session_id, kept.last):
+        kept.last = row.seq
+        if kept.cut.shows(seq=row.seq, type=row.type):
+            message = row.message()
+            lowered = history_to_llm.lower(message, kept.model)
+            fresh.extend(lowered)
+            kept.media.there = kept.media.there or message_media.has_media(lowered)
+            kept.tokens = measured(kept.tokens, message, lowered, model=kept.model)
+            # Rows, lowered values and wire bytes are each about the size of the row.
+            kept.size += 3 * len(row.stored)
+    if not fresh:
+        return
+    # The last run may go on: a second prompt before any answer joins the first.
+    open_run = kept.runs.pop().messages if kept.runs else ()
+    kept.runs.extend(runs_of((*open_run, *fresh)))
+
+
+def measured(
+    before: ConversationSize,
+    message: SessionMessage,
+    lowered: tuple[LLMMessage, ...],
+    *,
+    model: ModelRef,
+) -> ConversationSize:
+    """The size of a conversation with one message more, for that model."""
+    grown = before.plus(token_budget.of_messages(lowered))
+    if (
+        not isinstance(message, AssistantMessage)
+        or message.tokens is UNSET
+        or not message.model.same_model(model)
+        or token_budget.total(message.tokens) == 0
+    ):
+        return grown
+    return grown.counted(message.tokens, since=token_budget.of_results(lowered))

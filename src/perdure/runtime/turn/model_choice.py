@@ -1,0 +1,62 @@
+"""Who answers: the agent and the model that a Session's next request goes to.
+
+What was chosen is used or refused, never replaced: another agent would answer with other
+permissions than were asked for, another model at another price.
+"""
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from perdure.location.agents.agents import Selected
+from perdure.location.location import LocationServices
+from perdure.location.models.catalog import Catalog, ResolvedModel
+from perdure.schema.ids import SessionID
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session.session import SessionInfo
+from perdure.schema.settings.agent import AgentInfo
+from perdure.schema.value import Confidential, Value
+
+
+class Chosen(Confidential, kw_only=True):
+    agent: AgentInfo
+    model: ResolvedModel
+
+
+class NotChosen(Value, kw_only=True):
+    agent: str
+    reason: str
+
+
+def choose(session: SessionInfo, location: LocationServices) -> Chosen | NotChosen:
+    wanted = None if session.agent is UNSET else session.agent
+    selection = location.agents.select(wanted)
+    if not isinstance(selection, Selected):
+        return NotChosen(agent=wanted or "", reason=_no_agent(wanted))
+    agent = selection.agent
+    options = location.agents.options(agent.id)
+    wanted_model = _model_of(session, agent) or _default(location.catalog, options.variant)
+    model = location.catalog.resolve(wanted_model, options.request)
+    if not isinstance(model, ResolvedModel):
+        return NotChosen(agent=agent.id, reason=model.message)
+    return Chosen(agent=agent, model=model)
+
+
+def correlation(session_id: SessionID) -> dict[str, str]:
+    """Headers by which a provider or a proxy can tell the requests of a Session."""
+    return {"x-session-affinity": session_id, "x-session-id": session_id}
+
+
+def _no_agent(wanted: str | None) -> str:
+    return "No agent can be selected here." if wanted is None else f"Agent not found: {wanted}"
+
+
+def _model_of(session: SessionInfo, agent: AgentInfo) -> ModelRef | None:
+    if session.model is not UNSET:
+        return session.model
+    return None if agent.model is UNSET else agent.model
+
+
+def _default(catalog: Catalog, variant: str | None) -> ModelRef | None:
+    """The model to use when nobody chose one, in the variant that the agent asks for."""
+    model = catalog.default()
+    return model if model is None or variant is None else replace(model, variant=variant)

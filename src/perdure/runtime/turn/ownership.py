@@ -1,0 +1,183 @@
+"""Tenure: a Session is run here, under its lease, with what this process keeps in memory for it.
+
+Whoever enters first in this process takes the lease and settles what a dead process left
+unfinished. Tenure outlasts a run; it ends when a run fails, so that the next starts from what is on
+disk. A run that could not write is settled as one that died. What to do when another process has
+the lease is the caller's decision.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from msgspec import UNSET
+
+from perdure.core.session import recovery
+from perdure.core.session.recovery import Attempt
+from perdure.core.session.retry import Retry
+from perdure.ports import DatabaseError, Transaction
+from perdure.runtime.tasks import shielded
+from perdure.runtime.turn import failed_step
+from perdure.runtime.turn.history_cache import HistoryCache
+from perdure.runtime.turn.services import RunServices
+from perdure.schema.errors import DamagedRowError
+from perdure.schema.ids import Seq, SessionID
+from perdure.schema.location import LocationRef
+from perdure.schema.session.event import Deleted, RevertCommitted, SessionEvent
+from perdure.schema.session.message import SessionMessage
+from perdure.schema.session.session import SessionInfo
+from perdure.store.log.event_store import StoredEvent, happened_since
+from perdure.store.processes import interrupt_table
+from perdure.store.processes.lease_table import Lease
+from perdure.store.tables import attempt_table, message_table, retry_table, session_table
+from perdure.store.tables.message_table import MessageRow
+
+logger = logging.getLogger(__name__)
+
+
+class Tenures:
+    def __init__(self, services: RunServices) -> None:
+        self._services = services
+        self._store = services.store
+        self._held: set[SessionID] = set()
+        self._cut_off: set[SessionID] = set()
+        """Runs of our own that ended because the store failed."""
+        self.histories = HistoryCache()
+        self._store.listen(self._heard)
+
+    @asynccontextmanager
+    async def enter(self, session_id: SessionID) -> AsyncGenerator[None]:
+        """Raises LeaseHeldError when another living process runs this Session."""
+        try:
+            if session_id not in self._held:
+                # Whole: once the lease is ours, nobody could tell any more that it was left behind.
+                await shielded(self._take_over(session_id))
+            yield
+        except DatabaseError:
+            self._forget(session_id)
+            self._cut_off.add(session_id)
+            # If nothing can be written even now, whoever enters next does this.
+            with suppress(DatabaseError):
+                await shielded(self._take_over(session_id))
+            raise
+        except BaseException:
+            self._forget(session_id)
+            raise
+
+    def _forget(self, session_id: SessionID) -> None:
+        """Whatever went wrong, the next run starts from what is on disk."""
+        self._held.discard(session_id)
+        self.histories.drop(session_id)
+
+    def _heard(
+        self, session_id: SessionID, events: tuple[StoredEvent, ...], _: LocationRef | None
+    ) -> None:
+        # Its id may be used again, by a Session that has nothing in common with it.
+        if isinstance(events[-1].event, Deleted):
+            self._forget(session_id)
+
+    async def unfinished(self) -> list[SessionID]:
+        """Sessions that a dead process left in the middle of something."""
+        left = await self._store.leases.left_behind()
+        left += await self._store.database.read(attempt_table.every)
+        return [found for found in dict.fromkeys(left) if await self._is_unfinished_for_sure(found)]
+
+    async def is_unfinished(self, session_id: SessionID) -> bool:
+        if session_id in self._held:
+            return False
+
+        async def look(tx: Transaction) -> bool:
+            holder = await self._store.leases.holder(tx, session_id)
+            if holder != "other" and await attempt_table.get(tx, session_id) is not None:
+                return True
+            if holder != "dead":
+                return False
+            newest = await message_table.latest_said(tx, session_id)
+            if newest is not None and recovery.is_unfinished(newest.message()):
+                return not await _is_taken_back(tx, session_id, newest)
+            return await retry_table.get(tx, session_id) is not None
+
+        return await self._store.database.read(look)
+
+    async def _is_unfinished_for_sure(self, session_id: SessionID) -> bool:
+        try:
+            return await self.is_unfinished(session_id)
+        except DamagedRowError as error:
+            # It cannot be run. The others can, and must not wait for it.
+            logger.warning("left alone: %s", error.message)
+            return False
+
+    async def _take_over(self, session_id: SessionID) -> None:
+        """Take the lease, then settle what whoever ran this before left open."""
+
+        async def look(tx: Transaction, before: Lease | None) -> tuple[list[SessionMessage], bool]:
+            if self._store.leases.is_anothers(before) or session_id in self._cut_off:
+                await attempt_table.died(tx, session_id)
+            # Whatever was to end is over.
+            await interrupt_table.clear(tx, session_id)
+            rows = await message_table.since(tx, session_id, await cut_floor(tx, session_id))
+            said = await message_table.latest_said(tx, session_id)
+            # A turn that made itself room left its own prompt before the cut.
+            earlier = () if said is None or said in rows else (said,)
+            messages = [row.message() for row in (*earlier, *rows)]
+            taken_back = await _is_taken_back(tx, session_id, said)
+            return messages, recovery.is_unanswered(messages) and not taken_back
+
+        before, (messages, unanswered) = await self._store.leases.take_over(session_id, look)
+        left_behind = self._store.leases.is_anothers(before) or session_id in self._cut_off
+        session = await self._settle(session_id, messages, left_behind=left_behind)
+        attempt, waits = await self._store.database.read(lambda tx: _owed(tx, session_id))
+        if left_behind and (attempt is not None or waits is not None):
+            if session_id in self._cut_off:
+                # The run is over, and nobody else would go on with it.
+                self._services.wake(session_id)
+        elif left_behind and unanswered:
+            agent = "" if session.agent is UNSET else session.agent
+            await failed_step.record(
+                self._services, session, agent=agent, reason=recovery.UNANSWERED
+            )
+        self._held.add(session_id)
+        if before is not None and not self._store.leases.is_mine(before):
+            # Whoever had it takes no more wakes, and who watches for that sees it is taken.
+            self._services.wake(session_id)
+        self._cut_off.discard(session_id)
+
+    async def _settle(
+        self, session_id: SessionID, messages: Sequence[SessionMessage], *, left_behind: bool
+    ) -> SessionInfo:
+        """Fail what is open. A step that had begun is over with that; nothing is owed any more."""
+        now = self._services.clock.now_millis()
+        facts: list[SessionEvent] = [*recovery.settle_dangling(session_id, messages, now=now)]
+        cut_off = recovery.fail_open_step(session_id, messages, now=now) if left_behind else ()
+
+        async def within(tx: Transaction, seq: Seq) -> None:
+            if cut_off:
+                await attempt_table.clear(tx, session_id)
+
+        session = await self._store.database.read(lambda tx: session_table.require(tx, session_id))
+        if facts or cut_off:
+            await self._store.append(
+                session_id,
+                [*facts, *cut_off],
+                location=session.location,
+                running=True,
+                within=within,
+            )
+        return session
+
+
+async def _owed(tx: Transaction, session_id: SessionID) -> tuple[Attempt | None, Retry | None]:
+    return await attempt_table.get(tx, session_id), await retry_table.get(tx, session_id)
+
+
+async def _is_taken_back(tx: Transaction, session_id: SessionID, said: MessageRow | None) -> bool:
+    """Whether it is a prompt or a notice whose answer a revert took away: nobody waits for one."""
+    if said is None or not isinstance(said.message(), recovery.Told):
+        return False
+    return await happened_since(tx, session_id, said.seq, RevertCommitted)
+
+
+async def cut_floor(tx: Transaction, session_id: SessionID) -> Seq:
+    """The sequence up to which nothing is sent any more, so nothing can dangle."""
+    compaction = await message_table.latest_compaction(tx, session_id)
+    return Seq(-1) if compaction is None else Seq(compaction - 1)

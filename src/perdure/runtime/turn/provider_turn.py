@@ -1,0 +1,396 @@
+"""One Provider Turn: a request out, a streamed answer in, recorded as it arrives.
+
+Facts are committed before anything that follows from them can be seen: fragments wait for the
+start of their part, tools for the record of their call, the end of the step for every settlement.
+Facts that nobody waits for yet share a commit. However the turn ends, its step is settled.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+from perdure.core import limits
+from perdure.core.session import turn_recorder
+from perdure.core.session.recovery import INTERRUPTED
+from perdure.core.session.retry import Retry
+from perdure.core.session.turn_recorder import Fragment, Output, TurnRecorder
+from perdure.llm.error import LLMError
+from perdure.llm.event import LLMEvent, Usage
+from perdure.llm.model_call import ModelCall
+from perdure.llm.request import LLMRequest
+from perdure.ports import Clock, DatabaseError, Transaction
+from perdure.runtime.files.step_journal import NothingKept, StepJournal
+from perdure.runtime.live_hub import LiveHub
+from perdure.runtime.tasks import Background, shielded
+from perdure.runtime.turn.request_marks import TurnAttempt
+from perdure.runtime.turn.tool_execution import Settlement, Succeeded, Toolbox
+from perdure.runtime.turn.tool_progress import CallProgress
+from perdure.schema.ids import Seq
+from perdure.schema.live_event import TodosChanged
+from perdure.schema.location import LocationRef
+from perdure.schema.session.event import (
+    SessionEvent,
+    StepEnded,
+    StepFailed,
+    TodosUpdated,
+    ToolCalled,
+    ToolProgressed,
+)
+from perdure.schema.session.session import SessionInfo
+from perdure.schema.value import Value
+from perdure.store.log.event_store import EventStore
+from perdure.store.processes.lease_table import LeaseHeldError
+from perdure.store.tables import instruction_table, task_table
+from perdure.tools.api.registry import ToolError
+from perdure.tools.api.tool import Progress
+
+TURN_INTERRUPTED = "Provider turn interrupted"
+TURN_BROKEN = "Stopped: an internal error"
+TURN_DECLINED = "Stopped: what a tool asked for was declined"
+_TOO_MANY_CALLS = f"Too many calls in one turn; at most {limits.TOOL_CALLS_PER_TURN_MAX} are run."
+_TOGETHER_SECONDS: Final = 0.02
+
+
+class _DeclinedError(Exception):
+    """Ends the whole turn from inside one of its calls."""
+
+
+class TurnServices(Value, kw_only=True):
+    """What every turn is run with."""
+
+    store: EventStore
+    hub: LiveHub
+    clock: Clock
+
+
+class TurnEnd(Value, kw_only=True):
+    needs_continuation: bool
+    answered: bool = False
+    """Whether the answer came to its end."""
+    declined: bool = False
+    overflow: str | None = None
+    """The request was too large, says the provider. Nothing was recorded: it may be sent again."""
+    failed: LLMError | None = None
+    """The request failed before anything was recorded, in a way that may pass."""
+    retry: Retry | None = None
+    """When it is sent again."""
+
+
+class ProviderTurn:
+    def __init__(
+        self,
+        services: TurnServices,
+        session: SessionInfo,
+        recorder: TurnRecorder,
+        *,
+        agent: str,
+        toolbox: Toolbox | None,
+        cost: Callable[[Usage], float],
+        attempt: TurnAttempt,
+        journal: StepJournal | NothingKept,
+    ) -> None:
+        self._journal = journal
+        self._store = services.store
+        self._hub = services.hub
+        self._clock = services.clock
+        self._session = session
+        self._recorder = recorder
+        self._cost = cost
+        self._attempt = attempt
+        self._settlement = (
+            None if toolbox is None else Settlement(toolbox, agent, self._record, self._progress_of)
+        )
+        self._beside = Background()
+        self._taken: deque[Output] = deque()
+        self._pending: list[SessionEvent] = []
+        self._flushing = asyncio.Lock()
+        self._timer: asyncio.Task[None] | None = None
+        self._calls = 0
+        self._streamed = False
+        self._step_settled = False
+        self._write_failed = False
+
+    async def run(self, call: ModelCall, request: LLMRequest) -> TurnEnd:
+        """Raises CancelledError when interrupted, after the step has been settled."""
+        async with self._beside:
+            await self._attempt.dispatch()
+            return await self._run(call, request)
+
+    async def _run(self, call: ModelCall, request: LLMRequest) -> TurnEnd:
+        try:
+            async with asyncio.TaskGroup() as group:
+                failure = await self._stream(group, call, request)
+        except asyncio.CancelledError:
+            await shielded(self._settle_step(INTERRUPTED, TURN_INTERRUPTED))
+            raise
+        except BaseExceptionGroup as raised:
+            _, others = raised.split(_DeclinedError)
+            if others is not None:
+                failure = others.exceptions[0]
+                # A step that another process has taken over is that process's to settle.
+                if not isinstance(failure, LeaseHeldError):
+                    await shielded(self._settle_step(INTERRUPTED, TURN_BROKEN))
+                raise failure from raised
+            await shielded(self._settle_step(INTERRUPTED, TURN_DECLINED))
+            return TurnEnd(needs_continuation=False, declined=True)
+        overflow = self._overflow(failure)
+        if overflow is not None:
+            if events := self._drained():
+                await shielded(self._append(events))
+            return TurnEnd(needs_continuation=False, overflow=overflow)
+        failed = self._failed_at_once(failure)
+        if failed is not None:
+            return TurnEnd(needs_continuation=False, failed=failed)
+        await shielded(self._conclude(failure))
+        done = failure is None and self._recorder.provider_error is None
+        return TurnEnd(needs_continuation=done and self._continues, answered=done)
+
+    # ---- the answer as it arrives ---------------------------------------------------------------
+
+    async def _stream(
+        self, group: asyncio.TaskGroup, call: ModelCall, request: LLMRequest
+    ) -> LLMError | None:
+        stream = call(request)
+        try:
+            # To its own end, not only to the finish: the connection is then kept for the next turn.
+            async for batch in stream:
+                await self._take(group, batch)
+        except LLMError as error:
+            return error
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
+        if not self._recorder.over:
+            return LLMError("transport", "The answer ended before it was complete")
+        self._streamed = self._recorder.finish is not None
+        return None
+
+    async def _take(self, group: asyncio.TaskGroup, batch: Sequence[LLMEvent]) -> None:
+        audience = self._hub.audience
+        now = self._clock.now_millis()
+        # Not in this frame alone: an interrupt between two of them must lose no fact.
+        self._taken.extend(self._recorder.feed(batch, now=now, fragments=audience))
+        while self._taken:
+            item = self._taken.popleft()
+            if not isinstance(item, Fragment):
+                self._pending.append(item)
+                continue
+            if self._pending or self._flushing.locked():
+                await self._flush(group)
+            self._hub.publish(item, self._location)
+        if any(isinstance(event, ToolCalled) for event in self._pending):
+            await self._flush(group)
+        elif self._pending and not self._recorder.over:
+            self._flush_soon(group)
+
+    def _flush_soon(self, group: asyncio.TaskGroup) -> None:
+        """Nobody waits for these facts yet: what comes within a moment shares their commit."""
+        if self._timer is None:
+            self._timer = group.create_task(self._flush_later(group), name="record")
+
+    async def _flush_later(self, group: asyncio.TaskGroup) -> None:
+        # A task of the group from the start: a group that is ending takes no new ones.
+        await asyncio.sleep(_TOGETHER_SECONDS)
+        self._timer = None
+        await self._flush(group)
+
+    async def _flush(self, group: asyncio.TaskGroup) -> None:
+        async with self._flushing:
+            events, self._pending = self._pending, []
+            if not events:
+                return
+            await self._append(events)
+        for event in events:
+            if isinstance(event, ToolCalled) and not event.provider.executed:
+                self._begin_call(group, event)
+
+    def _begin_call(self, group: asyncio.TaskGroup, call: ToolCalled) -> None:
+        self._calls += 1
+        if self._settlement is None:
+            self._refuse(call, turn_recorder.TOOLS_DISABLED)
+        elif self._calls > limits.TOOL_CALLS_PER_TURN_MAX:
+            self._refuse(call, _TOO_MANY_CALLS)
+        else:
+            group.create_task(self._run_call(self._settlement, call), name=f"tool {call.tool}")
+
+    def _refuse(self, call: ToolCalled, message: str) -> None:
+        now = self._clock.now_millis()
+        self._pending.append(self._recorder.failed(call.call_id, now=now, message=message))
+
+    # ---- calls and their settlement -------------------------------------------------------------
+
+    async def _run_call(self, settlement: Settlement, call: ToolCalled) -> None:
+        await settlement.settle(call)
+        if settlement.declined:
+            raise _DeclinedError
+
+    async def _record(self, call: ToolCalled, outcome: Succeeded | ToolError) -> None:
+        now = self._clock.now_millis()
+        events: list[SessionEvent] = []
+        brought = None if isinstance(outcome, ToolError) else outcome
+        if isinstance(outcome, ToolError):
+            message = outcome.message
+            events.append(self._recorder.failed(call.call_id, now=now, message=message))
+        else:
+            events += _written(call, outcome, now)
+            events.append(
+                self._recorder.succeeded(
+                    call.call_id,
+                    now=now,
+                    structured=outcome.output.structured,
+                    content=outcome.output.content,
+                    output_paths=outcome.output.output_paths,
+                )
+            )
+        # The last settlement ends the step, in the same commit.
+        ends = self._streamed and not self._recorder.unsettled and not self._pending
+        if ends:
+            events += self._ended(now)
+        await self._append(events, brought=brought, continues=ends and self._continues)
+        for event in events:
+            if isinstance(event, TodosUpdated):
+                changed = TodosChanged(session_id=event.session_id, todos=event.todos)
+                self._hub.publish(changed, self._location)
+
+    def _progress_of(self, call: ToolCalled) -> CallProgress:
+        record = partial(self._progressed, call)
+        return CallProgress(record, background=self._beside, clock=self._clock)
+
+    async def _progressed(self, call: ToolCalled, progress: Progress) -> None:
+        if self._step_settled or call.call_id not in self._recorder.unsettled:
+            return
+        event = ToolProgressed(
+            timestamp=self._clock.now_millis(),
+            session_id=call.session_id,
+            assistant_message_id=call.assistant_message_id,
+            call_id=call.call_id,
+            structured=progress.structured,
+            content=progress.content,
+        )
+        # Not worth a failure: whatever is wrong with the store, the settlement will meet it.
+        with suppress(DatabaseError, LeaseHeldError):
+            await self._store.append(
+                call.session_id, [event], location=self._location, running=True
+            )
+
+    # ---- how it ends ----------------------------------------------------------------------------
+
+    def _overflow(self, failure: LLMError | None) -> str | None:
+        """What the provider says of a request that was too large, before any answer began."""
+        said = self._recorder.provider_error if failure is None else failure
+        if said is None or not said.overflow or self._recorder.started:
+            return None
+        return said.message
+
+    def _failed_at_once(self, failure: LLMError | None) -> LLMError | None:
+        """A failure that may pass, before any answer began."""
+        said = self._recorder.provider_error
+        if failure is None and said is not None:
+            failure = LLMError(said.reason, said.message)
+        if failure is None or self._recorder.started or self._step_settled:
+            return None
+        return failure if failure.retryable else None
+
+    async def _conclude(self, failure: LLMError | None) -> None:
+        now = self._clock.now_millis()
+        error = self._recorder.provider_error
+        if failure is not None:
+            await self._settle_step(INTERRUPTED, failure.message)
+        elif error is not None:
+            await self._settle_step(INTERRUPTED, error.message)
+        elif not self._step_settled:
+            events = [*self._drained(), *self._ended(now)]
+            await self._append(events, continues=self._continues)
+
+    async def _settle_step(self, unsettled: str, reason: str) -> None:
+        """Settle what is open and fail the step, unless its answer had come to its end."""
+        # After a write that failed only the log knows what is open: see runtime.turn.ownership.
+        if self._step_settled or self._write_failed:
+            return
+        now = self._clock.now_millis()
+        events = [*self._drained(), *self._recorder.flush(now=now)]
+        events += self._recorder.fail_unsettled(unsettled, now=now)
+        if self._recorder.finish is not None:
+            events += self._ended(now)
+        else:
+            self._step_settled = True
+            events += self._recorder.step_failed(reason, now=now)
+        await self._append(events)
+
+    def _ended(self, now: int) -> list[SessionEvent]:
+        self._step_settled = True
+        finish = self._recorder.finish
+        assert finish is not None
+        cost = 0.0 if finish.usage is None else self._cost(finish.usage)
+        return [
+            *self._recorder.fail_hosted(now=now),
+            *self._recorder.step_ended(now=now, cost=cost, after=self._journal.snapshot),
+        ]
+
+    def _drained(self) -> list[SessionEvent]:
+        facts = [item for item in self._taken if not isinstance(item, Fragment)]
+        events, self._pending = [*self._pending, *facts], []
+        self._taken.clear()
+        return events
+
+    async def _append(
+        self,
+        events: list[SessionEvent],
+        *,
+        brought: Succeeded | None = None,
+        continues: bool = False,
+    ) -> None:
+        """`continues`: once these facts settle the step, the model is owed its tools' results."""
+        session_id = self._session.id
+        settles = any(isinstance(event, StepEnded | StepFailed) for event in events)
+
+        async def within(tx: Transaction, seq: Seq) -> None:
+            if brought is not None:
+                await instruction_table.add(tx, session_id, brought.discovered)
+            if brought is not None and brought.delivers is not None:
+                await task_table.mark(tx, brought.delivers, "delivered")
+            if settles:
+                await self._attempt.settle(tx, continues=continues)
+
+        try:
+            await self._store.append(
+                session_id,
+                events,
+                location=self._location,
+                running=True,
+                within=within if brought is not None or settles else None,
+            )
+        except DatabaseError:
+            self._write_failed = True
+            raise
+
+    @property
+    def _continues(self) -> bool:
+        """Whether the model waits for results of ours, if the answer came to its end."""
+        if self._recorder.provider_error is not None:
+            return False
+        return self._recorder.local_calls > 0 and self._settlement is not None
+
+    @property
+    def _location(self) -> LocationRef:
+        return self._session.location
+
+
+def _written(call: ToolCalled, outcome: Succeeded, now: int) -> list[SessionEvent]:
+    """The list that a call wrote, if it did."""
+    if outcome.todos is None:
+        return []
+    return [
+        TodosUpdated(
+            timestamp=now,
+            session_id=call.session_id,
+            assistant_message_id=call.assistant_message_id,
+            call_id=call.call_id,
+            todos=outcome.todos,
+        )
+    ]

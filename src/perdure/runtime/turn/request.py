@@ -1,0 +1,85 @@
+"""The next request to a model, made of what was sampled at the boundary.
+
+A turn sends what is made here and runtime.drain.request_preview shows it, so that what is shown
+is what would be sent. What the Catalog adds on the way out (address, headers, key, fields of the
+body) belongs to the model's route and is not part of it.
+"""
+
+from typing import Final
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from perdure.core.session import drain, subagent
+from perdure.llm.message import LLMMessage, TextPart, runs_of
+from perdure.llm.request import LLMRequest
+from perdure.location.context.registry import Subject
+from perdure.location.location import LocationServices
+from perdure.runtime.turn import model_choice
+from perdure.runtime.turn.boundary import Crossed, Sample
+from perdure.runtime.turn.history_cache import History
+from perdure.runtime.turn.model_choice import Chosen, NotChosen
+from perdure.schema.ids import SessionID
+from perdure.schema.settings.agent import AgentInfo
+from perdure.tools.api.registry import Materialization
+
+STEP_LIMIT: Final = (
+    "The step limit of this agent is reached and tools are switched off. Answer in text now: sum up"
+    " what was done, name what remains, and say what you would do next."
+)
+
+
+def subject(sample: Sample, chosen: Chosen | NotChosen) -> Subject:
+    """Who is told at the boundary before the request."""
+    known = isinstance(chosen, Chosen)
+    return Subject(
+        session_id=sample.session.id,
+        agent=chosen.agent if known else None,
+        model=chosen.model.ref if known else None,
+        discovered=sample.discovered,
+        admitted=sample.admitted,
+        above=sample.above,
+    )
+
+
+def offered(
+    crossed: Crossed, agent: AgentInfo, location: LocationServices
+) -> Materialization | None:
+    """The tools of the turn; None at the last step that the agent may take."""
+    if drain.is_last(crossed.step, None if agent.steps is UNSET else agent.steps):
+        return None
+    bounds = subagent.ceilings(crossed.above, location.agents.rules)
+    return location.tools.registry().materialize(agent.permissions, *bounds)
+
+
+def build(
+    crossed: Crossed, chosen: Chosen, history: History, tools: Materialization | None
+) -> LLMRequest:
+    session_id = crossed.session.id
+    system = ("" if chosen.agent.system is UNSET else chosen.agent.system, crossed.epoch.baseline)
+    request = LLMRequest(
+        model=chosen.model.ref,
+        system=tuple(text for text in system if text),
+        runs=history.runs,
+        kept=history.kept,
+        tools=() if tools is None else tools.definitions,
+        generation=chosen.model.generation,
+        options={"openai": {"promptCacheKey": _cache_key(session_id)}},
+        headers=model_choice.correlation(session_id),
+    )
+    return _final(request) if tools is None else request
+
+
+def _final(request: LLMRequest) -> LLMRequest:
+    """The request of a last step: no tools, and a note that is not part of the history."""
+    note = LLMMessage("system", (TextPart(STEP_LIMIT),))
+    closed, last = request.runs[:-1], request.runs[-1:]
+    ending = runs_of((*(said for run in last for said in run.messages), note))
+    # The history goes on without the note, so bytes that follow it must not be kept.
+    return replace(request, runs=(*closed, *ending), kept=None, tool_choice="none")
+
+
+def _cache_key(session_id: SessionID) -> str:
+    """Providers limit the key's length; an id made from an outside key is its 64 hex digits."""
+    body = session_id.removeprefix("ses_")
+    return body if len(body) == 64 else session_id

@@ -1,0 +1,148 @@
+"""Waiting before a request is sent again: durable, visible, and ended at once by an interrupt.
+
+Whether and when is decided by core.session.retry. A turn that waits has an entry in the store, so
+that whoever runs the Session next goes on waiting instead of starting anew. The entry is removed
+just before the request goes out: what may have reached a provider is not sent again by itself.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from msgspec import UNSET
+
+from perdure.core.session import retry
+from perdure.core.session.retry import Retry
+from perdure.llm.error import LLMError
+from perdure.llm.event import LLMEvent
+from perdure.llm.model_call import ModelCall
+from perdure.llm.request import LLMRequest
+from perdure.ports import Transaction
+from perdure.runtime.tasks import shielded
+from perdure.runtime.turn import failed_step
+from perdure.runtime.turn.provider_turn import TURN_INTERRUPTED
+from perdure.runtime.turn.services import RunServices
+from perdure.schema.codec import JsonObject
+from perdure.schema.ids import Seq, SessionID
+from perdure.schema.live_event import StatusChanged
+from perdure.schema.session.event import Retried, RetryError
+from perdure.schema.session.session import SessionInfo
+from perdure.store.tables import attempt_table, retry_table, session_table
+
+
+class Retries:
+    def __init__(self, services: RunServices) -> None:
+        self._services = services
+        self._store = services.store
+
+    async def left(self, session_id: SessionID) -> Retry | None:
+        """What a run that ended in the middle of waiting has left."""
+        return await self._store.database.read(lambda tx: retry_table.get(tx, session_id))
+
+    def plan(self, error: LLMError, *, failed: int, step: int) -> Retry | None:
+        """When to send it again after its `failed`-th attempt; None: not any more."""
+        chance = self._services.chance.random()
+        delay = retry.delay_seconds(error, failed=failed, chance=chance)
+        if delay is None:
+            return None
+        millis = round(delay * 1000)
+        due = self._services.clock.now_millis() + millis
+        return Retry(failed=failed, due=due, delay=millis, step=step, message=error.message)
+
+    async def wait(
+        self, session_id: SessionID, waits: Retry, *, because: LLMError | None = None
+    ) -> None:
+        """Record what has just failed, if anything has, and wait until it may be sent again.
+
+        An interrupt fails the step. The end of this process does not: the next one goes on waiting.
+        """
+        clock = self._services.clock
+        try:
+            if because is not None:
+                await shielded(self._record(session_id, waits, because))
+            self._tell(session_id, waits)
+            await clock.sleep(retry.seconds_left(waits, now=clock.now_millis()))
+        except asyncio.CancelledError:
+            await shielded(self.interrupted(session_id))
+            raise
+
+    async def interrupted(self, session_id: SessionID) -> None:
+        """A turn that waited will not be sent, unless it is only this process that ends."""
+        if not self._services.closing():
+            await self._give_up(session_id)
+
+    async def begin(self, session_id: SessionID) -> None:
+        """The request goes out now."""
+        await self._store.leases.write_running(
+            session_id, lambda tx: retry_table.clear(tx, session_id)
+        )
+        self._tell(session_id, None)
+
+    async def _record(self, session_id: SessionID, waits: Retry, error: LLMError) -> None:
+        session = await self._session(session_id)
+        retried = Retried(
+            timestamp=self._services.clock.now_millis(),
+            session_id=session_id,
+            attempt=waits.failed,
+            error=RetryError(
+                message=error.message,
+                is_retryable=True,
+                status_code=UNSET if error.status is None else error.status,
+                metadata={"reason": error.reason},
+            ),
+            next=waits.due,
+        )
+
+        async def within(tx: Transaction, seq: Seq) -> None:
+            await retry_table.put(tx, session_id, waits)
+            # It was refused, so it is not out there any more.
+            await attempt_table.put(tx, session_id, "prepared", step=waits.step)
+
+        await self._store.append(
+            session_id, [retried], location=session.location, running=True, within=within
+        )
+
+    async def _give_up(self, session_id: SessionID) -> None:
+        await self.begin(session_id)
+        session = await self._session(session_id)
+        agent = "" if session.agent is UNSET else session.agent
+        await failed_step.record(self._services, session, agent=agent, reason=TURN_INTERRUPTED)
+
+    async def _session(self, session_id: SessionID) -> SessionInfo:
+        return await self._store.database.read(lambda tx: session_table.require(tx, session_id))
+
+    def _tell(self, session_id: SessionID, waits: Retry | None) -> None:
+        status: JsonObject = {"type": "running"}
+        if waits is not None:
+            said = {"attempt": waits.failed, "message": waits.message, "next": waits.due}
+            status = {"type": "retrying", **said}
+        self._services.hub.publish(StatusChanged(session_id=session_id, status=status), None)
+
+
+def patient(call: ModelCall, services: RunServices) -> ModelCall:
+    """The same call, sent again by the same rules; for work beside the conversation.
+
+    Nothing of it is durable: whoever asked asks anew after a restart.
+    """
+
+    async def asked(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
+        failed, begun = 0, False
+        while True:
+            stream = call(request)
+            try:
+                async for batch in stream:
+                    begun = True
+                    yield batch
+            except LLMError as error:
+                failed += 1
+                chance = services.chance.random()
+                delay = retry.delay_seconds(error, failed=failed, chance=chance)
+                if begun or delay is None:
+                    raise
+            else:
+                return
+            finally:
+                if isinstance(stream, AsyncGenerator):
+                    await stream.aclose()
+            await services.clock.sleep(delay)
+
+    return asked

@@ -1,0 +1,29 @@
+"""What it takes to run a Session, by drain or by compaction."""
+
+from collections.abc import Callable
+
+from perdure.location.registry import LocationMap
+from perdure.ports import Chance, Clock, IdSource
+from perdure.runtime.files.snapshots import Snapshots
+from perdure.runtime.live_hub import LiveHub
+from perdure.runtime.ops.metrics import Measures
+from perdure.schema.ids import SessionID
+from perdure.schema.value import Value
+from perdure.store.log.event_store import EventStore
+from perdure.tools.api.output_store import ToolOutputStore
+
+
+class RunServices(Value, kw_only=True):
+    store: EventStore
+    locations: LocationMap
+    hub: LiveHub
+    outputs: ToolOutputStore
+    snapshots: Snapshots
+    clock: Clock
+    ids: IdSource
+    chance: Chance
+    measures: Measures
+    wake: Callable[[SessionID], None]
+    """There may be work in a Session. Never waits."""
+    closing: Callable[[], bool]
+    """Whether runs end because this process does."""

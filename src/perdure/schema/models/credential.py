@@ -1,0 +1,51 @@
+"""Credentials as they are stored: a key, or the tokens of a login, each for the origins it is for.
+
+They are written to one file and to nothing else. No answer, event or log is made from them: clients
+see schema.models.integration.
+
+Invariant: printing one shows neither key nor token.
+"""
+
+from msgspec import UNSET, UnsetType
+
+from perdure.schema.codec import Record
+
+
+class _Stored(Record, kw_only=True):
+    id: str
+    integration_id: str
+    label: str
+    origins: tuple[str, ...]
+    """Where it may be sent, as `scheme://host[:port]`; fixed when it was saved."""
+    time_created: int
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.id}, ...)"
+
+
+class StoredKey(_Stored, kw_only=True, tag_field="type", tag="key"):
+    key: str
+
+
+class StoredLogin(_Stored, kw_only=True, tag_field="type", tag="oauth"):
+    token_url: str
+    """Where tokens are renewed. They are sent there, to `origins`, and nowhere else."""
+    client_id: str
+    access: str
+    refresh: str | UnsetType = UNSET
+    expires: int | UnsetType = UNSET
+    """When `access` runs out; unset when nobody said."""
+    due: int | UnsetType = UNSET
+    """When to renew it, some time before that."""
+    lost: str | UnsetType = UNSET
+    """Why it can no longer be used, once the provider has refused to renew it."""
+
+
+StoredCredential = StoredKey | StoredLogin
+
+
+class CredentialFile(Record, kw_only=True):
+    """The whole file."""
+
+    version: int
+    credentials: tuple[StoredCredential, ...]

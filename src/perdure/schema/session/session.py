@@ -1,0 +1,66 @@
+"""A Session as clients see it."""
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from perdure.schema.codec import Record
+from perdure.schema.ids import MessageID, ProjectID, SessionID
+from perdure.schema.location import LocationRef
+from perdure.schema.models.model import ModelRef, TokenUsage
+from perdure.schema.session.usage import SessionBudget
+
+
+class SessionTime(Record):
+    created: int
+    updated: int
+    archived: int | UnsetType = UNSET
+
+
+class FileDiff(Record):
+    path: str
+    status: Literal["added", "modified", "deleted"]
+    additions: int
+    deletions: int
+    patch: str
+
+
+class FileConflict(Record):
+    """A file that a revert leaves as it is."""
+
+    path: str
+    reason: str
+
+
+class RevertState(Record):
+    """A revert that is staged but not committed."""
+
+    message_id: MessageID
+    part_id: str | UnsetType = UNSET
+    snapshot: str | UnsetType = UNSET
+    diff: str | UnsetType = UNSET
+    files: tuple[FileDiff, ...] | UnsetType = UNSET
+    conflicts: tuple[FileConflict, ...] | UnsetType = UNSET
+    """Ours: what it leaves as it is although the Session changed it."""
+
+
+class SessionInfo(Record):
+    id: SessionID
+    project_id: ProjectID
+    cost: float
+    tokens: TokenUsage
+    time: SessionTime
+    title: str
+    location: LocationRef
+    parent_id: SessionID | UnsetType = UNSET
+    agent: str | UnsetType = UNSET
+    model: ModelRef | UnsetType = UNSET
+    subpath: str | UnsetType = UNSET
+    revert: RevertState | UnsetType = UNSET
+    budget: SessionBudget | UnsetType = UNSET
+
+
+class SessionActivity(Record):
+    """What a Session is doing in this process."""
+
+    type: Literal["running"]

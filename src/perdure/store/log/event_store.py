@@ -1,0 +1,321 @@
+"""The durable log of every Session, and the one way to write it.
+
+An append is one transaction: fences, events, projections and the caller's own statements commit
+together or not at all. Sequences start at 0 and have no gap. Listeners hear of events after the
+commit, in commit order. Reading never waits for writing.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from perdure.core import limits
+from perdure.ports import Database, IdSource, Neighbours, Row, Transaction
+from perdure.schema import codec, manifest
+from perdure.schema.errors import DamagedRowError, SessionNotFoundError
+from perdure.schema.ids import EventID, Seq, SessionID
+from perdure.schema.location import LocationRef
+from perdure.schema.session.event import Deleted, SessionCreated, SessionEvent
+from perdure.schema.value import Value
+from perdure.store.log import projector
+from perdure.store.processes.lease_table import Lease
+from perdure.store.processes.leases import Leases
+from perdure.store.tables import row_checks
+from perdure.store.tables.location_table import LocationNumbers
+
+NO_EVENTS: Final = Seq(-1)
+
+_ENDED: Final = manifest.BY_SHAPE[Deleted].stored
+_INSERT: Final = """
+    INSERT INTO event (session_id, seq, id, type, location, data)
+    VALUES (:session_id, :seq, :id, :type, :location, :data)
+"""
+_READ: Final = """
+    SELECT seq, id, type, location, data FROM event
+    WHERE session_id = :session_id AND seq > :after ORDER BY seq LIMIT :limit
+"""
+
+
+class SequenceConflictError(Exception):
+    """Someone else appended first."""
+
+    def __init__(self, session_id: SessionID, *, expected: Seq, found: Seq) -> None:
+        super().__init__(f"{session_id}: expected sequence {expected}, found {found}")
+        self.expected = expected
+        self.found = found
+
+
+class StoredEvent(Value):
+    """An event with its place in the log, and the bytes of its public envelope."""
+
+    seq: Seq
+    id: EventID
+    event: SessionEvent
+    wire: bytes
+
+
+class Appended(Value):
+    events: tuple[StoredEvent, ...]
+    lease: Lease | None
+    location_number: int | None
+
+    @property
+    def last_seq(self) -> Seq:
+        return self.events[-1].seq
+
+
+Within = Callable[[Transaction, Seq], Awaitable[None]]
+"""Operational state to commit with an append; told the last sequence. Never replayed."""
+Listener = Callable[[SessionID, tuple[StoredEvent, ...], LocationRef | None], None]
+
+
+class EventStore:
+    def __init__(self, database: Database, ids: IdSource, neighbours: Neighbours) -> None:
+        self._database = database
+        self._ids = ids
+        self.leases = Leases(database, neighbours)
+        self._locations = LocationNumbers()
+        self._listeners: list[Listener] = []
+        self._live_listeners: list[Listener] = []
+
+    @property
+    def database(self) -> Database:
+        return self._database
+
+    def listen(self, listener: Listener, *, live: bool = False) -> None:
+        """Call `listener` after every commit made here. It must not raise and must not wait.
+
+        A `live` listener hears only what happens now, not what is replayed.
+        """
+        (self._live_listeners if live else self._listeners).append(listener)
+
+    async def append(
+        self,
+        session_id: SessionID,
+        events: Sequence[SessionEvent],
+        *,
+        location: LocationRef | None,
+        expected: Seq | None = None,
+        running: bool = False,
+        copied: bool = False,
+        within: Within | None = None,
+    ) -> Appended:
+        """Durable, projected and announced when this returns.
+
+        `expected` fences by sequence. `running` fences by lease: only the process that runs the
+        Session may append on the run's behalf; the first such append takes the lease. `copied`:
+        they happened before and may be many, so live readers hear of the last one only.
+        """
+        assert 0 < len(events) <= (limits.FORK_EVENTS_MAX if copied else limits.APPEND_EVENTS_MAX)
+        ids = [self._ids.event() for _ in events]
+
+        async def job(tx: Transaction) -> Appended:
+            lease = await self.leases.hold_within(tx, session_id) if running else None
+            found = await _open_end(tx, session_id, events[0])
+            if expected is not None and found != expected:
+                raise SequenceConflictError(session_id, expected=expected, found=found)
+            number = None if location is None else await self._locations.number(tx, location)
+            first = Seq(found + 1)
+            pairs = zip(ids, events, strict=True)
+            stored = await _insert(tx, session_id, first, pairs, location=location, number=number)
+            await projector.project(tx, session_id, first, events)
+            if within is not None:
+                await within(tx, Seq(found + len(events)))
+            return Appended(stored, lease, number)
+
+        def committed(appended: Appended) -> None:
+            if location is not None and appended.location_number is not None:
+                self._locations.remember(location, appended.location_number)
+            told = appended.events[-1:] if copied else appended.events
+            self.announce(session_id, told, location)
+
+        return await self._database.write(job, committed=committed)
+
+    def announce(
+        self,
+        session_id: SessionID,
+        events: tuple[StoredEvent, ...],
+        location: LocationRef | None,
+        *,
+        live: bool = True,
+    ) -> None:
+        """Tell whoever listens; replayed events may stay out of the live stream."""
+        for listener in self._listeners:
+            listener(session_id, events, location)
+        if live:
+            for listener in self._live_listeners:
+                listener(session_id, events, location)
+
+    async def latest(self, session_id: SessionID) -> Seq:
+        return await self._database.read(lambda tx: latest_seq(tx, session_id))
+
+    async def read_wire(
+        self, session_id: SessionID, *, after: Seq, limit: int
+    ) -> list[tuple[Seq, bytes]]:
+        """Public events after a sequence, framed around their stored JSON without decoding it."""
+
+        async def job(tx: Transaction) -> list[tuple[Seq, bytes]]:
+            parameters = {"session_id": session_id, "after": after, "limit": limit}
+            rows = await tx.fetch(_READ, parameters)
+            return [await self._framed(tx, session_id, row) for row in rows]
+
+        return await self._database.read(job)
+
+    async def read_readable(
+        self, session_id: SessionID, *, after: Seq, limit: int
+    ) -> tuple[list[tuple[Seq, bytes]], DamagedRowError | None]:
+        """As `read_wire`; with a damaged row among them, those before it, and which one it is.
+
+        Raises DamagedRowError when the very next one is damaged.
+        """
+        damaged: DamagedRowError | None = None
+        while True:
+            try:
+                return await self.read_wire(session_id, after=after, limit=limit), damaged
+            except DamagedRowError as error:
+                if error.seq is None or error.seq == after + 1:
+                    raise
+                limit, damaged = error.seq - after - 1, error
+
+    async def read(
+        self, session_id: SessionID, *, after: Seq = NO_EVENTS, limit: int
+    ) -> list[tuple[Seq, EventID, SessionEvent]]:
+        """Decoded events after a sequence, upcast to their current shape."""
+
+        async def job(tx: Transaction) -> list[tuple[Seq, EventID, SessionEvent]]:
+            parameters = {"session_id": session_id, "after": after, "limit": limit}
+            return [_decoded(session_id, row) for row in await tx.fetch(_READ, parameters)]
+
+        return await self._database.read(job)
+
+    async def _framed(self, tx: Transaction, session_id: SessionID, row: Row) -> tuple[Seq, bytes]:
+        seq, event_id, stored, number, data = row
+        assert isinstance(seq, int)
+        where = None
+        if isinstance(number, int):
+            where = await self._locations.wire(tx, number)
+            if where is None:
+                reason = f"there is no location {number}"
+                raise DamagedRowError(session_id, table="event", seq=seq, reason=reason)
+        return Seq(seq), envelope(
+            session_id,
+            Seq(seq),
+            id=str(event_id),
+            stored=row_checks.event_name(stored, session_id, seq=seq),
+            data=row_checks.whole(data, session_id, table="event", seq=seq),
+            location=where,
+        )
+
+
+def envelope(
+    session_id: SessionID,
+    seq: Seq,
+    *,
+    id: str,
+    stored: str,
+    data: bytes,
+    location: bytes | None,
+) -> bytes:
+    """The public JSON of a durable event. Ids and names hold nothing that JSON must escape."""
+    name, _, version = stored.rpartition(".")
+    head = (
+        f'{{"id":"{id}","type":"{name}","durable":'
+        f'{{"aggregateID":"{session_id}","seq":{seq},"version":{version}}},'
+    ).encode()
+    if location is None:
+        return b'%b"data":%b}' % (head, data)
+    return b'%b"location":%b,"data":%b}' % (head, location, data)
+
+
+async def happened_since(
+    tx: Transaction, session_id: SessionID, seq: Seq, *shapes: type[SessionEvent]
+) -> bool:
+    """Whether an event of one of these kinds, as it is written now, follows `seq`."""
+    names = {manifest.BY_SHAPE[shape].stored for shape in shapes}
+    rows = await tx.fetch(
+        "SELECT type FROM event WHERE session_id = :id AND seq > :seq",
+        {"id": session_id, "seq": seq},
+    )
+    return any(stored in names for (stored,) in rows)
+
+
+async def latest_seq(tx: Transaction, session_id: SessionID) -> Seq:
+    rows = await tx.fetch(
+        "SELECT seq FROM event WHERE session_id = :session_id ORDER BY seq DESC LIMIT 1",
+        {"session_id": session_id},
+    )
+    if not rows:
+        return NO_EVENTS
+    assert isinstance(rows[0][0], int)
+    return Seq(rows[0][0])
+
+
+async def _open_end(tx: Transaction, session_id: SessionID, event: SessionEvent) -> Seq:
+    """The latest sequence; raises SessionNotFoundError for a log that is ended or gone."""
+    rows = await tx.fetch(
+        "SELECT seq, type FROM event WHERE session_id = :session_id ORDER BY seq DESC LIMIT 1",
+        {"session_id": session_id},
+    )
+    if not rows:
+        # Whoever wrote to it a moment ago must not make half a Session of it.
+        if not isinstance(event, SessionCreated):
+            raise SessionNotFoundError(session_id)
+        return NO_EVENTS
+    seq, stored = rows[0]
+    if stored == _ENDED:
+        raise SessionNotFoundError(session_id)
+    assert isinstance(seq, int)
+    return Seq(seq)
+
+
+async def insert_row(
+    tx: Transaction,
+    session_id: SessionID,
+    *,
+    seq: Seq,
+    id: EventID,
+    stored: str,
+    data: bytes,
+    location: int | None,
+) -> None:
+    await tx.execute(
+        _INSERT,
+        {
+            "session_id": session_id,
+            "seq": seq,
+            "id": id,
+            "type": stored,
+            "location": location,
+            "data": data,
+        },
+    )
+
+
+async def _insert(
+    tx: Transaction,
+    session_id: SessionID,
+    first: Seq,
+    events: "zip[tuple[EventID, SessionEvent]]",
+    *,
+    location: LocationRef | None,
+    number: int | None,
+) -> tuple[StoredEvent, ...]:
+    where = None if location is None else codec.encode(location)
+    inserted: list[StoredEvent] = []
+    for offset, (event_id, event) in enumerate(events):
+        assert event.session_id == session_id
+        seq = Seq(first + offset)
+        stored = manifest.definition_of(event).stored
+        data = codec.encode(event)
+        await insert_row(
+            tx, session_id, seq=seq, id=event_id, stored=stored, data=data, location=number
+        )
+        wire = envelope(session_id, seq, id=event_id, stored=stored, data=data, location=where)
+        inserted.append(StoredEvent(seq, event_id, event, wire))
+    return tuple(inserted)
+
+
+def _decoded(session_id: SessionID, row: Row) -> tuple[Seq, EventID, SessionEvent]:
+    seq, event_id, stored, _, data = row
+    assert isinstance(seq, int)
+    event = row_checks.event(stored, data, session_id, seq=seq)
+    return Seq(seq), EventID(str(event_id)), event

@@ -1,0 +1,152 @@
+"""Replay after a sequence, then follow: one coalesced dirty signal for each reader.
+
+The signal is set before the first read and cleared before each one, so a commit in between is
+never missed, and any number of commits cost one query. The log is the truth; a wake is an edge.
+What this process committed last to a Session is kept while somebody follows it: whoever has all
+that came before needs no query at all.
+"""
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from contextlib import contextmanager
+from itertools import islice
+
+from perdure.core import limits
+from perdure.net import sse
+from perdure.schema.ids import Seq, SessionID
+from perdure.schema.location import LocationRef
+from perdure.schema.session.event import Deleted
+from perdure.store.log.event_store import NO_EVENTS, EventStore, StoredEvent
+
+
+class EventTails:
+    """Every open tail of this process."""
+
+    def __init__(self, store: EventStore) -> None:
+        self._store = store
+        self._signals: defaultdict[SessionID, set[asyncio.Event]] = defaultdict(set)
+        self._recent: dict[SessionID, _Recent] = {}
+        store.listen(self._committed)
+
+    def wake(self, session_id: SessionID) -> None:
+        for signal in self._signals.get(session_id, ()):
+            signal.set()
+
+    def wake_all(self) -> None:
+        """Something was committed by another process: every tail looks into the log again."""
+        for recent in self._recent.values():
+            recent.forget()
+        for signals in self._signals.values():
+            for signal in signals:
+                signal.set()
+
+    def _committed(
+        self,
+        session_id: SessionID,
+        events: tuple[StoredEvent, ...],
+        location: LocationRef | None,
+    ) -> None:
+        if (recent := self._recent.get(session_id)) is not None:
+            recent.add(events)
+        self.wake(session_id)
+
+    @property
+    def count(self) -> int:
+        return sum(len(signals) for signals in self._signals.values())
+
+    async def follow(self, session_id: SessionID, *, after: Seq) -> AsyncGenerator[bytes]:
+        """Complete SSE frames, a page at a time; ends only with the Session.
+
+        A comment stands between what had happened when it was asked for and what comes then.
+        Raises DamagedRowError where the log cannot be read, after all that stands before.
+        """
+        seen, replaying = after, True
+        with self._signal(session_id) as signal:
+            while True:
+                signal.clear()
+                before = seen
+                async for last, frames in self._pages(session_id, after=seen):
+                    seen = last
+                    if frames:
+                        yield frames
+                if seen == before and await self._store.latest(session_id) == NO_EVENTS:
+                    # The Session was deleted, and its log with it.
+                    return
+                if replaying:
+                    replaying = False
+                    yield sse.REPLAYED
+                await signal.wait()
+
+    async def _pages(
+        self, session_id: SessionID, *, after: Seq
+    ) -> AsyncIterator[tuple[Seq, bytes]]:
+        if (kept := self._recent[session_id].after(after)) is not None:
+            yield kept
+            return
+        while True:
+            rows, damaged = await self._store.read_readable(
+                session_id, after=after, limit=limits.REPLAY_ROWS_PER_READ
+            )
+            if not rows:
+                return
+            after = rows[-1][0]
+            # Sequence 0 made the Session; readers of the public stream start after it.
+            yield after, b"".join(sse.write(wire, id=seq) for seq, wire in rows if seq > 0)
+            if damaged is not None:
+                raise damaged
+            if len(rows) < limits.REPLAY_ROWS_PER_READ:
+                return
+            # A long replay takes turns with everyone else.
+            await asyncio.sleep(0)
+
+    @contextmanager
+    def _signal(self, session_id: SessionID) -> Generator[asyncio.Event]:
+        signal = asyncio.Event()
+        self._signals[session_id].add(signal)
+        self._recent.setdefault(session_id, _Recent())
+        try:
+            yield signal
+        finally:
+            self._signals[session_id].discard(signal)
+            if not self._signals[session_id]:
+                del self._signals[session_id], self._recent[session_id]
+
+
+class _Recent:
+    """Frames of what was committed here last, without a gap."""
+
+    def __init__(self) -> None:
+        self._frames: deque[bytes] = deque()
+        self._first = 0
+        self._bytes = 0
+
+    def add(self, events: tuple[StoredEvent, ...]) -> None:
+        for item in events:
+            end = self._first + len(self._frames)
+            if item.seq != end:
+                # Somebody else wrote in between: whoever reads looks into the log.
+                self.forget(next=max(item.seq, end))
+            if isinstance(item.event, Deleted):
+                self.forget(next=item.seq + 1)
+            elif item.seq >= end:
+                # Sequence 0 made the Session; readers of the public stream start after it.
+                frame = sse.write(item.wire, id=item.seq) if item.seq else b""
+                self._frames.append(frame)
+                self._bytes += len(frame)
+        while self._bytes > limits.TAIL_BYTES_KEPT_MAX:
+            self._bytes -= len(self._frames.popleft())
+            self._first += 1
+
+    def after(self, seq: Seq) -> tuple[Seq, bytes] | None:
+        """The last sequence, and all frames after `seq`; None if some are not here."""
+        skipped = seq + 1 - self._first
+        if not 0 <= skipped < len(self._frames):
+            return None
+        last = Seq(self._first + len(self._frames) - 1)
+        return last, b"".join(islice(self._frames, skipped, None))
+
+    def forget(self, *, next: int = 0) -> None:
+        self._frames.clear()
+        self._bytes = 0
+        self._first = next

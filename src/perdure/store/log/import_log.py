@@ -1,0 +1,178 @@
+"""Taking in a log that was written elsewhere: each event lands at its own sequence, or not at all.
+
+What is already here must be the same; what is new must be the very next. A log belongs to the
+owner that first brought it: another owner's later events are left out, or refused when the caller
+is strict. The payload must speak of the Session that its envelope names.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from perdure.ports import Transaction
+from perdure.schema import codec, ids, manifest
+from perdure.schema.codec import JsonObject
+from perdure.schema.ids import EventID, Seq, SessionID
+from perdure.schema.session.event import SessionCreated, SessionEvent
+from perdure.schema.value import Value
+from perdure.store.log import event_store, projector
+from perdure.store.log.event_store import EventStore, StoredEvent
+from perdure.store.tables import deletion_table, row_checks
+
+
+class ReplayError(Exception):
+    """The event was not taken in, and nothing changed."""
+
+
+class ReplayedEvent(Value, kw_only=True):
+    id: EventID
+    type: str
+    """With its version, as stored."""
+    seq: Seq
+    session_id: SessionID
+    data: JsonObject
+
+
+async def replay(
+    store: EventStore,
+    event: ReplayedEvent,
+    *,
+    owner: str | None = None,
+    strict: bool = False,
+    publish: bool = False,
+) -> bool:
+    """Whether it was new. Live readers hear of it only with `publish`; tails always."""
+    decoded = _decode(event)
+
+    async def job(tx: Transaction) -> StoredEvent | None:
+        return await _take_in(tx, event, decoded, owner=owner, strict=strict)
+
+    def committed(stored: StoredEvent | None) -> None:
+        if stored is not None:
+            store.announce(event.session_id, (stored,), None, live=publish)
+
+    return await store.database.write(job, committed=committed) is not None
+
+
+async def replay_all(
+    store: EventStore,
+    events: Sequence[ReplayedEvent],
+    *,
+    owner: str | None = None,
+    strict: bool = False,
+    publish: bool = False,
+) -> SessionID | None:
+    """A contiguous piece of one Session's log; its Session, or None for no events."""
+    if not events:
+        return None
+    session_id, first = events[0].session_id, events[0].seq
+    for offset, event in enumerate(events):
+        if event.session_id != session_id:
+            raise ReplayError(f"events of two sessions: {session_id} and {event.session_id}")
+        if event.seq != first + offset:
+            raise ReplayError(f"sequence {event.seq} where {first + offset} must be")
+    for event in events:
+        await replay(store, event, owner=owner, strict=strict, publish=publish)
+    return session_id
+
+
+async def claim(store: EventStore, session_id: SessionID, owner: str) -> None:
+    await store.database.write(lambda tx: _set_owner(tx, session_id, owner))
+
+
+async def remove(store: EventStore, session_id: SessionID) -> None:
+    """Forget the log and all that belongs to its Session, in one transaction."""
+    await store.database.write(lambda tx: deletion_table.remove_all(tx, session_id))
+
+
+def _decode(event: ReplayedEvent) -> SessionEvent:
+    # Both go into the public JSON as they are.
+    if not (ids.well_formed("evt", event.id) and ids.well_formed("ses", event.session_id)):
+        raise ReplayError(f"malformed id: event {event.id!r} of session {event.session_id!r}")
+    try:
+        decoded = manifest.decode(event.type, codec.encode(event.data))
+    except manifest.UnknownEventError as error:
+        raise ReplayError(str(error)) from error
+    except (msgspec.ValidationError, TypeError, UnicodeEncodeError) as error:
+        raise ReplayError(f"{event.type} at {event.seq}: {error}") from error
+    if decoded.session_id != event.session_id:
+        raise ReplayError(
+            f"the event names session {event.session_id}, its payload {decoded.session_id}"
+        )
+    if isinstance(decoded, SessionCreated) != (event.seq == 0):
+        raise ReplayError(f"{event.type} at {event.seq}: a log begins with its session's creation")
+    return decoded
+
+
+async def _take_in(
+    tx: Transaction,
+    event: ReplayedEvent,
+    decoded: SessionEvent,
+    *,
+    owner: str | None,
+    strict: bool,
+) -> StoredEvent | None:
+    latest = await event_store.latest_seq(tx, event.session_id)
+    held_by = await _owner(tx, event.session_id)
+    foreign = held_by is not None and held_by != owner
+    if foreign and strict:
+        raise ReplayError(f"owner mismatch: {event.session_id} belongs to {held_by}")
+    if event.seq <= latest:
+        await _check_same(tx, event)
+        if held_by is None and owner is not None:
+            await _set_owner(tx, event.session_id, owner)
+        return None
+    if foreign:
+        return None
+    if event.seq != latest + 1:
+        raise ReplayError(f"sequence mismatch: {event.seq} where {latest + 1} must be")
+    if await _id_taken(tx, event.id):
+        raise ReplayError(f"event id {event.id} is taken")
+    if held_by is None and owner is not None:
+        await _set_owner(tx, event.session_id, owner)
+    data = codec.encode(event.data)
+    await event_store.insert_row(
+        tx,
+        event.session_id,
+        seq=event.seq,
+        id=event.id,
+        stored=event.type,
+        data=data,
+        location=None,
+    )
+    await projector.project(tx, event.session_id, event.seq, [decoded])
+    wire = event_store.envelope(
+        event.session_id, event.seq, id=event.id, stored=event.type, data=data, location=None
+    )
+    return StoredEvent(event.seq, event.id, decoded, wire)
+
+
+async def _check_same(tx: Transaction, event: ReplayedEvent) -> None:
+    rows = await tx.fetch(
+        "SELECT id, type, data FROM event WHERE session_id = :session_id AND seq = :seq",
+        {"session_id": event.session_id, "seq": event.seq},
+    )
+    event_id, stored, value = rows[0]
+    data = row_checks.whole(value, event.session_id, table="event", seq=event.seq)
+    if (event_id, stored, codec.decode_any(data)) != (event.id, event.type, event.data):
+        raise ReplayError(f"diverged: {event.session_id} has another event at {event.seq}")
+
+
+async def _owner(tx: Transaction, session_id: SessionID) -> str | None:
+    rows = await tx.fetch(
+        "SELECT owner FROM event_owner WHERE session_id = :id", {"id": session_id}
+    )
+    return str(rows[0][0]) if rows else None
+
+
+async def _set_owner(tx: Transaction, session_id: SessionID, owner: str) -> None:
+    await tx.execute(
+        "INSERT INTO event_owner (session_id, owner) VALUES (:id, :owner)"
+        " ON CONFLICT (session_id) DO UPDATE SET owner = excluded.owner",
+        {"id": session_id, "owner": owner},
+    )
+
+
+async def _id_taken(tx: Transaction, event_id: EventID) -> bool:
+    # Only replay looks everywhere: ids made here cannot collide, and no index is paid for them.
+    return bool(await tx.fetch("SELECT 1 FROM event WHERE id = :id LIMIT 1", {"id": event_id}))

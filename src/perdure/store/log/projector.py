@@ -1,0 +1,319 @@
+"""Projections of the log, written in the transaction that appends to it.
+
+A batch is folded first and written once: each message and Session that it touches costs one
+statement, however many of its events are in the batch. `rebuild` drops the projections and folds
+the whole log again; the rows come out the same, byte for byte.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec import UNSET
+
+from perdure.core.session import projection
+from perdure.ports import Database, Transaction, UniqueViolationError
+from perdure.schema.errors import DamagedRowError, PromptConflictError
+from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
+from perdure.schema.session import event as events
+from perdure.schema.session.event import SessionEvent
+from perdure.schema.session.message import AssistantMessage, SessionMessage, ShellMessage
+from perdure.schema.session.session import SessionInfo
+from perdure.store.tables import (
+    attempt_table,
+    deletion_table,
+    epoch_table,
+    file_change_table,
+    inbox_table,
+    instruction_table,
+    message_table,
+    retry_table,
+    revert_table,
+    row_checks,
+    session_table,
+    todo_table,
+)
+
+_REBUILD_ROWS: Final = 500
+_PARTS: Final = (
+    events.TextStarted,
+    events.TextEnded,
+    events.ReasoningStarted,
+    events.ReasoningEnded,
+    events.ToolInputStarted,
+    events.ToolInputEnded,
+    events.ToolCalled,
+    events.ToolProgressed,
+    events.ToolSucceeded,
+    events.ToolFailed,
+)
+# What `session_after` leaves alone: an append of only these need not read the Session's row.
+_QUIET: Final = (
+    events.Deleted,
+    events.Forked,
+    events.PromptAdmitted,
+    events.PromptRevised,
+    events.PromptCancelled,
+    events.InboxReordered,
+    events.ContextUpdated,
+    events.SyntheticAdded,
+    events.ShellStarted,
+    events.ShellEnded,
+    events.StepStarted,
+    *_PARTS,
+    events.TodosUpdated,
+    events.Retried,
+    events.CompactionStarted,
+    events.CompactionEnded,
+)
+_ASSISTANT: Final = (events.StepEnded, events.StepFailed, *_PARTS)
+
+
+async def project(
+    tx: Transaction,
+    session_id: SessionID,
+    first: Seq,
+    batch: Sequence[SessionEvent],
+    *,
+    rebuilding: bool = False,
+) -> None:
+    """Fold `batch`, whose first event has sequence `first`, into the projections.
+
+    Some events end the Context Epoch. That is not a projection: `rebuilding` leaves it alone.
+    """
+    fold = _Fold(tx, session_id, ends_epochs=not rebuilding)
+    for offset, event in enumerate(batch):
+        await fold.apply(Seq(first + offset), event)
+    await fold.write()
+
+
+async def rebuild(database: Database) -> int:
+    """Drop every projection and fold the log again, in one transaction; how many events."""
+
+    async def job(tx: Transaction) -> int:
+        for table in ("session", "session_message", "session_input", "todo"):
+            await tx.execute(f"DELETE FROM {table}")
+        total = 0
+        leaving = await deletion_table.begun(tx)
+        for (session_id,) in await tx.fetch("SELECT DISTINCT session_id FROM event"):
+            if session_id not in leaving:
+                total += await rebuild_session(tx, SessionID(str(session_id)))
+        return total
+
+    return await database.write(job)
+
+
+async def rebuild_session(tx: Transaction, session_id: SessionID) -> int:
+    """Fold the log of a Session that has no projections; how many events.
+
+    Raises DamagedRowError at the first event that cannot be read.
+    """
+    after, total = -1, 0
+    while True:
+        rows = await tx.fetch(
+            "SELECT seq, type, data FROM event"
+            " WHERE session_id = :session_id AND seq > :after ORDER BY seq LIMIT :limit",
+            {"session_id": session_id, "after": after, "limit": _REBUILD_ROWS},
+        )
+        if not rows:
+            return total
+        batch: list[SessionEvent] = []
+        for found, stored, data in rows:
+            seq = after + 1 + len(batch)
+            if found != seq:
+                reason = f"sequence {seq} is missing"
+                raise DamagedRowError(session_id, table="event", seq=seq, reason=reason)
+            batch.append(row_checks.event(stored, data, session_id, seq=seq))
+        await project(tx, session_id, Seq(after + 1), batch, rebuilding=True)
+        after += len(rows)
+        total += len(rows)
+
+
+class _Fold:
+    """The rows that one batch touches, read once and written once."""
+
+    def __init__(self, tx: Transaction, session_id: SessionID, *, ends_epochs: bool) -> None:
+        self._tx = tx
+        self._session_id = session_id
+        self._ends_epochs = ends_epochs
+        self._session: SessionInfo | None = None
+        self._session_changed = False
+        self._messages: dict[MessageID, SessionMessage] = {}
+        self._created: dict[MessageID, Seq] = {}
+        self._changed: set[MessageID] = set()
+
+    async def apply(self, seq: Seq, event: SessionEvent) -> None:
+        if isinstance(event, events.SessionCreated):
+            await session_table.insert(self._tx, projection.session_created(event))
+            return
+        if not isinstance(event, _QUIET):
+            await self._apply_to_session(event)
+        if isinstance(event, _ASSISTANT):
+            await self._apply_to_assistant(event)
+            return
+        await self._apply_to_others(seq, event)
+        message = projection.message_created(event)
+        if message is not None:
+            if message.id in self._created:
+                raise UniqueViolationError(f"message {message.id} is created twice")
+            self._messages[message.id] = message
+            self._created[message.id] = seq
+
+    async def write(self) -> None:
+        for message_id, seq in self._created.items():
+            message = self._messages[message_id]
+            await message_table.insert(self._tx, self._session_id, seq, message)
+        for message_id in self._changed:
+            if message_id not in self._created:
+                await message_table.update(self._tx, self._messages[message_id])
+        if self._session_changed:
+            assert self._session is not None
+            await session_table.update(self._tx, self._session)
+
+    async def _apply_to_session(self, event: SessionEvent) -> None:
+        if self._session is None:
+            self._session = await session_table.load(self._tx, self._session_id)
+        assert self._session is not None, f"event for unknown session {self._session_id}"
+        self._session = projection.session_after(self._session, event)
+        self._session_changed = True
+
+    async def _apply_to_assistant(self, event: events.AssistantEvent) -> None:
+        message = await self._message(event.assistant_message_id)
+        # An update for an assistant message that a revert took away is no error.
+        if isinstance(message, AssistantMessage):
+            self._change(projection.assistant_after(message, event))
+
+    async def _apply_to_others(self, seq: Seq, event: SessionEvent) -> None:
+        match event:
+            case events.PromptAdmitted():
+                await self._admit(seq, event)
+            case events.PromptPromoted():
+                await self._promote(seq, event)
+            case events.PromptRevised() | events.PromptCancelled() | events.InboxReordered():
+                await inbox_table.change(self._tx, event, seq)
+            case events.Deleted():
+                await self._delete()
+            case events.StepStarted():
+                await self._close_last_step(seq, event)
+            case events.ShellEnded():
+                await self._end_shell(seq, event)
+            case events.TodosUpdated():
+                await self._write_todos(seq, event)
+            case events.Moved():
+                await self._leave_location()
+            case events.RevertCommitted() | events.RevertCleared():
+                await self._end_revert(event)
+            case _:
+                pass
+
+    async def _admit(self, seq: Seq, event: events.PromptAdmitted) -> None:
+        try:
+            await inbox_table.insert(self._tx, event, admitted_seq=seq)
+        except UniqueViolationError as error:
+            raise PromptConflictError(event.message_id) from error
+
+    async def _promote(self, seq: Seq, event: events.PromptPromoted) -> None:
+        marked = await inbox_table.mark_promoted(self._tx, self._session_id, event.message_id, seq)
+        if marked:
+            return
+        # A log from before admissions were events: promoted as soon as admitted.
+        try:
+            await inbox_table.insert(self._tx, event, admitted_seq=seq, promoted_seq=seq)
+        except UniqueViolationError as error:
+            raise PromptConflictError(event.message_id) from error
+
+    async def _write_todos(self, seq: Seq, event: events.TodosUpdated) -> None:
+        # As with every update for a message that a revert took away: it no longer counts.
+        if await self._message(event.assistant_message_id) is not None:
+            await todo_table.insert(self._tx, event, seq=seq)
+
+    async def _close_last_step(self, seq: Seq, event: events.StepStarted) -> None:
+        newest = self._created_last(lambda message: isinstance(message, AssistantMessage))
+        if newest is None:
+            row = await message_table.latest_of_type(
+                self._tx, self._session_id, "assistant", before=seq
+            )
+            newest = None if row is None else await self._message(row.id)
+        if isinstance(newest, AssistantMessage) and newest.time.completed is UNSET:
+            self._change(projection.superseded(newest, event))
+
+    async def _end_shell(self, seq: Seq, event: events.ShellEnded) -> None:
+        created = self._created_last(lambda message: _is_shell(message, event.call_id))
+        if isinstance(created, ShellMessage):
+            self._change(projection.shell_after(created, event))
+            return
+        before = seq
+        while True:
+            row = await message_table.latest_of_type(
+                self._tx, self._session_id, "shell", before=before
+            )
+            if row is None:
+                return
+            message = await self._message(row.id)
+            if isinstance(message, ShellMessage) and _is_shell(message, event.call_id):
+                self._change(projection.shell_after(message, event))
+                return
+            before = row.seq
+
+    async def _end_revert(self, event: events.RevertCommitted | events.RevertCleared) -> None:
+        if self._ends_epochs:
+            await revert_table.clear(self._tx, self._session_id)
+        if isinstance(event, events.RevertCommitted):
+            await self._revert(event.message_id)
+
+    async def _revert(self, message_id: MessageID) -> None:
+        await self.write()
+        self._messages.clear()
+        self._created.clear()
+        self._changed.clear()
+        boundary = await message_table.get(self._tx, self._session_id, message_id)
+        if boundary is not None:
+            await message_table.delete_after(self._tx, self._session_id, boundary.seq)
+            await inbox_table.delete_after(self._tx, self._session_id, boundary.seq)
+            await todo_table.delete_unwritten(self._tx, self._session_id)
+            # What was told after the boundary is untold: context is admitted anew, in full.
+            await self._end_epoch()
+            if self._ends_epochs:
+                await retry_table.clear(self._tx, self._session_id)
+                await attempt_table.clear(self._tx, self._session_id)
+                await file_change_table.delete_unsaid(self._tx, self._session_id)
+
+    async def _delete(self) -> None:
+        """Nobody finds it from now on. The rows that may be many go later, a few at a time."""
+        await self.write()
+        self._messages.clear()
+        self._created.clear()
+        self._changed.clear()
+        self._session_changed = False
+        await deletion_table.begin(self._tx, self._session_id)
+
+    async def _leave_location(self) -> None:
+        await self._end_epoch()
+        if self._ends_epochs:
+            await instruction_table.clear(self._tx, self._session_id)
+
+    async def _end_epoch(self) -> None:
+        if self._ends_epochs:
+            await epoch_table.clear(self._tx, self._session_id)
+
+    async def _message(self, message_id: MessageID) -> SessionMessage | None:
+        known = self._messages.get(message_id)
+        if known is not None:
+            return known
+        row = await message_table.get(self._tx, self._session_id, message_id)
+        if row is None:
+            return None
+        message = self._messages[message_id] = row.message()
+        return message
+
+    def _created_last(self, wanted: Callable[[SessionMessage], bool]) -> SessionMessage | None:
+        """The newest of this batch's own messages: they are in no table yet."""
+        created = (self._messages[message_id] for message_id in reversed(self._created))
+        return next((message for message in created if wanted(message)), None)
+
+    def _change(self, message: SessionMessage) -> None:
+        self._messages[message.id] = message
+        self._changed.add(message.id)
+
+
+def _is_shell(message: SessionMessage, call_id: ToolCallID) -> bool:
+    return isinstance(message, ShellMessage) and message.call_id == call_id

@@ -1,0 +1,40 @@
+"""What of a Session's log tells of requests to models. Read when it is asked for, kept nowhere."""
+
+from typing import Final
+
+from perdure.ports import Transaction
+from perdure.schema import manifest
+from perdure.schema.ids import SessionID
+from perdure.schema.session.event import SessionEvent, Spent, StepEnded, StepStarted
+from perdure.store.tables import row_checks
+
+_STARTED, _ENDED, _SPENT = (
+    manifest.BY_SHAPE[shape].stored for shape in (StepStarted, StepEnded, Spent)
+)
+_TOLD: Final = """
+    SELECT seq, type, data FROM event
+    WHERE session_id = :id AND type IN (:started, :ended, :spent) ORDER BY seq
+"""
+
+
+async def of(tx: Transaction, session_id: SessionID) -> list[SessionEvent]:
+    """Steps that began or ended, and what was spent beside them, in order."""
+    rows = await tx.fetch(
+        _TOLD, {"id": session_id, "started": _STARTED, "ended": _ENDED, "spent": _SPENT}
+    )
+    told: list[SessionEvent] = []
+    for seq, stored, data in rows:
+        assert isinstance(seq, int)
+        told.append(row_checks.event(stored, data, session_id, seq=seq))
+    return told
+
+
+async def count_turns(tx: Transaction, session_id: SessionID) -> int:
+    """How many were answered. A step that failed or was refused is none."""
+    rows = await tx.fetch(
+        "SELECT count(*) FROM event WHERE session_id = :id AND type = :ended",
+        {"id": session_id, "ended": _ENDED},
+    )
+    counted = rows[0][0]
+    assert isinstance(counted, int)
+    return counted

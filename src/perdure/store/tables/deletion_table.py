@@ -1,0 +1,93 @@
+"""Sessions that are being removed: their log ends with `deleted`, and their rows are going.
+
+A deletion begins in the transaction of its event: from then on nobody finds the Session, and
+nothing can be appended. What may be many rows is removed a few at a time, the last event last, so
+that a process which dies in between leaves something that any other can finish.
+
+Invariant: a Session has an entry here from its last event to the removal of its last row.
+"""
+
+from typing import Final
+
+from perdure.ports import Transaction
+from perdure.schema import manifest
+from perdure.schema.ids import SessionID
+from perdure.schema.session.event import Deleted, ToolSucceeded
+from perdure.store.tables import row_checks
+
+_ROWS: Final = """
+    DELETE FROM {table} WHERE rowid IN
+        (SELECT rowid FROM {table} WHERE session_id = :id {condition} ORDER BY seq LIMIT :limit)
+"""
+_MESSAGES: Final = _ROWS.format(table="session_message", condition="")
+_EVENTS: Final = _ROWS.format(table="event", condition="AND type <> :last")
+_LAST: Final = manifest.BY_SHAPE[Deleted].stored
+_CALL: Final = manifest.BY_SHAPE[ToolSucceeded].stored
+_FEW: Final = (
+    "event_owner",
+    "todo",
+    "session_input",
+    "session_context_epoch",
+    "session_instruction",
+    "session_retry",
+    "session_attempt",
+    "session_file_change",
+    "session_revert_file",
+    "session_lease",
+    "session_interrupt",
+    "session_wake",
+    "session_notice",
+    "job",
+    "pending_request",
+    "child_task",
+)
+"""Tables that hold a few rows of a Session, or that nobody may find once it is deleted."""
+
+
+async def begin(tx: Transaction, session_id: SessionID) -> None:
+    await tx.execute("DELETE FROM session WHERE id = :id", {"id": session_id})
+    for table in _FEW:
+        await tx.execute(f"DELETE FROM {table} WHERE session_id = :id", {"id": session_id})
+    await tx.execute(
+        "INSERT OR REPLACE INTO session_deletion (session_id) VALUES (:id)", {"id": session_id}
+    )
+
+
+async def begun(tx: Transaction) -> frozenset[SessionID]:
+    rows = await tx.fetch("SELECT session_id FROM session_deletion")
+    return frozenset(SessionID(str(row[0])) for row in rows)
+
+
+async def kept_outputs(tx: Transaction, session_id: SessionID, *, limit: int) -> tuple[str, ...]:
+    """Files that the next `limit` events name as the complete output of a call."""
+    rows = await tx.fetch(
+        "SELECT seq, type, data FROM event WHERE session_id = :id ORDER BY seq LIMIT :limit",
+        {"id": session_id, "limit": limit},
+    )
+    found: list[str] = []
+    for seq, stored, data in rows:
+        if stored == _CALL and isinstance(seq, int):
+            event = row_checks.event(stored, data, session_id, seq=seq)
+            if isinstance(event, ToolSucceeded) and event.output_paths:
+                found += event.output_paths
+    return tuple(found)
+
+
+async def remove_some(tx: Transaction, session_id: SessionID, *, limit: int) -> bool:
+    """Whether rows are left after these."""
+    parameters = {"id": session_id, "limit": limit}
+    if await tx.execute(_MESSAGES, parameters) == limit:
+        return True
+    if await tx.execute(_EVENTS, parameters | {"last": _LAST}) == limit:
+        return True
+    # A run that had not heard of it may have left something since.
+    for table in ("event", "session_deletion", *_FEW):
+        await tx.execute(f"DELETE FROM {table} WHERE session_id = :id", {"id": session_id})
+    return False
+
+
+async def remove_all(tx: Transaction, session_id: SessionID) -> None:
+    """At once, and as if it had never been here."""
+    await begin(tx, session_id)
+    for table in ("event", "session_message", "session_deletion"):
+        await tx.execute(f"DELETE FROM {table} WHERE session_id = :id", {"id": session_id})

@@ -1,0 +1,93 @@
+"""What the steps of a Session did to files, in order: operational state.
+
+A row is written before its change is made, so that a change without a row does not exist. It goes
+with the message of its step, when a revert takes that away.
+"""
+
+from typing import Final
+
+from perdure.core.files import file_state
+from perdure.core.files.revert import FileChange
+from perdure.ports import Row, Transaction
+from perdure.schema.ids import MessageID, Seq, SessionID
+
+_INSERT: Final = """
+    INSERT INTO session_file_change
+        (session_id, message_id, root, path, before, after, snapshot)
+    VALUES (:session_id, :message_id, :root, :path, :before, :after, :snapshot)
+"""
+_AFTER: Final = """
+    SELECT c.root, c.path, c.before, c.after FROM session_file_change AS c
+    JOIN session_message AS m ON m.id = c.message_id
+    WHERE c.session_id = :id AND m.seq > :seq ORDER BY c.number
+"""
+
+
+async def insert(
+    tx: Transaction,
+    session_id: SessionID,
+    message_id: MessageID,
+    change: FileChange,
+    *,
+    snapshot: str,
+) -> int:
+    """The number of the row."""
+    await tx.execute(
+        _INSERT,
+        {
+            "session_id": session_id,
+            "message_id": message_id,
+            "root": change.root,
+            "path": change.path,
+            "before": file_state.written(change.before),
+            "after": file_state.written(change.after),
+            "snapshot": snapshot,
+        },
+    )
+    ((number,),) = await tx.fetch("SELECT last_insert_rowid()")
+    assert isinstance(number, int)
+    return number
+
+
+async def remove(tx: Transaction, number: int) -> None:
+    """The change was not made."""
+    await tx.execute("DELETE FROM session_file_change WHERE number = :n", {"n": number})
+
+
+async def snapshot(tx: Transaction, session_id: SessionID) -> str | None:
+    """What names all changes so far; None before the first."""
+    rows = await tx.fetch(
+        "SELECT snapshot FROM session_file_change WHERE session_id = :id"
+        " ORDER BY number DESC LIMIT 1",
+        {"id": session_id},
+    )
+    return str(rows[0][0]) if rows else None
+
+
+async def after(tx: Transaction, session_id: SessionID, seq: Seq) -> list[FileChange]:
+    """What was done by steps that began after `seq`, in order."""
+    rows = await tx.fetch(_AFTER, {"id": session_id, "seq": seq})
+    return [_change(row) for row in rows]
+
+
+async def delete_unsaid(tx: Transaction, session_id: SessionID) -> None:
+    """Forget the changes whose message is no longer there."""
+    await tx.execute(
+        "DELETE FROM session_file_change WHERE session_id = :id AND NOT EXISTS"
+        " (SELECT 1 FROM session_message AS m WHERE m.id = session_file_change.message_id)",
+        {"id": session_id},
+    )
+
+
+async def digests(tx: Transaction) -> set[str]:
+    """Every content that some Session may want back."""
+    rows = await tx.fetch("SELECT DISTINCT before FROM session_file_change")
+    rows = [*rows, *await tx.fetch("SELECT DISTINCT after FROM session_file_change")]
+    return {file_state.read(str(row[0])).digest for row in rows}
+
+
+def _change(row: Row) -> FileChange:
+    root, path, before, later = (str(value) for value in row)
+    return FileChange(
+        root=root, path=path, before=file_state.read(before), after=file_state.read(later)
+    )

@@ -1,0 +1,198 @@
+"""The `session_message` projection: one row a message, its public JSON stored as it goes out."""
+
+from collections.abc import Sequence
+from typing import Final, cast
+
+from perdure.ports import Row, Transaction
+from perdure.schema import codec
+from perdure.schema.ids import MessageID, Seq, SessionID
+from perdure.schema.session.message import SessionMessage
+from perdure.schema.value import Value
+from perdure.store.tables import row_checks
+
+_TABLE: Final = "session_message"
+_ANY_MESSAGE: Final = cast("type[SessionMessage]", SessionMessage)
+_INSERT: Final = """
+    INSERT INTO session_message (id, session_id, seq, type, time_created, data)
+    VALUES (:id, :session_id, :seq, :type, :time_created, :data)
+"""
+
+
+class MessageRow(Value):
+    session_id: SessionID
+    id: MessageID
+    seq: Seq
+    type: str
+    stored: bytes
+    """As it was found."""
+
+    @property
+    def data(self) -> bytes:
+        """The JSON to hand out. Raises DamagedRowError when it is none."""
+        return row_checks.whole(self.stored, self.session_id, table=_TABLE, seq=self.seq)
+
+    def message(self) -> SessionMessage:
+        """Raises DamagedRowError when this is no message."""
+        return row_checks.decoded(
+            _ANY_MESSAGE, self.stored, self.session_id, table=_TABLE, seq=self.seq
+        )
+
+
+def type_of(message: SessionMessage) -> str:
+    return str(message.__struct_config__.tag)
+
+
+async def insert(tx: Transaction, session_id: SessionID, seq: Seq, message: SessionMessage) -> None:
+    await tx.execute(
+        _INSERT,
+        {
+            "id": message.id,
+            "session_id": session_id,
+            "seq": seq,
+            "type": type_of(message),
+            "time_created": message.time.created,
+            "data": codec.encode(message),
+        },
+    )
+
+
+async def update(tx: Transaction, message: SessionMessage) -> None:
+    await tx.execute(
+        "UPDATE session_message SET data = :data WHERE id = :id",
+        {"id": message.id, "data": codec.encode(message)},
+    )
+
+
+async def get(tx: Transaction, session_id: SessionID, message_id: MessageID) -> MessageRow | None:
+    """Only if that Session owns it."""
+    rows = await tx.fetch(
+        "SELECT id, seq, type, data FROM session_message"
+        " WHERE id = :id AND session_id = :session_id",
+        {"id": message_id, "session_id": session_id},
+    )
+    return _row(session_id, rows[0]) if rows else None
+
+
+async def at(tx: Transaction, session_id: SessionID, seq: int) -> MessageRow | None:
+    rows = await tx.fetch(
+        "SELECT id, seq, type, data FROM session_message"
+        " WHERE session_id = :session_id AND seq = :seq",
+        {"session_id": session_id, "seq": seq},
+    )
+    return _row(session_id, rows[0]) if rows else None
+
+
+async def exists(tx: Transaction, message_id: MessageID) -> bool:
+    """Whether any Session owns it."""
+    rows = await tx.fetch("SELECT 1 FROM session_message WHERE id = :id", {"id": message_id})
+    return bool(rows)
+
+
+async def exists_at(tx: Transaction, session_id: SessionID, seq: Seq) -> bool:
+    rows = await tx.fetch(
+        "SELECT 1 FROM session_message WHERE session_id = :session_id AND seq = :seq",
+        {"session_id": session_id, "seq": seq},
+    )
+    return bool(rows)
+
+
+async def latest_of_type(
+    tx: Transaction, session_id: SessionID, type: str, *, before: Seq
+) -> MessageRow | None:
+    rows = await tx.fetch(
+        "SELECT id, seq, type, data FROM session_message"
+        " WHERE session_id = :session_id AND seq < :before AND type = :type"
+        " ORDER BY seq DESC LIMIT 1",
+        {"session_id": session_id, "before": before, "type": type},
+    )
+    return _row(session_id, rows[0]) if rows else None
+
+
+async def latest_said(tx: Transaction, session_id: SessionID) -> MessageRow | None:
+    """The newest thing that a person, the model, or the runtime itself said."""
+    rows = await tx.fetch(
+        "SELECT id, seq, type, data FROM session_message"
+        " WHERE session_id = :session_id AND type IN ('user', 'assistant', 'synthetic')"
+        " ORDER BY seq DESC LIMIT 1",
+        {"session_id": session_id},
+    )
+    return _row(session_id, rows[0]) if rows else None
+
+
+async def newest_prompts(tx: Transaction, session_id: SessionID, *, limit: int) -> list[MessageRow]:
+    """What people said, ascending; the newest when there is more."""
+    rows = await tx.fetch(
+        "SELECT id, seq, type, data FROM session_message"
+        " WHERE session_id = :session_id AND type = 'user' ORDER BY seq DESC LIMIT :limit",
+        {"session_id": session_id, "limit": limit},
+    )
+    return [_row(session_id, row) for row in reversed(rows)]
+
+
+async def count_answers(tx: Transaction, session_id: SessionID, *, after: int = -1) -> int:
+    """How many steps there have been since a sequence, failed ones among them."""
+    rows = await tx.fetch(
+        "SELECT count(*) FROM session_message"
+        " WHERE session_id = :session_id AND seq > :after AND type = 'assistant'",
+        {"session_id": session_id, "after": after},
+    )
+    counted = rows[0][0]
+    assert isinstance(counted, int)
+    return counted
+
+
+async def latest_compaction(tx: Transaction, session_id: SessionID) -> Seq | None:
+    rows = await tx.fetch(
+        "SELECT seq FROM session_message WHERE session_id = :session_id AND type = 'compaction'"
+        " ORDER BY seq DESC LIMIT 1",
+        {"session_id": session_id},
+    )
+    return Seq(_integer(rows[0])) if rows else None
+
+
+async def page(
+    tx: Transaction,
+    session_id: SessionID,
+    *,
+    newest_first: bool,
+    limit: int,
+    anchor: Seq | None,
+) -> list[MessageRow]:
+    """Rows by seq, starting after `anchor` in that direction."""
+    sign, direction = ("<", "DESC") if newest_first else (">", "ASC")
+    condition = "" if anchor is None else f"AND seq {sign} :anchor"
+    rows = await tx.fetch(
+        "SELECT id, seq, type, data FROM session_message"
+        f" WHERE session_id = :session_id {condition} ORDER BY seq {direction} LIMIT :limit",
+        {"session_id": session_id, "limit": limit} | ({} if anchor is None else {"anchor": anchor}),
+    )
+    return [_row(session_id, row) for row in rows]
+
+
+async def since(tx: Transaction, session_id: SessionID, after: Seq) -> list[MessageRow]:
+    """Every row with a greater seq, ascending."""
+    rows = await tx.fetch(
+        "SELECT id, seq, type, data FROM session_message"
+        " WHERE session_id = :session_id AND seq > :after ORDER BY seq",
+        {"session_id": session_id, "after": after},
+    )
+    return [_row(session_id, row) for row in rows]
+
+
+async def delete_after(tx: Transaction, session_id: SessionID, seq: Seq) -> None:
+    await tx.execute(
+        "DELETE FROM session_message WHERE session_id = :session_id AND seq > :seq",
+        {"session_id": session_id, "seq": seq},
+    )
+
+
+def _row(session_id: SessionID, row: Row) -> MessageRow:
+    message_id, seq, tag, stored = row
+    assert isinstance(seq, int)
+    data = row_checks.found(stored, session_id, table=_TABLE, seq=seq)
+    return MessageRow(session_id, MessageID(str(message_id)), Seq(seq), str(tag), data)
+
+
+def _integer(row: Sequence[object]) -> int:
+    assert isinstance(row[0], int)
+    return row[0]

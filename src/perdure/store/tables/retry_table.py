@@ -1,0 +1,49 @@
+"""Turns that wait to be sent again: operational state, so that a restart goes on waiting.
+
+An entry is written in the transaction of its `retried` event and removed just before the request
+goes out again. While it is there, nothing of the turn is under way.
+"""
+
+from perdure.core.session.retry import Retry
+from perdure.ports import Transaction
+from perdure.schema.ids import SessionID
+
+
+async def put(tx: Transaction, session_id: SessionID, retry: Retry) -> None:
+    await tx.execute(
+        "INSERT OR REPLACE INTO session_retry (session_id, failed, due, delay, step, message)"
+        " VALUES (:id, :failed, :due, :delay, :step, :message)",
+        {
+            "id": session_id,
+            "failed": retry.failed,
+            "due": retry.due,
+            "delay": retry.delay,
+            "step": retry.step,
+            "message": retry.message,
+        },
+    )
+
+
+async def get(tx: Transaction, session_id: SessionID) -> Retry | None:
+    rows = await tx.fetch(
+        "SELECT failed, due, delay, step, message FROM session_retry WHERE session_id = :id",
+        {"id": session_id},
+    )
+    if not rows:
+        return None
+    failed, due, delay, step, message = rows[0]
+    assert isinstance(failed, int)
+    assert isinstance(due, int)
+    assert isinstance(delay, int)
+    assert isinstance(step, int)
+    return Retry(failed=failed, due=due, delay=delay, step=step, message=str(message))
+
+
+async def clear(tx: Transaction, session_id: SessionID) -> None:
+    await tx.execute("DELETE FROM session_retry WHERE session_id = :id", {"id": session_id})
+
+
+async def waiting(tx: Transaction) -> list[SessionID]:
+    """Every Session with an entry."""
+    rows = await tx.fetch("SELECT session_id FROM session_retry")
+    return [SessionID(str(row[0])) for row in rows]

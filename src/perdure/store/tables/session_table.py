@@ -1,0 +1,264 @@
+"""The `session` projection: the public JSON of each Session, beside what lists filter by."""
+
+import logging
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from msgspec import UNSET
+
+from perdure.ports import Row, SqlValue, Transaction
+from perdure.schema import codec, manifest
+from perdure.schema.errors import DamagedRowError, SessionNotFoundError
+from perdure.schema.ids import Seq, SessionID
+from perdure.schema.query import SessionQuery
+from perdure.schema.session.event import Renamed
+from perdure.schema.session.session import SessionInfo
+from perdure.schema.value import Value
+from perdure.store.tables import row_checks
+
+logger = logging.getLogger(__name__)
+
+_TABLE: Final = "session"
+_DATA: Final = "SELECT data FROM session WHERE id = :id"
+_INSERT: Final = """
+    INSERT INTO session
+        (id, project_id, directory, workspace_id, subpath, title, time_created, reverting,
+        archived, parent_id, data)
+    VALUES (:id, :project_id, :directory, :workspace_id, :subpath, :title, :time_created,
+        :reverting, :archived, :parent_id, :data)
+"""
+_UPDATE: Final = """
+    UPDATE session SET directory = :directory, workspace_id = :workspace_id, subpath = :subpath,
+        title = :title, reverting = :reverting, archived = :archived, data = :data
+    WHERE id = :id
+"""
+
+
+_FAMILY: Final = """
+    WITH RECURSIVE up (id, parent_id) AS (
+        SELECT id, parent_id FROM session WHERE id = :id
+        UNION SELECT above.id, above.parent_id
+        FROM session AS above JOIN up ON above.id = up.parent_id
+    ),
+    down (id) AS (
+        SELECT id FROM session WHERE id = :id
+        UNION SELECT id FROM up WHERE parent_id IS NULL OR parent_id NOT IN (SELECT id FROM up)
+        UNION SELECT below.id FROM session AS below JOIN down ON below.parent_id = down.id
+    )
+    SELECT id, data FROM session WHERE id IN (SELECT id FROM down)
+"""
+_DESCENDANTS: Final = """
+    WITH RECURSIVE down (id) AS (
+        SELECT id FROM session WHERE parent_id = :id
+        UNION SELECT below.id FROM session AS below JOIN down ON below.parent_id = down.id
+    )
+    SELECT id FROM down WHERE id <> :id
+"""
+_ANCESTORS: Final = """
+    WITH RECURSIVE up (id, parent_id) AS (
+        SELECT id, parent_id FROM session WHERE id = :id
+        UNION SELECT above.id, above.parent_id
+        FROM session AS above JOIN up ON above.id = up.parent_id
+    )
+    SELECT id FROM up WHERE id <> :id
+"""
+
+
+class SessionFilter(Value, kw_only=True):
+    directory: str | None = None
+    project: str | None = None
+    workspace: str | None = None
+    subpath: str | None = None
+    search: str | None = None
+    archived: bool | None = None
+
+
+def filter_of(query: SessionQuery) -> SessionFilter:
+    return SessionFilter(
+        directory=query.directory,
+        project=query.project,
+        workspace=query.workspace,
+        subpath=query.subpath,
+        search=query.search,
+        archived=query.archived,
+    )
+
+
+class SessionRow(Value):
+    id: SessionID
+    time_created: int
+    data: bytes
+
+
+async def insert(tx: Transaction, info: SessionInfo) -> None:
+    parent = None if info.parent_id is UNSET else info.parent_id
+    kept = {"project_id": info.project_id, "time_created": info.time.created, "parent_id": parent}
+    await tx.execute(_INSERT, _columns(info) | kept)
+
+
+async def update(tx: Transaction, info: SessionInfo) -> None:
+    await tx.execute(_UPDATE, _columns(info))
+
+
+async def data(tx: Transaction, session_id: SessionID) -> bytes | None:
+    """The public JSON, or None when there is no such Session."""
+    rows = await tx.fetch(_DATA, {"id": session_id})
+    return row_checks.whole(rows[0][0], session_id, table=_TABLE) if rows else None
+
+
+async def is_reverting(tx: Transaction, session_id: SessionID) -> bool:
+    """Whether a revert is staged."""
+    rows = await tx.fetch(
+        "SELECT 1 FROM session INDEXED BY session_reverting WHERE reverting = 1 AND id = :id",
+        {"id": session_id},
+    )
+    return bool(rows)
+
+
+async def is_archived(tx: Transaction, session_id: SessionID) -> bool:
+    rows = await tx.fetch(
+        "SELECT 1 FROM session WHERE id = :id AND archived = 1", {"id": session_id}
+    )
+    return bool(rows)
+
+
+async def load(tx: Transaction, session_id: SessionID) -> SessionInfo | None:
+    rows = await tx.fetch(_DATA, {"id": session_id})
+    if not rows:
+        return None
+    return row_checks.decoded(SessionInfo, rows[0][0], session_id, table=_TABLE)
+
+
+async def require(tx: Transaction, session_id: SessionID) -> SessionInfo:
+    """Raises SessionNotFoundError."""
+    found = await load(tx, session_id)
+    if found is None:
+        raise SessionNotFoundError(session_id)
+    return found
+
+
+async def children(tx: Transaction, session_id: SessionID) -> list[SessionID]:
+    """Those directly below, in the order in which they were made."""
+    rows = await tx.fetch(
+        "SELECT id FROM session WHERE parent_id = :id ORDER BY rowid", {"id": session_id}
+    )
+    return [SessionID(str(row[0])) for row in rows]
+
+
+async def descendants(tx: Transaction, session_id: SessionID) -> list[SessionID]:
+    """Every Session below this one: its children, then theirs, and so on."""
+    return [SessionID(str(row[0])) for row in await tx.fetch(_DESCENDANTS, {"id": session_id})]
+
+
+async def ancestors(tx: Transaction, session_id: SessionID) -> list[SessionID]:
+    """Every Session above this one, from its parent to the root."""
+    return [SessionID(str(row[0])) for row in await tx.fetch(_ANCESTORS, {"id": session_id})]
+
+
+async def was_renamed(tx: Transaction, session_id: SessionID, *, before: Seq) -> bool:
+    """Whether its title was changed by an event earlier than that."""
+    rows = await tx.fetch(
+        "SELECT 1 FROM event WHERE session_id = :id AND type = :type AND seq < :before LIMIT 1",
+        {"id": session_id, "type": manifest.BY_SHAPE[Renamed].stored, "before": before},
+    )
+    return bool(rows)
+
+
+async def family(tx: Transaction, session_id: SessionID) -> list[SessionInfo]:
+    """A Session with all that belong together with it: its farthest parent, and all below that."""
+    rows = await tx.fetch(_FAMILY, {"id": session_id})
+    return [
+        row_checks.decoded(SessionInfo, stored, SessionID(str(found)), table=_TABLE)
+        for found, stored in rows
+    ]
+
+
+async def page(
+    tx: Transaction,
+    wanted: SessionFilter,
+    *,
+    newest_first: bool,
+    limit: int,
+    anchor: tuple[int, SessionID] | None,
+) -> list[SessionRow]:
+    """Rows in (created, id) order, starting after `anchor` in that direction.
+
+    A row that cannot be read is left out and reported: the others are still a list.
+    """
+    found: list[SessionRow] = []
+    after: tuple[SqlValue, SqlValue] | None = anchor
+    while True:
+        asked = limit - len(found)
+        rows = await _rows(tx, wanted, newest_first=newest_first, limit=asked, anchor=after)
+        found += [row for row in map(_readable, rows) if row is not None]
+        if len(found) == limit or len(rows) < asked:
+            return found
+        session_id, time, _ = rows[-1]
+        after = time, session_id
+
+
+async def _rows(
+    tx: Transaction,
+    wanted: SessionFilter,
+    *,
+    newest_first: bool,
+    limit: int,
+    anchor: tuple[SqlValue, SqlValue] | None,
+) -> Sequence[Row]:
+    conditions, parameters = _conditions(wanted)
+    if anchor is not None:
+        sign = "<" if newest_first else ">"
+        conditions.append(f"(time_created, id) {sign} (:anchor_time, :anchor_id)")
+        parameters |= {"anchor_time": anchor[0], "anchor_id": anchor[1]}
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    direction: Literal["DESC", "ASC"] = "DESC" if newest_first else "ASC"
+    return await tx.fetch(
+        f"SELECT id, time_created, data FROM session {where}"
+        f" ORDER BY time_created {direction}, id {direction} LIMIT :limit",
+        parameters | {"limit": limit},
+    )
+
+
+def _readable(row: Row) -> SessionRow | None:
+    session_id, time, stored = row
+    try:
+        row_checks.decoded(SessionInfo, stored, SessionID(str(session_id)), table=_TABLE)
+    except DamagedRowError as error:
+        logger.warning("left out of a list: %s", error.message)
+        return None
+    assert isinstance(stored, bytes)
+    return SessionRow(SessionID(str(session_id)), time if isinstance(time, int) else 0, stored)
+
+
+def _conditions(wanted: SessionFilter) -> tuple[list[str], dict[str, SqlValue]]:
+    exact = {
+        "directory": wanted.directory,
+        "project_id": wanted.project,
+        "workspace_id": wanted.workspace,
+        "subpath": wanted.subpath,
+        "archived": wanted.archived,
+    }
+    parameters: dict[str, SqlValue] = {k: v for k, v in exact.items() if v is not None}
+    conditions = [f"{name} = :{name}" for name in parameters]
+    if wanted.search:
+        conditions.append("title LIKE :search ESCAPE '\\'")
+        parameters["search"] = f"%{_escaped(wanted.search)}%"
+    return conditions, parameters
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _columns(info: SessionInfo) -> dict[str, SqlValue]:
+    workspace = info.location.workspace_id
+    return {
+        "id": info.id,
+        "directory": info.location.directory,
+        "workspace_id": None if workspace is UNSET else workspace,
+        "subpath": "" if info.subpath is UNSET else info.subpath,
+        "title": info.title,
+        "reverting": info.revert is not UNSET,
+        "archived": info.time.archived is not UNSET,
+        "data": codec.encode(info),
+    }

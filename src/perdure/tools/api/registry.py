@@ -1,0 +1,185 @@
+"""The tools of a Location: scoped registration, what a turn advertises, and settling its calls.
+
+Registrations of one name are a stack; leaving a scope removes its own entry and reveals the one
+before. A second registry below holds the tools of the whole application. Output is not bounded
+here (tools.api.output_store), and nothing is recorded.
+
+Invariant: a call runs the very registration that its turn advertised, or it does not run.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final
+
+import msgspec
+
+from perdure.core.text import wildcard
+from perdure.llm.request import ToolDefinition
+from perdure.ports import PermissionBlockedError, PermissionCorrectedError
+from perdure.schema import codec
+from perdure.schema.approval.permission import Ruleset
+from perdure.schema.codec import JsonObject
+from perdure.schema.ids import MessageID
+from perdure.schema.session.todo import Todos
+from perdure.schema.session.tool import ToolContent
+from perdure.schema.value import Value
+from perdure.tools.api.input_schema import InputSchemaError, input_schema, without_nulls
+from perdure.tools.api.tool import InputT, OutputT, Tool, ToolCallContext, ToolFailure
+
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_NAME_CHARS_SHOWN: Final = 100
+
+
+class ToolRegistrationError(ValueError):
+    """The tool cannot be offered to a model: its name or its input type is not usable."""
+
+
+class ToolSuccess(Value):
+    structured: JsonObject
+    content: tuple[ToolContent, ...] = ()
+    output_paths: tuple[str, ...] = ()
+    """Managed files the tool made itself."""
+    reads: tuple[str, ...] = ()
+    """Files of which the model has now seen something."""
+    todos: Todos | None = None
+    """The Session's list from now on, if the call wrote it."""
+    delivers: MessageID | None = None
+    """The prompt of a child Session whose result this is."""
+
+
+class ToolError(Value):
+    message: str
+
+
+Settled = ToolSuccess | ToolError
+
+
+class Registration(Value, eq=False):
+    """A tool with its types closed over. Compared by identity: it is one act of registering."""
+
+    definition: ToolDefinition
+    permission_action: str
+    run: Callable[[JsonObject, ToolCallContext], Awaitable[Settled]]
+
+
+class ToolRegistry:
+    def __init__(self, *, application: "ToolRegistry | None" = None) -> None:
+        self._application = application
+        self._stacks: dict[str, list[Registration]] = {}
+
+    def register(self, tool: Tool[InputT, OutputT]) -> AbstractContextManager[None]:
+        """Offer `tool` while the scope is open. Raises ToolRegistrationError at once."""
+        return self._scope(tool.name, _registration(tool))
+
+    def names(self) -> set[str]:
+        below: set[str] = set() if self._application is None else self._application.names()
+        return below | self._stacks.keys()
+
+    def holder(self, name: str) -> Registration | None:
+        """The registration that holds `name` now."""
+        if name in self._stacks:
+            return self._stacks[name][-1]
+        return None if self._application is None else self._application.holder(name)
+
+    def materialize(self, *rules: Ruleset) -> "Materialization":
+        """The tools of one turn: all but those that one of the rulesets denies for everything."""
+        held = {name: self.holder(name) for name in sorted(self.names())}
+        offered = {
+            name: registration
+            for name, registration in held.items()
+            if registration is not None
+            and not any(_denied_everywhere(each, registration.permission_action) for each in rules)
+        }
+        return Materialization(self, offered)
+
+    @contextmanager
+    def _scope(self, name: str, registration: Registration) -> Generator[None]:
+        stack = self._stacks.setdefault(name, [])
+        stack.append(registration)
+        try:
+            yield
+        finally:
+            stack.remove(registration)
+            if not stack:
+                del self._stacks[name]
+
+
+class Materialization:
+    """What one turn advertised. Its calls are settled against it and nothing else."""
+
+    def __init__(self, registry: ToolRegistry, offered: Mapping[str, Registration]) -> None:
+        self._registry = registry
+        self._offered = offered
+        self.definitions = tuple(registration.definition for registration in offered.values())
+
+    async def settle(self, name: str, input: JsonObject, context: ToolCallContext) -> Settled:
+        """Run one call. Declined permissions, rejected questions and defects are raised."""
+        registration = self._offered.get(name)
+        if registration is None:
+            return ToolError(f"Unknown tool: {name[:_NAME_CHARS_SHOWN]}")
+        if self._registry.holder(name) is not registration:
+            return ToolError(f"Stale tool call: {name}")
+        return await registration.run(input, context)
+
+
+def _registration(tool: Tool[InputT, OutputT]) -> Registration:
+    if _NAME.fullmatch(tool.name) is None:
+        raise ToolRegistrationError(f"invalid tool name {tool.name!r}")
+    try:
+        schema = input_schema(tool.input)
+    except InputSchemaError as error:
+        raise ToolRegistrationError(f"tool {tool.name!r}: {error}") from error
+
+    async def run(input: JsonObject, context: ToolCallContext) -> Settled:
+        return await _run(tool, input, context)
+
+    return Registration(
+        definition=ToolDefinition(tool.name, tool.description, schema),
+        permission_action=tool.permission_action,
+        run=run,
+    )
+
+
+async def _run(tool: Tool[InputT, OutputT], input: JsonObject, context: ToolCallContext) -> Settled:
+    try:
+        # What cannot be written down cannot be told, kept or printed either.
+        codec.encode(input)
+        decoded = codec.convert(tool.input, without_nulls(tool.input, input))
+    except UnicodeEncodeError:
+        return ToolError("Invalid tool input: not valid Unicode, a text holds half a character")
+    except msgspec.ValidationError as error:
+        return ToolError(f"Invalid tool input: {error}")
+    try:
+        output = await tool.execute(decoded, context)
+    except ToolFailure as error:
+        return ToolError(str(error))
+    except (PermissionBlockedError, PermissionCorrectedError) as error:
+        # A rule's reason and a person's words are for the model: it can act on them.
+        return ToolError(str(error) or f"Permission denied: {tool.permission_action}")
+    return _success(tool, output)
+
+
+def _success(tool: Tool[InputT, OutputT], output: OutputT) -> Settled:
+    try:
+        valid = codec.decode(tool.output, codec.encode(output))
+    except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+        return ToolError(f"Invalid tool output: {error}")
+    content = () if tool.to_model_output is None else tool.to_model_output(valid)
+    structured = valid if tool.structured is None else tool.structured(valid)
+    reads = () if tool.reads is None else tool.reads(valid)
+    todos = None if tool.todos is None else tool.todos(valid)
+    delivers = None if tool.delivers is None else tool.delivers(valid)
+    paths = () if tool.output_paths is None else tool.output_paths(valid)
+    # Through the codec, so that what is live equals what is read back: lists, never tuples.
+    plain = codec.decode_any(codec.encode(structured))
+    return ToolSuccess(
+        plain, content, output_paths=paths, reads=reads, todos=todos, delivers=delivers
+    )
+
+
+def _denied_everywhere(rules: Ruleset, action: str) -> bool:
+    for rule in reversed(rules):
+        if wildcard.matches(rule.action, action):
+            return rule.effect == "deny" and rule.resource == "*"
+    return False

@@ -1,0 +1,94 @@
+"""A tool: what the model may call, in one executable representation.
+
+Input and output are records; their JSON Schemas come from the same types that validate them.
+`execute` performs the work, `to_model_output` says in pure terms what the model is shown. Only
+ToolFailure is for the model's eyes; every other exception is a defect and travels on.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+from perdure.ports.file_journal import NO_JOURNAL, Journal
+from perdure.schema.approval.permission import PermissionSource
+from perdure.schema.codec import JsonObject, Record
+from perdure.schema.ids import MessageID, SessionID, ToolCallID
+from perdure.schema.session.todo import Todos
+from perdure.schema.session.tool import TextContent, ToolContent
+from perdure.schema.value import Value
+
+InputT = TypeVar("InputT", bound=Record)
+OutputT = TypeVar("OutputT", bound=Record)
+
+
+class ToolFailure(Exception):
+    """The call did not work, for a reason that the model can act on."""
+
+
+class Progress(Value):
+    """How far a call is, in the form of its result."""
+
+    structured: JsonObject
+    content: tuple[ToolContent, ...]
+
+
+def _unheard(progress: Progress) -> None:
+    """Nobody listens."""
+
+
+class ToolCallContext(Value, kw_only=True):
+    """Who calls: the agent is that of the issuing turn, whatever is selected by now."""
+
+    session_id: SessionID
+    agent: str
+    assistant_message_id: MessageID
+    call_id: ToolCallID
+    above: tuple[str, ...] = ()
+    """The agents of those who called this Session: see ports.PermissionAsk."""
+    report: Callable[[Progress], None] = _unheard
+    """Takes what `progress` says; neither waits nor fails."""
+    journal: Journal = NO_JOURNAL
+    """Is told of every change of a file, before it is made."""
+    reads_documents: bool = False
+    """Whether the model can be shown a PDF; see core.request.media_limits."""
+
+    def progress(
+        self,
+        content: str | tuple[ToolContent, ...] = (),
+        *,
+        structured: JsonObject | None = None,
+    ) -> None:
+        """Say how far the call is. Only the latest word counts, and none after the result."""
+        shown = (TextContent(text=content),) if isinstance(content, str) else content
+        self.report(Progress({} if structured is None else structured, shown))
+
+    @property
+    def source(self) -> PermissionSource:
+        return PermissionSource(
+            type="tool", message_id=self.assistant_message_id, call_id=self.call_id
+        )
+
+
+class Tool(Value, Generic[InputT, OutputT], kw_only=True):
+    name: str
+    description: str
+    input: type[InputT]
+    output: type[OutputT]
+    execute: Callable[[InputT, ToolCallContext], Awaitable[OutputT]]
+    to_model_output: Callable[[OutputT], tuple[ToolContent, ...]] | None = None
+    """None: the model is shown the JSON of the structured output."""
+    structured: Callable[[OutputT], Record | JsonObject] | None = None
+    """A smaller structured projection, where the full output would repeat the content."""
+    reads: Callable[[OutputT], tuple[str, ...]] | None = None
+    """The files of which the model has now seen something."""
+    output_paths: Callable[[OutputT], tuple[str, ...]] | None = None
+    """Managed Tool Output Files that it wrote itself."""
+    todos: Callable[[OutputT], Todos] | None = None
+    """The list that the Session has from now on. Recorded with the success."""
+    delivers: Callable[[OutputT], MessageID | None] | None = None
+    """The prompt of a child Session whose result this is. Delivered with the success."""
+    action: str | None = None
+    """The permission action that governs it, when it is not its own name."""
+
+    @property
+    def permission_action(self) -> str:
+        return self.action or self.name

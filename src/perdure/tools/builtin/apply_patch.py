@@ -1,0 +1,306 @@
+"""apply_patch: several files changed by one patch.
+
+Everything that can be known beforehand is checked before anything is written: the whole patch is
+parsed, every target is resolved and approved, every new text is made. Then the changes are made in
+the order given. When one fails even so, the answer says which were made.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Annotated, Final, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
+
+from perdure.core.files import exact_edit, patch
+from perdure.core.files.patch import AddFile, Change, DeleteFile, PatchError, UpdateFile
+from perdure.core.limits import EDIT_FILE_BYTES_MAX, PATCH_BYTES_MAX, PATCH_FILES_MAX
+from perdure.schema.codec import Record
+from perdure.schema.session.session import FileDiff
+from perdure.schema.session.tool import TextContent, ToolContent
+from perdure.schema.value import Value
+from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
+from perdure.tools.environment import ToolEnvironment, encoded, reason
+from perdure.tools.files.mutation import FileMutations, StaleContentError
+from perdure.tools.files.path_access import Target
+
+DESCRIPTION: Final = """\
+Change several files at once with a patch of this form:
+
+*** Begin Patch
+*** Add File: notes/new.txt
++its first line
+*** Update File: src/app.py
+@@ def main():
+ a line that stays
+-a line that goes
++a line that comes
+*** Update File: old/name.py
+*** Move to: new/name.py
+@@
+-one
++two
+*** Delete File: obsolete.txt
+*** End Patch
+
+- Lines that stay begin with a space, lines that go with '-', lines that come with '+'. Give \
+enough lines that stay to make the place clear; `@@ some line` names a line to look for first.
+- `*** End of File` after a change says that it is at the end of the file.
+- Read a file before you change it. Either the whole patch is fit to be applied, or nothing is."""
+
+
+ChangeType = Literal["add", "update", "delete", "move"]
+_STATUS: Final[Mapping[ChangeType, Literal["added", "modified", "deleted"]]] = {
+    "add": "added",
+    "update": "modified",
+    "delete": "deleted",
+    "move": "modified",
+}
+
+
+class ApplyPatchInput(Record, frozen=True):
+    patch_text: Annotated[str, Meta(description="The whole patch.", min_length=1)]
+
+
+class Applied(Record, frozen=True):
+    type: ChangeType
+    resource: str
+    target: str
+
+
+class ApplyPatchOutput(Record, frozen=True):
+    applied: tuple[Applied, ...]
+    files: tuple[FileDiff, ...]
+    notes: str | UnsetType = UNSET
+    """What came of looking after the files."""
+
+
+def make_apply_patch(environment: ToolEnvironment) -> Tool[ApplyPatchInput, ApplyPatchOutput]:
+    async def execute(input: ApplyPatchInput, context: ToolCallContext) -> ApplyPatchOutput:
+        changes = _parsed(input.patch_text)
+        targets = await _claimed(environment, changes, context)
+        await environment.require_edit(context, targets.values())
+        async with AsyncExitStack() as stack:
+            # In one order for everyone, so that two patches cannot wait for each other.
+            for path in sorted({target.path for target in targets.values()}):
+                await stack.enter_async_context(environment.mutations.locked(path))
+            prepared = [await _prepared(environment, change, targets) for change in changes]
+            for change in prepared:
+                _require_current(environment, change, context)
+            return await _commit(environment, prepared, context)
+
+    return Tool(
+        name="apply_patch",
+        description=DESCRIPTION,
+        input=ApplyPatchInput,
+        output=ApplyPatchOutput,
+        execute=execute,
+        to_model_output=_content,
+        action="edit",
+    )
+
+
+class _Prepared(Value, kw_only=True):
+    """One change, ready to be made: what was read, and what is to be there instead."""
+
+    type: ChangeType
+    target: Target
+    destination: Target
+    read: bytes | None
+    data: bytes | None
+
+    @property
+    def diff(self) -> FileDiff:
+        before, after = _text(self.read), _text(self.data)
+        lines = exact_edit.line_diff(self.destination.resource, before=before, after=after)
+        return FileDiff(
+            path=self.destination.resource,
+            status=_STATUS[self.type],
+            additions=lines.additions,
+            deletions=lines.deletions,
+            patch=lines.patch,
+        )
+
+
+def _content(output: ApplyPatchOutput) -> tuple[ToolContent, ...]:
+    lines = [f"{_VERBS[item.type]} {item.resource}" for item in output.applied]
+    text = "Applied the patch:\n" + "\n".join(lines) + (output.notes or "")
+    return (TextContent(text=text),)
+
+
+_VERBS: Final = {"add": "Added", "update": "Updated", "delete": "Deleted", "move": "Moved to"}
+
+
+def _parsed(text: str) -> tuple[Change, ...]:
+    if len(encoded(text)) > PATCH_BYTES_MAX:
+        raise ToolFailure(f"The patch is too large: at most {PATCH_BYTES_MAX} bytes")
+    try:
+        changes = patch.parse(text)
+    except PatchError as error:
+        raise ToolFailure(f"The patch is malformed: {error}") from error
+    if not changes:
+        raise ToolFailure("The patch is rejected: it changes no file")
+    if len(changes) > PATCH_FILES_MAX:
+        raise ToolFailure(f"The patch changes {len(changes)} files; at most {PATCH_FILES_MAX}")
+    return changes
+
+
+async def _claimed(
+    environment: ToolEnvironment, changes: Sequence[Change], context: ToolCallContext
+) -> dict[str, Target]:
+    """Each path the patch names, resolved, with approval where it is outside."""
+    paths = [change.path for change in changes]
+    updates = [change for change in changes if isinstance(change, UpdateFile)]
+    paths += [change.move_to for change in updates if change.move_to is not None]
+    targets = await environment.authority.claim_all_for_writing(paths, context)
+    seen: set[str] = set()
+    for path in paths:
+        if targets[path].path in seen:
+            raise ToolFailure(f"The patch is rejected: it changes {targets[path].resource} twice")
+        seen.add(targets[path].path)
+    return targets
+
+
+async def _prepared(
+    environment: ToolEnvironment, change: Change, targets: dict[str, Target]
+) -> _Prepared:
+    target = targets[change.path]
+    if isinstance(change, AddFile):
+        await _require_free(environment, target)
+        data = change.content.encode()
+        return _Prepared(type="add", target=target, destination=target, read=None, data=data)
+    read = await _read(environment, target)
+    if isinstance(change, DeleteFile):
+        return _Prepared(type="delete", target=target, destination=target, read=read, data=None)
+    data = _updated(target, read, change)
+    if change.move_to is None:
+        return _Prepared(type="update", target=target, destination=target, read=read, data=data)
+    destination = targets[change.move_to]
+    await _require_free(environment, destination)
+    return _Prepared(type="move", target=target, destination=destination, read=read, data=data)
+
+
+def _updated(target: Target, read: bytes, change: UpdateFile) -> bytes:
+    if not change.chunks:
+        return read
+    try:
+        return patch.apply(read.decode(), change.chunks).encode()
+    except UnicodeDecodeError as error:
+        raise ToolFailure(f"{target.resource} is not valid UTF-8 text") from error
+    except PatchError as error:
+        raise ToolFailure(f"The patch does not fit {target.resource}: {error}") from error
+
+
+async def _require_free(environment: ToolEnvironment, target: Target) -> None:
+    try:
+        await environment.files(target).stat(target.path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise _unable(target, error) from error
+    raise ToolFailure(f"The patch is rejected: {target.resource} exists already")
+
+
+async def _read(environment: ToolEnvironment, target: Target) -> bytes:
+    try:
+        files = environment.files(target)
+        data = await files.read(target.path, bytes_max=EDIT_FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise _unable(target, error) from error
+    if len(data) > EDIT_FILE_BYTES_MAX:
+        raise ToolFailure(f"{target.resource} is too large to change: over {EDIT_FILE_BYTES_MAX}")
+    return data
+
+
+def _require_current(
+    environment: ToolEnvironment, change: _Prepared, context: ToolCallContext
+) -> None:
+    if change.read is None:
+        return
+    try:
+        environment.mutations.require_current(context.session_id, change.target, change.read)
+    except StaleContentError as error:
+        raise ToolFailure(
+            f"{change.target.resource} has changed since it was read; read it again."
+            " Nothing was changed."
+        ) from error
+
+
+async def _commit(
+    environment: ToolEnvironment, prepared: Sequence[_Prepared], context: ToolCallContext
+) -> ApplyPatchOutput:
+    applied: list[Applied] = []
+    for change in prepared:
+        try:
+            await _make(environment.mutations, change, context)
+        except (OSError, StaleContentError) as error:
+            raise ToolFailure(_partial(change, error, applied)) from error
+        place = change.destination
+        applied.append(Applied(type=change.type, resource=place.resource, target=place.path))
+    settled, notes = await _looked_after(environment, prepared, context)
+    return ApplyPatchOutput(
+        applied=tuple(applied),
+        files=tuple(change.diff for change in settled),
+        notes="".join(f"\n\n{note}" for note in notes) or UNSET,
+    )
+
+
+async def _looked_after(
+    environment: ToolEnvironment, prepared: Sequence[_Prepared], context: ToolCallContext
+) -> tuple[list[_Prepared], list[str]]:
+    """The changes as the files are afterwards, and what there is to say about them."""
+    after_edit, settled = environment.after_edit, list[_Prepared]()
+    notes: list[str] = []
+    for change in prepared:
+        place, data = change.destination, change.data
+        if data is not None:
+            files = environment.files(place)
+            looked = await after_edit.format(files, place, data, context.journal)
+            environment.mutations.note(context.session_id, place, looked.data)
+            notes += looked.notes
+            data = looked.data
+        if change.type in {"delete", "move"}:
+            after_edit.edited(change.target.path)
+        if data is not None:
+            after_edit.edited(place.path)
+        settled.append(replace(change, data=data))
+    there = [change.destination for change in settled if change.data is not None]
+    return settled, [*notes, *await after_edit.check(there, files=environment.files)]
+
+
+async def _make(mutations: FileMutations, change: _Prepared, context: ToolCallContext) -> None:
+    session_id, journal = context.session_id, context.journal
+    if change.type == "update":
+        assert change.read is not None
+        assert change.data is not None
+        await mutations.replace_if_unchanged(
+            change.target, read=change.read, data=change.data, journal=journal
+        )
+    elif change.data is not None:
+        await mutations.create(change.destination, change.data, journal=journal)
+    if change.data is None or change.type == "move":
+        assert change.read is not None
+        await mutations.remove_if_unchanged(change.target, read=change.read, journal=journal)
+        mutations.seen.forget(session_id, change.target.path)
+    if change.data is not None:
+        mutations.note(session_id, change.destination, change.data)
+
+
+def _partial(
+    change: _Prepared, error: OSError | StaleContentError, applied: Sequence[Applied]
+) -> str:
+    changed = "it changed after it was approved; read it again"
+    why = reason(error) if isinstance(error, OSError) else changed
+    said = f"Unable to apply the patch at {change.target.resource}: {why}."
+    if not applied:
+        return f"{said} Nothing was changed."
+    done = ", ".join(item.resource for item in applied)
+    return f"{said} Already changed: {done}."
+
+
+def _unable(target: Target, error: OSError) -> ToolFailure:
+    return ToolFailure(f"Unable to read {target.resource}: {reason(error)}")
+
+
+def _text(data: bytes | None) -> str:
+    return "" if data is None else data.decode("utf-8", "replace")

@@ -1,0 +1,249 @@
+"""bash: run one shell command to its end, within a time and an amount of output, or start it.
+
+A command that fails or runs out of time is a result, not a failure of the tool. What it must be
+allowed is in tools.builtin.bash_approval, what becomes of its output in tools.shell.command_output.
+The working directory is checked; what the command itself touches is not, so absolute paths outside
+it are pointed out as warnings. They are advice and no protection. Commands that run on in the
+background are tools.builtin.bash_background.
+"""
+
+import asyncio
+import posixpath
+import re
+from typing import Annotated, Final
+
+from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
+
+from perdure.core.files.paths import is_within
+from perdure.core.limits import (
+    BASH_COMMAND_BYTES_MAX,
+    BASH_TIMEOUT_MILLIS_DEFAULT,
+    BASH_TIMEOUT_MILLIS_MAX,
+    BASH_WARNINGS_MAX,
+    JOB_SECONDS_MAX,
+)
+from perdure.core.request import tool_output
+from perdure.core.request.tool_output import OutputLimits
+from perdure.core.shell.command import Place
+from perdure.ports import ProcessResult
+from perdure.schema.codec import Record
+from perdure.schema.session.job import JobInfo
+from perdure.schema.session.tool import TextContent, ToolContent
+from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
+from perdure.tools.builtin import bash_background
+from perdure.tools.builtin.bash_approval import permission_ask
+from perdure.tools.environment import ToolEnvironment, reason
+from perdure.tools.shell.command_output import CommandOutput
+
+DESCRIPTION: Final = f"""\
+Run a shell command and return its combined output and exit code.
+
+- It starts in the project directory; set `workdir` instead of changing directory.
+- It has no input and no terminal. Everything it started is ended with it, what was put into the \
+background with & too.
+- Set `background` for a server, or for what takes longer than you want to wait. It returns at \
+once, and you are told of the end.
+- Variables that hold secrets are not in its environment.
+- It is ended after `timeout` milliseconds ({BASH_TIMEOUT_MILLIS_DEFAULT} unless set). Long output \
+is cut, and the answer names the file that holds all of it.
+- Prefer read, glob, grep, edit and write for files."""
+
+_SEPARATORS: Final = re.compile(r"[\s'\"`;|&()<>=]+")
+_LEFT_RUNNING: Final = "Processes that it left running in the background were ended."
+
+
+class BashInput(Record, frozen=True):
+    command: Annotated[str, Meta(description="The command, as given to the shell.", min_length=1)]
+    workdir: (
+        Annotated[str, Meta(description="Where to run it; the project unless set.", min_length=1)]
+        | UnsetType
+    ) = UNSET
+    timeout: (
+        Annotated[int, Meta(description="Milliseconds.", ge=1, le=JOB_SECONDS_MAX * 1_000)]
+        | UnsetType
+    ) = UNSET
+    background: (
+        Annotated[bool, Meta(description="Return at once and let it run on.")] | UnsetType
+    ) = UNSET
+    description: Annotated[str, Meta(description="What it does, in a few words.")] | UnsetType = (
+        UNSET
+    )
+
+
+class BashStructured(Record, frozen=True):
+    truncated: bool
+    exit: int | UnsetType = UNSET
+    timeout: bool | UnsetType = UNSET
+    job: str | UnsetType = UNSET
+    """Of the command that runs on in the background."""
+
+
+class BashOutput(Record, frozen=True):
+    output: str
+    truncated: bool
+    exit: int | UnsetType = UNSET
+    timeout: bool | UnsetType = UNSET
+    warnings: tuple[str, ...] = ()
+    path: str | UnsetType = UNSET
+    """The managed file that holds the whole output, where it was too long to be held."""
+    job: JobInfo | UnsetType = UNSET
+
+
+def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
+    async def execute(input: BashInput, context: ToolCallContext) -> BashOutput:
+        if "\0" in input.command:
+            raise ToolFailure("A command cannot contain a NUL character")
+        _check_timeout(input)
+        if len(input.command.encode()) > BASH_COMMAND_BYTES_MAX:
+            most = BASH_COMMAND_BYTES_MAX
+            raise ToolFailure(f"The command is longer than {most} bytes: write it to a file")
+        where = "." if isinstance(input.workdir, UnsetType) else input.workdir
+        directory = (await environment.authority.claim(where, "directory", context)).path
+        place = Place(root=await environment.authority.root(), directory=directory)
+        await environment.permissions.require(
+            permission_ask(input.command, shell=environment.shell, place=place, context=context)
+        )
+        if input.background is True:
+            return await _start(environment, input, directory, context)
+        spool = None if environment.outputs is None else environment.outputs.spool()
+        output = CommandOutput(spool, context.progress)
+        try:
+            if not (await environment.filesystem.stat(directory)).is_directory:
+                raise ToolFailure(f"{where} is not a directory")
+            async with context.journal.watching():
+                result = await _run(environment, input, directory, output)
+        except OSError as error:
+            raise ToolFailure(f"Unable to execute command: {reason(error)}") from error
+        except asyncio.CancelledError:
+            # The call will be settled as interrupted; what it said until then stays with it.
+            output.say_now()
+            raise
+        finally:
+            output.close()
+        warnings = _outside_paths(input.command, directory)
+        return await _settled(result, output, warnings, environment.output_limits)
+
+    return Tool(
+        name="bash",
+        description=DESCRIPTION,
+        input=BashInput,
+        output=BashOutput,
+        execute=execute,
+        to_model_output=_content,
+        structured=_structured,
+        output_paths=lambda output: () if output.path is UNSET else (output.path,),
+    )
+
+
+def _content(output: BashOutput) -> tuple[ToolContent, ...]:
+    if not isinstance(output.job, UnsetType):
+        return bash_background.started_content(output.job)
+    if output.timeout is True:
+        ending = "Command ran out of time and was ended. Set a longer timeout if it needs one."
+    else:
+        ending = f"Command exited with code {output.exit}."
+    return (
+        TextContent(text=output.output or "(no output)"),
+        TextContent(text="\n".join((*output.warnings, ending))),
+    )
+
+
+def _structured(output: BashOutput) -> BashStructured:
+    return BashStructured(
+        exit=output.exit,
+        truncated=output.truncated,
+        timeout=output.timeout,
+        job=UNSET if isinstance(output.job, UnsetType) else output.job.id,
+    )
+
+
+def _check_timeout(input: BashInput) -> None:
+    millis = 0 if isinstance(input.timeout, UnsetType) else input.timeout
+    if input.background is not True and millis > BASH_TIMEOUT_MILLIS_MAX:
+        raise ToolFailure(
+            f"timeout is at most {BASH_TIMEOUT_MILLIS_MAX} milliseconds. Run what takes longer with"
+            " `background`."
+        )
+
+
+async def _start(
+    environment: ToolEnvironment, input: BashInput, directory: str, context: ToolCallContext
+) -> BashOutput:
+    try:
+        if not (await environment.filesystem.stat(directory)).is_directory:
+            raise ToolFailure(f"{input.workdir} is not a directory")
+    except OSError as error:
+        raise ToolFailure(f"Unable to execute command: {reason(error)}") from error
+    job = await bash_background.start(
+        environment,
+        context,
+        command=input.command,
+        directory=directory,
+        millis=None if isinstance(input.timeout, UnsetType) else input.timeout,
+    )
+    return BashOutput(output="", truncated=False, path=job.path, job=job)
+
+
+async def _run(
+    environment: ToolEnvironment, input: BashInput, directory: str, output: CommandOutput
+) -> ProcessResult:
+    millis = BASH_TIMEOUT_MILLIS_DEFAULT if isinstance(input.timeout, UnsetType) else input.timeout
+    return await environment.processes.run_into(
+        output,
+        (environment.shell, "-c", input.command),
+        directory=directory,
+        environment=environment.variables,
+        timeout_seconds=millis / 1_000,
+    )
+
+
+async def _settled(
+    result: ProcessResult, said: CommandOutput, warnings: tuple[str, ...], limits: OutputLimits
+) -> BashOutput:
+    ended = BashOutput(
+        output="",
+        truncated=False,
+        exit=UNSET if result.exit_code is None else _shell_code(result.exit_code),
+        timeout=True if result.timed_out else UNSET,
+        warnings=(*warnings, _LEFT_RUNNING) if result.left_running else warnings,
+    )
+    if said.is_binary:
+        text, cut = await said.describe_binary(), True
+    elif said.is_long:
+        text, cut = said.shown(_room_beside(ended, limits)), True
+    else:
+        text = said.text()
+        # The model will see a part: the structured result must not claim that it saw all.
+        cut = not _fits(replace(ended, output=text), limits)
+    path = UNSET if said.path is None else said.path
+    return replace(ended, output=text, truncated=cut, path=path)
+
+
+def _room_beside(ended: BashOutput, limits: OutputLimits) -> OutputLimits:
+    """What the ending of a result leaves for its output."""
+    ending = tool_output.measured_text({}, _content(ended))
+    return OutputLimits(
+        lines_max=limits.lines_max - ending.count("\n") - 1,
+        bytes_max=limits.bytes_max - len(ending.encode()),
+    )
+
+
+def _fits(output: BashOutput, limits: OutputLimits) -> bool:
+    return tool_output.fits(tool_output.measured_text({}, _content(output)), limits)
+
+
+def _shell_code(code: int) -> int:
+    """Ended by a signal: the number that a shell would report."""
+    return code if code >= 0 else 128 - code
+
+
+def _outside_paths(command: str, directory: str) -> tuple[str, ...]:
+    """One warning for each directory outside `directory` that the command names."""
+    parents: dict[str, None] = {}
+    for word in _SEPARATORS.split(command):
+        path = posixpath.normpath(word) if word.startswith("/") else ""
+        if path and not path.startswith("/dev/") and not is_within(path, directory):
+            parents[posixpath.dirname(path)] = None
+    named = list(parents)[:BASH_WARNINGS_MAX]
+    return tuple(f"Warning: the command names a path outside {directory}: {p}" for p in named)

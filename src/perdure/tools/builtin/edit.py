@@ -1,0 +1,189 @@
+"""edit: replace an exact passage of a file.
+
+What is wrong with the request is said before permission is asked; whether the passage is there,
+only after, because that tells something about the file.
+"""
+
+from typing import Annotated, Final
+
+from msgspec import UNSET, Meta, UnsetType
+
+from perdure.core.files import exact_edit
+from perdure.core.files.exact_edit import Ambiguous, Edited, NotFound
+from perdure.core.limits import EDIT_FILE_BYTES_MAX
+from perdure.schema.codec import Record
+from perdure.schema.session.session import FileDiff
+from perdure.schema.session.tool import TextContent, ToolContent
+from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
+from perdure.tools.environment import ToolEnvironment, encoded, reason
+from perdure.tools.files.mutation import StaleContentError
+from perdure.tools.files.path_access import Target
+
+DESCRIPTION: Final = """\
+Replace an exact passage of a text file.
+
+- `oldString` must occur in the file as given, whitespace included, and in one place only. Add \
+lines around it until it is unique, or set `replaceAll` to change every occurrence.
+- Read the file first. If it has changed since, the edit is refused: read it again.
+- Line endings and a byte order mark are kept."""
+
+
+class EditInput(Record, frozen=True):
+    path: Annotated[
+        str, Meta(description="The file, relative to the project or absolute.", min_length=1)
+    ]
+    old_string: Annotated[str, Meta(description="The passage to replace, exactly as it stands.")]
+    new_string: Annotated[str, Meta(description="What to put in its place; may be empty.")]
+    replace_all: (
+        Annotated[bool, Meta(description="Replace every occurrence instead of the only one.")]
+        | UnsetType
+    ) = UNSET
+
+
+class EditStructured(Record, frozen=True):
+    files: tuple[FileDiff, ...]
+    replacements: int
+
+
+class EditOutput(Record, frozen=True):
+    files: tuple[FileDiff, ...]
+    replacements: int
+    preview: str
+    notes: str = ""
+    """What came of looking after the file."""
+
+
+def make_edit(environment: ToolEnvironment) -> Tool[EditInput, EditOutput]:
+    async def execute(input: EditInput, context: ToolCallContext) -> EditOutput:
+        _check(input)
+        target = await environment.authority.claim_for_writing(input.path, context)
+        await environment.require_edit(context, (target,))
+        try:
+            # Held from reading to writing, so that edits made side by side follow each other.
+            async with environment.mutations.locked(target.path):
+                return await _edit(environment, target, input, context)
+        except StaleContentError as error:
+            raise ToolFailure(
+                f"{target.resource} has changed since it was read; read it again"
+            ) from error
+        except OSError as error:
+            raise ToolFailure(f"Unable to edit {input.path}: {reason(error)}") from error
+
+    return Tool(
+        name="edit",
+        description=DESCRIPTION,
+        input=EditInput,
+        output=EditOutput,
+        execute=execute,
+        to_model_output=_content,
+        structured=_structured,
+    )
+
+
+def _content(output: EditOutput) -> tuple[ToolContent, ...]:
+    name = output.files[0].path
+    text = f"Edited file successfully: {name}\nReplacements: {output.replacements}\n"
+    return (TextContent(text=text + output.preview + output.notes),)
+
+
+def _structured(output: EditOutput) -> EditStructured:
+    return EditStructured(files=output.files, replacements=output.replacements)
+
+
+def _check(input: EditInput) -> None:
+    match exact_edit.refusal(old=input.old_string, new=input.new_string):
+        case "empty":
+            raise ToolFailure("oldString must not be empty; use write to create a file")
+        case "identical":
+            raise ToolFailure("oldString and newString are identical: nothing to change")
+        case None:
+            encoded(input.old_string + input.new_string)
+
+
+async def _edit(
+    environment: ToolEnvironment, target: Target, input: EditInput, context: ToolCallContext
+) -> EditOutput:
+    data = await _read(environment, target)
+    environment.mutations.require_current(context.session_id, target, data)
+    try:
+        before = data.decode()
+    except UnicodeDecodeError as error:
+        raise ToolFailure(f"{target.resource} is not valid UTF-8 text") from error
+    edited = _applied(before, target, input)
+    after = edited.text.encode()
+    await environment.mutations.replace_if_unchanged(
+        target, read=data, data=after, journal=context.journal
+    )
+    looked = await environment.after_edit.look(
+        environment.files(target), target, after, context.journal
+    )
+    environment.mutations.note(context.session_id, target, looked.data)
+    now = Edited(looked.data.decode("utf-8", "replace"), edited.replacements)
+    return _output(target.resource, before, now, input, notes=looked.told)
+
+
+async def _read(environment: ToolEnvironment, target: Target) -> bytes:
+    files = environment.files(target)
+    status = await files.stat(target.path)
+    if not status.is_file:
+        raise ToolFailure(f"{target.resource} is not a regular file")
+    data = await files.read(target.path, bytes_max=EDIT_FILE_BYTES_MAX + 1)
+    if len(data) > EDIT_FILE_BYTES_MAX:
+        raise ToolFailure(
+            f"{target.resource} is too large to edit: {status.size} bytes,"
+            f" at most {EDIT_FILE_BYTES_MAX}"
+        )
+    return data
+
+
+def _applied(before: str, target: Target, input: EditInput) -> Edited:
+    _require_room(before, target, input)
+    result = exact_edit.apply(
+        before,
+        old=input.old_string,
+        new=input.new_string,
+        replace_all=input.replace_all is True,
+    )
+    match result:
+        case Edited():
+            return result
+        case NotFound():
+            raise ToolFailure(
+                f"oldString was not found in {target.resource};"
+                " it must match exactly, including whitespace and indentation"
+            )
+        case Ambiguous(places=places):
+            raise ToolFailure(
+                f"oldString occurs {places} times in {target.resource};"
+                " add surrounding lines to make it unique, or set replaceAll"
+            )
+
+
+def _require_room(before: str, target: Target, input: EditInput) -> None:
+    """A short passage in many places and a long one instead would fill the memory."""
+    old, new = input.old_string, input.new_string
+    places = before.count(old) + before.count(old.replace("\n", "\r\n"))
+    if len(before) + places * len(new) > EDIT_FILE_BYTES_MAX:
+        raise ToolFailure(
+            f"{target.resource} would become too large: at most {EDIT_FILE_BYTES_MAX} bytes"
+        )
+
+
+def _output(
+    resource: str, before: str, edited: Edited, input: EditInput, *, notes: str
+) -> EditOutput:
+    diff = exact_edit.line_diff(resource, before=before, after=edited.text)
+    return EditOutput(
+        files=(
+            FileDiff(
+                path=resource,
+                status="modified",
+                additions=diff.additions,
+                deletions=diff.deletions,
+                patch=diff.patch,
+            ),
+        ),
+        replacements=edited.replacements,
+        preview=exact_edit.preview(old=input.old_string, new=input.new_string),
+        notes=notes,
+    )

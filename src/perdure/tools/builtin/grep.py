@@ -1,0 +1,166 @@
+"""grep: find lines by a regular expression."""
+
+import itertools
+import posixpath
+from typing import Annotated, Final
+
+from msgspec import UNSET, Meta, UnsetType
+
+from perdure.core.limits import (
+    SEARCH_LINE_CHARS_MAX,
+    SEARCH_RESULTS_DEFAULT,
+    SEARCH_RESULTS_MAX,
+    SEARCH_SUBMATCHES_MAX,
+)
+from perdure.schema.codec import JsonObject, Record
+from perdure.schema.session.tool import TextContent, ToolContent
+from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
+from perdure.tools.environment import ToolEnvironment, reason
+from perdure.tools.files.path_access import Target
+from perdure.tools.search import search
+from perdure.tools.search.search import FoundFile, LineMatch, LineSearch, SearchPath
+
+DESCRIPTION: Final = f"""\
+Search the contents of files with a regular expression, line by line.
+
+- `path` is a directory or a single file; `include` limits a directory to names such as `*.py`.
+- Hidden files, binary files and files that ignore files name are left out.
+- Answers with matching lines by file, {SEARCH_RESULTS_DEFAULT} unless `limit` is set."""
+
+
+class GrepInput(Record, frozen=True):
+    pattern: Annotated[str, Meta(description="A regular expression.", min_length=1)]
+    path: SearchPath | UnsetType = UNSET
+    include: (
+        Annotated[str, Meta(description="Only files that match this glob.", min_length=1)]
+        | UnsetType
+    ) = UNSET
+    limit: (
+        Annotated[int, Meta(description="Most lines to return.", ge=1, le=SEARCH_RESULTS_MAX)]
+        | UnsetType
+    ) = UNSET
+
+
+class Submatch(Record, frozen=True):
+    text: str
+    start: int
+    end: int
+
+
+class Match(Record, frozen=True):
+    entry: FoundFile
+    line: int
+    offset: int
+    text: str
+    submatches: tuple[Submatch, ...]
+
+
+class GrepStructured(Record, frozen=True):
+    matches: tuple[Match, ...]
+    truncated: bool
+
+
+class GrepOutput(Record, frozen=True):
+    root: str
+    matches: tuple[Match, ...]
+    truncated: bool
+
+
+def make_grep(environment: ToolEnvironment) -> Tool[GrepInput, GrepOutput]:
+    async def execute(input: GrepInput, context: ToolCallContext) -> GrepOutput:
+        search.check_length(input.pattern)
+        if not isinstance(input.include, UnsetType):
+            search.parse_glob(input.include)
+        where = "." if isinstance(input.path, UnsetType) else input.path
+        target = await environment.authority.claim(where, "directory", context)
+        root = await environment.authority.root()
+        await environment.require(
+            context, "grep", (input.pattern,), save=("*",), metadata=_metadata(input, root, target)
+        )
+        try:
+            return await _search(environment, input, root, target)
+        except OSError as error:
+            raise ToolFailure(f"Unable to search {where}: {reason(error)}") from error
+
+    return Tool(
+        name="grep",
+        description=DESCRIPTION,
+        input=GrepInput,
+        output=GrepOutput,
+        execute=execute,
+        to_model_output=_content,
+        structured=_structured,
+    )
+
+
+def _content(output: GrepOutput) -> tuple[ToolContent, ...]:
+    if not output.matches:
+        more = " (the search was not complete)" if output.truncated else ""
+        return (TextContent(text=f"No matches found{more}"),)
+    lines = [f"Found {len(output.matches)} matches"]
+    for path, matches in itertools.groupby(output.matches, key=lambda match: match.entry.path):
+        lines += ["", f"{posixpath.join(output.root, path)}:"]
+        lines += [f"  Line {match.line}: {match.text}" for match in matches]
+    if output.truncated:
+        lines += ["", "(There are more results: narrow the pattern, the path or include.)"]
+    return (TextContent(text="\n".join(lines)),)
+
+
+def _structured(output: GrepOutput) -> GrepStructured:
+    return GrepStructured(matches=output.matches, truncated=output.truncated)
+
+
+def _metadata(input: GrepInput, root: str, target: Target) -> JsonObject:
+    metadata: JsonObject = {"root": root, "path": target.resource, "limit": _limit(input)}
+    if not isinstance(input.include, UnsetType):
+        metadata["include"] = input.include
+    return metadata
+
+
+async def _search(
+    environment: ToolEnvironment, input: GrepInput, root: str, target: Target
+) -> GrepOutput:
+    files, limit = environment.files(target), _limit(input)
+    status = await files.stat(target.path)
+    if not status.is_directory and not status.is_file:
+        raise ToolFailure(f"{target.resource} is not a regular file")
+    search_for = LineSearch(
+        path=target.path,
+        is_directory=status.is_directory,
+        pattern=input.pattern,
+        include=None if isinstance(input.include, UnsetType) else input.include,
+        matches_max=limit + 1,
+    )
+    listing = await search.lines(environment, search_for)
+    directory = target.path if status.is_directory else posixpath.dirname(target.path)
+    wanted = listing.matches[:limit]
+    shown = [found for found in wanted if await search.confirmed(files, directory, found)]
+    base = target.resource if status.is_directory else posixpath.dirname(target.resource)
+    return GrepOutput(
+        root=root,
+        matches=tuple(_match(base, found) for found in shown),
+        truncated=not listing.complete or len(shown) < len(listing.matches),
+    )
+
+
+def _limit(input: GrepInput) -> int:
+    return SEARCH_RESULTS_DEFAULT if isinstance(input.limit, UnsetType) else input.limit
+
+
+def _match(base: str, found: LineMatch) -> Match:
+    path = posixpath.normpath(posixpath.join(base, search.relative_path(found)))
+    line = str(found.lines).rstrip("\r\n")
+    text = line[:SEARCH_LINE_CHARS_MAX]
+    shown = len(text.encode())
+    submatches = (
+        Submatch(text=str(it.match)[:SEARCH_LINE_CHARS_MAX], start=it.start, end=it.end)
+        for it in found.submatches[:SEARCH_SUBMATCHES_MAX]
+        if it.start <= shown
+    )
+    return Match(
+        entry=FoundFile(path=path, type="file"),
+        line=found.line_number,
+        offset=found.absolute_offset,
+        text=text if text == line else f"{text}...",
+        submatches=tuple(submatches),
+    )

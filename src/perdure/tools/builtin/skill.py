@@ -1,0 +1,143 @@
+"""skill: load the instructions that were written for a kind of task.
+
+A skill is looked up twice: before a person may be asked, so that nobody is asked about what is not
+there, and again afterwards, since what is loaded is what is there then. The files beside a skill
+are named, not read.
+"""
+
+import difflib
+import posixpath
+from typing import Annotated, Final, Protocol
+
+from msgspec import UNSET, Meta, UnsetType
+
+from perdure.core import limits
+from perdure.core.files.paths import is_within
+from perdure.core.skills import skill
+from perdure.core.text import xml_tags
+from perdure.ports import Filesystem
+from perdure.schema.codec import Record
+from perdure.schema.session.tool import TextContent, ToolContent
+from perdure.schema.settings.skill import SkillInfo
+from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
+from perdure.tools.environment import ToolEnvironment, printable
+
+DESCRIPTION: Final = """\
+Load a skill: instructions that were written for a particular kind of task.
+
+- Call it before you begin a task that fits the description of an available skill.
+- The answer holds the instructions, the directory they belong to, and some of the files there. \
+Paths in the instructions are relative to that directory; read the files when you need them.
+- Follow the instructions as far as they fit what the person asked for."""
+
+_SKIPPED: Final = frozenset({".git", "node_modules"})
+
+
+class SkillShelf(Protocol):
+    def get(self, name: str) -> SkillInfo | None:
+        """The skill of that name, as it is now."""
+        ...
+
+    def names_for(self, agent: str) -> tuple[str, ...]:
+        """The names of the skills that the agent may use."""
+        ...
+
+
+class SkillInput(Record, frozen=True):
+    name: Annotated[str, Meta(description="Name of the skill, as it is listed.", min_length=1)]
+
+
+class SkillOutput(Record, frozen=True):
+    name: str
+    output: str
+    directory: str | UnsetType = UNSET
+    """None of its own for a skill that comes with the program."""
+
+
+def make_skill(environment: ToolEnvironment, shelf: SkillShelf) -> Tool[SkillInput, SkillOutput]:
+    async def execute(input: SkillInput, context: ToolCallContext) -> SkillOutput:
+        _found(shelf, input.name, context)
+        await environment.require(context, "skill", (input.name,), save=(input.name,))
+        found = _found(shelf, input.name, context)
+        directory = _directory(found)
+        files = await _files_beside(environment.filesystem, found)
+        return SkillOutput(
+            name=found.name,
+            output=_text(found, directory, files),
+            directory=UNSET if directory is None else printable(directory),
+        )
+
+    return Tool(
+        name="skill",
+        description=DESCRIPTION,
+        input=SkillInput,
+        output=SkillOutput,
+        execute=execute,
+        to_model_output=_content,
+    )
+
+
+def _content(output: SkillOutput) -> tuple[ToolContent, ...]:
+    return (TextContent(text=output.output),)
+
+
+def _found(shelf: SkillShelf, name: str, context: ToolCallContext) -> SkillInfo:
+    found = shelf.get(name)
+    if found is not None:
+        return found
+    asked = name[: limits.SKILL_NAME_CHARS_MAX]
+    names = shelf.names_for(context.agent)
+    close = difflib.get_close_matches(asked, names, limits.SKILL_MATCHES_SHOWN_MAX)
+    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    raise ToolFailure(f"There is no skill {asked!r}.{hint}")
+
+
+def _directory(found: SkillInfo) -> str | None:
+    directory = posixpath.dirname(found.location)
+    return None if directory == skill.BUILT_IN_DIRECTORY else directory
+
+
+def _text(found: SkillInfo, directory: str | None, files: list[str]) -> str:
+    name = xml_tags.escaped(found.name).replace('"', "&quot;")
+    parts = [f'<skill_content name="{name}">', found.content]
+    if directory is not None:
+        parts += ["", f"Base directory of this skill: {printable(directory)}"]
+        parts.append("Relative paths in its text begin there.")
+    if files:
+        listed = (xml_tags.element("file", printable(file)) for file in files)
+        parts += ["Some of the files beside it:", "<skill_files>", *listed, "</skill_files>"]
+    return "\n".join((*parts, "</skill_content>"))
+
+
+async def _files_beside(filesystem: Filesystem, found: SkillInfo) -> list[str]:
+    """Some of the files that came with a skill. Only one with a directory of its own has any."""
+    if posixpath.basename(found.location) != skill.FILE_NAME:
+        return []
+    base = posixpath.dirname(found.location)
+    try:
+        real_base = await filesystem.real_path(base)
+        return await _sampled(filesystem, base, real_base)
+    except OSError:
+        # The skill went while it was read. Its text is here; the rest is a courtesy.
+        return []
+
+
+async def _sampled(filesystem: Filesystem, base: str, real_base: str) -> list[str]:
+    files: list[str] = []
+    waiting = [base]
+    for _ in range(limits.SKILL_SHOWN_DIRECTORIES_MAX):
+        if not waiting or len(files) >= limits.SKILL_FILES_SHOWN_MAX:
+            break
+        directory = waiting.pop()
+        # A link may lead out, or back to where we came from.
+        if not is_within(await filesystem.real_path(directory), real_base):
+            continue
+        below: list[str] = []
+        for name, status in await filesystem.list(directory):
+            path = posixpath.join(directory, name)
+            if status.is_directory and name not in _SKIPPED:
+                below.append(path)
+            elif status.is_file and path != posixpath.join(base, skill.FILE_NAME):
+                files.append(path)
+        waiting += reversed(below)
+    return sorted(files[: limits.SKILL_FILES_SHOWN_MAX])

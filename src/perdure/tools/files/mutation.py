@@ -1,0 +1,93 @@
+"""File Mutation: changes of files, one at a time for each path.
+
+The locks are shared by every Location of the process, because Locations may overlap. Only targets
+that an authority has resolved and a person or rule has approved come here.
+
+Invariant: a change based on what was read commits only if those bytes are still there, and it
+lands below the directory that was approved, whatever has become of the path since.
+"""
+
+import asyncio
+import posixpath
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from perdure.ports import Filesystem
+from perdure.ports.file_journal import NO_JOURNAL, Journal
+from perdure.schema.ids import SessionID
+from perdure.tools.files import read_tracking
+from perdure.tools.files.path_access import Target
+from perdure.tools.files.read_tracking import SeenFiles
+
+
+class StaleContentError(Exception):
+    """The file is not what was read before: somebody else has changed it."""
+
+
+class FileMutations:
+    def __init__(self, filesystem: Filesystem) -> None:
+        self._filesystem = filesystem
+        self.seen = SeenFiles()
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._users: dict[str, int] = {}
+
+    @asynccontextmanager
+    async def locked(self, path: str) -> AsyncGenerator[None]:
+        """Alone with `path`, as far as this process goes."""
+        lock = self._locks.setdefault(path, asyncio.Lock())
+        self._users[path] = self._users.get(path, 0) + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            self._users[path] -= 1
+            if not self._users[path]:
+                del self._locks[path], self._users[path]
+
+    def require_current(self, session_id: SessionID, target: Target, data: bytes) -> None:
+        """Raises StaleContentError when the Session saw something else than `data` there."""
+        if self.seen.version(session_id, target.path) not in (None, read_tracking.version_of(data)):
+            raise StaleContentError(target.path)
+
+    def note(self, session_id: SessionID, target: Target, data: bytes) -> None:
+        """The Session knows that `data` is there: it has read it all, or written it."""
+        self.seen.note(session_id, target.path, read_tracking.version_of(data))
+
+    async def create(self, target: Target, data: bytes, *, journal: Journal = NO_JOURNAL) -> None:
+        """Create the file and the directories above it; raises FileExistsError."""
+        files = self._files(target)
+        async with journal.changing(target.root, target.path, data):
+            await files.make_directories(posixpath.dirname(target.path))
+            await files.create_exclusive(target.path, data, mode=0o666)
+
+    async def replace(self, target: Target, data: bytes, *, journal: Journal = NO_JOURNAL) -> None:
+        """Whatever the file holds now."""
+        async with journal.changing(target.root, target.path, data):
+            await self._files(target).write_atomic(target.path, data)
+
+    async def replace_if_unchanged(
+        self, target: Target, *, read: bytes, data: bytes, journal: Journal = NO_JOURNAL
+    ) -> None:
+        """Raises StaleContentError when the file no longer holds `read`."""
+        await self._require_unchanged(target, read)
+        await self.replace(target, data, journal=journal)
+
+    async def remove_if_unchanged(
+        self, target: Target, *, read: bytes, journal: Journal = NO_JOURNAL
+    ) -> None:
+        """Raises StaleContentError when the file no longer holds `read`."""
+        await self._require_unchanged(target, read)
+        async with journal.changing(target.root, target.path, None):
+            await self._files(target).remove(target.path)
+
+    def _files(self, target: Target) -> Filesystem:
+        return self._filesystem.beneath(target.root)
+
+    async def _require_unchanged(self, target: Target, read: bytes) -> None:
+        try:
+            # One byte more than was read tells a longer file without reading all of it.
+            current = await self._files(target).read(target.path, bytes_max=len(read) + 1)
+        except FileNotFoundError as error:
+            raise StaleContentError(target.path) from error
+        if current != read:
+            raise StaleContentError(target.path)

@@ -1,0 +1,366 @@
+"""Searching a tree: which files there are, and which lines match.
+
+ripgrep does the work when there is one, else our own search program; nothing is ever fetched.
+Both respect ignore files and leave out hidden names. The root is canonical before the search
+begins, and links are not followed; what the caller shows is `confirmed` by a reading of our own.
+
+Invariant: a search is bounded in time and output, and says when it is incomplete.
+"""
+
+import asyncio
+import base64
+import heapq
+import itertools
+import os
+import posixpath
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+import perdure
+from perdure.core.files import glob
+from perdure.core.files.glob import Glob, InvalidPatternError
+from perdure.core.limits import (
+    SEARCH_ANSWER_BYTES_MAX,
+    SEARCH_COLLECTED_MAX,
+    SEARCH_OUTPUT_BYTES_MAX,
+    SEARCH_OWN_SECONDS_MAX,
+    SEARCH_PATTERN_CHARS_MAX,
+    SEARCH_SECONDS_MAX,
+)
+from perdure.ports import Filesystem, ProcessResult
+from perdure.schema.codec import Record
+from perdure.schema.value import Value
+from perdure.tools.api.tool import ToolFailure
+from perdure.tools.environment import ToolEnvironment, encoded
+
+_COMMON: Final = ("--no-config", "--no-require-git")
+# A type of ripgrep is about names only and, unlike its globs, leaves ignore files in force.
+_NAME_GLOB: Final = re.compile(r"(?!\*\*$)(?:[A-Za-z0-9_.*?-]|\{[A-Za-z0-9_.*?,-]+\})+")
+_SUFFIX_PATTERN: Final = re.compile(r"(?:\*\*/)?\*[A-Za-z0-9_.-]+")
+_SPECIAL: Final = re.compile(r"[*?\[\]{},!\\]")
+_BOM: Final = b"\xef\xbb\xbf"
+_FAILED: Final = 2
+
+Bytes = bytes
+"""The type, where a field has its name."""
+
+SearchPath = Annotated[
+    str, Meta(description="Where to search; the project unless set.", min_length=1)
+]
+"""Part of the input of a tool that searches."""
+
+
+class FoundFile(Record, frozen=True):
+    path: str
+    type: Literal["file"]
+
+
+class Text(msgspec.Struct, frozen=True):
+    """Text in an answer; bytes that are not UTF-8 come in base64."""
+
+    text: str | None = None
+    bytes: str | None = None
+
+    def __str__(self) -> str:
+        return self.raw().decode("utf-8", "replace")
+
+    def raw(self) -> "Bytes":
+        return base64.b64decode(self.bytes or "") if self.text is None else self.text.encode()
+
+
+class Submatch(msgspec.Struct, frozen=True):
+    match: Text
+    start: int
+    end: int
+
+
+class LineMatch(msgspec.Struct, frozen=True):
+    path: Text
+    lines: Text
+    line_number: int
+    absolute_offset: int
+    submatches: list[Submatch]
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    data: LineMatch
+
+
+class LineSearch(Value, kw_only=True):
+    """Which lines to look for, where, and how many are enough."""
+
+    path: str
+    is_directory: bool
+    pattern: str
+    include: str | None
+    matches_max: int
+
+
+class FileListing(Value):
+    paths: Sequence[str]
+    complete: bool
+
+
+class MatchListing(Value):
+    matches: Sequence[LineMatch]
+    complete: bool
+
+
+def parse_glob(pattern: str) -> Glob:
+    """A pattern relative to the search root. Raises ToolFailure."""
+    check_length(pattern)
+    if pattern.startswith("/") or ".." in pattern.split("/"):
+        raise ToolFailure(f"{pattern} is not relative to the search root; set path instead")
+    try:
+        return glob.parse_glob(pattern)
+    except InvalidPatternError as error:
+        raise ToolFailure(f"Invalid pattern: {error}") from error
+
+
+def check_length(pattern: str) -> None:
+    if len(pattern) > SEARCH_PATTERN_CHARS_MAX:
+        raise ToolFailure(f"The pattern is longer than {SEARCH_PATTERN_CHARS_MAX} characters")
+    if "\0" in pattern:
+        raise ToolFailure("A pattern cannot contain a NUL character")
+    encoded(pattern)
+
+
+async def files(
+    environment: ToolEnvironment, root: str, pattern: str, *, paths_max: int | None = None
+) -> FileListing:
+    """The files below `root` that a pattern covers, relative to it and in order: the first ones."""
+    wanted = parse_glob(pattern)
+    arguments = ("--files", "--null", *_name_filter(pattern), "--", ".")
+    result = await _run(environment, root, arguments)
+    likely = _Likely(pattern)
+
+    def parsed() -> list[str]:
+        names = likely.among(result.output)
+        if _SUFFIX_PATTERN.fullmatch(pattern):
+            first = sorted(names) if paths_max is None else heapq.nsmallest(paths_max, names)
+            return [os.fsdecode(name[2:]) for name in first]
+        paths = (os.fsdecode(name[2:]) for name in sorted(names))
+        return list(itertools.islice(filter(wanted.matches, paths), paths_max))
+
+    # Hundreds of thousands of names take a while: not on the event loop.
+    return FileListing(await asyncio.to_thread(parsed), _is_complete(result))
+
+
+async def lines(environment: ToolEnvironment, wanted: LineSearch) -> MatchListing:
+    """The first matching lines of a file or of the files below a directory, in path order.
+
+    All that there are is collected by a search that does not care about order and so may use every
+    processor. If that becomes too much, a search in order stops where enough was found.
+    """
+    in_any_order = _Collector(wanted.include, matches_max=SEARCH_COLLECTED_MAX)
+    complete = await _collect(environment, wanted, in_any_order)
+    if not in_any_order.full:
+        found = sorted(in_any_order.matches, key=lambda it: (it.path.raw(), it.line_number))
+        return MatchListing(found, complete)
+    in_order = _Collector(wanted.include, matches_max=wanted.matches_max)
+    await _collect(environment, wanted, in_order, "--sort", "path")
+    return MatchListing(in_order.matches, complete=False)
+
+
+class _FullError(Exception):
+    """Enough was found."""
+
+
+class _Collector:
+    """An OutputSink that keeps the matches of a search. Raises _FullError to end it."""
+
+    def __init__(self, include: str | None, *, matches_max: int) -> None:
+        self._wanted = None if include is None else parse_glob(include)
+        self._decoder = msgspec.json.Decoder(_Answer)
+        self._matches_max = matches_max
+        self._bytes = 0
+        self._rest = bytearray()
+        self._skipping = False
+        self.matches: list[LineMatch] = []
+        self.full = False
+        self.left_out = False
+        """Whether a match was too long to be kept."""
+
+    async def write(self, data: bytes) -> None:
+        *ended, rest = data.split(b"\n")
+        for piece in ended:
+            self._extend(piece)
+            self._take()
+        self._extend(rest)
+
+    def _extend(self, piece: bytes) -> None:
+        if len(self._rest) + len(piece) > SEARCH_ANSWER_BYTES_MAX:
+            self._skipping = self.left_out = True
+        if not self._skipping:
+            self._rest += piece
+
+    def _take(self) -> None:
+        record, skipped = bytes(self._rest), self._skipping
+        self._rest.clear()
+        self._skipping = False
+        if skipped or not record.startswith(b'{"type":"match"'):
+            return
+        match = self._decoder.decode(record).data
+        if not self._is_covered(relative_path(match)):
+            return
+        self.matches.append(match)
+        self._bytes += len(record)
+        if len(self.matches) >= self._matches_max or self._bytes > SEARCH_OUTPUT_BYTES_MAX:
+            self.full = True
+            raise _FullError
+
+    def _is_covered(self, path: str) -> bool:
+        return self._wanted is None or (_is_visible(path) and self._wanted.matches(path))
+
+
+async def _collect(
+    environment: ToolEnvironment, wanted: LineSearch, into: _Collector, *options: str
+) -> bool:
+    """Search, whatever comes of it going `into` the collector; whether that is all there is."""
+    root, name = (wanted.path, ".") if wanted.is_directory else posixpath.split(wanted.path)
+    arguments = (
+        *("--json", "--no-messages", "--max-count", str(wanted.matches_max)),
+        *options,
+        *(() if wanted.include is None else _name_filter(wanted.include)),
+        *(f"--regexp={wanted.pattern}", "--", name if wanted.is_directory else f"./{name}"),
+    )
+    program, variables = _program(environment.ripgrep)
+    try:
+        result = await environment.processes.run_into(
+            into,
+            (*program, *_COMMON, *arguments),
+            directory=root,
+            environment=variables,
+            timeout_seconds=_seconds_max(environment),
+        )
+    except _FullError:
+        return False
+    if result.exit_code == _FAILED and not into.matches:
+        await _explain(environment, root, wanted.pattern)
+    return _is_complete(result) and not into.left_out
+
+
+def relative_path(match: LineMatch) -> str:
+    return str(match.path).removeprefix("./")
+
+
+async def confirmed(files: Filesystem, directory: str, match: LineMatch) -> bool:
+    """Whether the line is where it was found, in a file that no link leads to.
+
+    A search program goes by path and could be led elsewhere by a directory that becomes a link
+    under its feet. What it says is shown only if our own reading says the same.
+    """
+    path = posixpath.join(directory, os.fsdecode(match.path.raw().removeprefix(b"./")))
+    line = match.lines.raw()
+    try:
+        there = await files.read(
+            path, offset=match.absolute_offset, bytes_max=len(line) + len(_BOM)
+        )
+    except OSError:
+        return False
+    # Offsets do not count a byte order mark.
+    return there.startswith(line) or there[len(_BOM) :] == line
+
+
+async def _explain(environment: ToolEnvironment, root: str, pattern: str) -> None:
+    """Say what is wrong with `pattern`, if it was that."""
+    arguments = (f"--regexp={pattern}", "--", "/dev/null")
+    result = await _run(environment, root, arguments, separate_errors=False)
+    if result.exit_code == _FAILED:
+        message = result.output.decode(errors="replace").strip()
+        raise ToolFailure(f"Invalid search pattern: {message}")
+
+
+async def _run(
+    environment: ToolEnvironment,
+    root: str,
+    arguments: Sequence[str],
+    *,
+    separate_errors: bool = True,
+) -> ProcessResult:
+    program, variables = _program(environment.ripgrep)
+    return await environment.processes.run(
+        (*program, *_COMMON, *arguments),
+        directory=root,
+        environment=variables,
+        timeout_seconds=_seconds_max(environment),
+        output_bytes_max=SEARCH_OUTPUT_BYTES_MAX,
+        separate_errors=separate_errors,
+    )
+
+
+def _program(ripgrep: str | None) -> tuple[tuple[str, ...], dict[str, str] | None]:
+    if ripgrep is not None:
+        return (ripgrep,), None
+    # -P keeps modules of the searched directory out of the interpreter.
+    package = str(Path(perdure.__file__).parent.parent)
+    program = (sys.executable, "-P", "-m", "perdure.tools.search.fallback_program")
+    return program, {"PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _seconds_max(environment: ToolEnvironment) -> float:
+    return SEARCH_OWN_SECONDS_MAX if environment.ripgrep is None else SEARCH_SECONDS_MAX
+
+
+def _name_filter(pattern: str) -> tuple[str, ...]:
+    """Options that leave out files whose name alone tells that `pattern` does not cover them."""
+    directories, _, name = pattern.rpartition("/")
+    if "{" in directories or not _NAME_GLOB.fullmatch(name):
+        return ()
+    return ("--type-add", f"wanted:{name}", "--type", "wanted")
+
+
+def _is_complete(result: ProcessResult) -> bool:
+    killed = result.exit_code is not None and result.exit_code < 0
+    return not (result.truncated or result.timed_out or killed)
+
+
+class _Likely:
+    """The names that a pattern may cover, by cheap looks: of many names few are wanted."""
+
+    def __init__(self, pattern: str) -> None:
+        start, self._end = (encoded(literal) for literal in _literal_ends(pattern))
+        self._start = b"./" + start
+        self._inner = [encoded(f"/{name}/") for name in _literal_directories(pattern)]
+
+    def among(self, listed: bytes) -> list[bytes]:
+        """Of a list with a NUL after each name. Each begins with `./`."""
+        *names, _ = listed.split(b"\0")
+        names = [name for name in names if name.endswith(self._end)]
+        if self._start != b"./":
+            names = [name for name in names if name.startswith(self._start)]
+        # The options of a name filter let hidden files through; mostly there are none.
+        if b"/." in listed:
+            names = [name for name in names if b"/." not in name]
+        for passed in self._inner:
+            names = [name for name in names if passed in name]
+        return names
+
+
+def _literal_ends(pattern: str) -> tuple[str, str]:
+    """What every path that `pattern` covers begins and ends with."""
+    *_, end = re.split(r"[/*?\[\]{},!\\]", pattern)
+    directories = pattern.split("/")[:-1]
+    literal = itertools.takewhile(lambda name: not _SPECIAL.search(name), directories)
+    start = "".join(f"{name}/" for name in literal if name not in ("", "."))
+    # A class in brackets may end in anything.
+    return start, "" if pattern.endswith("]") else end
+
+
+def _literal_directories(pattern: str) -> list[str]:
+    """Directories that every path passes through which `pattern` covers."""
+    if "{" in pattern:
+        return []
+    *directories, _ = pattern.split("/")
+    return [name for name in directories if name not in ("", ".") and not _SPECIAL.search(name)]
+
+
+def _is_visible(path: str) -> bool:
+    # The options of a name filter let hidden files through.
+    return not path.startswith(".") and "/." not in path

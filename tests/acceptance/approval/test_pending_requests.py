@@ -1,0 +1,289 @@
+"""What waits for a person is never forgotten: not by another server, and not by a crash."""
+
+import asyncio
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from perdure.embedded import EmbeddedWire, open_embedded_wire
+from perdure.schema.codec import JsonObject
+from perdure.testing import ScriptedModel, tool_call
+from perdure.testing import text as says
+from tests.acceptance.approval.test_permissions import pending, reply, tool_states, waiting
+from tests.requirements import requirement
+from tests.support import database_check
+from tests.support.api import Api, Stream
+from tests.support.instance import running
+from tests.support.project import Place, make_place
+from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
+from tests.support.server_process import server_process
+
+ASK_EDIT = {"action": "edit", "resource": "*", "effect": "ask"}
+WRITE = Call("write", {"path": "made.txt", "content": "made\n"})
+ASK = Call(
+    "question",
+    {
+        "questions": [
+            {
+                "question": "Which?",
+                "header": "Which",
+                "options": [{"label": "red", "description": ""}],
+            }
+        ]
+    },
+)
+PATIENCE_SECONDS = 10
+
+
+@pytest.fixture
+def place(tmp_path: Path, provider: ScriptedProvider) -> Place:
+    return make_place(tmp_path, provider, permissions=[ASK_EDIT])
+
+
+async def questions(api: Api, session: str) -> list[JsonObject]:
+    return (await api.get(f"/api/session/{session}/question"))["data"]
+
+
+async def question_of(api: Api, session: str) -> JsonObject:
+    async with api.stream("/api/event") as live:
+        await live.until("server.connected")
+        await api.prompt(session, "ask me")
+        return (await live.until("question.v2.asked"))[-1]["data"]
+
+
+# ---- after a crash ------------------------------------------------------------------------------
+
+
+@requirement("S189")
+async def test_a_permission_that_waited_when_the_server_died_is_rejected_and_not_run(
+    place: Place, provider: ScriptedProvider
+) -> None:
+    provider.then(calls(WRITE))
+    async with server_process(place) as server:
+        session = await server.api.create()
+        request = await waiting(server.api, session)
+        await server.kill()
+    stored = database_check.dump(place.database)["pending_request"]
+    assert [row[0] for row in stored] == [request["id"]]
+    async with server_process(place, "restarted") as server:
+        messages = await server.api.ask(session, "are you there")
+        assert messages[-1]["content"][-1]["text"] == "ok"
+        (state,) = await tool_states(server.api, session)
+        assert state["error"]["message"] == "Tool execution interrupted"
+        assert await pending(server.api, session) == []
+        late = f"/api/session/{session}/permission/{request['id']}/reply"
+        answer = await server.api.call("POST", late, {"reply": "once"})
+        assert (answer.status, answer.tag) == (404, "PermissionNotFoundError")
+    assert not (place.project / "made.txt").exists()
+    assert database_check.dump(place.database)["pending_request"] == []
+    await database_check.check(place.database)
+
+
+@requirement("S189")
+async def test_a_server_that_is_there_rejects_what_a_dying_one_waited_for_and_says_so(
+    place: Place, provider: ScriptedProvider
+) -> None:
+    provider.then(calls(WRITE), calls(ASK))
+    async with server_process(place, "heir") as heir:
+        async with server_process(place, "victim") as victim:
+            session, other = await victim.api.create(), await victim.api.create()
+            request = await waiting(victim.api, session)
+            asked = await question_of(victim.api, other)
+            assert await pending(heir.api, session) == [request]
+            assert await questions(heir.api, other) == [asked]
+            async with heir.api.stream("/api/event") as live:
+                await live.until("server.connected")
+                await victim.kill()
+                rejections = await both_rejected(live)
+        assert rejections == {
+            "permission.v2.replied": {
+                "sessionID": session,
+                "requestID": request["id"],
+                "reply": "reject",
+            },
+            "question.v2.rejected": {"sessionID": other, "requestID": asked["id"]},
+        }
+        for one in (session, other):
+            await heir.api.ask(one, "are you there")
+            (state,) = await tool_states(heir.api, one)
+            assert state["error"]["message"] == "Tool execution interrupted"
+        assert (await pending(heir.api, session), await questions(heir.api, other)) == ([], [])
+
+
+async def both_rejected(live: Stream) -> dict[str, JsonObject]:
+    seen: dict[str, JsonObject] = {}
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while len(seen) < 2:
+            event = await live.event()
+            if event["type"] in {"permission.v2.replied", "question.v2.rejected"}:
+                seen[event["type"]] = event["data"]
+    return seen
+
+
+# ---- from another process -----------------------------------------------------------------------
+
+
+@requirement("S177", "S179")
+async def test_a_permission_is_seen_and_given_through_another_server(
+    place: Place, provider: ScriptedProvider
+) -> None:
+    provider.then(calls(WRITE), text("done"))
+    async with server_process(place, "a") as a, server_process(place, "b") as b:
+        session = await a.api.create()
+        request = await waiting(a.api, session)
+        assert await pending(b.api, session) == [request]
+        path = f"/api/session/{session}/permission/{request['id']}"
+        assert (await b.api.get(path))["data"] == request
+        assert (await b.api.get("/api/permission/request"))["data"] == [request]
+        await reply(b.api, request, "once")
+        again = await b.api.call("POST", f"{path}/reply", {"reply": "reject"})
+        assert (again.status, again.tag) == (404, "PermissionNotFoundError")
+        await a.api.wait(session)
+        (state,) = await tool_states(a.api, session)
+        assert state["status"] == "completed"
+    assert (place.project / "made.txt").read_text() == "made\n"
+
+
+async def test_a_word_of_correction_travels_to_the_model(
+    place: Place, provider: ScriptedProvider
+) -> None:
+    provider.then(calls(WRITE), text("as you say"))
+    async with server_process(place, "a") as a, server_process(place, "b") as b:
+        session = await a.api.create()
+        request = await waiting(a.api, session)
+        await reply(b.api, request, "reject", "use another name")
+        await a.api.wait(session)
+    assert "use another name" in provider.requests[-1].texts("tool")[0]
+
+
+@requirement("S185")
+async def test_a_question_is_seen_and_answered_through_another_server(
+    place: Place, provider: ScriptedProvider
+) -> None:
+    provider.then(calls(ASK), text("done"))
+    async with server_process(place, "a") as a, server_process(place, "b") as b:
+        session = await a.api.create()
+        asked = await question_of(a.api, session)
+        assert await questions(b.api, session) == [asked]
+        assert (await b.api.get("/api/question/request"))["data"] == [asked]
+        path = f"/api/session/{session}/question/{asked['id']}"
+        refused = await b.api.call("POST", f"{path}/reply", {"answers": []})
+        assert (refused.status, refused.tag) == (400, "InvalidRequestError")
+        foreign = await b.api.create()
+        elsewhere = f"/api/session/{foreign}/question/{asked['id']}/reject"
+        assert (await b.api.call("POST", elsewhere)).tag == "QuestionNotFoundError"
+        await b.api.post(f"{path}/reply", {"answers": [["red"]]})
+        await a.api.wait(session)
+    assert '"Which?" = "red"' in provider.requests[-1].texts("tool")[0]
+
+
+@requirement("S185")
+async def test_a_question_is_rejected_through_another_server(
+    place: Place, provider: ScriptedProvider
+) -> None:
+    provider.then(calls(ASK))
+    async with server_process(place, "a") as a, server_process(place, "b") as b:
+        session = await a.api.create()
+        asked = await question_of(a.api, session)
+        await b.api.post(f"/api/session/{session}/question/{asked['id']}/reject")
+        await a.api.wait(session)
+        (state,) = await tool_states(a.api, session)
+        assert state["error"]["message"] == "Tool execution interrupted"
+    assert len(provider.requests) == 1
+
+
+async def test_an_id_that_waits_in_another_server_is_taken(
+    place: Place, provider: ScriptedProvider
+) -> None:
+    body = {"id": "per_mine", "action": "edit", "resources": ["a"]}
+    async with server_process(place, "a") as a, server_process(place, "b") as b:
+        session = await a.api.create()
+        path = f"/api/session/{session}/permission"
+        assert (await a.api.post(path, body))["data"]["effect"] == "ask"
+        taken = await b.api.call("POST", path, body)
+        assert (taken.status, taken.tag) == (409, "ConflictError")
+        # Nobody waits for this one; it is settled all the same.
+        async with a.api.stream("/api/event") as live:
+            await live.until("server.connected")
+            await b.api.post(f"{path}/per_mine/reply", {"reply": "once"})
+            await live.until("permission.v2.replied")
+        assert await pending(a.api, session) == await pending(b.api, session) == []
+
+
+# ---- people who go away -------------------------------------------------------------------------
+
+
+async def test_stopping_leaves_nothing_that_waits(place: Place, provider: ScriptedProvider) -> None:
+    provider.then(calls(WRITE))
+    async with running(place) as instance:
+        session = await instance.api.create()
+        await waiting(instance.api, session)
+        outside = {"action": "edit", "resources": ["a"]}
+        await instance.api.post(f"/api/session/{session}/permission", outside)
+        assert len(await pending(instance.api, session)) == 2
+    assert database_check.dump(place.database)["pending_request"] == []
+
+
+async def test_an_interrupt_takes_the_request_from_everybody_s_screen(
+    api: Api, provider: ScriptedProvider, place: Place
+) -> None:
+    provider.then(calls(WRITE))
+    session = await api.create()
+    request = await waiting(api, session)
+    async with api.stream("/api/event") as live:
+        await live.until("server.connected")
+        await api.post(f"/api/session/{session}/interrupt")
+        replied = (await live.until("permission.v2.replied"))[-1]["data"]
+    assert (replied["requestID"], replied["reply"]) == (request["id"], "reject")
+    assert database_check.dump(place.database)["pending_request"] == []
+
+
+async def asked_in_time(root: Path) -> tuple[str, dict[str, int]]:
+    """What the model is told when nobody answers, and the live events meanwhile."""
+    model = ScriptedModel()
+    model.turn(tool_call("write", {"path": "a.env", "content": "x"})).turn(says("well then"))
+    (root / "project").mkdir()
+    (root / "project" / "opencode.json").write_text(
+        '{"permissions": [{"action": "edit", "resource": "*", "effect": "ask"}]}'
+    )
+    seen: dict[str, int] = {}
+    async with open_embedded_wire(
+        str(root / "project"),
+        data_dir=str(root / "data"),
+        permission_timeout=0.05,
+        models={"scripted/one": model},
+    ) as perdure:
+        session = await perdure.sessions.create(model={"providerID": "scripted", "id": "one"})
+        async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
+            listening = group.create_task(listen(perdure, seen))
+            await perdure.sessions.prompt(session["id"], text="write it")
+            await perdure.sessions.wait(session["id"])
+            listening.cancel()
+        page = await perdure.sessions.messages(session["id"], order="asc")
+    (part,) = cast("JsonObject", page.items[1])["content"]
+    return part["state"]["error"]["message"], seen
+
+
+async def listen(perdure: EmbeddedWire, seen: dict[str, int]) -> None:
+    """Note what is heard, and as the how-manieth."""
+    async for event in perdure.events.subscribe():
+        seen.setdefault(event["type"], len(seen))
+
+
+async def test_a_person_who_does_not_answer_in_time_has_refused(tmp_path: Path) -> None:
+    message, seen = await asked_in_time(tmp_path)
+    assert message == "edit a.env needs a person's approval, and nobody answered in time."
+    assert seen["permission.v2.asked"] < seen["permission.v2.replied"]
+
+
+async def test_what_waits_in_another_server_is_listed_in_its_order(
+    place: Place, provider: ScriptedProvider
+) -> None:
+    async with running(place) as a, server_process(place, "b") as b:
+        session = await a.api.create()
+        path = f"/api/session/{session}/permission"
+        for number in range(50):
+            await a.api.post(path, {"action": "edit", "resources": [f"{number}"]})
+        listed = await pending(b.api, session)
+        assert [item["resources"] for item in listed] == [[f"{number}"] for number in range(50)]

@@ -1,0 +1,77 @@
+"""A whole runtime on a database that fails when a test says so, and a model that it scripts."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from perdure.core.models.catalog import supplied_provider
+from perdure.host import environment
+from perdure.host.process_locks import Alone
+from perdure.ports import Neighbours
+from perdure.runtime.app.runtime import Foundations, Runtime, RuntimeSettings, compose
+from perdure.schema.ids import SessionID
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session import event as events
+from perdure.schema.session.event import SessionEvent
+from perdure.store import migrate
+from perdure.store.database.sqlite import SqliteDatabase
+from perdure.testing import ManualClock, ScriptedModel, SeededIds
+from tests.harness.faults.database import DatabasePlan, FaultyDatabase
+
+PATIENCE_SECONDS = 10
+MODEL = ModelRef(id="scripted", provider_id="test")
+ALONE = Alone()
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    runtime: Runtime
+    database: FaultyDatabase
+    model: ScriptedModel
+    clock: ManualClock
+
+    async def log(self, session_id: SessionID) -> list[SessionEvent]:
+        found = await self.runtime.store.read(session_id, limit=1_000)
+        return [event for _, _, event in found]
+
+    async def at_rest(self, session_id: SessionID) -> list[SessionEvent]:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await self.runtime.sessions.wait(session_id)
+        return await self.log(session_id)
+
+
+@asynccontextmanager
+async def staged(
+    root: Path,
+    *,
+    seed: int = 0,
+    neighbours: Neighbours = ALONE,
+    plan: DatabasePlan | None = None,
+) -> AsyncGenerator[Stage]:
+    """On a real file below `root`; opened again, it is the same store."""
+    (root / "project").mkdir(parents=True, exist_ok=True)
+    path = str(root / "perdure.db")
+    migrate.migrate(path)
+    clock, model = ManualClock(), ScriptedModel()
+    settings = RuntimeSettings(
+        environment=environment.from_variables({"HOME": str(root), "TMPDIR": str(root)}),
+        data_dir=str(root),
+        default_directory=str(root / "project"),
+        providers=(supplied_provider("test", {"scripted": model}),),
+    )
+    async with SqliteDatabase(path) as real:
+        database = FaultyDatabase(real, plan, clock=clock)
+        foundations = Foundations(
+            database=database, neighbours=neighbours, clock=clock, ids=SeededIds(seed)
+        )
+        async with compose(settings, foundations, path) as runtime:
+            yield Stage(runtime, database, model, clock)
+
+
+def settlements(log: list[SessionEvent]) -> tuple[int, int]:
+    """How many steps were begun, and how many ends of steps are recorded."""
+    begun = sum(isinstance(event, events.StepStarted) for event in log)
+    ended = sum(isinstance(event, events.StepEnded | events.StepFailed) for event in log)
+    return begun, ended

@@ -1,0 +1,98 @@
+"""Recorded streams in, events out: what only an Anthropic Messages answer says."""
+
+from perdure.llm.event import Finish, HostedToolResult, ToolCall, ToolInputInvalid, Usage
+from perdure.llm.message import ToolResult
+from tests.contract.llm.protocols.anthropic.recordings import (
+    FOUND,
+    HOSTED,
+    PING,
+    STOP,
+    call,
+    closed,
+    opened,
+    piece,
+    reason,
+    step_all,
+    text,
+)
+from tests.contract.llm.wire import asked, spoken, thought
+from tests.requirements import requirement
+
+
+@requirement("S161")
+def test_what_the_provider_runs_itself_comes_with_its_result() -> None:
+    assert step_all(HOSTED) == [
+        *asked("srvtoolu_01A", "web_search", '{"que', 'ry":"x"}'),
+        ToolCall("srvtoolu_01A", "web_search", {"query": "x"}, provider_executed=True),
+        HostedToolResult(
+            "srvtoolu_01A",
+            ToolResult("json", FOUND),
+            {"anthropic": {"type": "web_search_tool_result"}},
+        ),
+        *spoken("text-0", "Found."),
+        Finish("stop", Usage(input=25, output=15)),
+    ]
+
+
+def test_a_hosted_failure_keeps_the_providers_own_words() -> None:
+    said = {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}
+    result = opened(1, "web_search_tool_result", tool_use_id="srvtoolu_1", content=said)
+    made = call(0, "srvtoolu_1", "web_search", "{}", type="server_tool_use")
+    events = step_all([*made, result, closed(1), reason("end_turn")])
+    assert events[-1] == HostedToolResult(
+        "srvtoolu_1",
+        ToolResult("error", "max_uses_exceeded"),
+        {"anthropic": {"type": "web_search_tool_result", "content": said}},
+    )
+
+
+def test_a_hosted_call_with_broken_input_is_never_taken_for_a_call() -> None:
+    made = call(0, "srvtoolu_1", "web_search", '{"que', type="server_tool_use")
+    result = opened(1, "web_search_tool_result", tool_use_id="srvtoolu_1", content=[])
+    events = step_all([*made, result, reason("max_tokens"), STOP])
+    kinds = {type(event) for event in events}
+    assert ToolInputInvalid in kinds
+    assert not kinds & {ToolCall, HostedToolResult}
+
+
+def test_input_that_comes_whole_with_its_block_is_taken() -> None:
+    events = step_all([*call(0, "a", "read", path="x"), reason("tool_use")])
+    assert events[-1] == ToolCall("a", "read", {"path": "x"})
+
+
+def test_unknown_blocks_and_deltas_are_ignored() -> None:
+    frames = [
+        opened(0, "container_upload", file_id="f"),
+        piece(0, novelty="x"),
+        closed(0),
+        opened(1, "text", text="a", citations=None),
+        piece(1, thinking="not here"),
+        piece(1, text=""),
+        closed(1),
+        PING,
+        reason("end_turn"),
+    ]
+    assert step_all(frames) == spoken("text-0", "a")
+
+
+def test_a_text_without_words_is_no_part() -> None:
+    assert step_all([*text(0), *text(1, ""), reason("end_turn")]) == []
+
+
+def test_a_block_that_is_never_closed_ends_with_the_next_one() -> None:
+    frames = [
+        opened(0, "thinking", thinking="hm", signature="s"),
+        opened(0, "text", text="a"),
+        opened(0, "tool_use", id="a", name="read", input={}),
+        opened(0, "tool_use", id="b", name="read", input={}),
+        reason("tool_use"),
+    ]
+    signed = {"anthropic": {"signature": "s"}}
+    assert step_all(frames) == [
+        *thought("reasoning-0", "hm", known=signed, kept=signed),
+        *spoken("text-0", "a"),
+        *asked("a", "read"),
+        *asked("b", "read"),
+        ToolCall("a", "read", {}),
+        ToolCall("b", "read", {}),
+    ]

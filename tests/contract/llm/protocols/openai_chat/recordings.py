@@ -1,0 +1,55 @@
+"""Streams as servers send them, and the bytes of one long answer that has everything in it."""
+
+from collections.abc import Sequence
+
+from perdure.llm.event import LLMEvent
+from perdure.llm.protocols.openai_chat.request import OPENAI_CHAT
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject, JsonValue
+
+
+def chunk(delta: JsonObject | None = None, finish: str | None = None, **more: JsonValue) -> bytes:
+    """One chunk as OpenAI writes it."""
+    choice: JsonObject = {"index": 0, "delta": delta or {}, "finish_reason": finish}
+    body: JsonObject = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [choice]}
+    return codec.encode(body | more)
+
+
+def call(index: int | None = None, **fields: JsonValue) -> JsonObject:
+    """A tool call delta; `name` and `arguments` go into its function."""
+    function = {key: fields.pop(key) for key in ("name", "arguments") if key in fields}
+    where: JsonObject = {} if index is None else {"index": index}
+    return {"tool_calls": [where | fields | {"function": function}]}
+
+
+def step_all(frames: Sequence[bytes]) -> list[LLMEvent]:
+    state = OPENAI_CHAT.start()
+    return [event for frame in frames for event in OPENAI_CHAT.step(state, frame)]
+
+
+def body_of(frames: Sequence[bytes]) -> bytes:
+    return b"".join(b"data: %b\n\n" % frame for frame in frames)
+
+
+USAGE: JsonObject = {
+    "prompt_tokens": 100,
+    "completion_tokens": 50,
+    "prompt_tokens_details": {"cached_tokens": 30},
+    "completion_tokens_details": {"reasoning_tokens": 20},
+}
+
+EVERYTHING: Sequence[bytes] = (
+    chunk({"role": "assistant", "content": ""}),
+    chunk({"reasoning_content": "Let me "}),
+    chunk({"reasoning_content": "see."}),
+    chunk({"content": "Grüße 🌍, "}),
+    chunk({"content": "now the files."}),
+    chunk(call(0, id="call_a", type="function", name="read", arguments="")),
+    chunk(call(0, arguments='{"path":')),
+    chunk(call(1, id="call_b", type="function", name="glob", arguments='{"pattern":"*"}')),
+    chunk(call(0, arguments='"ä.txt"}')),
+    chunk({}, "tool_calls"),
+    codec.encode({"choices": [], "usage": USAGE}),
+    b"[DONE]",
+)
+RECORDINGS = {"everything": EVERYTHING}

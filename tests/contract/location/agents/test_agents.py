@@ -1,0 +1,162 @@
+"""Agents: who there is, who is chosen, and what each may do."""
+
+import pytest
+from msgspec import UNSET
+
+from perdure.core.approval import rules as permission
+from perdure.location.agents import agents
+from perdure.location.agents.agents import Agents, NoAgent, Selected, SelectedInstead
+from perdure.schema import codec
+from perdure.schema.approval.permission import Effect, Rule
+from perdure.schema.codec import JsonObject
+from perdure.schema.models.model import ModelRef
+from tests.contract.location.opened_location import Place
+
+
+def load(place: Place, config: JsonObject | None = None) -> Agents:
+    if config is not None:
+        place.configure(config)
+    return agents.load(place.settings(), place.environment)
+
+
+def test_the_built_in_agents_are_listed_in_their_order(place: Place) -> None:
+    listed = [(agent.id, agent.mode, agent.hidden) for agent in load(place).list()]
+    assert listed == [
+        ("build", "primary", False),
+        ("plan", "primary", False),
+        ("general", "subagent", False),
+        ("explore", "subagent", False),
+        ("compaction", "primary", True),
+        ("title", "primary", True),
+        ("summary", "primary", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("agent", "action", "resource", "effect"),
+    [
+        ("build", "bash", "rm -rf x", "allow"),
+        ("build", "edit", "src/a.py", "allow"),
+        ("build", "read", "src/a.py", "allow"),
+        ("build", "read", ".env", "ask"),
+        ("build", "read", "deploy/.env.production", "ask"),
+        ("build", "read", ".env.example", "allow"),
+        ("build", "external_directory", "/etc/*", "ask"),
+        ("build", "external_directory", "{data}/tool-output/*", "allow"),
+        ("build", "question", "*", "allow"),
+        ("build", "plan_enter", "*", "allow"),
+        ("build", "plan_exit", "*", "deny"),
+        ("plan", "edit", "src/a.py", "deny"),
+        ("plan", "edit", ".opencode/plans/next.md", "allow"),
+        ("plan", "edit", ".opencode/plans/next.py", "deny"),
+        ("plan", "edit", "{data}/plans/next.md", "allow"),
+        ("plan", "plan_exit", "*", "allow"),
+        ("general", "todowrite", "*", "deny"),
+        ("general", "question", "*", "deny"),
+        ("explore", "grep", "x", "allow"),
+        ("explore", "read", "a.py", "allow"),
+        ("explore", "bash", "ls", "deny"),
+        ("explore", "edit", "a.py", "deny"),
+        ("explore", "external_directory", "/etc/*", "ask"),
+        ("title", "read", "a.py", "deny"),
+        ("compaction", "bash", "ls", "deny"),
+        ("nobody", "read", "a.py", "deny"),
+    ],
+)
+def test_built_in_rules(
+    place: Place, agent: str, action: str, resource: str, effect: Effect
+) -> None:
+    rules = load(place).rules(agent)
+    named = resource.replace("{data}", place.environment.data_dir)
+    assert permission.evaluate(rules, action, named) == effect
+
+
+def test_global_rules_reach_every_agent_and_an_agents_own_come_last(place: Place) -> None:
+    found = load(
+        place,
+        {
+            "permissions": [{"action": "bash", "resource": "*", "effect": "ask"}],
+            "agents": {
+                "build": {
+                    "permissions": [{"action": "bash", "resource": "ls *", "effect": "allow"}]
+                },
+                "reviewer": {
+                    "permissions": [{"action": "read", "resource": "~/x", "effect": "allow"}]
+                },
+            },
+        },
+    )
+    assert permission.evaluate(found.rules("build"), "bash", "ls -l") == "allow"
+    assert permission.evaluate(found.rules("build"), "bash", "rm x") == "ask"
+    assert permission.evaluate(found.rules("plan"), "bash", "ls -l") == "ask"
+    assert found.rules("reviewer") == (
+        Rule("bash", "*", "ask"),
+        Rule("read", f"{place.home}/x", "allow"),
+    )
+
+
+def test_an_agent_takes_only_the_fields_that_the_configuration_names(place: Place) -> None:
+    place.configure_user({"agents": {"build": {"model": "p/a/b", "variant": "fast", "steps": 3}}})
+    found = load(place, {"agents": {"build": {"description": "Mine", "model": "q/c"}}})
+    build = found.get("build")
+    assert build is not None
+    assert build.model == ModelRef(id="c", provider_id="q", variant="fast")
+    assert (build.description, build.steps, build.mode) == ("Mine", 3, "primary")
+    assert build.system
+    general = found.get("general")
+    assert general is not None
+    assert general.model is UNSET
+
+
+def test_a_disabled_agent_is_gone_and_can_be_made_anew(place: Place) -> None:
+    place.configure_user({"agents": {"plan": {"disabled": True}, "general": {"disabled": True}}})
+    found = load(place, {"agents": {"plan": {"description": "again"}}})
+    assert found.get("general") is None
+    plan = found.get("plan")
+    assert plan is not None
+    assert (plan.mode, plan.permissions) == ("all", ())
+
+
+@pytest.mark.parametrize(
+    ("config", "chosen"),
+    [
+        ({}, "build"),
+        ({"default_agent": "plan"}, "plan"),
+        ({"default_agent": "explore"}, "build"),
+        ({"default_agent": "title"}, "build"),
+        ({"default_agent": "nobody"}, "build"),
+        ({"agents": {"build": {"disabled": True}}}, "plan"),
+        ({"agents": {"build": {"mode": "subagent"}, "plan": {"hidden": True}, "x": {}}}, "x"),
+    ],
+)
+def test_without_a_name_the_default_is_chosen(
+    place: Place, config: JsonObject, chosen: str
+) -> None:
+    selection = load(place, config).select(None)
+    assert isinstance(selection, Selected)
+    assert selection.agent.id == chosen
+
+
+def test_a_named_agent_is_chosen_also_when_hidden(place: Place) -> None:
+    selection = load(place).select("title")
+    assert isinstance(selection, Selected)
+    assert selection.agent.id == "title"
+
+
+def test_an_unknown_name_falls_back_to_build_and_says_so(place: Place) -> None:
+    selection = load(place, {"default_agent": "plan"}).select("nope")
+    assert isinstance(selection, SelectedInstead)
+    assert selection.agent.id == "build"
+    assert "'nope'" in selection.note
+
+
+def test_when_every_agent_is_disabled_there_is_none(place: Place) -> None:
+    gone: JsonObject = {"agents": {name: {"disabled": True} for name in ("build", "plan")}}
+    found = load(place, gone)
+    assert isinstance(found.select(None), NoAgent)
+    assert isinstance(found.select("x"), NoAgent)
+
+
+def test_what_an_agent_adds_to_requests_is_not_public(place: Place) -> None:
+    found = load(place, {"agents": {"build": {"request": {"headers": {"x": "canary"}}}}})
+    assert b"canary" not in codec.encode(found.list())

@@ -1,0 +1,232 @@
+"""Agents in Markdown files: their names, their fields, and files that are no agents."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from perdure.core import limits
+from perdure.core.config_file.entries import AgentEntry
+from perdure.location.agents import agents
+from perdure.location.agents.agents import Agents
+from perdure.location.config.config import Configuration
+from perdure.schema import codec
+from perdure.schema.approval.permission import Rule
+from perdure.schema.models.model import ModelRef
+from tests.contract.location.opened_location import Place
+
+CANARY = "canary-0e6d"
+
+
+def entries(place: Place) -> dict[str, AgentEntry]:
+    return dict(place.settings().agents)
+
+
+def load(place: Place) -> Agents:
+    return agents.load(place.settings(), place.environment)
+
+
+@pytest.fixture
+def folder(place: Place) -> Path:
+    return place.project / ".opencode"
+
+
+def test_the_front_matter_holds_the_fields_and_the_body_is_the_system_text(
+    place: Place, folder: Path
+) -> None:
+    text = """---
+description: Looks for mistakes
+mode: subagent
+model: p/m/with/slashes
+variant: fast
+steps: 4
+hidden: true
+permissions:
+  - action: edit
+    resource: "*"
+    effect: deny
+---
+
+You review code.
+
+Mind {env:HOME}.
+"""
+    place.write(folder / "agents" / "review.md", text)
+    review = load(place).get("review")
+    assert review is not None
+    assert (review.description, review.mode, review.steps) == ("Looks for mistakes", "subagent", 4)
+    assert review.model == ModelRef(id="m/with/slashes", provider_id="p", variant="fast")
+    assert review.permissions[-1] == Rule("edit", "*", "deny")
+    assert review.system == "You review code.\n\nMind {env:HOME}."
+    assert place.settings().problems == ()
+
+
+def test_the_name_is_the_path_below_the_folder(place: Place, folder: Path) -> None:
+    for path in ("agent/one.md", "agents/team/two.md", "mode/three.md", "modes/four.md"):
+        place.write(folder / path, "Do.")
+    place.write(folder / "modes" / "deep" / "not-found.md", "Do.")
+    place.write(folder / "agents" / ".md", "Do.")
+    place.write(folder / "agents" / "README.txt", "Not an agent.")
+    place.write(place.project / "agents" / "not-config.md", "Do.")
+    found = entries(place)
+    assert list(found) == ["one", "team/two", "three", "four"]
+    assert [entry.mode or None for entry in found.values()] == [None, None, "primary", "primary"]
+
+
+def test_older_front_matter_is_understood(place: Place, folder: Path) -> None:
+    text = """---
+description: Old
+temperature: 0.1
+reasoningEffort: high
+maxSteps: 3
+tools:
+  write: false
+permission:
+  bash:
+    "git *": allow
+    "*": ask
+---
+Old body.
+"""
+    place.write(folder / "agent" / "old.md", text)
+    entry = entries(place)["old"]
+    assert (entry.steps, entry.system) == (3, "Old body.")
+    assert entry.request
+    assert entry.request.body == {"temperature": 0.1, "reasoning_effort": "high"}
+    assert entry.permissions == (
+        Rule("edit", "*", "deny"),
+        Rule("bash", "git *", "allow"),
+        Rule("bash", "*", "ask"),
+    )
+
+
+def test_files_lie_over_the_documents_of_their_directory_and_below_nearer_ones(
+    place: Place, folder: Path
+) -> None:
+    inner = place.project / "inner"
+    for description, path in (
+        ("user document", place.home / ".config/opencode/opencode.json"),
+        ("dot document", folder / "opencode.json"),
+        ("near document", inner / ".opencode" / "opencode.json"),
+    ):
+        place.write(path, {"agents": {"a": {"description": description}}})
+    steps = [
+        place.home / ".config" / "opencode" / "agents" / "a.md",
+        folder / "agents" / "a.md",
+        inner / ".opencode" / "agents" / "a.md",
+    ]
+    for path in steps:
+        place.write(path, f"---\ndescription: {path.parent}\n---\n")
+    said = [entry.description for _, entry in place.settings(inner).agents]
+    expected: list[object] = ["user document", str(steps[0].parent), "dot document"]
+    assert said == [*expected, str(steps[1].parent), "near document", str(steps[2].parent)]
+
+
+def test_a_link_out_of_the_project_is_not_followed_and_one_of_the_users_is(
+    place: Place, folder: Path
+) -> None:
+    secret = place.write(place.home / "secret", CANARY)
+    (folder / "agents").mkdir(parents=True)
+    (folder / "agents" / "leak.md").symlink_to(secret)
+    place.write(place.home / "elsewhere" / "mine.md", f"{CANARY} too")
+    (folder / "agents" / "folder").symlink_to(place.home / "elsewhere")
+    settings = place.settings()
+    assert CANARY not in repr(settings.agents)
+    assert len(settings.problems) == 2
+    users = place.home / ".config" / "opencode" / "agents"
+    users.mkdir(parents=True)
+    (users / "mine.md").symlink_to(place.home / "elsewhere" / "mine.md")
+    assert entries(place)["mine"].system == f"{CANARY} too"
+
+
+def test_folders_that_contain_themselves_are_searched_once(place: Place, folder: Path) -> None:
+    place.write(folder / "agents" / "deep" / "a.md", "Do.")
+    (folder / "agents" / "deep" / "up").symlink_to(folder / "agents")
+    (folder / "agents" / "loop").symlink_to(folder / "agents" / "loop")
+    assert list(entries(place)) == ["deep/a"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"\xff\xfe\x00", "not UTF-8"),
+        (b"text\x00text", "not text"),
+        (b"---\na: b\n- c\n---\nbody", "line 3"),
+        (b"---\n- a list\n---\nbody", "keys and values"),
+        (b"x" * (limits.AGENT_FILE_BYTES_MAX + 1), "larger than"),
+        (b"---\nsteps: 0\n---\n", "agents.bad.steps"),
+    ],
+)
+def test_a_file_that_is_no_agent_is_reported_and_hurts_no_other(
+    place: Place, folder: Path, content: bytes, reason: str
+) -> None:
+    place.write(folder / "agents" / "good.md", "Do.")
+    (folder / "agents" / "bad.md").write_bytes(content)
+    settings = place.settings()
+    assert dict(settings.agents)["good"].system == "Do."
+    [problem] = settings.problems
+    assert problem.path == str(folder / "agents" / "bad.md")
+    assert reason in problem.message
+
+
+def test_things_that_are_not_files_do_no_harm(place: Place, folder: Path) -> None:
+    place.write(folder / "agents" / "good.md", "Do.")
+    os.mkfifo(folder / "agents" / "pipe.md")
+    (folder / "agents" / "folder.md").mkdir()
+    (folder / "agents" / "gone.md").symlink_to(folder / "nowhere")
+    (folder / "mode").write_text("not a folder")
+    os.mkdir(os.fsencode(folder / "agents") + b"/\xff")
+    Path(os.fsdecode(os.fsencode(folder / "agents") + b"/\xff.md")).write_text("Do.")
+    found = load(place)
+    assert found.get("good") is not None
+    assert b"good" in codec.encode(found.list())
+
+
+def test_a_byte_order_mark_and_foreign_line_ends_are_taken(place: Place, folder: Path) -> None:
+    place.write(folder / "agents" / "a.md", "\ufeff---\r\ndescription: Hi\r\n---\r\nOne\r\nTwo\r\n")
+    entry = entries(place)["a"]
+    assert (entry.description, entry.system) == ("Hi", "One\nTwo")
+
+
+def test_the_number_of_files_and_folders_is_bounded(place: Place, folder: Path) -> None:
+    many = folder / "agents"
+    many.mkdir(parents=True)
+    for index in range(limits.AGENT_FILES_MAX + 5):
+        (many / f"a{index:05}.md").write_text("Do.")
+    for index in range(limits.AGENT_FOLDERS_MAX + 5):
+        (folder / "agent" / f"d{index:05}").mkdir(parents=True)
+    settings = place.settings()
+    assert len(settings.agents) == limits.AGENT_FILES_MAX
+    messages = "\n".join(problem.message for problem in settings.problems)
+    assert f"more than {limits.AGENT_FILES_MAX} agents" in messages
+    assert f"more than {limits.AGENT_FOLDERS_MAX} folders" in messages
+
+
+def test_changes_are_seen_and_unchanged_files_are_not_read_again(
+    place: Place, folder: Path
+) -> None:
+    place.write(folder / "agents" / "a.md", "One.")
+    configuration, root = Configuration(place.environment), str(place.project)
+    first = configuration.load(root, root=root)
+    assert configuration.load(root, root=root, before=first) is first
+    place.write(folder / "agents" / "a.md", "Two, longer.")
+    place.write(folder / "agents" / "b.md", "New.")
+    second = configuration.load(root, root=root, before=first)
+    assert {name: entry.system for name, entry in second.agents} == {
+        "a": "Two, longer.",
+        "b": "New.",
+    }
+    assert second.documents[-1].path.endswith("b.md")
+    (folder / "agents" / "a.md").unlink()
+    third = configuration.load(root, root=root, before=second)
+    assert [name for name, _ in third.agents] == ["b"]
+    assert third.documents[-1] is second.documents[-1]
+
+
+def test_what_an_agent_file_adds_to_requests_is_not_public(place: Place, folder: Path) -> None:
+    text = f"---\nrequest:\n  headers:\n    x-secret: {CANARY}\n---\nDo."
+    place.write(folder / "agents" / "a.md", text)
+    found = load(place)
+    assert found.options("a").request.headers == {"x-secret": CANARY}
+    assert CANARY not in repr(found.options("a"))
+    assert CANARY.encode() not in codec.encode(found.list())

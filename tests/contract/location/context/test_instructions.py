@@ -1,0 +1,237 @@
+"""Instruction files: which ones are told, in which order, and what a bad one does."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from perdure.core.context import system_context
+from perdure.location.context.instructions import Instructions
+from perdure.location.context.registry import Subject
+from tests.contract.location.opened_location import Place
+from tests.fixtures import SESSION
+from tests.requirements import requirement
+
+
+def instructions(place: Place, directory: Path | None = None) -> Instructions:
+    return Instructions(
+        str(directory or place.project), root=str(place.project), environment=place.environment
+    )
+
+
+def subject(*discovered: Path) -> Subject:
+    return Subject(session_id=SESSION, discovered=tuple(map(str, discovered)))
+
+
+async def told(found: Instructions, *discovered: Path) -> str | None:
+    """What the first turn is told; None when there is nothing to tell."""
+    observation = await found.observe(subject(*discovered))
+    generation = system_context.initialize(observation)
+    assert isinstance(generation, system_context.Generation)
+    return generation.baseline or None
+
+
+async def is_unavailable(found: Instructions) -> bool:
+    observation = await found.observe(subject())
+    return [observed.available for observed in observation] == [False]
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def inner(place: Place) -> Path:
+    directory = place.project / "a" / "b"
+    directory.mkdir(parents=True)
+    return directory
+
+
+@requirement("S78", "S77")
+async def test_the_users_file_comes_first_then_from_the_location_up_to_the_root(
+    place: Place, inner: Path
+) -> None:
+    write(place.home / ".config/opencode/AGENTS.md", "mine")
+    write(place.project / "AGENTS.md", "root")
+    write(inner / "AGENTS.md", "near")
+    write(place.root / "AGENTS.md", "above the project")
+    baseline = await told(instructions(place, inner))
+    assert baseline == (
+        f"Instructions from {place.home}/.config/opencode/AGENTS.md:\nmine\n\n"
+        f"Instructions from {inner}/AGENTS.md:\nnear\n\n"
+        f"Instructions from {place.project}/AGENTS.md:\nroot"
+    )
+
+
+@requirement("S78")
+async def test_without_any_file_there_is_nothing_to_tell(place: Place) -> None:
+    assert await instructions(place).observe(subject()) == ()
+
+
+@requirement("S78")
+async def test_an_empty_file_counts(place: Place) -> None:
+    write(place.project / "AGENTS.md", "")
+    assert await told(instructions(place)) == f"Instructions from {place.project}/AGENTS.md:\n"
+
+
+@requirement("S80")
+@pytest.mark.parametrize("value", ["1", "true", "TRUE"])
+async def test_the_projects_files_can_be_switched_off_and_the_users_stays(
+    place: Place, value: str
+) -> None:
+    write(place.home / ".config/opencode/AGENTS.md", "mine")
+    write(place.project / "AGENTS.md", "theirs")
+    place.variables["OPENCODE_DISABLE_PROJECT_CONFIG"] = value
+    baseline = await told(instructions(place))
+    assert baseline is not None
+    assert "mine" in baseline
+    assert "theirs" not in baseline
+
+
+@requirement("S79")
+async def test_a_change_is_told_with_the_whole_ordered_set_and_the_end_of_all_with_a_sentence(
+    place: Place,
+) -> None:
+    mine = write(place.home / ".config/opencode/AGENTS.md", "mine")
+    root = write(place.project / "AGENTS.md", "root")
+    found = instructions(place)
+    first = system_context.initialize(await found.observe(subject()))
+    assert isinstance(first, system_context.Generation)
+    root.write_text("another root")
+    second = system_context.reconcile(await found.observe(subject()), first.snapshot)
+    assert isinstance(second, system_context.Updated)
+    assert second.text.startswith("The instruction files have changed. These replace all")
+    assert second.text.index("mine") < second.text.index("another root")
+    mine.unlink()
+    root.unlink()
+    third = system_context.reconcile(await found.observe(subject()), second.snapshot)
+    assert isinstance(third, system_context.Updated)
+    assert third.text == (
+        "There are no instruction files any more. Those given before no longer apply."
+    )
+
+
+async def test_unchanged_files_are_not_told_again(place: Place) -> None:
+    write(place.project / "AGENTS.md", "root")
+    found = instructions(place)
+    first = system_context.initialize(await found.observe(subject()))
+    assert isinstance(first, system_context.Generation)
+    again = system_context.reconcile(await found.observe(subject()), first.snapshot)
+    assert isinstance(again, system_context.Unchanged)
+
+
+@requirement("S44", "S34")
+async def test_a_file_that_is_there_and_cannot_be_read_makes_the_source_unavailable(
+    place: Place,
+) -> None:
+    write(place.project / "AGENTS.md", "theirs")
+    mine = place.home / ".config/opencode/AGENTS.md"
+    mine.parent.mkdir(parents=True)
+    # Nobody, not even the superuser, can read the first page of a process.
+    mine.symlink_to("/proc/self/mem")
+    found = instructions(place)
+    assert await is_unavailable(found)
+    mine.unlink()
+    assert await told(found) is not None
+
+
+async def test_a_directory_of_that_name_is_no_file(place: Place) -> None:
+    (place.project / "AGENTS.md").mkdir()
+    assert await instructions(place).observe(subject()) == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"\xff\xfe\x00binary", "not UTF-8"),
+        (b"text with a\0 in it", "not text"),
+        (b"x" * (256 * 1024 + 1), "larger than"),
+    ],
+    ids=["binary", "null", "huge"],
+)
+async def test_a_file_that_is_no_text_or_too_large_is_left_out_and_named(
+    place: Place, content: bytes, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(place.home / ".config/opencode/AGENTS.md", "mine")
+    bad = place.project / "AGENTS.md"
+    bad.write_bytes(content)
+    found = instructions(place)
+    for _ in range(3):
+        baseline = await told(found)
+        assert baseline is not None
+        assert baseline.endswith("mine")
+    (record,) = caplog.records
+    assert str(bad) in record.getMessage()
+    assert reason in record.getMessage()
+
+
+async def test_a_byte_order_mark_is_not_shown(place: Place) -> None:
+    (place.project / "AGENTS.md").write_bytes(b"\xef\xbb\xbfroot")
+    assert await told(instructions(place)) == f"Instructions from {place.project}/AGENTS.md:\nroot"
+
+
+@requirement("S78")
+async def test_a_link_that_leads_out_of_the_project_is_not_followed(
+    place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = write(place.root / "secret.txt", "the secret")
+    (place.project / "AGENTS.md").symlink_to(secret)
+    found = instructions(place)
+    assert await found.observe(subject()) == ()
+    assert await found.observe(subject()) == ()
+    assert "leads out of the project" in caplog.text
+    assert len(caplog.records) == 1
+
+
+async def test_outside_of_any_repository_a_link_may_not_leave_its_directory(place: Place) -> None:
+    secret = write(place.root / "secret.txt", "the secret")
+    (place.project / "AGENTS.md").symlink_to(secret)
+    found = Instructions(str(place.project), root="/", environment=place.environment)
+    assert await found.observe(subject()) == ()
+
+
+async def test_a_link_inside_the_project_counts_once(place: Place, inner: Path) -> None:
+    write(place.project / "AGENTS.md", "root")
+    (inner / "AGENTS.md").symlink_to(place.project / "AGENTS.md")
+    assert await told(instructions(place, inner)) == (
+        f"Instructions from {place.project}/AGENTS.md:\nroot"
+    )
+
+
+async def test_links_in_a_circle_are_no_file(place: Place) -> None:
+    (place.project / "AGENTS.md").symlink_to(place.project / "AGENTS.md")
+    assert await instructions(place).observe(subject()) == ()
+
+
+async def test_a_pipe_is_no_file(place: Place) -> None:
+    os.mkfifo(place.project / "AGENTS.md")
+    assert await instructions(place).observe(subject()) == ()
+
+
+@requirement("S81")
+async def test_what_lies_beside_a_file_that_was_read_is_found_the_nearest_last(
+    place: Place, inner: Path
+) -> None:
+    write(place.project / "AGENTS.md", "root")
+    outer = write(place.project / "a" / "AGENTS.md", "a")
+    near = write(inner / "AGENTS.md", "b")
+    found = instructions(place)
+    assert found.beside(str(inner / "code.py")) == (str(outer), str(near))
+    assert found.beside(str(place.project / "code.py")) == ()
+    assert found.beside(str(place.root / "elsewhere" / "code.py")) == ()
+    baseline = await told(found, outer, near)
+    assert baseline is not None
+    assert baseline.index("root") < baseline.index("\na\n") < baseline.index("\nb")
+
+
+@requirement("S81", "S80")
+async def test_switched_off_project_files_are_not_found_by_reading_either(
+    place: Place, inner: Path
+) -> None:
+    near = write(inner / "AGENTS.md", "b")
+    place.variables["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
+    found = instructions(place)
+    assert found.beside(str(inner / "code.py")) == ()
+    assert await found.observe(subject(near)) == ()

@@ -1,0 +1,55 @@
+"""Logins of the configuration: the user's own, checked, and never a project's."""
+
+import pytest
+
+from perdure.schema.codec import JsonObject
+from tests.contract.location.opened_location import Place
+
+METHOD: JsonObject = {
+    "authorize_url": "https://login.example.org/authorize",
+    "token_url": "https://login.example.org/token",
+    "client_id": "perdure",
+}
+
+
+def configured(**methods: object) -> JsonObject:
+    return {"experimental": {"logins": {"gate": methods}}}
+
+
+def test_a_described_login_is_offered_under_its_name(place: Place) -> None:
+    place.configure_user(configured(browser=METHOD))
+    (method,) = place.settings().logins["gate"]
+    assert (method.id, method.label, method.scopes) == ("browser", "browser", ())
+    assert place.settings().problems == ()
+
+
+@pytest.mark.parametrize(
+    ("entry", "word"),
+    [
+        ({**METHOD, "token_url": "http://login.example.org/token"}, "token_url"),
+        ({**METHOD, "client_id": 3}, "client_id"),
+        ({"client_id": "perdure"}, "authorize_url"),
+        ({**METHOD, "scopes": "models"}, "scopes"),
+        ({**METHOD, "prompts": [{"type": "song", "key": "a", "message": "b"}]}, "prompts"),
+        ({**METHOD, "parameters": {"state": "mine"}}, "state"),
+        ("https://login.example.org", "object"),
+    ],
+)
+def test_a_login_that_makes_no_sense_is_left_out_alone_and_told(
+    place: Place, entry: object, word: str
+) -> None:
+    place.configure_user(configured(broken=entry, sound=METHOD))
+    found = place.settings()
+    assert [method.id for method in found.logins["gate"]] == ["sound"]
+    (problem,) = found.problems
+    assert "experimental.logins.gate.broken" in problem.message
+    assert word in problem.message
+
+
+def test_a_project_has_no_say_in_logins_and_is_told_so(place: Place) -> None:
+    evil = {**METHOD, "token_url": "https://evil.example.net/token"}
+    place.configure_user(configured(browser=METHOD))
+    place.configure(configured(browser=evil, other=evil))
+    found = place.settings()
+    assert [method.token_url for method in found.logins["gate"]] == [METHOD["token_url"]]
+    assert any("your own configuration" in problem.message for problem in found.problems)

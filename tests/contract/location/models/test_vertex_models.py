@@ -1,0 +1,285 @@
+"""Models at Vertex AI: where they are asked, with whose token, and who never gets it."""
+
+import pytest
+
+from perdure.core import limits
+from perdure.llm.error import LLMError
+from perdure.llm.message import LLMMessage, TextPart, runs_of
+from perdure.llm.request import LLMRequest
+from perdure.location.models import cloud_logins
+from perdure.location.models.catalog import Catalog, ResolvedModel
+from perdure.location.models.facts_cache import ModelSnapshot
+from perdure.location.models.failures import ModelUnavailable
+from perdure.location.models.integrations import Integrations
+from perdure.net.transport import HttpRequest
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.models.model import ModelRef
+from perdure.testing import ManualClock
+from tests.contract.location.models.google import log_in, login
+from tests.contract.location.opened_location import Place
+from tests.requirements import requirement
+
+GEMINI = ModelRef(id="gemini-3-test", provider_id="vertex")
+CLAUDE = ModelRef(id="claude-opus-4-8@default", provider_id="vertex")
+TOKEN: JsonObject = {"body": {"apiKey": "ya29.own"}}
+ELSEWHERE = "https://elsewhere.example/v1"
+FILE = "GOOGLE_APPLICATION_CREDENTIALS"
+
+
+def configured(
+    *,
+    url: str | None = None,
+    env: list[str] | None = None,
+    request: JsonObject | None = None,
+    package: str = "@ai-sdk/google-vertex",
+    **settings: JsonValue,
+) -> JsonObject:
+    api: JsonObject = {"type": "aisdk", "package": package, "settings": settings}
+    if url is not None:
+        api["url"] = url
+    entry: JsonObject = {"api": api, "models": {GEMINI.id: {}, CLAUDE.id: {}}}
+    if env is not None:
+        entry["env"] = env
+    if request is not None:
+        entry["request"] = request
+    return {"providers": {"vertex": entry}}
+
+
+def catalog_of(place: Place, *, known: bool = False) -> Catalog:
+    clock = ManualClock()
+    snapshot = ModelSnapshot(
+        str(place.root / "models.json.gz"),
+        variables=place.variables,
+        clock=clock,
+        start=place.background.append,
+    )
+    return Catalog(
+        place.settings(),
+        variables=place.variables,
+        transport=place.transport,
+        clock=clock,
+        snapshot=snapshot if known else None,
+        clouds=cloud_logins.of(place.environment, transport=place.transport, clock=clock),
+    )
+
+
+async def requests_of(place: Place, ref: ModelRef = GEMINI) -> list[HttpRequest]:
+    """What a model call sends; nothing that answers here speaks its protocol."""
+    resolved = catalog_of(place).resolve(ref)
+    assert isinstance(resolved, ResolvedModel)
+    asked = LLMRequest(model=ref, system=(), runs=runs_of((LLMMessage("user", (TextPart("hi"),)),)))
+    with pytest.raises(LLMError):
+        async for _ in resolved.call(asked):
+            pass
+    return place.transport.requests
+
+
+def refusal_of(place: Place) -> str:
+    resolved = catalog_of(place).resolve(GEMINI)
+    assert isinstance(resolved, ModelUnavailable)
+    assert GEMINI.id not in {model.id for model in catalog_of(place).models()}
+    return resolved.reason
+
+
+# ---- where ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variables", "settings", "begins"),
+    [
+        (
+            {"GOOGLE_VERTEX_PROJECT": "ours", "GOOGLE_CLOUD_PROJECT": "other"},
+            {},
+            "https://us-central1-aiplatform.googleapis.com/v1/projects/ours/locations/us-central1",
+        ),
+        (
+            {"GCP_PROJECT": "ours", "GOOGLE_CLOUD_LOCATION": "europe-west4"},
+            {},
+            "https://europe-west4-aiplatform.googleapis.com/v1/projects/ours/locations/europe-west4",
+        ),
+        (
+            {"GOOGLE_CLOUD_PROJECT": "other", "GOOGLE_VERTEX_LOCATION": "us-east5"},
+            {"project": "example.com:ours", "location": "global"},
+            "https://aiplatform.googleapis.com/v1/projects/example.com:ours/locations/global",
+        ),
+    ],
+)
+async def test_project_and_location_make_the_address(
+    place: Place, variables: dict[str, str], settings: JsonObject, begins: str
+) -> None:
+    place.variables |= variables
+    place.configure(configured(request=TOKEN, **settings))
+    (request,) = await requests_of(place)
+    ends = "/publishers/google/models/gemini-3-test:streamGenerateContent?alt=sse"
+    assert request.url == begins + ends
+    assert request.headers["authorization"] == "Bearer ya29.own"
+
+
+async def test_claude_is_named_in_the_address_and_not_in_the_body(place: Place) -> None:
+    package = "@ai-sdk/google-vertex/anthropic"
+    place.configure(configured(request=TOKEN, package=package, project="ours", location="us-east5"))
+    (request,) = await requests_of(place, CLAUDE)
+    assert request.url == (
+        "https://us-east5-aiplatform.googleapis.com/v1/projects/ours/locations/us-east5"
+        "/publishers/anthropic/models/claude-opus-4-8@default:streamRawPredict"
+    )
+    assert request.headers["authorization"] == "Bearer ya29.own"
+    body = codec.decode_any(b"".join(request.body))
+    assert body["anthropic_version"] == "vertex-2023-10-16"
+    assert body["stream"] is True
+    assert "model" not in body
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"project": "evil/../x"},
+        {"project": "p?x=1"},
+        {"project": "ours\n"},
+        {"project": "ours", "location": "evil.example/#"},
+        {"project": "ours", "location": "us-central1.evil.example"},
+        {"project": "ours", "location": "US-CENTRAL1"},
+    ],
+)
+def test_what_is_no_name_reaches_no_address(place: Place, settings: JsonObject) -> None:
+    place.configure(configured(request=TOKEN, **settings))
+    assert "is not the name of a Google Cloud" in refusal_of(place)
+
+
+def test_without_a_project_it_is_said_which_variable_names_one(place: Place) -> None:
+    place.configure(configured(request=TOKEN))
+    assert "GOOGLE_VERTEX_PROJECT" in refusal_of(place)
+
+
+# ---- whose token ----------------------------------------------------------------------------
+
+
+def test_without_a_login_it_is_said_how_to_log_in(place: Place) -> None:
+    place.configure(configured(project="ours"))
+    assert "gcloud auth application-default login" in refusal_of(place)
+
+
+@requirement("S92")
+def test_a_project_and_a_login_offer_what_everybody_knows_of_vertex(place: Place) -> None:
+    place.variables["GOOGLE_VERTEX_PROJECT"] = "ours"
+    assert {model.provider_id for model in catalog_of(place, known=True).models()} == {"demo"}
+    log_in(place, login())
+    listed = catalog_of(place, known=True).models()
+    ids = {(model.provider_id, model.id.partition("-")[0]) for model in listed}
+    assert {("google-vertex", "gemini"), ("google-vertex-anthropic", "claude")} <= ids
+
+
+async def test_every_known_model_of_vertex_is_asked_at_vertex(place: Place) -> None:
+    place.variables |= {"GOOGLE_VERTEX_PROJECT": "ours", "GOOGLE_VERTEX_LOCATION": "us-east5"}
+    log_in(place, login())
+    catalog = catalog_of(place, known=True)
+    provider = catalog.everyone["google-vertex"]
+    for model in provider.models.values():
+        resolved = catalog.resolve(ModelRef(id=model.id, provider_id=provider.id))
+        assert isinstance(resolved, ResolvedModel) or not model.enabled, (model.id, resolved)
+    claude = provider.models["claude-opus-4-8@default"]
+    assert claude.api.package == "@ai-sdk/google-vertex/anthropic"
+
+
+async def test_a_project_with_its_own_server_gets_no_token(place: Place) -> None:
+    log_in(place, login())
+    for env in (None, [FILE]):
+        place.configure(configured(url=ELSEWHERE, env=env))
+        requests = await requests_of(place)
+        assert [request.url.startswith(ELSEWHERE) for request in requests] == [True]
+        assert "authorization" not in requests.pop().headers
+
+
+async def test_the_users_own_configuration_may_send_a_token_elsewhere(
+    place: Place,
+) -> None:
+    log_in(place, login())
+    place.configure_user(configured(url=ELSEWHERE, env=[FILE]))
+    (request,) = await requests_of(place)
+    assert request.url == "https://oauth2.googleapis.com/token"
+
+
+@pytest.mark.parametrize(
+    "url", ["https://aiplatform.googleapis.com.evil.example", "http://aiplatform.googleapis.com"]
+)
+async def test_a_server_that_only_looks_like_vertex_gets_no_token(place: Place, url: str) -> None:
+    log_in(place, login())
+    place.configure(configured(url=url))
+    (request,) = await requests_of(place)
+    assert "authorization" not in request.headers
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "does not hold a Google login"),
+        ('{"type": "authorized_user", "client_', "does not hold a Google login"),
+        ("[" * 50_000, "does not hold a Google login"),
+        ([login()], "does not hold a Google login"),
+        (login(refresh_token=7), "does not hold a Google login"),
+        (login(refresh_token=""), "not complete"),
+        (login(client_secret="canary two\nlines"), "not complete"),
+        (login(client_id="x" * limits.GOOGLE_LOGIN_BYTES_MAX), "larger than"),
+        (login(token_uri="https://evil.example/token"), "another place"),
+        (login(token_uri="http://oauth2.googleapis.com/token"), "another place"),
+        (login(token_uri="https://oauth2.googleapis.com@evil.example/token"), "another place"),
+        (login(token_uri="file:///127.0.0.1"), "another place"),
+        (login(type="service_account", private_key="canary"), "not complete"),
+        (login(type="external_account"), "not supported here"),
+    ],
+)
+def test_a_login_that_cannot_be_used_says_why_and_never_what_it_holds(
+    place: Place, content: object, said: str
+) -> None:
+    log_in(place, content)
+    place.configure(configured(project="ours"))
+    reason = refusal_of(place)
+    assert said in reason
+    assert "canary" not in reason
+
+
+def test_a_directory_in_place_of_the_login_is_said(place: Place) -> None:
+    place.variables[FILE] = str(place.project)
+    place.configure(configured(project="ours"))
+    assert "is not a file" in refusal_of(place)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"), [("/nowhere/login.json", "is not there"), ("login.json", "absolute path")]
+)
+def test_a_file_that_is_named_but_is_not_there_is_not_replaced_by_another(
+    place: Place, path: str, said: str
+) -> None:
+    log_in(place, login())
+    place.variables[FILE] = path
+    place.configure(configured(project="ours"))
+    assert said in refusal_of(place)
+
+
+async def test_a_known_login_is_exchanged_at_google_and_nowhere_else(place: Place) -> None:
+    log_in(place, login(token_uri="https://oauth2.googleapis.com/token"))
+    place.configure(configured(project="ours"))
+    (request,) = await requests_of(place)
+    assert request.url == "https://oauth2.googleapis.com/token"
+    assert b"refresh_token=canary-refresh-token" in b"".join(request.body)
+
+
+# ---- a token of one's own -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("location", "origin"),
+    [
+        ("europe-west4", "https://europe-west4-aiplatform.googleapis.com"),
+        ("global", "https://aiplatform.googleapis.com"),
+    ],
+)
+def test_a_token_that_is_stored_is_for_the_location_of_the_user(
+    place: Place, location: str, origin: str
+) -> None:
+    place.variables |= {"GOOGLE_VERTEX_PROJECT": "ours", "GOOGLE_VERTEX_LOCATION": location}
+    catalog = catalog_of(place, known=True)
+    integrations = Integrations(catalog, logins={}, variables=place.variables, stored=dict)
+    for name in ("google-vertex", "google-vertex-anthropic"):
+        assert integrations.origins(name) == (origin,)

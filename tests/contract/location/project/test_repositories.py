@@ -1,0 +1,255 @@
+"""Repositories as references: fetched from a real git server, beside everything else."""
+
+import asyncio
+import logging
+import os
+import socket
+import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from msgspec import UNSET
+
+from perdure.core import limits
+from perdure.core.settings import reference
+from perdure.location.project.repositories import Repositories
+from perdure.schema.settings.reference import GitReference
+from perdure.testing import ManualClock, SeededIds
+from tests.contract.location.opened_location import Place
+from tests.requirements import requirement
+
+PATIENCE_SECONDS = 20
+
+
+@asynccontextmanager
+async def git_server(folder: Path) -> AsyncGenerator[str]:
+    """`git daemon` over the repositories in `folder`; its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    daemon = await asyncio.create_subprocess_exec(
+        *("git", "daemon", "--verbose", "--listen=127.0.0.1", f"--port={port}", "--reuseaddr"),
+        *("--export-all", f"--base-path={folder}"),
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert daemon.stderr is not None
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            assert b"Ready" in await daemon.stderr.readline()
+        yield f"git://127.0.0.1:{port}"
+    finally:
+        os.killpg(daemon.pid, 15)
+        await daemon.communicate()
+
+
+class Shelf:
+    """Repositories whose refreshes run when the test says so."""
+
+    def __init__(self, place: Place) -> None:
+        self.clock = ManualClock()
+        self.root = Path(place.environment.data_dir) / "repos"
+        self._place = place
+        self.repositories = self.another()
+
+    def another(self) -> Repositories:
+        """As another process would have it."""
+        return self._place.repositories(self.clock, SeededIds())
+
+    def look(self, source: GitReference) -> Path | None:
+        found = self.repositories.look(source)
+        return None if found is None else Path(found)
+
+    async def refreshed(self) -> int:
+        """Run what was started; how much that was."""
+        started = list(self._place.background)
+        self._place.background.clear()
+        await asyncio.gather(*started)
+        return len(started)
+
+    def later(self) -> None:
+        self.clock.advance(limits.REPOSITORY_REFRESH_SECONDS)
+
+
+@pytest.fixture
+def shelf(place: Place) -> Shelf:
+    return Shelf(place)
+
+
+@pytest.fixture
+def origin(place: Place) -> Path:
+    """A repository with one file, ready to be served."""
+    at = place.root / "served" / "ada" / "notes"
+    at.mkdir(parents=True)
+    place.git("init", at=at)
+    commit(place, at, "first")
+    return at
+
+
+def commit(place: Place, at: Path, text: str) -> None:
+    place.write(at / "notes.txt", text)
+    place.git("add", "-A", at=at)
+    place.git("commit", "-m", text, at=at)
+
+
+@requirement("S171")
+async def test_a_copy_arrives_and_follows_its_origin(
+    place: Place, shelf: Shelf, origin: Path
+) -> None:
+    async with git_server(place.root / "served") as url:
+        source = GitReference(repository=f"{url}/ada/notes")
+        assert shelf.look(source) is None
+        assert await shelf.refreshed() == 1
+        copy = shelf.look(source)
+        assert copy is not None
+        assert (copy / "notes.txt").read_text() == "first"
+        commit(place, origin, "second")
+        # Not yet: it was looked for a moment ago.
+        assert await shelf.refreshed() == 0
+        shelf.later()
+        assert shelf.look(source) == copy
+        assert await shelf.refreshed() == 1
+        assert (copy / "notes.txt").read_text() == "second"
+        assert list((shelf.root / ".staging").iterdir()) == []
+
+
+async def test_an_unchanged_repository_is_not_fetched_again(
+    place: Place, shelf: Shelf, origin: Path
+) -> None:
+    async with git_server(place.root / "served") as url:
+        source = GitReference(repository=f"{url}/ada/notes")
+        shelf.look(source)
+        await shelf.refreshed()
+        copy = shelf.look(source)
+        assert copy is not None
+        (copy / "seen.txt").write_text("still here")
+        shelf.later()
+        shelf.look(source)
+        await shelf.refreshed()
+        assert (copy / "seen.txt").exists()
+
+
+async def test_a_branch_has_a_copy_of_its_own(place: Place, shelf: Shelf, origin: Path) -> None:
+    place.git("checkout", "-b", "next/one", at=origin)
+    commit(place, origin, "on the branch")
+    place.git("checkout", "main", at=origin)
+    async with git_server(place.root / "served") as url:
+        sources = [
+            GitReference(repository=f"{url}/ada/notes", branch=branch)
+            for branch in (UNSET, "next/one")
+        ]
+        for source in sources:
+            shelf.look(source)
+        await shelf.refreshed()
+        copies = [shelf.look(source) for source in sources]
+    assert [(copy / "notes.txt").read_text() for copy in copies if copy] == [
+        "first",
+        "on the branch",
+    ]
+
+
+async def test_what_cannot_be_fetched_is_reported_and_the_copy_stays(
+    place: Place, shelf: Shelf, origin: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with git_server(place.root / "served") as url:
+        source = GitReference(repository=f"{url}/ada/notes")
+        missing = GitReference(repository=f"{url}/ada/nothing")
+        unborn = GitReference(repository=f"{url}/ada/notes", branch="no-such")
+        for wanted in (source, missing, unborn):
+            shelf.look(wanted)
+        with caplog.at_level(logging.WARNING, logger="perdure"):
+            await shelf.refreshed()
+        assert [shelf.look(wanted) is None for wanted in (missing, unborn)] == [True, True]
+        assert sorted(record.getMessage().split()[1] for record in caplog.records) == sorted(
+            [missing.repository, unborn.repository]
+        )
+    caplog.clear()
+    shelf.later()
+    copy = shelf.look(source)
+    with caplog.at_level(logging.WARNING, logger="perdure"):
+        await shelf.refreshed()
+    assert copy is not None
+    assert (copy / "notes.txt").read_text() == "first"
+    assert "stays as it is" in caplog.text
+
+
+async def test_nothing_of_a_repository_is_run_or_followed(
+    place: Place, shelf: Shelf, origin: Path
+) -> None:
+    (origin / "link").symlink_to("/etc")
+    place.write(origin / ".gitmodules", '[submodule "x"]\n\tpath = x\n\turl = file:///\n')
+    commit(place, origin, "with a link")
+    async with git_server(place.root / "served") as url:
+        source = GitReference(repository=f"{url}/ada/notes")
+        shelf.look(source)
+        await shelf.refreshed()
+        copy = shelf.look(source)
+    assert copy is not None
+    assert not (copy / "link").is_symlink()
+    assert (copy / "link").read_text() == "/etc"
+    assert list((copy / ".git").glob("hooks/*")) == []
+
+
+@pytest.mark.parametrize("address", ["file:///{}/ada/notes", "ext::sh -c touch%20{}/ran"])
+async def test_only_servers_are_asked(
+    address: str, place: Place, shelf: Shelf, origin: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    served = place.root / "served"
+    source = GitReference(repository=address.format(served))
+    try:
+        shelf.look(source)
+    except reference.ReferenceEntryError:
+        return
+    with caplog.at_level(logging.WARNING, logger="perdure"):
+        await shelf.refreshed()
+    assert shelf.look(source) is None
+    assert "not allowed" in caplog.text
+
+
+async def test_two_processes_fetch_the_same_repository(
+    place: Place, shelf: Shelf, origin: Path
+) -> None:
+    async with git_server(place.root / "served") as url:
+        source = GitReference(repository=f"{url}/ada/notes")
+        other = shelf.another()
+        shelf.look(source)
+        other.look(source)
+        assert await shelf.refreshed() == 2
+        copy = shelf.look(source)
+    assert copy is not None
+    assert (copy / "notes.txt").read_text() == "first"
+    assert other.look(source) == str(copy)
+
+
+async def test_what_a_dead_process_left_is_swept(place: Place, shelf: Shelf, origin: Path) -> None:
+    left = shelf.root / ".staging" / "rep_left"
+    left.mkdir(parents=True)
+    os.utime(left, (0, 0))
+    async with git_server(place.root / "served") as url:
+        shelf.look(GitReference(repository=f"{url}/ada/notes"))
+        await shelf.refreshed()
+    assert not left.exists()
+
+
+async def test_without_git_it_is_said(
+    place: Place, shelf: Shelf, caplog: pytest.LogCaptureFixture
+) -> None:
+    place.variables["PATH"] = str(place.home)
+    shelf.another().look(GitReference(repository="ada/notes"))
+    with caplog.at_level(logging.WARNING, logger="perdure"):
+        await shelf.refreshed()
+    assert "git is not installed" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("written", "address"),
+    [
+        ("ada/notes", "https://github.com/ada/notes"),
+        ("git.example.org/ada/notes", "https://git.example.org/ada/notes"),
+        ("https://git.example.org/a/b.git", "https://git.example.org/a/b.git"),
+        ("git@git.example.org:a/b.git", "git@git.example.org:a/b.git"),
+    ],
+)
+def test_git_is_given_an_address(written: str, address: str) -> None:
+    assert reference.address(GitReference(repository=written)) == address

@@ -1,0 +1,212 @@
+"""The WebSocket of our own server: the upgrade, the frames, and every way to be rude."""
+
+import asyncio
+import base64
+import hashlib
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from perdure.core import limits
+from perdure.server.settings import HttpLimits
+from tests.contract.server.fake_runtime import Stage, call, listening, settings
+from tests.contract.server.staged_terminals import PTY
+from tests.support.websocket import (
+    BINARY,
+    CLOSE,
+    PING,
+    PONG,
+    TEXT,
+    RefusedUpgradeError,
+    connected,
+    masked,
+)
+
+CONNECT = f"/api/pty/{PTY}/connect"
+FRIEND = "https://friend.example"
+BASIC = {"authorization": "Basic " + base64.b64encode(b"opencode:secret").decode()}
+
+
+@pytest.fixture
+async def port() -> AsyncGenerator[int]:
+    async with listening(Stage().app()) as (_, number):
+        yield number
+
+
+async def test_what_is_typed_comes_back_after_the_cursor(port: int) -> None:
+    async with connected(port, CONNECT) as socket:
+        assert await socket.frame() == (BINARY, b'\0{"cursor":0}')
+        await socket.say("h\u00e9llo")
+        assert await socket.frame() == (TEXT, "h\u00e9llo".encode())
+
+
+async def test_the_key_is_answered_as_the_protocol_says(port: int) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    key = "dGhlIHNhbXBsZSBub25jZQ=="
+    head = (
+        f"GET {CONNECT} HTTP/1.1\r\nhost: localhost\r\nconnection: keep-alive, Upgrade\r\n"
+        f"upgrade: WebSocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: {key}\r\n\r\n"
+    )
+    writer.write(head.encode())
+    async with asyncio.timeout(5):
+        answer = await reader.readuntil(b"\r\n\r\n")
+    writer.transport.abort()
+    guid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+    accept = base64.b64encode(hashlib.sha1(f"{key}{guid}".encode()).digest())
+    assert answer.startswith(b"HTTP/1.1 101 Switching Protocols\r\n")
+    assert b"sec-websocket-accept: " + accept in answer
+
+
+async def test_what_was_sent_with_the_request_is_not_lost(port: int) -> None:
+    async with connected(port, CONNECT, early=masked(TEXT, b"early")) as socket:
+        assert await socket.until("early") == "early"
+
+
+async def test_fragments_pings_and_binary_text_are_understood(port: int) -> None:
+    async with connected(port, CONNECT) as socket:
+        await socket.cursor()
+        await socket.raw(
+            masked(TEXT, b"a", final=False)
+            + masked(PING, b"there?")
+            + masked(0, b"b")
+            + masked(BINARY, b"\xff not text")
+            + masked(BINARY, b"c")
+            + masked(PONG, b"")
+        )
+        seen = [await socket.frame() for _ in range(3)]
+        assert (PONG, b"there?") in seen
+        assert "".join(data.decode() for kind, data in seen if kind == TEXT) == "abc"
+
+
+async def test_a_close_is_answered_and_ends_the_connection(port: int) -> None:
+    async with connected(port, CONNECT) as socket:
+        await socket.cursor()
+        await socket.raw(masked(CLOSE, b"\x03\xe8bye"))
+        assert await socket.closed() == (1000, "")
+        assert await socket.end() == b""
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"\x81\x01a", 1002),
+        (b"\xff" * 40, 1002),
+        (masked(TEXT, b"\xff"), 1007),
+        (masked(CLOSE, b"\x03"), 1002),
+        (masked(BINARY, b"x" * (limits.SOCKET_MESSAGE_BYTES_MAX + 1)), 1009),
+    ],
+)
+async def test_a_rude_client_is_told_why_and_disconnected(
+    port: int, data: bytes, code: int
+) -> None:
+    async with connected(port, CONNECT) as socket:
+        await socket.cursor()
+        await socket.raw(data)
+        assert (await socket.closed())[0] == code
+        assert await socket.end() == b""
+
+
+async def test_a_client_that_does_not_answer_a_close_is_let_go() -> None:
+    app = Stage().app()
+    async with listening(app) as (_, port), connected(port, CONNECT) as socket:
+        await socket.cursor()
+        app.begin_shutdown()
+        assert await socket.closed() == (1001, "server is shutting down")
+        assert await socket.end() == b""
+
+
+async def test_an_idle_connection_is_pinged() -> None:
+    given = settings(heartbeat_seconds=0.05)
+    async with listening(Stage().app(given)) as (_, port), connected(port, CONNECT) as socket:
+        await socket.cursor()
+        assert await socket.frame() == (PING, b"")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"authorization": "Basic bm9wZTpub3Bl"}, 401),
+        (BASIC | {"origin": "https://evil.example"}, 403),
+        (BASIC | {"origin": "null"}, 403),
+        (BASIC | {"host": "evil.example"}, 403),
+        (BASIC | {"sec-websocket-version": "8"}, 400),
+        (BASIC | {"sec-websocket-key": "short"}, 400),
+        (BASIC | {"sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==!"}, 400),
+        (BASIC, 101),
+        (BASIC | {"origin": "http://localhost"}, 101),
+        (BASIC | {"origin": FRIEND}, 101),
+    ],
+)
+async def test_an_upgrade_is_checked_before_it_happens(
+    headers: dict[str, str], status: int
+) -> None:
+    given = settings(password="secret", origins=frozenset({FRIEND}))
+    async with listening(Stage().app(given)) as (_, port):
+        assert await upgrade_status(port, CONNECT, headers) == status
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("?ticket=good", 101),
+        ("?ticket=bad", 403),
+        ("?ticket=", 403),
+        ("?ticket=good&ticket=good", 400),
+        ("?ticket=good&cursor=-2", 400),
+        ("?ticket=good&cursor=x", 400),
+        ("?auth_token=" + BASIC["authorization"].removeprefix("Basic "), 101),
+        ("?auth_token=bm9wZTpub3Bl", 401),
+    ],
+)
+async def test_a_ticket_takes_the_place_of_the_credential(query: str, status: int) -> None:
+    async with listening(Stage().app(settings(password="secret"))) as (_, port):
+        assert await upgrade_status(port, CONNECT + query, {}) == status
+        # It opens this door and no other.
+        assert (await call(port, "GET", "/api/pty?ticket=good")).status == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/api/pty/pty_none/connect", 404), ("/api/pty/zz/connect", 400), ("/api/pty", 400)],
+)
+async def test_what_is_not_there_is_refused_before_the_upgrade(
+    port: int, path: str, status: int
+) -> None:
+    assert await upgrade_status(port, path, {}) == status
+
+
+async def test_without_an_upgrade_there_is_nothing_to_connect_to(port: int) -> None:
+    answer = await call(port, "GET", CONNECT)
+    assert (answer.status, answer.json()["_tag"]) == (400, "InvalidRequestError")
+    assert (await call(port, "GET", f"{CONNECT}?ticket=bad")).status == 403
+
+
+async def test_a_ticket_for_another_site_needs_the_header(port: int) -> None:
+    path = f"/api/pty/{PTY}/connect-token"
+    assert (await call(port, "POST", path)).status == 200
+    own = {"origin": "http://localhost"}
+    assert (await call(port, "POST", path, headers=own)).status == 200
+    async with listening(Stage().app(settings(origins=frozenset({FRIEND})))) as (_, open_port):
+        theirs = {"origin": FRIEND}
+        assert (await call(open_port, "POST", path, headers=theirs)).status == 403
+        shown = theirs | {"x-opencode-ticket": "1"}
+        answer = await call(open_port, "POST", path, headers=shown)
+        assert answer.json()["data"] == {"ticket": "good", "expires_in": 60}
+
+
+async def test_a_flood_of_small_messages_is_held_back_and_none_is_lost() -> None:
+    window = HttpLimits(body_window_bytes=1_024)
+    async with listening(Stage().app(), window) as (_, port), connected(port, CONNECT) as socket:
+        await socket.raw(b"".join(masked(TEXT, b"%d," % number) for number in range(5_000)))
+        text = await socket.until(",4999,")
+    assert text == "".join(f"{number}," for number in range(5_000))
+
+
+async def upgrade_status(port: int, path: str, headers: dict[str, str]) -> int:
+    """The status of the answer; what is no upgrade must be one of our failures."""
+    try:
+        async with connected(port, path, headers):
+            return 101
+    except RefusedUpgradeError as error:
+        return error.status if b'"_tag"' in error.body else 0

@@ -1,0 +1,159 @@
+"""What waits for a person: seen by every process, answered through any, gone with its own."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from perdure.ports import DatabaseError, UniqueViolationError
+from perdure.schema.approval.pending import AnswersGiven, AnswersRefused, PermissionWord
+from perdure.schema.approval.permission import PermissionRequest
+from perdure.schema.approval.question import Question, QuestionRequest
+from perdure.schema.ids import PermissionID, QuestionID, SessionID
+from perdure.schema.location import LocationRef
+from perdure.store.log.event_store import EventStore
+from perdure.store.tables import pending_table
+from perdure.store.tables.pending_table import PendingRequests
+from perdure.testing import ManualClock
+from tests.fixtures import OTHER, PLACE, SESSION, rows
+from tests.harness.faults.database import DatabaseFault, DatabasePlan, FaultyDatabase
+
+ONCE = PermissionWord(reply="once")
+
+
+@dataclass
+class Town:
+    """Processes that know of each other."""
+
+    living: set[str] = field(default_factory=lambda: {"a", "b", "c"})
+
+
+@dataclass
+class Resident:
+    town: Town
+    me: str
+
+    def alive(self, process: str) -> bool:
+        return process in self.town.living
+
+    def others(self) -> frozenset[str]:
+        return frozenset(self.town.living - {self.me})
+
+
+@pytest.fixture
+def town() -> Town:
+    return Town()
+
+
+def living(store: EventStore, town: Town, name: str) -> PendingRequests:
+    return PendingRequests(store.database, Resident(town, name))
+
+
+def permission(name: str = "per_1", session_id: SessionID = SESSION) -> PermissionRequest:
+    return PermissionRequest(PermissionID(name), session_id, "bash", ("ls",))
+
+
+def question(name: str = "que_1") -> QuestionRequest:
+    return QuestionRequest(QuestionID(name), SESSION, (Question("Which?", "Which", ()),))
+
+
+async def seen(requests: PendingRequests) -> list[str]:
+    return [row.request.id for row in await requests.elsewhere("permission")]
+
+
+async def test_other_processes_see_what_waits_until_it_is_answered(
+    store: EventStore, town: Town
+) -> None:
+    a, b = living(store, town, "a"), living(store, town, "b")
+    await a.at(PLACE).add(permission())
+    await a.at(PLACE).add(permission("per_2", OTHER))
+    await a.at(PLACE).add(question())
+    assert await seen(b) == ["per_1", "per_2"]
+    assert await seen(a) == []
+    (row,) = await b.elsewhere("question")
+    assert (row.request, row.location, row.process) == (question(), PLACE, "a")
+    assert await b.answer("per_1", SESSION, ONCE)
+    assert await seen(b) == ["per_2"]
+    (answered,) = await a.answered()
+    assert (answered.request.id, answered.word) == ("per_1", ONCE)
+    assert await b.answered() == []
+    await a.at(PLACE).remove(["per_1", "per_2", "per_unknown"])
+    assert await seen(b) == []
+    assert [row.request.id for row in await b.elsewhere("question")] == ["que_1"]
+
+
+async def test_words_are_heard_in_the_order_in_which_was_asked(
+    store: EventStore, town: Town
+) -> None:
+    a, b = living(store, town, "a"), living(store, town, "b")
+    for name in ("per_2", "per_1"):
+        await a.add(permission(name), PLACE)
+    for name in ("per_1", "per_2"):
+        assert await b.answer(name, SESSION, ONCE)
+    assert [row.request.id for row in await a.answered()] == ["per_2", "per_1"]
+    every = await store.database.read(pending_table.every)
+    assert [(row.request.id, row.word) for row in every] == [("per_2", ONCE), ("per_1", ONCE)]
+
+
+async def test_of_many_words_the_first_counts(store: EventStore, town: Town) -> None:
+    a, b = living(store, town, "a"), living(store, town, "b")
+    await a.add(question(), PLACE)
+    words = [AnswersGiven(answers=((str(number),),)) for number in range(8)]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(b.answer("que_1", SESSION, word)) for word in words]
+    assert [task.result() for task in tasks].count(True) == 1
+    (row,) = await a.answered()
+    assert row.word == words[[task.result() for task in tasks].index(True)]
+
+
+async def test_a_word_for_nobody_is_not_taken(store: EventStore, town: Town) -> None:
+    a, b = living(store, town, "a"), living(store, town, "b")
+    await a.add(question(), PLACE)
+    assert not await b.answer("que_unknown", SESSION, AnswersRefused())
+    assert not await b.answer("que_1", OTHER, AnswersRefused())
+    # The one who waits settles by itself.
+    assert not await a.answer("que_1", SESSION, AnswersRefused())
+    town.living.discard("a")
+    assert not await b.answer("que_1", SESSION, AnswersRefused())
+
+
+async def test_what_a_dead_process_waited_for_is_taken_once(store: EventStore, town: Town) -> None:
+    a, b, c = (living(store, town, name) for name in "abc")
+    await a.add(permission(), PLACE)
+    await b.add(permission("per_2"), LocationRef(directory="/else"))
+    await a.add(question(), PLACE)
+    assert await b.take_orphans() == []
+    town.living.discard("a")
+    assert await seen(c) == ["per_1", "per_2"]
+    async with asyncio.TaskGroup() as group:
+        taking = [group.create_task(process.take_orphans()) for process in (b, c, b, c)]
+    taken = [row.request.id for task in taking for row in task.result()]
+    assert sorted(taken) == ["per_1", "que_1"]
+    assert await seen(c) == ["per_2"]
+
+
+async def test_a_process_that_ends_leaves_nothing_behind(store: EventStore, town: Town) -> None:
+    a, b = living(store, town, "a"), living(store, town, "b")
+    await a.add(permission(), PLACE)
+    await b.add(permission("per_2"), PLACE)
+    await a.remove_own()
+    assert await rows(store, "SELECT id FROM pending_request") == [("per_2",)]
+
+
+async def test_an_id_waits_once_in_all_processes(store: EventStore, town: Town) -> None:
+    await living(store, town, "a").add(permission(), PLACE)
+    with pytest.raises(UniqueViolationError):
+        await living(store, town, "b").add(permission(session_id=OTHER), PLACE)
+
+
+async def test_a_store_that_fails_keeps_a_request_but_fails_nobody_who_is_done(
+    store: EventStore, town: Town
+) -> None:
+    plan = DatabasePlan(writes=lambda number: DatabaseFault(fails="before") if number > 1 else None)
+    failing = FaultyDatabase(store.database, plan, clock=ManualClock())
+    requests = PendingRequests(failing, Resident(town, "a"))
+    await requests.add(permission(), PLACE)
+    await requests.remove(["per_1"])
+    with pytest.raises(DatabaseError):
+        await requests.add(permission("per_2"), PLACE)
+    assert await rows(store, "SELECT id FROM pending_request") == [("per_1",)]

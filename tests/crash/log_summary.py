@@ -1,0 +1,154 @@
+"""What a log tells, without times and generated ids: two runs of one script can be compared.
+
+The answer to each prompt is a list of steps. An answer that a crash cut short is a beginning of
+the whole one, and its last step failed for all to see.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from perdure.core.session import recovery
+from perdure.schema.codec import JsonObject
+from perdure.schema.ids import MessageID
+from perdure.schema.session import event as events
+from perdure.schema.session.event import SessionEvent
+
+STOPPED: Final = frozenset({recovery.CUT_OFF, recovery.ABANDONED})
+"""How a step ends that a dead process left: it had begun, or a person gave it up."""
+
+
+@dataclass(slots=True)
+class Call:
+    tool: str
+    input: JsonObject | None = None
+    outcome: object = None
+
+    def is_cut_of(self, whole: "Call | None") -> bool:
+        """Recorded in part or whole, and settled as interrupted or as it would have been."""
+        return (
+            whole is not None
+            and self.tool == whole.tool
+            and self.input in (None, whole.input)
+            and self.outcome in (whole.outcome, recovery.INTERRUPTED)
+        )
+
+
+@dataclass(slots=True)
+class Step:
+    agent: str
+    model: str
+    said: list[str] = field(default_factory=list[str])
+    calls: dict[str, Call] = field(default_factory=dict[str, Call])
+    end: str = ""
+    failed: str = ""
+
+    def is_cut_of(self, whole: "Step") -> bool:
+        return (
+            self.failed in STOPPED
+            and self.said == whole.said[: len(self.said)]
+            and all(call.is_cut_of(whole.calls.get(name)) for name, call in self.calls.items())
+        )
+
+
+@dataclass(slots=True)
+class Story:
+    asked: list[str] = field(default_factory=list[str])
+    """What clients did, in the order of the log."""
+    turned: list[str] = field(default_factory=list[str])
+    """What the model was turned to, in the order of the log."""
+    answers: dict[MessageID, list[Step]] = field(default_factory=dict[MessageID, list[Step]])
+    told: list[str] = field(default_factory=list[str])
+    summaries: list[str] = field(default_factory=list[str])
+    summaries_begun: int = 0
+    room_made: int = 0
+    """Compactions that a turn needed. A crash may cut them together with the answer."""
+
+    @property
+    def latest(self) -> MessageID | None:
+        """The prompt that was worked on last."""
+        return next(reversed(self.answers), None)
+
+    def cut(self, whole: "Story") -> set[MessageID]:
+        """The prompts whose answers are not the whole ones."""
+        answers = self.answers.items()
+        return {prompt for prompt, steps in answers if steps != whole.answers.get(prompt)}
+
+
+def is_cut(steps: list[Step], whole: list[Step]) -> bool:
+    """Whether `steps` is what a crash may have left of `whole`."""
+    if not steps or len(steps) > len(whole):
+        return False
+    before = len(steps) - 1
+    return steps[:before] == whole[:before] and steps[before].is_cut_of(whole[before])
+
+
+def tell(log: Iterable[SessionEvent]) -> Story:
+    """The story of one Session."""
+    story = Story()
+    steps: dict[MessageID, Step] = {}
+    for event in log:
+        if isinstance(event, events.StepStarted):
+            step = steps[event.assistant_message_id] = Step(event.agent, event.model.id)
+            story.answers[next(reversed(story.answers))].append(step)
+        elif isinstance(event, events.StepFact):
+            _follow(steps[event.assistant_message_id], event)
+        else:
+            _take(story, event)
+    return story
+
+
+def _take(story: Story, event: SessionEvent) -> None:
+    match event:
+        case events.SessionCreated():
+            story.asked.append("created")
+        case events.PromptAdmitted(message_id=id, delivery=delivery):
+            story.asked.append(f"{delivery} {id}")
+        case events.PromptPromoted(message_id=id):
+            story.turned.append(id)
+            story.answers[id] = []
+        case events.AgentSwitched(agent=agent):
+            _both(story, f"agent {agent}")
+        case events.ModelSwitched(model=model):
+            _both(story, f"model {model.id}")
+        case events.ContextUpdated(text=text):
+            story.told.append(text)
+        case events.CompactionStarted():
+            story.summaries_begun += 1
+        case events.CompactionEnded(reason="auto"):
+            story.room_made += 1
+        case events.CompactionEnded(text=text):
+            story.summaries.append(text)
+            _both(story, "compacted")
+        case _:
+            raise AssertionError(f"the script makes no {type(event).__name__}")
+
+
+def _both(story: Story, what: str) -> None:
+    story.asked.append(what)
+    story.turned.append(what)
+
+
+def _follow(step: Step, event: events.StepFact) -> None:
+    match event:
+        case events.TextEnded(text=text) | events.ReasoningEnded(text=text):
+            step.said.append(text)
+        case events.ToolInputStarted(call_id=id, name=name):
+            step.calls[id] = Call(name)
+        case events.ToolCalled(call_id=id, input=input):
+            step.calls[id].input = input
+        case events.ToolSucceeded(call_id=id, structured=structured):
+            step.calls[id].outcome = _plain(structured)
+        case events.ToolFailed(call_id=id, error=error):
+            step.calls[id].outcome = error.message
+        case events.StepEnded(finish=finish):
+            step.end = finish
+        case events.StepFailed(error=error):
+            step.failed = error.message
+        case _:
+            pass
+
+
+def _plain(structured: Mapping[str, object]) -> dict[str, object]:
+    """Without the place where it ran, which is another one in each run."""
+    return {key: value for key, value in structured.items() if key != "target"}

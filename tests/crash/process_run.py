@@ -1,0 +1,176 @@
+"""One life of a Perdure process on a crash site: composed as in production, points at each seam.
+
+Time and the order of callbacks are virtual, so that a point has the same number in every run. The
+database, the files, the lock by which others see us alive, and the death are real.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from perdure.core.models.catalog import supplied_provider
+from perdure.host import environment
+from perdure.host.process_locks import ProcessLocks
+from perdure.llm.model_call import ModelCall
+from perdure.runtime.app.runtime import Foundations, Runtime, RuntimeSettings, compose
+from perdure.schema import codec
+from perdure.schema.codec import Record
+from perdure.store import migrate
+from perdure.store.database.sqlite import SqliteDatabase
+from perdure.testing import SeededIds
+from perdure.tools.api.tool import Tool, ToolCallContext
+from tests.crash.crash_site import CrashSite
+from tests.crash.script import NOTES, Model, Person
+from tests.harness.crash.points import CrashPoints
+from tests.harness.crash.seams import CrashingDatabase, CrashingModel, crashing_tool
+from tests.harness.simulation.virtual_clock import VirtualClock
+from tests.harness.simulation.virtual_loop import VirtualLoop
+
+SECONDS_MAX: Final = 60
+"""Of virtual time: longer than the script takes, so whoever waits longer waits for ever."""
+REHEARSAL: Final = 99
+"""The number of a life that is nobody's first or second: its ids are its own."""
+
+
+class NoteInput(Record):
+    line: str
+
+
+class NoteOutput(Record):
+    noted: str
+
+
+def live(site: CrashSite, *, life: int, descriptor: int, fate: Callable[[int], None]) -> None:
+    """Run the script to its end, or to the point of death. `life` counts the processes."""
+    _run(site, life, CrashPoints(descriptor, fate=fate))
+
+
+def rehearse(site: CrashSite) -> None:
+    """Run the script in this very process, before it forks.
+
+    What it compiles, parses and caches need not be made in each child then. It uses names of its
+    own, so that no life could remember anything of the conversation.
+    """
+    with open(os.devnull, "wb") as nowhere:
+        _run(site, REHEARSAL, CrashPoints(nowhere.fileno()), names="_rehearsed")
+    gc.enable()
+    gc.collect()
+    gc.freeze()
+
+
+def _run(site: CrashSite, life: int, points: CrashPoints, *, names: str = "") -> None:
+    # Finalizers must not run whenever the collector feels like it.
+    gc.disable()
+    errors = _Errors()
+    logger = logging.getLogger("perdure")
+    logger.addHandler(errors)
+    loop = VirtualLoop(Random(f"life {life}"))
+    loop.run_until_complete(_live(site, loop, life, points, names))
+    logger.removeHandler(errors)
+    assert [*errors.heard, *loop.complaints] == []
+
+
+async def _live(
+    site: CrashSite, loop: VirtualLoop, life: int, points: CrashPoints, names: str
+) -> None:
+    model = Model(lambda about: _append(site.asked, f"{about}\n".encode()))
+    points.reach("boot/begin")
+    migrate.migrate(str(site.database))
+    points.reach("boot/migrated")
+    async with _opened(site, loop, life, CrashingModel(model, points), points) as runtime:
+        runtime.store.listen(
+            lambda session_id, stored, location: _append(
+                site.told, "".join(f"{item.seq} {item.id}\n" for item in stored).encode()
+            )
+        )
+        person = Person(
+            runtime,
+            model.held,
+            points,
+            acknowledge=lambda receipt: _append(site.receipts, codec.encode(receipt) + b"\n"),
+            decides=lambda: _append(site.decided, b"retry\n"),
+            names=names,
+        )
+        with runtime.tools.register(crashing_tool(_note(site), points)):
+            async with asyncio.timeout(SECONDS_MAX):
+                await person.run()
+        points.reach("script/over")
+    points.reach("shutdown/over")
+
+
+@asynccontextmanager
+async def _opened(
+    site: CrashSite, loop: VirtualLoop, life: int, model: ModelCall, points: CrashPoints
+) -> AsyncGenerator[Runtime]:
+    clock = VirtualClock(loop)
+    clock.jump(life * 60)
+    ids = SeededIds(life, clock)
+    home = str(site.root)
+    settings = RuntimeSettings(
+        environment=environment.from_variables({"HOME": home, "TMPDIR": home}),
+        data_dir=str(site.data),
+        default_directory=str(site.project),
+        providers=(supplied_provider("crash", {"one": model, "two": model}),),
+    )
+    async with AsyncExitStack() as stack:
+        locks = ProcessLocks(str(site.data / "processes"), ids.named("prc"))
+        neighbours = stack.enter_context(locks)
+        points.reach("boot/locked")
+        database = SqliteDatabase(str(site.database), inline=True)
+        await stack.enter_async_context(database)
+        foundations = Foundations(
+            database=CrashingDatabase(database, points),
+            neighbours=neighbours,
+            clock=clock,
+            ids=ids,
+        )
+        composed = compose(settings, foundations, str(site.database))
+        yield await stack.enter_async_context(composed)
+
+
+def _note(site: CrashSite) -> Tool[NoteInput, NoteOutput]:
+    """Its effect is a line that names the call: a second execution could not hide.
+
+    No call goes on before all of its turn have begun, so that several are open at once.
+    """
+    together = asyncio.Barrier(len(NOTES))
+
+    async def execute(input: NoteInput, context: ToolCallContext) -> NoteOutput:
+        await together.wait()
+        _append(site.effects, f"{context.assistant_message_id} {context.call_id}\n".encode())
+        return NoteOutput(noted=input.line)
+
+    return Tool(
+        name="note",
+        description="Note a line.",
+        input=NoteInput,
+        output=NoteOutput,
+        execute=execute,
+    )
+
+
+def _append(path: Path, data: bytes) -> None:
+    """At the end of a file, and on the disk when this returns."""
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(handle, data)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class _Errors(logging.Handler):
+    """Whatever the runtime logs as an error: nothing in the script is meant to fail."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.heard: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.heard.append(self.format(record))

@@ -1,0 +1,44 @@
+"""What must hold after every step of a simulation: the table of checkers.
+
+A new capability adds its promises here: a class with a `promise` and `check`, given everything
+that was seen since the last look. A checker keeps what it needs to know between looks and reads
+nothing but the log, the rows and the witness; it never trusts the runtime.
+"""
+
+from typing import Final
+
+from tests.harness.checkers.checker import Checker
+from tests.harness.checkers.compaction import CompactionsEndWell
+from tests.harness.checkers.inbox import (
+    PromptsArePromotedOnce,
+    PromptsFollowAnEndedRevert,
+    PromptsKeepTheirOrder,
+)
+from tests.harness.checkers.recovery import MarksEndWithTheirRuns
+from tests.harness.checkers.requests import PrefixIsStable, ReadersSeeTheSuffix, SnapshotEqualsTold
+from tests.harness.checkers.rows import GaplessSequence, MessagesTellTheLog, ProjectionsEqualFold
+from tests.harness.checkers.runs import (
+    CallsAreSettledOnce,
+    PromptsAreAnswered,
+    RequestsBelongToOpenCalls,
+)
+from tests.harness.checkers.tasks import TasksAreToldOnce
+
+CHECKERS: Final[tuple[type[Checker], ...]] = (
+    GaplessSequence,
+    ProjectionsEqualFold,
+    MessagesTellTheLog,
+    PromptsArePromotedOnce,
+    PromptsKeepTheirOrder,
+    PromptsFollowAnEndedRevert,
+    CallsAreSettledOnce,
+    RequestsBelongToOpenCalls,
+    PromptsAreAnswered,
+    MarksEndWithTheirRuns,
+    CompactionsEndWell,
+    TasksAreToldOnce,
+    SnapshotEqualsTold,
+    PrefixIsStable,
+    ReadersSeeTheSuffix,
+)
+"""Made anew for each simulation; asked after every step, in this order."""

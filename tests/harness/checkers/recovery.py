@@ -1,0 +1,23 @@
+"""What a crash must not leave: marks of runs that are over, and nobody who will look at them."""
+
+from collections.abc import Iterator
+
+from tests.harness.checkers.checker import Seen
+
+
+class MarksEndWithTheirRuns:
+    """At rest nothing is owed. What waits for a person has been decided by then.
+
+    What could not be run when its process died is, as soon as somebody says something.
+    """
+
+    promise = "P1"
+
+    def check(self, seen: Seen) -> Iterator[str]:
+        if not seen.at_rest:
+            return
+        machine = seen.clients.machine
+        for session_id, state in machine.ledger.attempts().items():
+            if session_id in machine.witness.excused:
+                continue
+            yield f"{session_id} owes a request that is {state}, and nothing runs"

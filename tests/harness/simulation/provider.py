@@ -1,0 +1,302 @@
+"""A provider whose every answer is drawn from the seed: good, slow, broken, hostile or silent.
+
+A turn is drawn as a whole, as a list of beats, and then played in virtual time. A new way for a
+provider to behave is one more scene in `SCENES`. While the weather is calm only plain answers are
+drawn, so that a simulation can come to rest.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from random import Random
+from typing import Final, get_args
+
+from perdure.llm import event as llm
+from perdure.llm.error import LLMError, Reason
+from perdure.llm.event import LLMEvent
+from perdure.llm.message import ToolResult
+from perdure.llm.request import LLMRequest
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject
+from perdure.schema.ids import SessionID
+from perdure.schema.value import State, Value
+from tests.harness.checkers.witness import Witness
+
+WORDS: Final = ("so", "then", "we", "look", "at", "the", "\u00fcber", "\U0001f600", "file", "\n")
+SUBAGENTS: Final = ("general", "explore")
+_REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
+
+
+class SimulatedDefect(Exception):
+    """A bug of somebody else's, made on purpose. Any other exception is a bug of ours."""
+
+
+class Weather(State):
+    """What all simulated providers and tools go by."""
+
+    calm: bool = False
+    """Only plain answers: the run shall come to rest."""
+    outage: bool = False
+    """The project's directory is gone; whoever opens it for the first time cannot."""
+
+
+class Delay(Value):
+    seconds: float
+
+
+class Stall(Value):
+    """Nothing comes any more, and the connection stays open."""
+
+
+Beat = tuple[LLMEvent, ...] | Delay | Stall | LLMError | SimulatedDefect
+
+
+class SimulatedProvider:
+    """Implements llm.model_call.ModelCall for one process."""
+
+    def __init__(self, process: str, chance: Random, witness: Witness, weather: Weather) -> None:
+        self._process = process
+        self._chance = chance
+        self._witness = witness
+        self._weather = weather
+        self._calls = 0
+
+    async def __call__(self, request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
+        session_id = self._witness.asked(self._process, request)
+        for beat in self._script(request):
+            if isinstance(beat, Delay):
+                await asyncio.sleep(beat.seconds)
+            elif isinstance(beat, Stall):
+                await self._stall(session_id)
+            elif isinstance(beat, SimulatedDefect):
+                self._witness.defect(session_id)
+                raise beat
+            elif isinstance(beat, LLMError):
+                self._witness.refused(session_id)
+                raise beat
+            else:
+                if any(isinstance(event, llm.ProviderError) for event in beat):
+                    self._witness.refused(session_id)
+                yield beat
+
+    async def _stall(self, session_id: SessionID) -> None:
+        self._witness.stalls_begin(self._process, session_id)
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self._witness.stalls_end(self._process, session_id)
+
+    def _script(self, request: LLMRequest) -> list[Beat]:
+        draw = Draw(self._chance, tuple(tool.name for tool in request.tools), self._next_call)
+        if self._weather.calm:
+            return [*draw.text(), draw.finish("stop")]
+        scenes, weights = zip(*SCENES, strict=True)
+        (scene,) = self._chance.choices(scenes, weights)
+        return scene(draw)
+
+    def _next_call(self) -> str:
+        # Ids of calls repeat across turns: providers number them anew each time.
+        self._calls = self._calls % 5 + 1
+        return f"call_{self._calls}"
+
+
+class Draw:
+    """Pieces of an answer."""
+
+    def __init__(self, chance: Random, tools: tuple[str, ...], call_id: Callable[[], str]) -> None:
+        self.chance = chance
+        self._tools = tools
+        self._call_id = call_id
+
+    def delay(self) -> Delay:
+        return Delay(self.chance.choice((0.0, 0.001, 0.03, 0.4)))
+
+    def words(self) -> str:
+        return " ".join(self.chance.choices(WORDS, k=self.chance.randint(1, 6)))
+
+    def text(self, *, id: str = "text-1", ended: bool = True) -> list[Beat]:
+        beats: list[Beat] = [self.delay(), (llm.TextStart(id),)]
+        for _ in range(self.chance.randint(0, 3)):
+            beats += [self.delay(), (llm.TextDelta(id, self.words()),)]
+        return [*beats, (llm.TextEnd(id),)] if ended else beats
+
+    def reasoning(self) -> list[Beat]:
+        note = {"sim": {"signature": self.words()}}
+        return [
+            self.delay(),
+            (llm.ReasoningStart("reasoning-1"), llm.ReasoningDelta("reasoning-1", self.words())),
+            self.delay(),
+            (llm.ReasoningEnd("reasoning-1", self.chance.choice((None, note))),),
+        ]
+
+    def call(self, wanted: str | None = None) -> list[Beat]:
+        name, given = self._tool_and_input() if wanted is None else (wanted, self._input(wanted))
+        call = self._call_id()
+        raw = codec.encode(given).decode()
+        opened = (llm.ToolInputStart(call, name), llm.ToolInputDelta(call, raw[:4]))
+        if self.chance.random() < 0.1:
+            broken = llm.ToolInputInvalid(call, name, "the tool's input is not JSON")
+            return [opened, self.delay(), (llm.ToolInputEnd(call, raw[:4]), broken)]
+        rest = (llm.ToolInputDelta(call, raw[4:]), llm.ToolInputEnd(call, raw))
+        return [opened, self.delay(), (*rest, llm.ToolCall(call, name, given)), self.delay()]
+
+    def _tool_and_input(self) -> tuple[str, JsonObject]:
+        """Mostly a simulated tool; never one that would start a process or a thread."""
+        known = [name for name in self._tools if name.startswith("sim_")]
+        others = ("read", "question", "todowrite", "sim_nowhere")
+        name = self.chance.choice((*known, *known, *others))
+        return name, {"wrong": 1} if self.chance.random() < 0.1 else self._input(name)
+
+    def _input(self, name: str) -> JsonObject:
+        match name:
+            case "read":
+                return {"path": self.chance.choice(("notes.txt", "nowhere.txt", "."))}
+            case "question":
+                option = {"label": "yes", "description": self.words()}
+                asked = {"question": self.words(), "header": "sim", "options": [option]}
+                return {"questions": [asked] * self.chance.randint(1, 2)}
+            case "task":
+                given: JsonObject = {
+                    "description": self.words(),
+                    "prompt": self.words(),
+                    "subagent_type": self.chance.choice((*SUBAGENTS, *SUBAGENTS, "nobody")),
+                }
+                return given | ({"background": True} if self.chance.random() < 0.3 else {})
+            case "todowrite":
+                item = {"content": self.words(), "status": "pending", "priority": "low"}
+                return {"todos": [item] * self.chance.randint(0, 3)}
+            case _:
+                return {"note": self.words()}
+
+    def hosted(self) -> list[Beat]:
+        call = self._call_id()
+        made = llm.ToolCall(call, "web_search", {"query": self.words()}, provider_executed=True)
+        result = llm.HostedToolResult(call, ToolResult("json", {"found": self.words()}))
+        return [(made,), self.delay(), *([(result,)] if self.chance.random() < 0.7 else [])]
+
+    def finish(self, reason: llm.FinishReason) -> Beat:
+        usage = llm.Usage(input=self.chance.randint(1, 99), output=self.chance.randint(1, 99))
+        return (llm.Finish(reason, self.chance.choice((None, usage))),)
+
+    def error(self) -> LLMError:
+        return LLMError(self.chance.choice(_REASONS), f"simulated: {self.words()}")
+
+    def calls(self) -> list[Beat]:
+        return [beat for _ in range(self.chance.randint(1, 3)) for beat in self.call()]
+
+
+def _answers(draw: Draw) -> list[Beat]:
+    return [*draw.text(), *draw.text(id="text-2"), draw.finish("stop")]
+
+
+def _thinks(draw: Draw) -> list[Beat]:
+    return [*draw.reasoning(), *draw.text(), draw.finish("stop")]
+
+
+def _works(draw: Draw) -> list[Beat]:
+    return [*draw.reasoning(), *draw.text(), *draw.calls(), draw.finish("tool-calls")]
+
+
+def _works_at_once(draw: Draw) -> list[Beat]:
+    """Everything arrives in one piece."""
+    beats = [beat for beat in (*draw.text(), *draw.calls()) if isinstance(beat, tuple)]
+    together = tuple(event for beat in beats for event in beat)
+    finish = draw.finish("tool-calls")
+    assert isinstance(finish, tuple)
+    return [(*together, *finish)]
+
+
+def _asks(draw: Draw) -> list[Beat]:
+    """Wants to know something of a person, perhaps beside other work."""
+    beside = draw.call() if draw.chance.random() < 0.5 else []
+    return [*draw.call("question"), *beside, draw.finish("tool-calls")]
+
+
+def _delegates(draw: Draw) -> list[Beat]:
+    """Has others do a part of it, perhaps several at once, and beside other work."""
+    tasks = [beat for _ in range(draw.chance.randint(1, 2)) for beat in draw.call("task")]
+    beside = draw.call() if draw.chance.random() < 0.5 else []
+    return [*tasks, *beside, draw.finish("tool-calls")]
+
+
+def _searches(draw: Draw) -> list[Beat]:
+    return [*draw.hosted(), *draw.text(), draw.finish("stop")]
+
+
+def _fails_at_once(draw: Draw) -> list[Beat]:
+    return [draw.delay(), draw.error()]
+
+
+def _is_full(draw: Draw) -> list[Beat]:
+    """Says that the request was too large, in one way or the other."""
+    said = f"simulated: {draw.words()}"
+    event = llm.ProviderError(message=said, reason="overflow")
+    return [draw.delay(), draw.chance.choice((LLMError("overflow", said), (event,)))]
+
+
+def _fails_midway(draw: Draw) -> list[Beat]:
+    return [*draw.text(ended=False), draw.delay(), draw.error()]
+
+
+def _fails_after_calls(draw: Draw) -> list[Beat]:
+    return [*draw.calls(), draw.delay(), draw.error()]
+
+
+def _reports_error(draw: Draw) -> list[Beat]:
+    error = llm.ProviderError(message=draw.words(), reason=draw.chance.choice(_REASONS))
+    return [*draw.text(ended=False), *draw.calls(), (error,)]
+
+
+def _stalls(draw: Draw) -> list[Beat]:
+    first = draw.chance.choice((draw.text(ended=False), draw.calls(), []))
+    return [*first, Stall()]
+
+
+def _breaks_off(draw: Draw) -> list[Beat]:
+    return [*draw.text(ended=False)]
+
+
+def _breaks_rules(draw: Draw) -> list[Beat]:
+    twice: list[Beat] = [*draw.text(), (llm.TextStart("text-1"),)]
+    unopened: list[Beat] = [(llm.TextDelta("text-9", "lost"),)]
+    unknown: list[Beat] = [(llm.ToolInputEnd("call_99", "{}"),)]
+    return [*draw.chance.choice((twice, unopened, unknown)), draw.finish("stop")]
+
+
+def _retries(draw: Draw) -> list[Beat]:
+    """Refuses for now, and says when to come back, if at all."""
+    told = draw.chance.choice((None, 400, 20_000))
+    return [LLMError("overload", "simulated", status=529, retry_after_ms=told)]
+
+
+def _is_empty(draw: Draw) -> list[Beat]:
+    return [draw.finish("stop")]
+
+
+def _has_a_bug(draw: Draw) -> list[Beat]:
+    first = draw.chance.choice((draw.text(ended=False), draw.calls(), []))
+    return [*first, SimulatedDefect("simulated defect of a model call")]
+
+
+Scene = Callable[[Draw], list[Beat]]
+
+SCENES: Final[tuple[tuple[Scene, int], ...]] = (
+    (_answers, 12),
+    (_thinks, 6),
+    (_works, 22),
+    (_works_at_once, 10),
+    (_asks, 5),
+    (_delegates, 6),
+    (_searches, 4),
+    (_fails_at_once, 3),
+    (_is_full, 3),
+    (_fails_midway, 3),
+    (_fails_after_calls, 3),
+    (_reports_error, 3),
+    (_stalls, 4),
+    (_breaks_off, 2),
+    (_breaks_rules, 2),
+    (_retries, 2),
+    (_is_empty, 2),
+    (_has_a_bug, 2),
+)
+"""Each way to answer, and how often it is drawn."""

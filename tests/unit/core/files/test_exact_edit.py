@@ -1,0 +1,81 @@
+"""Exact edits of text."""
+
+from time import process_time
+
+import pytest
+
+from perdure.core.files import exact_edit
+from perdure.core.files.exact_edit import Ambiguous, Edited, NotFound
+from tests.requirements import requirement
+
+
+def edit(
+    text: str, old: str, new: str, *, replace_all: bool = False
+) -> Edited | NotFound | Ambiguous:
+    return exact_edit.apply(text, old=old, new=new, replace_all=replace_all)
+
+
+@requirement("S176")
+@pytest.mark.parametrize(
+    ("text", "old", "new", "result"),
+    [
+        ("a b c", "b", "x", Edited("a x c", 1)),
+        ("a b c", "b ", "", Edited("a c", 1)),
+        ("a b c", "z", "x", NotFound()),
+        ("a  b", "a b", "x", NotFound()),
+        ("b b", "b", "x", Ambiguous(2)),
+        ("aaa", "aa", "x", Ambiguous(2)),
+        ("", "a", "b", NotFound()),
+        ("a\r\nb\r\n", "a\nb", "x\ny", Edited("x\r\ny\r\n", 1)),
+        ("a\nb\n", "a\r\nb", "x\r\ny", Edited("x\ny\n", 1)),
+        ("a\r\nb\nc\n", "b\nc", "x\ny", Edited("a\r\nx\ny\n", 1)),
+        ("\ufeffa", "a", "b", Edited("\ufeffb", 1)),
+        ("\ufeffa", "\ufeffa", "\ufeffb", Edited("\ufeffb", 1)),
+    ],
+)
+def test_a_passage_is_replaced_where_it_stands_exactly_once(
+    text: str, old: str, new: str, result: Edited | NotFound | Ambiguous
+) -> None:
+    assert edit(text, old, new) == result
+
+
+def test_every_occurrence_can_be_replaced_at_once() -> None:
+    assert edit("b b\r\nb", "b", "c", replace_all=True) == Edited("c c\r\nc", 3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "refusal"), [("", "x", "empty"), ("x", "x", "identical"), ("x", "", None)]
+)
+def test_a_request_that_cannot_change_anything_is_refused(
+    old: str, new: str, refusal: str | None
+) -> None:
+    assert exact_edit.refusal(old=old, new=new) == refusal
+
+
+def test_the_preview_is_short() -> None:
+    preview = exact_edit.preview(old="x" * 1_000, new="\n".join("abcdefghij"))
+    assert preview.splitlines()[0] == "- " + "x" * 240
+    assert preview.splitlines()[-1] == "+ ... 4 more lines"
+
+
+def test_the_diff_shows_each_change_with_its_surroundings() -> None:
+    before = "".join(f"line {number}\n" for number in range(40))
+    after = before.replace("line 5\n", "five\n").replace("line 30\n", "")
+    diff = exact_edit.line_diff("a.txt", before=before, after=after)
+    assert (diff.additions, diff.deletions) == (1, 2)
+    assert diff.patch.startswith("--- a/a.txt\n+++ b/a.txt\n@@ -3,7 +3,7 @@\n line 2\n")
+    assert "@@ -28,7 +28,6 @@\n" in diff.patch
+
+
+def test_the_diff_of_a_file_without_a_final_newline_says_so() -> None:
+    diff = exact_edit.line_diff("a", before="a", after="b")
+    assert diff.patch.count("\\ No newline at end of file\n") == 2
+
+
+def test_a_change_of_a_huge_file_is_summed_up_quickly() -> None:
+    before = "".join(f"{number}\n" for number in range(200_000))
+    started = process_time()
+    diff = exact_edit.line_diff("a", before=before, after=before.replace("1", "one"))
+    assert process_time() - started < 3
+    assert diff.patch == ""
+    assert diff.additions == diff.deletions > 0

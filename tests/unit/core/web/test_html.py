@@ -1,0 +1,122 @@
+"""Pages as plain text and as Markdown, also those that were made to harm."""
+
+import time
+
+import pytest
+
+from perdure.core import limits
+from perdure.core.web import html_markdown, html_text
+
+PAGE = """<!DOCTYPE html><html><head><title>Guide &amp; more</title>
+<style>p { color: red }</style><script>alert("<p>no</p>")</SCRIPT ></head>
+<body><!-- hidden > still --><h1>First <em>steps</em></h1>
+<p>Run&nbsp;it <b> now </b>or <a href="/later?a=1&amp;b=2">later</a>.<br>Then wait.</p>
+<iframe src="/frame">frame</iframe><object>embedded</object><svg><text>drawn</text></svg>
+<ul><li>one</li><li><p>two</p><p>more</p><ol><li>a<li>b</ol></li></ul>
+<blockquote><p>quoted</p></blockquote>
+<pre><code class="hl language-py">x = 1
+    y = "&lt;"</code></pre>
+<table><tr><th>Name</th><th>a|b</th></tr><tr><td>x</td><td><b>1</b></td></tr></table>
+<hr><img alt="A cat" src="/cat.png"></body></html>"""
+
+
+def test_the_text_of_a_page_is_its_words_line_by_line() -> None:
+    assert html_text.plain(PAGE) == (
+        "Guide & more\nFirst steps\nRun\N{NO-BREAK SPACE}it now or later.\nThen wait.\n"
+        'one\ntwo\nmore\na\nb\nquoted\nx = 1\n    y = "<"\nName a|b\nx 1'
+    )
+
+
+def test_the_markdown_of_a_page_keeps_its_structure() -> None:
+    assert html_markdown.markdown(PAGE) == (
+        "Guide & more\n\n# First *steps*\n\n"
+        "Run\N{NO-BREAK SPACE}it **now** or [later](/later?a=1&b=2).\nThen wait.\n\n"
+        "- one\n- two\n\n  more\n  1. a\n  2. b\n\n> quoted\n\n"
+        '```py\nx = 1\n    y = "<"\n```\n\n'
+        "| Name | a\\|b |\n| --- | --- |\n| x | **1** |\n\n---\n\n![A cat](/cat.png)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("", ""),
+        ("plain words", "plain words"),
+        ("1 < 2 && 3 > 2", "1 < 2 && 3 > 2"),
+        ("<p>open <b>never closed", "open never closed"),
+        ("</p></b></table>stray", "stray"),
+        ("<b><b>twice</b></b>", "**twice**"),
+        ("<b></b><a href=x></a>.", "."),
+        ("<a href='javascript:x()'>run</a>", "run"),
+        ("<a name=here>anchor</a>", "anchor"),
+        ("<img src='data:image/png;base64,AAAA' alt='dot'>", "dot"),
+        ("<a title='a > b' href=/x>y</a>", "[y](/x)"),
+        ("<p title=it's>fine</p> <p>it's</p>", "fine\n\nit's"),
+        ("<h2>a<br>b</h2>", "## a b"),
+        ("<pre>a\n```\nb</pre>", "````\na\n```\nb\n````"),
+        ("<ul><li>a</ul><p>b</p><ol><li>c</ol>", "- a\n\nb\n\n1. c"),
+        ("<blockquote><ul><li>a<li>b</ul></blockquote>", "> - a\n> - b"),
+        ("<li>alone", "alone"),
+        ("<table><tr><td><h1>Laid</h1><td>out</table>", "# Laid\n\nout"),
+        ("<table><tr><td>a<table><tr><td>b</table>c</table>", "a\n\n| b |\n| --- |\n\nc"),
+        ("<table><tr><td>a<p>b</p><td></table>", "| a b |  |\n| --- | --- |"),
+        ("<script>never closed <p>x", ""),
+        ("<svg>never closed <p>x", "never closed\n\nx"),
+        ("<!-->shown", "shown"),
+        ("<!-- never closed <p>x", ""),
+        ("a<?php echo 1 ?>b<![CDATA[c]]>d", "abd"),
+        ("&#0;&#xD800;&#1114112;&bogus;&amp", "\N{REPLACEMENT CHARACTER}" * 3 + "&bogus;&"),
+        ("&#" + "9" * 5000 + ";", "\N{REPLACEMENT CHARACTER}"),
+    ],
+)
+def test_broken_pages_keep_their_words(page: str, expected: str) -> None:
+    assert html_markdown.markdown(page) == expected
+
+
+HOSTILE = {
+    "nested": "<div>",
+    "nested-quotes": "<blockquote>x",
+    "nested-lists": "<ul><li>x",
+    "nested-tables": "<table><tr><td>x",
+    "nested-emphasis": "<b>x",
+    "half-closed": "<b>x</i>",
+    "angles": "<",
+    "declarations": "<!",
+    "comments": "<!--",
+    "short-comments": "<!>",
+    "ends": "</",
+    "scripts": "<script>",
+    "dropped": "<svg><math><object>",
+    "open-dropped": "<svg></svg",
+    "quotes": '<a b="',
+    "equals": "<a = ",
+    "references": "&#1",
+    "ampersands": "&",
+    "cells": "<table><td><p>x",
+    "code": "<pre>`",
+    "nul": "\0<p>",
+}
+
+
+@pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE.keys())
+def test_the_work_grows_with_the_length_of_the_page_alone(piece: str) -> None:
+    def seconds(count: int) -> float:
+        begun = time.process_time()
+        html_text.plain(piece * count)
+        html_markdown.markdown(piece * count)
+        return time.process_time() - begun
+
+    # Ten times as much may take ten times as long; squared it would be a hundred.
+    assert seconds(8_000) < 40 * max(seconds(800), 0.002)
+
+
+def test_what_is_nested_ten_thousand_times_is_still_read() -> None:
+    for tag in ("div", "b", "blockquote", "table"):
+        page = f"<{tag}>" * 10_000 + "<p>the words</p>" + f"</{tag}>" * 10_000
+        assert html_text.plain(page) == "the words"
+        assert "the words" in html_markdown.markdown(page)
+
+
+def test_deep_nesting_does_not_blow_a_page_up() -> None:
+    page = "<blockquote>x" * 10_000
+    assert len(html_markdown.markdown(page)) < len(page) * limits.WEB_NESTING_MAX

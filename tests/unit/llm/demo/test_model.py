@@ -1,0 +1,165 @@
+"""The built-in model: it drives real tools by a script and says that it is no AI."""
+
+import pytest
+
+from perdure.core.compaction import summary_request
+from perdure.llm.demo import script
+from perdure.llm.demo.model import demo_call
+from perdure.llm.event import Finish, LLMEvent, TextDelta, ToolCall
+from perdure.llm.message import (
+    LLMMessage,
+    TextPart,
+    ToolCallPart,
+    ToolResult,
+    ToolResultPart,
+    runs_of,
+)
+from perdure.llm.request import LLMRequest, ToolDefinition
+from perdure.schema.codec import JsonObject
+from perdure.schema.models.model import ModelRef
+
+TOOLS = ("bash", "edit", "glob", "grep", "read", "write")
+
+
+def request(*messages: LLMMessage, tools: tuple[str, ...] = TOOLS) -> LLMRequest:
+    return LLMRequest(
+        model=ModelRef(id="demo", provider_id="demo"),
+        system=(),
+        runs=runs_of(messages),
+        tools=tuple(ToolDefinition(name, "", {}) for name in tools),
+    )
+
+
+def prompt(text: str) -> LLMMessage:
+    return LLMMessage("user", (TextPart(text),))
+
+
+async def answer(*messages: LLMMessage, tools: tuple[str, ...] = TOOLS) -> list[LLMEvent]:
+    return [e async for batch in demo_call(request(*messages, tools=tools)) for e in batch]
+
+
+def said(events: list[LLMEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def called(events: list[LLMEvent]) -> ToolCall | None:
+    return next((event for event in events if isinstance(event, ToolCall)), None)
+
+
+async def play(text: str, results: list[ToolResult]) -> tuple[list[ToolCall], str]:
+    """Run a task to its end, giving one result for each call."""
+    conversation = [prompt(text)]
+    calls: list[ToolCall] = []
+    while (call := called(events := await answer(*conversation))) is not None:
+        calls.append(call)
+        result = ToolResultPart(call.id, call.name, results[len(calls) - 1])
+        conversation += (
+            LLMMessage("assistant", (ToolCallPart(call.id, call.name, call.input),)),
+            LLMMessage("tool", (result,)),
+        )
+    return calls, said(events)
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "input"),
+    [
+        ("list the files", "glob", {"pattern": "**/*"}),
+        ("Please show me all files here", "glob", {"pattern": "**/*"}),
+        ('find the text "a.b"', "grep", {"pattern": r"a\.b"}),
+        ("search for needle", "grep", {"pattern": "needle"}),
+        ("run `uname -a`", "bash", {"command": "uname -a"}),
+        ("run the command: ls -l", "bash", {"command": "ls -l"}),
+        (
+            "create a file hello.txt with Hello!",
+            "write",
+            {"path": "hello.txt", "content": "Hello!\n"},
+        ),
+        (
+            'write "src/a.py" containing "x = 1"',
+            "write",
+            {"path": "src/a.py", "content": "x = 1\n"},
+        ),
+        ("show me a permission request", "read", {"path": "/etc/hosts"}),
+    ],
+)
+async def test_a_task_calls_its_tool(text: str, tool: str, input: JsonObject) -> None:
+    events = await answer(prompt(text))
+    assert said(events).startswith(script.INTRODUCTION)
+    assert (call := called(events)) is not None
+    assert (call.name, call.input) == (tool, input)
+    assert events[-1] == Finish("tool-calls")
+
+
+async def test_every_example_it_gives_is_one_it_knows() -> None:
+    fallback = said(await answer(prompt("hello")))
+    for task in script.TASKS:
+        assert task.example in fallback
+        match = task.pattern.search(task.example)
+        assert match is not None
+        assert script.script_for(task.example) == task.script(match)
+
+
+async def test_an_edit_takes_three_steps_and_shows_the_file() -> None:
+    done = ToolResult("text", "ok")
+    calls, closing = await play("do the edit demo", [done, done, ToolResult("text", "new line")])
+    assert [call.name for call in calls] == ["write", "edit", "read"]
+    assert len({call.id for call in calls}) == 3
+    assert calls[1].input["oldString"] in calls[0].input["content"]
+    assert "new line" in closing
+
+
+async def test_a_failing_tool_ends_the_script_plainly() -> None:
+    calls, closing = await play("do the edit demo", [ToolResult("error", "disk full")])
+    assert len(calls) == 1
+    assert "disk full" in closing
+    assert "failed" in closing
+
+
+async def test_a_new_prompt_starts_over() -> None:
+    events = await answer(
+        prompt("list the files"),
+        LLMMessage("assistant", (ToolCallPart("call_0", "glob", {}),)),
+        LLMMessage("tool", (ToolResultPart("call_0", "glob", ToolResult("text", "a")),)),
+        prompt("run the tests"),
+    )
+    assert (call := called(events)) is not None
+    assert call.name == "bash"
+
+
+async def test_a_tool_that_is_not_offered_is_not_called() -> None:
+    events = await answer(prompt("list the files"), tools=("read",))
+    assert called(events) is None
+    assert "needs the glob tool" in said(events)
+    assert events[-1] == Finish("stop")
+
+
+@pytest.mark.parametrize("text", ["", "Solve world hunger", "🌍" * 5000, "find " * 100_000])
+async def test_anything_else_gets_an_honest_answer(text: str) -> None:
+    events = await answer(prompt(text))
+    assert "not an AI" in said(events)
+
+
+async def test_no_conversation_at_all_is_answered_too() -> None:
+    assert "does not understand" in said(await answer())
+
+
+async def test_long_results_are_cut() -> None:
+    _, closing = await play("list the files", [ToolResult("text", "x" * 100_000)])
+    assert len(closing) < 5_000
+
+
+async def test_the_same_conversation_gets_the_same_answer() -> None:
+    assert await answer(prompt("explain this runtime")) == await answer(
+        prompt("explain this runtime")
+    )
+
+
+async def test_asked_to_condense_it_repeats_prompts_and_says_it_is_no_ai() -> None:
+    conversation = "[User]: create a file a.txt\n\n[Assistant]: done\n\n[User]: run the tests"
+    events = await answer(prompt(summary_request.text(conversation)), tools=())
+    assert called(events) is None
+    assert "not an AI" in said(events)
+    assert "- create a file a.txt\n- run the tests" in said(events)
+    assert "2 prompts and 1 answers" in said(events)
+    for section in ("Objective", "Important Details", "Work State", "Next Move", "Relevant Files"):
+        assert f"## {section}\n" in said(events)

@@ -1,0 +1,194 @@
+"""Every status and body that a provider may refuse with, and what may be shown of it."""
+
+import pytest
+
+from perdure.llm.error import LLMError
+from perdure.llm.http import errors
+from perdure.schema import codec, redaction
+from perdure.schema.codec import JsonValue
+
+NOW = 1_700_000_000_000  # Tue, 14 Nov 2023 22:13:20 GMT
+
+
+def refused(
+    status: int,
+    body: JsonValue = "",
+    *,
+    secrets: tuple[str, ...] = (),
+    headers: dict[str, str] | None = None,
+) -> LLMError:
+    raw = body.encode() if isinstance(body, str) else codec.encode(body)
+    return errors.from_response(
+        status=status, headers=headers or {}, body=raw, secrets=secrets, now_millis=NOW
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reason", "retryable"),
+    [
+        (302, "", "unknown", False),
+        (400, "bad", "invalid-request", False),
+        (400, "blocked by our content policy", "content-policy", False),
+        (401, "no", "authentication", False),
+        (402, "pay", "quota-exceeded", False),
+        (403, "no", "authentication", False),
+        (403, "flagged by the safety system", "content-policy", False),
+        (404, "no such model", "invalid-request", False),
+        (408, "", "provider-internal", True),
+        (409, "", "invalid-request", False),
+        (413, "", "overflow", False),
+        (422, "", "invalid-request", False),
+        (429, "slow down", "rate-limit", True),
+        (429, {"error": {"code": "insufficient_quota", "message": "x"}}, "quota-exceeded", False),
+        (429, "You exceeded your current quota, see billing", "quota-exceeded", False),
+        (500, "oops", "provider-internal", True),
+        (502, "<html><title>Bad gateway</title></html>", "provider-internal", True),
+        (503, "", "overload", True),
+        (504, "", "provider-internal", True),
+        (529, "overloaded", "overload", True),
+    ],
+)
+def test_a_status_has_one_meaning(
+    status: int, body: JsonValue, reason: str, retryable: bool
+) -> None:
+    error = refused(status, body)
+    assert (error.reason, error.retryable, error.status) == (reason, retryable, status)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This model's maximum context length is 8192 tokens",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "the request exceeds the available context size",
+        "Input is too long for requested model",
+        "Please reduce the length of the messages",
+        "input token count 5 exceeds the token limit exceeded",
+        "request_too_large",
+    ],
+)
+def test_a_conversation_that_does_not_fit_is_recognised(text: str) -> None:
+    assert refused(400, {"error": {"message": text}}).overflow
+    assert not refused(429, {"error": {"message": text}}).overflow
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "overflow"),
+    [
+        (413, "", True),
+        (413, "<html><title>413 Entity Error</title></html>", False),
+        (400, "too many tokens per minute: rate limit", False),
+        (400, "unknown field", False),
+    ],
+)
+def test_other_limits_are_not_taken_for_it(status: int, body: str, overflow: bool) -> None:
+    assert refused(status, body).overflow is overflow
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"error": {"message": "A"}}, "A"),
+        ({"error": "B"}, "B"),
+        ({"message": "C"}, "C"),
+        ({"detail": "D"}, "D"),
+        ({"detail": [{"msg": "E", "loc": ["body"]}]}, "E"),
+        ([{"error": {"message": "F"}}], "F"),
+        ({"errors": [{"message": "G"}]}, "G"),
+        ({"what": 1}, '{"what":1}'),
+        ("plain\n text\x00 ", "plain text"),
+        ("<html><title>Bad gateway</title>", "Bad gateway"),
+        ("<p>x", "a page of HTML"),
+        ("[" * 100_000, "[" * 499 + "…"),
+    ],
+)
+def test_the_message_is_found_in_the_usual_places(body: JsonValue, message: str) -> None:
+    assert refused(500, body).message == f"The provider answered HTTP 500: {message}"
+
+
+def test_a_body_that_says_nothing_leaves_the_status() -> None:
+    assert refused(503).message == "The provider answered HTTP 503"
+
+
+@pytest.mark.parametrize(
+    ("headers", "millis"),
+    [
+        ({}, None),
+        ({"retry-after": "3"}, 3_000),
+        ({"retry-after": " 1.5 "}, 1_500),
+        ({"retry-after": "0"}, 0),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 250),
+        ({"retry-after": "Tue, 14 Nov 2023 22:13:25 GMT"}, 5_000),
+        ({"retry-after": "Tue, 14 Nov 2023 22:00:00 GMT"}, 0),
+        ({"retry-after": "31536000"}, errors.RETRY_AFTER_MILLIS_MAX),
+        ({"retry-after": "-5"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "1e9"}, None),
+        ({"retry-after": "٣"}, None),
+        ({"retry-after": "9" * 400}, None),
+        ({"retry-after": "soon"}, None),
+    ],
+)
+def test_waiting_times_are_read_in_every_form(headers: dict[str, str], millis: int | None) -> None:
+    assert refused(429, headers=headers).retry_after_ms == millis
+
+
+CANARY = "canary0value0of0secret"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Incorrect API key provided: {CANARY}",
+        f"header authorization: Bearer {CANARY} refused",
+        f'{{"authorization": "Bearer {CANARY}"}}',
+        f'{{"x-api-key":"{CANARY}"}}',
+        f'{{\\"api_key\\": \\"{CANARY}\\"}}',
+        f"https://host/v1?key={CANARY}&x=1",
+        f"https://user:{CANARY}@host/",
+        f"token = {CANARY}",
+        f"sk-{CANARY}",
+        f"sk-proj-{CANARY}***tail",
+        f"ghp_{CANARY}",
+        f"AIza{CANARY}",
+        f"Basic {CANARY}==",
+        f"cookie: {CANARY}",
+        f"client_secret={CANARY}",
+    ],
+)
+def test_no_canary_is_ever_shown(text: str) -> None:
+    known = refused(500, text, secrets=(CANARY,))
+    assert CANARY not in known.message
+    if "Incorrect" not in text:
+        unknown = refused(500, {"error": {"message": text}})
+        assert CANARY not in unknown.message
+        assert "[redacted]" in unknown.message
+
+
+def test_the_rest_of_a_message_stays_readable() -> None:
+    text = "The key must be given; the tokens per answer are limited to 5."
+    assert redaction.redact(text, ("",)) == text
+
+
+def test_a_secret_at_the_cut_is_gone_before_the_cut() -> None:
+    text = "x" * (errors.MESSAGE_CHARS_MAX - 5) + CANARY
+    shown = errors.clean(text, (CANARY,))
+    assert "canary" not in shown
+    assert len(shown) <= errors.MESSAGE_CHARS_MAX
+
+
+@pytest.mark.parametrize(
+    ("header", "secret"),
+    [
+        *(("Authorization", True), ("x-api-key", True), ("X-Gateway-Pass", True), ("x", True)),
+        *(("user-agent", False), ("Anthropic-Beta", False), ("anthropic-version", False)),
+        *(("X-Title", False), ("HTTP-Referer", False)),
+    ],
+)
+def test_headers_that_may_hold_credentials_are_known(header: str, secret: bool) -> None:
+    assert errors.may_carry_secret(header) is secret
+
+
+def test_hostile_bodies_are_read_in_reasonable_time() -> None:
+    for hostile in ("://" * 5000, '"key": "' * 2000, "exceed " * 2000, "<title " * 2000):
+        assert len(refused(400, hostile[: errors.BODY_BYTES_MAX]).message) < 600

@@ -1,0 +1,53 @@
+"""Reading an event stream: the same events however it is cut, and work only by its size."""
+
+import time
+
+import pytest
+
+from perdure.net import sse
+from perdure.net.sse import Frame, FrameTooLargeError
+
+STREAM = (
+    "id: 1\ndata: Grüße\n\n: a comment\n\nevent: odd\ndata: two\ndata: lines\n\ndata:\n\n".encode()
+)
+MIB = 1024 * 1024
+
+
+def read(pieces: list[bytes], *, bytes_max: int = MIB) -> list[Frame]:
+    reader = sse.Reader(bytes_max=bytes_max)
+    return [frame for piece in pieces for frame in reader.feed(piece)]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_however_a_stream_is_cut_its_events_are_the_same(end: bytes) -> None:
+    # A lone CR at the very end may be half of CRLF: only what follows it tells.
+    stream = STREAM.replace(b"\n", end) + b"x"
+    whole = read([stream])
+    assert [frame.data for frame in whole] == ["Grüße".encode(), b"two\nlines", b""]
+    for size in range(1, 12):
+        assert read([stream[at : at + size] for at in range(0, len(stream), size)]) == whole
+
+
+def test_one_long_line_in_small_pieces_costs_no_more_than_its_length() -> None:
+    pieces = [b"data: ", *([b"x" * 1024] * (8 * 1024)), b"\n\n"]
+    started = time.perf_counter()
+    (frame,) = read(pieces, bytes_max=16 * MIB)
+    assert len(frame.data) == 8 * MIB
+    # Reading it anew with each piece would take a minute.
+    assert time.perf_counter() - started < 5
+
+
+def test_a_line_that_never_ends_is_refused_at_the_bound() -> None:
+    reader = sse.Reader(bytes_max=10_000)
+    for _ in range(10):
+        assert list(reader.feed(b"y" * 1_000)) == []
+    with pytest.raises(FrameTooLargeError):
+        list(reader.feed(b"y"))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 64])
+def test_a_byte_order_mark_counts_only_at_the_begin(size: int) -> None:
+    mark = b"\xef\xbb\xbf"
+    stream = mark + b"data: one\n\n" + mark + b"data: two\n\ndata: " + mark + b"three\n\n"
+    frames = read([stream[at : at + size] for at in range(0, len(stream), size)])
+    assert [frame.data for frame in frames] == [b"one", mark + b"three"]
