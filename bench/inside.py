@@ -22,10 +22,10 @@ from perdure.core.context import system_context
 from perdure.core.context.system_context import Observation
 from perdure.embedded import open_embedded_wire
 from perdure.host.clock import SystemClock
-from perdure.llm.encoded_history import KeptConversation
+from perdure.llm.encoded_history import EncodedHistory
 from perdure.llm.encoding import wire_protocol
 from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
-from perdure.llm.message import LLMMessage, TextPart, runs_of
+from perdure.llm.message import LLMMessage, TextPart, segments_of
 from perdure.llm.protocols.anthropic.request import ANTHROPIC_MESSAGES
 from perdure.llm.protocols.bedrock.request import BEDROCK_CONVERSE
 from perdure.llm.protocols.gemini.request import GEMINI
@@ -33,7 +33,7 @@ from perdure.llm.protocols.openai_chat.request import OPENAI_CHAT
 from perdure.llm.protocols.openai_responses.request import OPENAI_RESPONSES
 from perdure.llm.request import LLMRequest, ToolDefinition
 from perdure.location.context.registry import Subject
-from perdure.location.registry import LocationMap
+from perdure.location.registry import LocationRegistry
 from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef
@@ -68,7 +68,7 @@ async def boundary() -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         place = Place(Path(folder))
         deepest = furnish(place)
-        locations = LocationMap(structs.replace(place.host(), clock=SystemClock()))
+        locations = LocationRegistry(structs.replace(place.host(), clock=SystemClock()))
         costs = await looks(locations, LocationRef(str(deepest)))
         locations.close()
     return {"median_ms": round(statistics.median(costs), 3), "best_ms": round(min(costs), 3)}
@@ -89,7 +89,7 @@ def furnish(place: Place) -> Path:
     return deepest
 
 
-async def looks(locations: LocationMap, ref: LocationRef) -> list[float]:
+async def looks(locations: LocationRegistry, ref: LocationRef) -> list[float]:
     """What each of many looks cost, in milliseconds of CPU."""
 
     async def look() -> Observation:
@@ -208,11 +208,11 @@ def rate(protocol: WireProtocol, body: bytes) -> float:
 @measure
 async def assembly() -> dict[str, object]:
     """Milliseconds to make the next request of 5,000 turns, with what is kept (budget: 2)."""
-    runs = runs_of(tuple(message for number in range(TURNS) for message in turn(number)))
+    runs = segments_of(tuple(message for number in range(TURNS) for message in turn(number)))
     found: dict[str, object] = {}
     for protocol, _ in streams().values():
         facts = ModelFacts(name="claude-opus-4-8", output_limit=32_000)
-        kept = KeptConversation()
+        kept = EncodedHistory()
         costs: list[float] = []
         for count in range(len(runs) - 41, len(runs), 2):
             request = LLMRequest(

@@ -15,8 +15,8 @@ from typing import Final, TypeVar
 from msgspec import UNSET
 
 from perdure.core.session import title
-from perdure.host.process_locks import Alone
-from perdure.ports import Neighbours, Row
+from perdure.host.process_locks import SingleProcess
+from perdure.ports import Processes, Row
 from perdure.schema.ids import MessageID, ProjectID, SessionID, ToolCallID
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import NO_TOKENS, ModelRef, TokenCache, TokenUsage
@@ -209,10 +209,10 @@ async def opened(path: Path) -> AsyncGenerator[SqliteDatabase]:
 
 @asynccontextmanager
 async def opened_store(
-    path: Path, *, neighbours: Neighbours | None = None, seed: int = 0
+    path: Path, *, processes: Processes | None = None, seed: int = 0
 ) -> AsyncGenerator[EventStore]:
     async with opened(path) as database:
-        yield EventStore(database, SeededIds(seed), neighbours or Alone())
+        yield EventStore(database, SeededIds(seed), processes or SingleProcess())
 
 
 async def append(

@@ -23,7 +23,7 @@ from perdure.host.process.detached import LocalDetached
 from perdure.host.process_locks import ProcessLocks
 from perdure.llm.model_call import ModelCall
 from perdure.ports import Clock
-from perdure.runtime.app.runtime import Foundations, Runtime, RuntimeSettings, compose
+from perdure.runtime.app.runtime import Platform, Runtime, RuntimeSettings, compose
 from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.testing import SeededIds
@@ -163,11 +163,11 @@ async def _opened(
         resumes=resumes,
     )
     async with AsyncExitStack() as stack:
-        neighbours = stack.enter_context(ProcessLocks(str(root / "processes"), ids.named("prc")))
+        processes = stack.enter_context(ProcessLocks(str(root / "processes"), ids.named("prc")))
         database = await stack.enter_async_context(SqliteDatabase(path, inline=True))
-        on = Foundations(
+        on = Platform(
             database=CrashingDatabase(database, points),
-            neighbours=neighbours,
+            processes=processes,
             clock=clock,
             ids=ids,
             detached=CrashingDetached(LocalDetached(), points),

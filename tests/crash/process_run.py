@@ -18,7 +18,7 @@ from perdure.core.models.catalog import supplied_provider
 from perdure.host import environment
 from perdure.host.process_locks import ProcessLocks
 from perdure.llm.model_call import ModelCall
-from perdure.runtime.app.runtime import Foundations, Runtime, RuntimeSettings, compose
+from perdure.runtime.app.runtime import Platform, Runtime, RuntimeSettings, compose
 from perdure.schema import codec
 from perdure.schema.codec import Record
 from perdure.store import migrate
@@ -120,13 +120,13 @@ async def _opened(
     )
     async with AsyncExitStack() as stack:
         locks = ProcessLocks(str(site.data / "processes"), ids.named("prc"))
-        neighbours = stack.enter_context(locks)
+        processes = stack.enter_context(locks)
         points.reach("boot/locked")
         database = SqliteDatabase(str(site.database), inline=True)
         await stack.enter_async_context(database)
-        foundations = Foundations(
+        foundations = Platform(
             database=CrashingDatabase(database, points),
-            neighbours=neighbours,
+            processes=processes,
             clock=clock,
             ids=ids,
         )

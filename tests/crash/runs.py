@@ -60,7 +60,7 @@ def crash_once(whole: WholeRun, numbers: Collection[int]) -> Iterator[Judged]:
     """For each point: what is wrong after a death there and a second life to the end.
 
     A life sees nothing but the files, and its time and its ids are its own: on the same files it is
-    the same life. It is lived once for neighbours that left the same. `crash_alike` shows that it
+    the same life. It is lived once for processes that left the same. `crash_alike` shows that it
     is the same.
     """
     left: dict[str, bytes] = {}

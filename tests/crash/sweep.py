@@ -78,7 +78,7 @@ def _chosen(whole: WholeRun, options: argparse.Namespace) -> list[int]:
 
 
 def part(points: Sequence[int], shard: int, shards: int) -> Sequence[int]:
-    """One of so many parts, each of neighbours: these often leave the same."""
+    """One of so many parts, each of processes: these often leave the same."""
     count = len(points)
     return points[count * shard // shards : count * (shard + 1) // shards]
 

@@ -14,8 +14,8 @@ from typing import Final, Literal
 import pytest
 
 from perdure.core.files.revert import Move
-from perdure.host.files.restorable import TrackedFiles
-from perdure.runtime.files.revert import RevertedFiles
+from perdure.host.files.restorable import RestorableFiles
+from perdure.runtime.files.revert import FileReverts
 from perdure.runtime.files.snapshots import SnapshotStore
 from tests.contract.runtime.files.snapshot_bench import Alone, SnapshotBench, snapshot_bench
 from tests.figures import Figure
@@ -36,7 +36,7 @@ class Countdown:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-class DyingFiles(TrackedFiles):
+class DyingFiles(RestorableFiles):
     """Dies before or after it has moved a file."""
 
     countdown: Countdown
@@ -97,13 +97,13 @@ def _killed(directory: Path, verb: Verb, moment: int) -> None:
 
 
 async def _dying(directory: Path, verb: Verb, countdown: Countdown) -> None:
-    neighbours = Alone(me="prc_dying")
-    async with snapshot_bench(directory, neighbours=neighbours) as bench:
+    processes = Alone(me="prc_dying")
+    async with snapshot_bench(directory, processes=processes) as bench:
         contents = bench.snapshots.store.contents
         files = DyingFiles(contents)
         files.countdown = countdown
         bench.snapshots.store = SnapshotStore(contents, files)
-        bench.files = RevertedFiles(bench.snapshots, neighbours)
+        bench.files = FileReverts(bench.snapshots, processes)
         await (bench.clear() if verb == "clear" else bench.stage(0))
         countdown.tick()
 

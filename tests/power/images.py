@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from perdure.host.process_locks import Alone
+from perdure.host.process_locks import SingleProcess
 from perdure.ports import DatabaseError, SqlValue
 from perdure.schema import codec
 from perdure.store import migrate
@@ -110,7 +110,7 @@ async def examine(path: Path, acknowledged: set[str]) -> frozenset[str]:
     """Open what is there as a start does, and look whether it is whole; the admissions in it."""
     migrate.migrate(str(path))
     async with SqliteDatabase(str(path), inline=True) as database:
-        store = EventStore(database, SeededIds(), Alone())
+        store = EventStore(database, SeededIds(), SingleProcess())
         sound = await database.read(lambda tx: tx.fetch("PRAGMA integrity_check"))
         _require(sound == [("ok",)], f"the file is damaged: {sound}")
         gaps = await database.read(lambda tx: tx.fetch(_GAPS))

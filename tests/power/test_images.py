@@ -27,7 +27,7 @@ SHARDS: Final = 8
 @pytest.mark.timeout(max(60, images.IMAGES // 20))
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_every_acknowledged_admission_survives_a_power_loss(shard: int, figure: Figure) -> None:
-    # Neighbours together: they are often the same, and each is drawn from the one before.
+    # Processes together: they are often the same, and each is drawn from the one before.
     size = images.IMAGES // SHARDS
     for number in range(shard * size, (shard + 1) * size):
         images.check(number)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from perdure.host import environment
-from perdure.host.process_locks import Alone
+from perdure.host.process_locks import SingleProcess
 from perdure.ports import Transaction
-from perdure.runtime.app.runtime import Foundations, Runtime, RuntimeSettings, compose
+from perdure.runtime.app.runtime import Platform, Runtime, RuntimeSettings, compose
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.session.prompt import PromptInput
 from perdure.store.database.sqlite import SqliteDatabase
@@ -37,8 +37,8 @@ async def runtime_on(database: SqliteDatabase, place: Path) -> AsyncGenerator[Ru
         default_directory=str(place),
     )
     clock = ManualClock()
-    foundations = Foundations(
-        database=database, neighbours=Alone(), clock=clock, ids=SeededIds(clock=clock)
+    foundations = Platform(
+        database=database, processes=SingleProcess(), clock=clock, ids=SeededIds(clock=clock)
     )
     async with compose(settings, foundations, str(place / "p.db")) as runtime:
         yield runtime

@@ -21,12 +21,12 @@ from perdure.host import data_directory, environment
 from perdure.host.clock import SystemClock
 from perdure.host.http.client import HttptoolsTransport
 from perdure.host.ids import SystemIds
-from perdure.host.process_locks import Alone
+from perdure.host.process_locks import SingleProcess
 from perdure.llm.encoding.wire_protocol import ModelFacts
 from perdure.llm.http.model_call import CallLimits, model_call
 from perdure.llm.protocols.openai_chat.request import OPENAI_CHAT
 from perdure.llm.route import Route
-from perdure.runtime.app.runtime import Foundations, Runtime, RuntimeSettings, compose
+from perdure.runtime.app.runtime import Platform, Runtime, RuntimeSettings, compose
 from perdure.schema.codec import Record
 from perdure.schema.ids import SessionID
 from perdure.schema.models.model import ModelRef
@@ -240,9 +240,9 @@ async def _runtime(settings: RuntimeSettings, clock: HurriedClock) -> AsyncGener
     path = data_directory.prepare(settings.data_dir)
     migrate.migrate(path)
     async with SqliteDatabase(path) as database:
-        foundations = Foundations(
+        foundations = Platform(
             database=database,
-            neighbours=Alone(),
+            processes=SingleProcess(),
             clock=clock,
             ids=SystemIds(SystemClock()),
             chance=Even(),

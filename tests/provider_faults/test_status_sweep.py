@@ -5,9 +5,9 @@ from typing import Final
 
 import pytest
 
+from perdure.testing import provider_answer
 from perdure.testing.manual_clock import EPOCH_MILLIS
 from tests.figures import Figure
-from perdure.testing import provider_answer
 from tests.provider_faults.sweep import Sweep
 
 BROKEN: Final = (408, 500, 502, 504)

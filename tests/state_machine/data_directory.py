@@ -19,7 +19,7 @@ from perdure.host import environment
 from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent
 from perdure.llm.request import LLMRequest
-from perdure.runtime.app.runtime import Foundations, Runtime, RuntimeSettings, compose
+from perdure.runtime.app.runtime import Platform, Runtime, RuntimeSettings, compose
 from perdure.schema.codec import JsonObject, Record
 from perdure.schema.ids import MessageID, ToolCallID
 from perdure.store import migrate
@@ -156,9 +156,9 @@ class House:
         async with AsyncExitStack() as stack:
             stack.callback(self._neighbourhood.leave, life.name)
             database = await stack.enter_async_context(SqliteDatabase(self.path, inline=True))
-            foundations = Foundations(
+            foundations = Platform(
                 database=database,
-                neighbours=self._neighbourhood.enter(life.name),
+                processes=self._neighbourhood.enter(life.name),
                 clock=self._clock,
                 ids=SeededIds(self._seed + self._processes, self._clock),
             )

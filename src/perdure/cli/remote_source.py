@@ -9,7 +9,7 @@ from perdure.schema.codec import JsonObject
 _PAGE_ITEMS = 100
 
 
-class RemoteArchive:
+class RemoteSource:
     """Implements cli.session_source.Archive."""
 
     def __init__(self, client: PerdureClient) -> None:

@@ -10,13 +10,13 @@ from typing import Final, Protocol
 
 from perdure.cli import remote
 from perdure.cli.problem import Problem
-from perdure.cli.remote_source import RemoteArchive
+from perdure.cli.remote_source import RemoteSource
 from perdure.core import limits
 from perdure.host.clock import SystemClock
 from perdure.host.data_directory import DATABASE_NAME
 from perdure.host.environment import Environment
 from perdure.host.ids import SystemIds
-from perdure.host.process_locks import Alone
+from perdure.host.process_locks import SingleProcess
 from perdure.ports import DatabaseError
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
@@ -31,7 +31,7 @@ from perdure.store.tables.session_table import SessionFilter
 _BEFORE_ALL: Final = Seq(-1)
 
 
-class Archive(Protocol):
+class SessionSource(Protocol):
     async def sessions(self, limit: int) -> tuple[JsonObject, ...]:
         """The newest Sessions, at most `limit`."""
         ...
@@ -42,19 +42,19 @@ class Archive(Protocol):
 
 
 @asynccontextmanager
-async def open_archive(url: str | None, surroundings: Environment) -> AsyncGenerator[Archive]:
+async def open_archive(url: str | None, surroundings: Environment) -> AsyncGenerator[SessionSource]:
     if url is not None:
         async with remote.client_for(url, surroundings) as client:
-            yield RemoteArchive(client)
+            yield RemoteSource(client)
         return
     async with _database(surroundings.data_dir) as database:
         try:
-            yield LocalArchive(EventStore(database, SystemIds(SystemClock()), Alone()))
+            yield LocalSource(EventStore(database, SystemIds(SystemClock()), SingleProcess()))
         except DamagedRowError as error:
             raise Problem(error.message) from error
 
 
-class LocalArchive:
+class LocalSource:
     """The data directory, read beside whoever else uses it."""
 
     def __init__(self, store: EventStore) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Self
 
 from perdure.client.generated.wire_groups import WireGroups
-from perdure.client.wire import Transport, Wire
+from perdure.client.wire import AnyTransport, Wire
 
 
 class PerdureClient(WireGroups):
@@ -17,7 +17,7 @@ class PerdureClient(WireGroups):
         base_url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        transport: Transport | None = None,
+        transport: AnyTransport | None = None,
     ) -> None:
         self._wire = Wire(base_url, headers=headers, transport=transport)
         super().__init__(self._wire)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from perdure.client.errors import ClientError
-from perdure.client.transport import Incoming, Outgoing
+from perdure.client.transport import Request, Response
 from perdure.net import loopback
 
 _CONNECT_SECONDS_MAX: Final = 10
@@ -25,7 +25,7 @@ def is_loopback(url: str) -> bool:
     return (urlsplit(url).hostname or "") in loopback.NAMES
 
 
-class HttpCarrier:
+class HttpTransport:
     def __init__(self, base_url: str, transport: httpx2.AsyncBaseTransport | None) -> None:
         self._base_url = base_url
         self._http = httpx2.AsyncClient(
@@ -35,7 +35,7 @@ class HttpCarrier:
             trust_env=not is_loopback(base_url),
         )
 
-    async def send(self, outgoing: Outgoing) -> Incoming:
+    async def send(self, outgoing: Request) -> Response:
         timeout = httpx2.Timeout(
             connect=_CONNECT_SECONDS_MAX,
             read=outgoing.silence_seconds_max,

@@ -6,7 +6,7 @@ from typing import Final, cast
 import msgspec
 
 from perdure.client.errors import ClientError, DeclaredError
-from perdure.client.transport import Incoming
+from perdure.client.transport import Response
 from perdure.net import sse
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
@@ -25,11 +25,11 @@ class Answer(Confidential):
     body: bytes
 
 
-async def whole(incoming: Incoming) -> Answer:
+async def whole(incoming: Response) -> Answer:
     return Answer(incoming.status, incoming.content_type, await incoming.read())
 
 
-async def frames(incoming: Incoming) -> AsyncGenerator[sse.Frame]:
+async def frames(incoming: Response) -> AsyncGenerator[sse.Frame]:
     reader = sse.Reader(bytes_max=_FRAME_BYTES_MAX)
     async for chunk in incoming.chunks():
         try:
@@ -73,7 +73,7 @@ def decoded_object(data: bytes, *, status: int = 200) -> JsonObject:
     return cast("JsonObject", value)
 
 
-def require_type(answer: Answer | Incoming, wanted: str) -> None:
+def require_type(answer: Answer | Response, wanted: str) -> None:
     found = answer.content_type.partition(";")[0].strip().lower()
     if found != wanted:
         raise ClientError(

@@ -9,7 +9,7 @@ from typing import Self
 from perdure.client.blocking import Blocking
 from perdure.client.client import PerdureClient
 from perdure.client.generated.sync_groups import SyncGroups
-from perdure.client.wire import Transport
+from perdure.client.wire import AnyTransport
 
 __all__ = ["SyncPerdureClient"]
 
@@ -22,7 +22,7 @@ class SyncPerdureClient(SyncGroups):
         base_url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        transport: Transport | None = None,
+        transport: AnyTransport | None = None,
     ) -> None:
         self._client = PerdureClient(base_url, headers=headers, transport=transport)
         self._blocking = Blocking()

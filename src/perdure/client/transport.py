@@ -13,7 +13,7 @@ from typing import Protocol
 from perdure.schema.value import Confidential
 
 
-class Outgoing(Confidential, kw_only=True):
+class Request(Confidential, kw_only=True):
     method: str
     target: str
     """Path and query, spelled as on the wire."""
@@ -24,7 +24,7 @@ class Outgoing(Confidential, kw_only=True):
     """How long nothing may come back where a connection can die unseen; None waits for ever."""
 
 
-class Incoming(Protocol):
+class Response(Protocol):
     """An answer whose head has come."""
 
     @property
@@ -45,6 +45,6 @@ class Incoming(Protocol):
     async def aclose(self) -> None: ...
 
 
-class Carrier(Protocol):
-    async def send(self, outgoing: Outgoing) -> Incoming: ...
+class Transport(Protocol):
+    async def send(self, outgoing: Request) -> Response: ...
     async def aclose(self) -> None: ...

@@ -11,7 +11,7 @@ from perdure.client.generated.typed_groups import TypedGroups
 from perdure.client.reconnect import Reconnected, resume
 from perdure.client.typed_events import DurableEvent, DurablePlace, LiveEvent, UnknownFact
 from perdure.client.typed_wire import TypedWire
-from perdure.client.wire import CallOptions, Transport, Wire
+from perdure.client.wire import AnyTransport, CallOptions, Wire
 from perdure.schema.ids import SessionID
 
 __all__ = [
@@ -31,7 +31,7 @@ class TypedPerdureClient(TypedGroups):
         base_url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        transport: Transport | None = None,
+        transport: AnyTransport | None = None,
     ) -> None:
         self._wire = Wire(base_url, headers=headers, transport=transport)
         super().__init__(TypedWire(self._wire))

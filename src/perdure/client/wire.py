@@ -1,7 +1,7 @@
 """One call: spelled, sent, read, and every failure told as one of two kinds.
 
 Nothing is retried and nothing reconnects. What the operations are called and take stands in the
-generated groups; here a path, a query and a body are enough. Which way it takes is a carrier's.
+generated groups; here a path, a query and a body are enough. How it travels is up to the transport.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import httpx2
 import msgspec
 
-from perdure.client.http_transport import HttpCarrier
+from perdure.client.http_transport import HttpTransport
 from perdure.client.pages import History, data_of, history_of, items_of, page_of
 from perdure.client.responses import (
     EVENT_STREAM,
@@ -25,7 +25,7 @@ from perdure.client.responses import (
     unexpected,
     whole,
 )
-from perdure.client.transport import Carrier, Outgoing
+from perdure.client.transport import Request, Transport
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue, Payload
 from perdure.schema.page import Page
@@ -36,8 +36,8 @@ _SILENCE_SECONDS_MAX: Final = 60
 """The server sends something every fifteen seconds; four times that is a dead connection."""
 
 Query = Mapping[str, str | int | None]
-Transport = httpx2.AsyncBaseTransport | Carrier
-"""Another way to the server than a network of one's own: below the HTTP library, or instead."""
+AnyTransport = httpx2.AsyncBaseTransport | Transport
+"""How requests reach the server: a transport of the HTTP library, or one that replaces it."""
 
 
 class CallOptions(Confidential, kw_only=True):
@@ -80,14 +80,14 @@ class Wire:
         base_url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        transport: Transport | None = None,
+        transport: AnyTransport | None = None,
     ) -> None:
         self._base_url = base_url.rstrip("/")
         self._headers = {"accept": f"{JSON}, {EVENT_STREAM}", **_lowered(headers or {})}
         if transport is None or isinstance(transport, httpx2.AsyncBaseTransport):
-            self._carrier: Carrier = HttpCarrier(self._base_url, transport)
+            self._transport: Transport = HttpTransport(self._base_url, transport)
         else:
-            self._carrier = transport
+            self._transport = transport
 
     async def bare(self, method: str, path: str, **call: Unpack[Call]) -> JsonValue:
         return decoded_object(await self.json(method, path, **call))
@@ -127,7 +127,7 @@ class Wire:
         """The data of each event, not decoded yet."""
         outgoing = self._outgoing("GET", path, call, seconds_max=_SILENCE_SECONDS_MAX)
         options = call.get("options")
-        incoming = await self._carrier.send(outgoing)
+        incoming = await self._transport.send(outgoing)
         try:
             if incoming.status != 200:
                 raise failure(await whole(incoming))
@@ -145,12 +145,12 @@ class Wire:
         return f"{scheme.lower().replace('http', 'ws')}://{rest}{_target(path, query)}"
 
     async def aclose(self) -> None:
-        await self._carrier.aclose()
+        await self._transport.aclose()
 
     async def _answer(self, method: str, path: str, call: Call) -> Answer:
         seconds = None if call.get("patient") else _ANSWER_SECONDS_MAX
         outgoing = self._outgoing(method, path, call, seconds_max=seconds)
-        incoming = await self._carrier.send(outgoing)
+        incoming = await self._transport.send(outgoing)
         try:
             answer = await whole(incoming)
         finally:
@@ -161,12 +161,12 @@ class Wire:
 
     def _outgoing(
         self, method: str, path: str, call: Call, *, seconds_max: float | None
-    ) -> Outgoing:
+    ) -> Request:
         options, body = call.get("options"), call.get("body")
         headers = self._headers if options is None else self._headers | _lowered(options.headers)
         if body is not None:
             headers = headers | {"content-type": JSON}
-        return Outgoing(
+        return Request(
             method=method,
             target=_target(path, call.get("query", {})),
             headers=headers,

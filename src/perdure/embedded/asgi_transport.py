@@ -16,7 +16,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from perdure.client.errors import ClientError
-from perdure.client.transport import Incoming, Outgoing
+from perdure.client.transport import Request, Response
 from perdure.server.http.asgi import Application, Header, Message, Scope
 
 _CHUNKS_MAX: Final = 16
@@ -25,13 +25,13 @@ _FAREWELL_SECONDS_MAX: Final = 1
 _HOST: Final = (b"host", b"localhost")
 
 
-class MemoryCarrier:
+class AsgiTransport:
     def __init__(self, application: Application, tasks: asyncio.TaskGroup) -> None:
         self._application = application
         self._tasks = tasks
         self._exchanges: dict[asyncio.Task[None], _Exchange] = {}
 
-    async def send(self, outgoing: Outgoing) -> Incoming:
+    async def send(self, outgoing: Request) -> Response:
         exchange = _Exchange(outgoing.body or b"")
         # A context of its own: as over a socket, the caller's variables do not reach the handler.
         task = self._tasks.create_task(
@@ -41,7 +41,7 @@ class MemoryCarrier:
         )
         self._exchanges[task] = exchange
         task.add_done_callback(self._exchanges.pop)
-        answer = _MemoryIncoming(exchange, task)
+        answer = _AsgiResponse(exchange, task)
         try:
             await exchange.head
         except BaseException:
@@ -59,7 +59,7 @@ class MemoryCarrier:
             await asyncio.wait(self._exchanges)
 
 
-class _MemoryIncoming:
+class _AsgiResponse:
     def __init__(self, exchange: "_Exchange", task: asyncio.Task[None]) -> None:
         self._exchange = exchange
         self._task = task
@@ -169,7 +169,7 @@ class _Exchange:
             self.head.set_exception(self._broken)
 
 
-def _scope(outgoing: Outgoing) -> Scope:
+def _scope(outgoing: Request) -> Scope:
     path, _, query = outgoing.target.partition("?")
     headers = [(name.encode(), value.encode()) for name, value in outgoing.headers.items()]
     if outgoing.body is not None:

@@ -19,7 +19,7 @@ from perdure.client import PerdureClient
 from perdure.client.typed import TypedPerdureClient
 from perdure.core.models import catalog
 from perdure.core.models.catalog import CatalogProvider
-from perdure.embedded.asgi_transport import MemoryCarrier
+from perdure.embedded.asgi_transport import AsgiTransport
 from perdure.host import data_directory, environment
 from perdure.host.credentials import secrets
 from perdure.host.environment import Environment
@@ -38,7 +38,7 @@ _BASE_URL: Final = "http://localhost"
 class EmbeddedPerdure(TypedPerdureClient):
     """The typed client, and what only an embedding program can do."""
 
-    def __init__(self, runtime: Runtime, carrier: MemoryCarrier) -> None:
+    def __init__(self, runtime: Runtime, carrier: AsgiTransport) -> None:
         super().__init__(_BASE_URL, transport=carrier)
         self.tools: ToolRegistry = runtime.tools
         """`with perdure.tools.register(tool):` offers a tool to every Session meanwhile."""
@@ -49,7 +49,7 @@ class EmbeddedPerdure(TypedPerdureClient):
 class EmbeddedWire(PerdureClient):
     """The same with plain values, for code that also speaks to servers elsewhere."""
 
-    def __init__(self, runtime: Runtime, carrier: MemoryCarrier) -> None:
+    def __init__(self, runtime: Runtime, carrier: AsgiTransport) -> None:
         super().__init__(_BASE_URL, transport=carrier)
         self.tools: ToolRegistry = runtime.tools
         self.plugins: Plugins = runtime.plugins
@@ -101,7 +101,7 @@ class EmbeddedScope(Generic[C]):
     """
 
     def __init__(
-        self, client: Callable[[Runtime, MemoryCarrier], C], settings: RuntimeSettings
+        self, client: Callable[[Runtime, AsgiTransport], C], settings: RuntimeSettings
     ) -> None:
         self._client = client
         self._settings = settings
@@ -118,7 +118,7 @@ class EmbeddedScope(Generic[C]):
                 services.of(runtime),
                 ServerSettings(default_directory=settings.default_directory, cursor_key=key),
             )
-            carrier = MemoryCarrier(application, tasks)
+            carrier = AsgiTransport(application, tasks)
             perdure = self._client(runtime, carrier)
             stack.push_async_callback(perdure.aclose)
             stack.callback(application.begin_shutdown)

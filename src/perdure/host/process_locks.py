@@ -76,7 +76,7 @@ class ProcessLocks:
         return os.path.join(self._directory, process + _SUFFIX)
 
 
-class Alone:
+class SingleProcess:
     """A store that no other process can see: in memory, or in a simulation."""
 
     me = "alone"

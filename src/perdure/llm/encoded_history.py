@@ -12,7 +12,7 @@ R = TypeVar("R")
 _BLOCK_BYTES: Final = 64 * 1024
 
 
-class KeptConversation:
+class EncodedHistory:
     def __init__(self) -> None:
         self._kept: dict[Hashable, _Kept] = {}
 

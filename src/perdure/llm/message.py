@@ -1,6 +1,6 @@
 """A provider-neutral conversation: messages, their parts, and runs.
 
-Values only. `Run` is the unit of provider-request encoding: once the next run has begun, a run
+Values only. `Segment` is the unit of provider-request encoding: once the next run has begun, a run
 never changes again, so its wire bytes can be kept (llm.encoded_history).
 """
 
@@ -65,7 +65,7 @@ class LLMMessage(Value):
     """Of the stored message, where it is an answer: a call's id is unique only inside of one."""
 
 
-class Run(Value):
+class Segment(Value):
     """Either consecutive user and system messages, or one assistant message with its tool results.
 
     What a wire protocol writes for a run never depends on what follows it, so it can be kept.
@@ -95,17 +95,17 @@ class Run(Value):
         return {part.id: part for part in parts if isinstance(part, ToolResultPart)}
 
 
-def runs_of(messages: tuple[LLMMessage, ...]) -> tuple[Run, ...]:
+def segments_of(messages: tuple[LLMMessage, ...]) -> tuple[Segment, ...]:
     """Split a conversation into runs, keeping its order."""
-    runs: list[Run] = []
+    runs: list[Segment] = []
     current: list[LLMMessage] = []
     for message in messages:
         if current and _starts_run(current[-1].role, message.role):
-            runs.append(Run(tuple(current)))
+            runs.append(Segment(tuple(current)))
             current = []
         current.append(message)
     if current:
-        runs.append(Run(tuple(current)))
+        runs.append(Segment(tuple(current)))
     return tuple(runs)
 
 

@@ -10,8 +10,8 @@ from typing import Literal
 
 from msgspec import field
 
-from perdure.llm.encoded_history import KeptConversation
-from perdure.llm.message import Run
+from perdure.llm.encoded_history import EncodedHistory
+from perdure.llm.message import Segment
 from perdure.schema.codec import JsonObject
 from perdure.schema.models.model import ModelRef
 from perdure.schema.value import Value
@@ -51,7 +51,7 @@ class GenerationControls(Value, kw_only=True):
 class LLMRequest(Value, kw_only=True):
     model: ModelRef
     system: tuple[str, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[Segment, ...]
     tools: tuple[ToolDefinition, ...] = ()
     tool_choice: ToolChoice | None = None
     generation: GenerationControls = field(default_factory=GenerationControls)
@@ -59,5 +59,5 @@ class LLMRequest(Value, kw_only=True):
     """Provider namespace -> its Model Request Options."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     """Request correlation, such as the Session's id."""
-    kept: KeptConversation | None = None
+    kept: EncodedHistory | None = None
     """Bytes of earlier requests of the same conversation, if its owner keeps them."""

@@ -19,19 +19,19 @@ from perdure.host.environment import Environment
 from perdure.location.agents import agents
 from perdure.location.agents.commands import Commands
 from perdure.location.agents.context_source import CallableAgents
-from perdure.location.approval.permissions import Desk, LocationPermissions
+from perdure.location.approval.permissions import LocationPermissions, PendingPermissions
 from perdure.location.approval.questions import LocationQuestions
-from perdure.location.approval.stores import NoBook, PendingBook, SavedRules
+from perdure.location.approval.stores import NoPendingStore, PendingStore, SavedRules
 from perdure.location.config.config import Configuration
 from perdure.location.context import built_in
 from perdure.location.context.configured_instructions import ConfiguredInstructions
 from perdure.location.context.instructions import Instructions
 from perdure.location.context.registry import ContextRegistry
-from perdure.location.location import LocationServices
+from perdure.location.location import Location
 from perdure.location.models import cloud_logins
 from perdure.location.models.catalog import Catalog
 from perdure.location.models.credentials import Credentials
-from perdure.location.models.facts_cache import ModelSnapshot
+from perdure.location.models.facts_cache import ModelFactsCache
 from perdure.location.models.integrations import Integrations
 from perdure.location.project import project
 from perdure.location.project.project import Projects
@@ -40,9 +40,9 @@ from perdure.location.project.repositories import Repositories
 from perdure.location.skills import skills
 from perdure.location.skills.context_source import AgentSkills
 from perdure.location.skills.downloads import SkillDownloads
-from perdure.location.skills.skills import SkillPlace, Skills
+from perdure.location.skills.skills import SkillDirectories, Skills
 from perdure.location.tools.site import LocationTools, OpenTools, ToolSite
-from perdure.location.workspace.attachments import Attachments, TypedDesk
+from perdure.location.workspace.attachments import AttachmentPermissions, Attachments
 from perdure.location.workspace.files import LocationFiles
 from perdure.location.workspace.language_servers import LanguageServers
 from perdure.location.workspace.terminals import LocationTerminals, StartTask
@@ -59,7 +59,7 @@ from perdure.schema.ids import ProjectID
 from perdure.schema.live_event import LiveEvent
 from perdure.schema.location import LocationRef
 from perdure.schema.value import Value
-from perdure.tools.builtin.task import Subagents, TaskDesk
+from perdure.tools.builtin.task import SubagentRunner, TaskAgents
 
 
 class LocationHost(Value, kw_only=True):
@@ -85,23 +85,23 @@ class LocationHost(Value, kw_only=True):
     pages: WebPages
     context: ContextRegistry
     """What is contributed to the System Context of every Location."""
-    tasks: TaskDesk | None = None
+    tasks: SubagentRunner | None = None
     """Who sets subagents to work; without it there are none."""
     headless: Headless = "wait"
     patience_seconds: float | None = None
     """How long a person is waited for; for ever, if it is not said."""
-    book: Callable[[LocationRef], PendingBook] = lambda ref: NoBook()
+    book: Callable[[LocationRef], PendingStore] = lambda ref: NoPendingStore()
     """Where it is written down who waits for a person."""
     platform: str = sys.platform
     providers: tuple[CatalogProvider, ...] = ()
     """What the host program brings beside the configured ones."""
-    models: ModelSnapshot | None = None
+    models: ModelFactsCache | None = None
     """What everybody knows about models; nothing, if there is none."""
     credentials: Credentials | None = None
     """What the user stored; None where nothing is."""
 
 
-def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
+def open_location(ref: LocationRef, host: LocationHost) -> Location:
     """Join the services of an existing directory."""
     root = project.root_of(ref.directory)
     settings = host.configuration.load(ref.directory, root=root)
@@ -114,7 +114,7 @@ def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
         publish=partial(host.publish, ref),
         headless=host.headless,
         patience_seconds=host.patience_seconds,
-        desk=Desk(book=book),
+        desk=PendingPermissions(book=book),
     )
     questions = LocationQuestions(
         ids=host.ids,
@@ -128,7 +128,7 @@ def open_location(ref: LocationRef, host: LocationHost) -> LocationServices:
     return _joined(ref, host, root=root, settings=settings, kept=kept)
 
 
-def refreshed(location: LocationServices, host: LocationHost) -> LocationServices:
+def refreshed(location: Location, host: LocationHost) -> Location:
     """The Location under the configuration of now; the very same when nothing changed."""
     ref, root = location.ref, project.root_of(location.ref.directory)
     # Another root: a repository was made here, or is gone, and other documents count.
@@ -158,7 +158,7 @@ def _joined(
     root: str,
     settings: Settings,
     kept: _Kept,
-) -> LocationServices:
+) -> Location:
     known_agents = agents.load(settings, host.environment)
     permissions, questions = kept.permissions.under(known_agents.rules), kept.questions
     found = _skills(ref, host, root, settings)
@@ -178,12 +178,12 @@ def _joined(
         references=named,
         subagents=None
         if host.tasks is None
-        else Subagents(CallableAgents(known_agents), host.tasks),
+        else TaskAgents(CallableAgents(known_agents), host.tasks),
         diagnoser=kept.language_servers,
         publish=partial(host.publish, ref),
     )
     catalog = _catalog(host, settings)
-    location = LocationServices(
+    location = Location(
         ref=ref,
         root=root,
         settings=settings,
@@ -214,11 +214,11 @@ def _joined(
 def _attachments(
     host: LocationHost, site: ToolSite, permissions: LocationPermissions
 ) -> Attachments:
-    typed = host.open_files(replace(site, permissions=TypedDesk(permissions)))
+    typed = host.open_files(replace(site, permissions=AttachmentPermissions(permissions)))
     return Attachments(lambda: typed.environment, permissions)
 
 
-def _contribute(location: LocationServices, host: LocationHost) -> None:
+def _contribute(location: Location, host: LocationHost) -> None:
     """What this program itself tells of a Location."""
     settings, context = location.settings, location.context
     builtins = partial(
@@ -276,7 +276,7 @@ def _terminals(ref: LocationRef, host: LocationHost) -> LocationTerminals:
 
 
 def _skills(ref: LocationRef, host: LocationHost, root: str, settings: Settings) -> Skills:
-    place = SkillPlace(
+    place = SkillDirectories(
         directory=ref.directory,
         root=root,
         environment=host.environment,

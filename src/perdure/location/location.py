@@ -1,4 +1,4 @@
-"""LocationServices: everything that one Location owns.
+"""Location: everything that one Location owns.
 
 How they are joined when it opens, and anew when its configuration changes, is `opening`; which
 Locations are open is location_map's concern.
@@ -32,7 +32,7 @@ from perdure.schema.location import LocationInfo, LocationRef
 from perdure.schema.value import Value
 
 
-class LocationServices(Value, kw_only=True):
+class Location(Value, kw_only=True):
     ref: LocationRef
     root: str
     """Where the project begins."""

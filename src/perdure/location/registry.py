@@ -1,4 +1,4 @@
-"""LocationMap: the Locations that are open, one LocationServices for each ref.
+"""LocationRegistry: the Locations that are open, one Location for each ref.
 
 A Location opens when it is first asked for and closes after an hour in which nobody asked. One
 that is held, or where somebody waits for a person's word, is not idle. Refs with equal contents
@@ -21,7 +21,7 @@ from msgspec import structs
 from perdure.core import limits
 from perdure.location import factory
 from perdure.location.factory import LocationHost
-from perdure.location.location import LocationServices
+from perdure.location.location import Location
 from perdure.schema import ids
 from perdure.schema.errors import InvalidRequestError
 from perdure.schema.location import LocationInfo, LocationRef
@@ -32,11 +32,11 @@ _SHOWN_CHARS_MAX: Final = 200
 class _Open:
     """An open Location, and who uses it."""
 
-    def __init__(self, opened: LocationServices) -> None:
+    def __init__(self, opened: Location) -> None:
         self.services = opened
         self.used_at = 0.0
         self.holders = 0
-        self._outdated: list[LocationServices] = []
+        self._outdated: list[Location] = []
         """What turns that began before a change may still be using."""
 
     @property
@@ -72,7 +72,7 @@ def _loop_seconds() -> float:
     return asyncio.get_running_loop().time()
 
 
-class LocationMap:
+class LocationRegistry:
     def __init__(self, host: LocationHost, *, seconds: Callable[[], float] = _loop_seconds) -> None:
         self._host = host
         self._seconds = seconds
@@ -80,7 +80,7 @@ class LocationMap:
         self._open: dict[LocationRef, _Open] = {}
         self._opening: dict[LocationRef, asyncio.Lock] = {}
 
-    async def get(self, ref: LocationRef) -> LocationServices:
+    async def get(self, ref: LocationRef) -> Location:
         """The Location that `ref` names; raises InvalidRequestError when it cannot be one."""
         return (await self._used(_normal(ref))).services
 
@@ -88,13 +88,13 @@ class LocationMap:
         """Where the Location is and which project it is of. Its configuration is not looked at."""
         return await (await self._used(_normal(ref), look=False)).services.info()
 
-    def if_open(self, ref: LocationRef) -> LocationServices | None:
+    def if_open(self, ref: LocationRef) -> Location | None:
         """The Location when it is open. Looking opens nothing and does not count as use."""
         entry = self._open.get(_normal(ref))
         return None if entry is None else entry.services
 
     @asynccontextmanager
-    async def hold(self, ref: LocationRef) -> AsyncGenerator[LocationServices]:
+    async def hold(self, ref: LocationRef) -> AsyncGenerator[Location]:
         """As `get`; the Location stays open at least until the scope is left."""
         entry = await self._used(_normal(ref))
         entry.holders += 1
@@ -156,7 +156,7 @@ def _normal(ref: LocationRef) -> LocationRef:
     return ref if trimmed == ref.directory else structs.replace(ref, directory=trimmed)
 
 
-def _open_checked(ref: LocationRef, host: LocationHost) -> LocationServices:
+def _open_checked(ref: LocationRef, host: LocationHost) -> Location:
     _check(ref.directory)
     return factory.open_location(ref, host)
 

@@ -6,7 +6,7 @@ Who answers, and in which process, a tool never learns.
 from collections.abc import Callable
 from typing import Protocol
 
-from perdure.core.approval.rules import Parts
+from perdure.core.approval.rules import ResourceParts
 from perdure.schema.approval.permission import PermissionSource
 from perdure.schema.approval.question import Answers, Question, QuestionSource
 from perdure.schema.codec import JsonObject
@@ -26,7 +26,7 @@ class PermissionAsk(Value, kw_only=True):
     source: PermissionSource | None = None
     protected: bool = False
     """Only a person may allow it, each time; see core.approval.rules."""
-    parts: Parts | None = None
+    parts: ResourceParts | None = None
     above: tuple[str, ...] = ()
     """The agents of those who called this Session; what they may not do, it may not."""
     refine: "Callable[[], PermissionAsk] | None" = None
@@ -45,7 +45,7 @@ class PermissionDeclinedError(Exception):
     """A person said no. The run stops."""
 
 
-class PermissionDesk(Protocol):
+class PermissionGate(Protocol):
     async def require(self, ask: PermissionAsk) -> None:
         """Return when allowed; else one of the Permission errors. May wait for a person."""
         ...
@@ -67,7 +67,7 @@ class QuestionRejectedError(Exception):
     """A person would not answer. The run stops."""
 
 
-class QuestionDesk(Protocol):
+class Questioner(Protocol):
     async def ask(self, ask: QuestionAsk) -> Answers:
         """Wait for a person's answers, one list for each question; else a Question error."""
         ...

@@ -58,7 +58,7 @@ class Database(Protocol):
         ...
 
 
-class Neighbours(Protocol):
+class Processes(Protocol):
     """Which processes that share this store are alive. Exact: a killed one is gone at once."""
 
     @property

@@ -19,7 +19,7 @@ class Filesystem(Protocol):
 
     async def stat(self, path: str) -> FileStat: ...
     async def are_files(self, paths: Sequence[str]) -> Sequence[bool]:
-        """For each whether it is a regular file; cheapest where neighbours follow each other.
+        """For each whether it is a regular file; cheapest where processes follow each other.
 
         What cannot be looked at is none.
         """

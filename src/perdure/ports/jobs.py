@@ -28,7 +28,7 @@ class JobLook(Value, kw_only=True):
     """How much it has printed in all."""
 
 
-class JobDesk(Protocol):
+class BackgroundJobs(Protocol):
     """A job of another Session than the given one and those below it is a JobNotFoundError."""
 
     async def start(self, asked: JobStart) -> JobInfo:

@@ -1,4 +1,4 @@
-"""A Page: a bounded, ordered result, with opaque links to its neighbours of the same query."""
+"""A Page: a bounded, ordered result, with opaque links to its processes of the same query."""
 
 from typing import Generic, TypeVar
 

@@ -13,7 +13,7 @@ from perdure.protocol.api import API
 from perdure.schema.errors import InvalidRequestError, MethodNotAllowedError, NotFoundError
 from perdure.server import auth, dispatch, openapi_pages, response
 from perdure.server.call import Handlers
-from perdure.server.client_limits import Crowd
+from perdure.server.client_limits import ClientLimits
 from perdure.server.dispatch import Binding
 from perdure.server.handlers import (
     agent,
@@ -102,7 +102,7 @@ class App:
         self.closing: Closing = asyncio.Event()
         self._routes = routes
         self._policy = auth.policy(settings)
-        self._crowd = Crowd(
+        self._crowd = ClientLimits(
             requests_per_client_max=settings.requests_per_client_max,
             streams_max=settings.streams_max,
         )
@@ -159,7 +159,7 @@ class App:
         place = None if client is None else held.enter_context(self._crowd.place(client))
         reply = await dispatch.answer(binding, request, match.params, self)
         if place is not None and isinstance(reply, Stream | Upgrade):
-            place.become_stream()
+            place.count_as_stream()
         return reply
 
     def _check_credentials(

@@ -14,19 +14,19 @@ from perdure.protocol.errors import TooManyRequestsError
 from perdure.schema.value import State
 
 
-class Place(State):
+class Slot(State):
     """One request's part of the crowd."""
 
-    crowd: "Crowd"
+    crowd: "ClientLimits"
     client: str
     streams: bool = False
 
-    def become_stream(self) -> None:
+    def count_as_stream(self) -> None:
         """Raises TooManyRequestsError when there are as many streams as there may be."""
         self.crowd.move_to_streams(self)
 
 
-class Crowd:
+class ClientLimits:
     def __init__(self, *, requests_per_client_max: int, streams_max: int) -> None:
         self._requests_max = requests_per_client_max
         self._streams_max = streams_max
@@ -34,13 +34,13 @@ class Crowd:
         self._streams = 0
 
     @contextmanager
-    def place(self, client: str) -> Generator[Place]:
+    def place(self, client: str) -> Generator[Slot]:
         """Raises TooManyRequestsError when this client has as many requests as it may have."""
         held = self._requests.get(client, 0)
         if held >= self._requests_max:
             raise TooManyRequestsError(f"More than {self._requests_max} requests at once")
         self._requests[client] = held + 1
-        taken = Place(self, client)
+        taken = Slot(self, client)
         try:
             yield taken
         finally:
@@ -49,7 +49,7 @@ class Crowd:
             else:
                 self._release(client)
 
-    def move_to_streams(self, place: Place) -> None:
+    def move_to_streams(self, place: Slot) -> None:
         if self._streams >= self._streams_max:
             raise TooManyRequestsError(f"More than {self._streams_max} streams at once")
         self._streams += 1

@@ -46,7 +46,7 @@ class Binding(Value, kw_only=True):
     handler: Handler
 
 
-class Surroundings(Protocol):
+class AppContext(Protocol):
     """What every call is made in."""
 
     @property
@@ -70,7 +70,7 @@ async def contained(reply: Awaitable[Reply]) -> Reply:
 
 
 async def answer(
-    binding: Binding, request: Request, params: Mapping[str, str], around: Surroundings
+    binding: Binding, request: Request, params: Mapping[str, str], around: AppContext
 ) -> Reply:
     endpoint = binding.endpoint
     if endpoint.scope == "session":
@@ -94,7 +94,7 @@ async def answer(
 
 
 def _reply(
-    endpoint: Endpoint, result: JsonValue, location: LocationInfo | None, around: Surroundings
+    endpoint: Endpoint, result: JsonValue, location: LocationInfo | None, around: AppContext
 ) -> Reply:
     match endpoint.success.kind:
         case "data":
@@ -119,10 +119,10 @@ def _reply(
 def _opened(
     kind: Literal["durable_stream", "live_stream", "websocket"],
     result: JsonValue,
-    around: Surroundings,
+    around: AppContext,
 ) -> Reply:
     """What goes on for longer than an answer does."""
-    pace = streams.Pace(around.settings.heartbeat_seconds, around.closing)
+    pace = streams.StreamSettings(around.settings.heartbeat_seconds, around.closing)
     match kind:
         case "durable_stream":
             return streams.durable(result, pace)

@@ -42,17 +42,17 @@ Closing = asyncio.Event
 """Set once, when the server begins to shut down."""
 
 
-class Pace(Value):
+class StreamSettings(Value):
     heartbeat_seconds: float
     closing: Closing
 
 
-def _headers(pace: Pace) -> tuple[Header, ...]:
+def _headers(pace: StreamSettings) -> tuple[Header, ...]:
     """A reader that hears nothing for longer than is announced may take the stream for lost."""
     return (*HEADERS, (b"x-heartbeat-seconds", b"%g" % pace.heartbeat_seconds))
 
 
-def durable(frames: AsyncIterator[bytes], pace: Pace) -> Stream:
+def durable(frames: AsyncIterator[bytes], pace: StreamSettings) -> Stream:
     async def run(send: Send) -> None:
         outlet = _Outlet(send)
         try:
@@ -68,7 +68,9 @@ def durable(frames: AsyncIterator[bytes], pace: Pace) -> Stream:
 
 
 def live(
-    subscribe: Callable[[], AbstractContextManager[LiveSubscription]], ids: IdSource, pace: Pace
+    subscribe: Callable[[], AbstractContextManager[LiveSubscription]],
+    ids: IdSource,
+    pace: StreamSettings,
 ) -> Stream:
     async def run(send: Send) -> None:
         outlet = _Outlet(send)
@@ -110,7 +112,9 @@ class _Outlet:
         return quiet
 
 
-async def _pumped(outlet: _Outlet, pace: Pace, pump: Callable[[], Awaitable[None]]) -> None:
+async def _pumped(
+    outlet: _Outlet, pace: StreamSettings, pump: Callable[[], Awaitable[None]]
+) -> None:
     """Run `pump` to its end or to the server's, with heartbeats while it has nothing to send."""
     async with asyncio.TaskGroup() as group:
         pumping = group.create_task(_awaited(pump), name="stream pump")

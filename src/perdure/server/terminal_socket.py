@@ -19,13 +19,15 @@ from perdure.schema.files.pty import PtyExitedError
 from perdure.server.http import websocket_frame
 from perdure.server.http.websocket import Socket, Upgrade
 from perdure.server.services import TerminalReader
-from perdure.server.streams import Pace
+from perdure.server.streams import StreamSettings
 
 _CONTROL: Final = b"\0"
 _ABSENT: Final = 4404
 
 
-def connected(attach: Callable[[], AbstractContextManager[TerminalReader]], pace: Pace) -> Upgrade:
+def connected(
+    attach: Callable[[], AbstractContextManager[TerminalReader]], pace: StreamSettings
+) -> Upgrade:
     async def run(socket: Socket) -> None:
         try:
             with attach() as reader:
@@ -39,7 +41,9 @@ def connected(attach: Callable[[], AbstractContextManager[TerminalReader]], pace
     return Upgrade(run)
 
 
-async def _conversation(socket: Socket, reader: TerminalReader, pace: Pace) -> tuple[int, str]:
+async def _conversation(
+    socket: Socket, reader: TerminalReader, pace: StreamSettings
+) -> tuple[int, str]:
     """Until one side has no more to say; how to close."""
     async with asyncio.TaskGroup() as group:
         ends = {

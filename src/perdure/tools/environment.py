@@ -7,15 +7,15 @@ from msgspec import field
 
 from perdure.core.request.media_limits import ImageBounds
 from perdure.core.request.tool_output import OutputLimits
-from perdure.ports import Filesystem, PermissionAsk, PermissionDesk, SpoolingRunner, WebPages
-from perdure.ports.jobs import JobDesk
+from perdure.ports import Filesystem, PermissionAsk, PermissionGate, SpoolingRunner, WebPages
+from perdure.ports.jobs import BackgroundJobs
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 from perdure.tools.api.output_store import ToolOutputStore
 from perdure.tools.api.tool import ToolCallContext, ToolFailure
 from perdure.tools.files.mutation import FileMutations
-from perdure.tools.files.path_access import PathAuthority, Target
-from perdure.tools.files.post_edit import AfterEdit
+from perdure.tools.files.path_access import PathAccess, Target
+from perdure.tools.files.post_edit import PostEdit
 from perdure.tools.web.search_backend import ChooseBackend
 
 
@@ -29,8 +29,8 @@ class WebAccess(Value, kw_only=True):
 class ToolEnvironment(Value, kw_only=True):
     filesystem: Filesystem
     processes: SpoolingRunner
-    permissions: PermissionDesk
-    authority: PathAuthority
+    permissions: PermissionGate
+    authority: PathAccess
     mutations: FileMutations
     shell: str = "/bin/sh"
     variables: Mapping[str, str] | None = None
@@ -42,11 +42,11 @@ class ToolEnvironment(Value, kw_only=True):
     output_limits: OutputLimits = field(default_factory=OutputLimits)
     images: ImageBounds = field(default_factory=ImageBounds)
     """How large an image may be that a model is shown."""
-    after_edit: AfterEdit = field(default_factory=AfterEdit)
+    after_edit: PostEdit = field(default_factory=PostEdit)
     """What happens to files that tools have changed."""
     web: WebAccess | None = None
     """Without it there are no tools for the web."""
-    jobs: JobDesk | None = None
+    jobs: BackgroundJobs | None = None
     """Without it nothing runs in the background."""
 
     def files(self, target: Target) -> Filesystem:

@@ -9,7 +9,7 @@ import pytest
 from perdure.core.session import inbox
 from perdure.host.clock import SystemClock
 from perdure.host.ids import SystemIds
-from perdure.runtime.session.admission import Admissions
+from perdure.runtime.session.admission import PromptAdmission
 from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.session.prompt import PromptInput
@@ -225,7 +225,7 @@ async def test_a_prompt_to_the_survivor_settles_what_the_killed_one_was_doing(
 
 
 class Unseen:
-    """A process that is gone before anybody has looked: ports.Neighbours."""
+    """A process that is gone before anybody has looked: ports.Processes."""
 
     me = "prc_unseen"
 
@@ -247,7 +247,7 @@ async def _admit_and_die(place: Place, session_id: SessionID, said: str) -> None
             delivery="steer",
             time_created=clock.now_millis(),
         )
-        admissions = Admissions(EventStore(database, SystemIds(clock), Unseen()))
+        admissions = PromptAdmission(EventStore(database, SystemIds(clock), Unseen()))
         location = LocationRef(directory=str(place.project))
         await admissions.admit(location, asked, supplied=False, resume=True)
 

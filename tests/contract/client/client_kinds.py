@@ -12,11 +12,11 @@ from typing import Final, Literal, Protocol, TypeVar
 
 from perdure.client import DeclaredError, PerdureClient
 from perdure.client.sync import SyncPerdureClient
-from perdure.client.transport import Incoming, Outgoing
+from perdure.client.transport import Request, Response
 from perdure.client.typed import TypedPerdureClient
 from perdure.core.models import catalog
 from perdure.embedded import open_embedded, open_embedded_wire
-from perdure.embedded.asgi_transport import MemoryCarrier
+from perdure.embedded.asgi_transport import AsgiTransport
 from perdure.host import environment
 from perdure.llm.model_call import ModelCall
 from perdure.runtime.app.runtime import RuntimeSettings, open_runtime
@@ -105,11 +105,11 @@ def _closed(events: Generator[JsonValue], client: SyncPerdureClient) -> None:
 class OtherLoopCarrier:
     """Leads requests of another thread's loop to a carrier of ours."""
 
-    def __init__(self, inner: MemoryCarrier, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, inner: AsgiTransport, loop: asyncio.AbstractEventLoop) -> None:
         self._inner = inner
         self._loop = loop
 
-    async def send(self, outgoing: Outgoing) -> Incoming:
+    async def send(self, outgoing: Request) -> Response:
         return _OtherLoopIncoming(self._there, await self._there(self._inner.send(outgoing)))
 
     async def aclose(self) -> None:
@@ -120,7 +120,7 @@ class OtherLoopCarrier:
 
 
 class _OtherLoopIncoming:
-    def __init__(self, there: Callable[..., JsonValue], answer: Incoming) -> None:
+    def __init__(self, there: Callable[..., JsonValue], answer: Response) -> None:
         self._there = there
         self._answer = answer
 
@@ -166,7 +166,7 @@ async def voice(
 
 @asynccontextmanager
 async def _speaking(
-    where: str, carrier: MemoryCarrier | None, values: Values
+    where: str, carrier: AsgiTransport | None, values: Values
 ) -> AsyncGenerator[Voice]:
     if values == "sync":
         loop = asyncio.get_running_loop()
@@ -185,7 +185,7 @@ async def _speaking(
 @asynccontextmanager
 async def _hosted(
     root: Path, way: Way, models: Mapping[str, ModelCall]
-) -> AsyncGenerator[tuple[str, MemoryCarrier | None]]:
+) -> AsyncGenerator[tuple[str, AsgiTransport | None]]:
     """The address of a runtime, and the carrier that leads there if no socket does."""
     by_provider: dict[str, dict[str, ModelCall]] = {}
     for name, call in models.items():
@@ -201,7 +201,7 @@ async def _hosted(
     stop = asyncio.Event()
     async with open_runtime(settings) as runtime, asyncio.TaskGroup() as tasks:
         if way == "memory":
-            carrier = MemoryCarrier(app.make_app(services.of(runtime), server), tasks)
+            carrier = AsgiTransport(app.make_app(services.of(runtime), server), tasks)
             yield "http://localhost", carrier
             await carrier.aclose()
             return

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from perdure.core.models.catalog import supplied_provider
 from perdure.host import environment
-from perdure.host.process_locks import Alone
-from perdure.ports import Neighbours
-from perdure.runtime.app.runtime import Foundations, Runtime, RuntimeSettings, compose
+from perdure.host.process_locks import SingleProcess
+from perdure.ports import Processes
+from perdure.runtime.app.runtime import Platform, Runtime, RuntimeSettings, compose
 from perdure.schema.ids import SessionID
 from perdure.schema.models.model import ModelRef
 from perdure.schema.session import event as events
@@ -22,7 +22,7 @@ from tests.harness.faults.database import DatabasePlan, FaultyDatabase
 
 PATIENCE_SECONDS = 10
 MODEL = ModelRef(id="scripted", provider_id="test")
-ALONE = Alone()
+ALONE = SingleProcess()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ async def staged(
     root: Path,
     *,
     seed: int = 0,
-    neighbours: Neighbours = ALONE,
+    processes: Processes = ALONE,
     plan: DatabasePlan | None = None,
 ) -> AsyncGenerator[Stage]:
     """On a real file below `root`; opened again, it is the same store."""
@@ -63,8 +63,8 @@ async def staged(
     )
     async with SqliteDatabase(path) as real:
         database = FaultyDatabase(real, plan, clock=clock)
-        foundations = Foundations(
-            database=database, neighbours=neighbours, clock=clock, ids=SeededIds(seed)
+        foundations = Platform(
+            database=database, processes=processes, clock=clock, ids=SeededIds(seed)
         )
         async with compose(settings, foundations, path) as runtime:
             yield Stage(runtime, database, model, clock)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.host.process_locks import Alone, ProcessLocks
+from perdure.host.process_locks import ProcessLocks, SingleProcess
 from tests.fixtures import child, end, line
 
 WRITER = "tests.contract.store.writer"
@@ -95,7 +95,7 @@ def test_a_lock_file_of_a_process_that_is_gone_does_not_outlive_a_look(folder: P
 
 
 def test_a_store_that_nobody_else_can_see_has_no_neighbours() -> None:
-    alone = Alone()
+    alone = SingleProcess()
     assert alone.alive(alone.me)
     assert not alone.alive("other")
     assert not alone.others()

@@ -5,14 +5,14 @@ import asyncio
 import pytest
 
 from perdure.host import telemetry
-from perdure.runtime.ops.metrics import Measures
+from perdure.runtime.ops.metrics import Metrics
 from tests.contract.host.loopback import replying, response, serving
 
 
 def measure() -> None:
     """In a thread: sending is the exporter's own business, and it waits for its receiver."""
     with telemetry.exporting("1.2.3") as telemetry_of_server:
-        measures = Measures(telemetry_of_server)
+        measures = Metrics(telemetry_of_server)
         with measures.timed("turn", session="ses_1", model="fake/m"):
             measures.observe("commit", 0.002)
         measures.count("turn.failed")

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from perdure.core.request import history_to_llm, media_limits, message_media
 from perdure.core.request.media_limits import ImageBounds, MediaLimits
-from perdure.llm.message import LLMMessage, MediaPart, Run, TextPart, runs_of
+from perdure.llm.message import LLMMessage, MediaPart, Segment, TextPart, segments_of
 from perdure.llm.request import GenerationControls, LLMRequest, ToolDefinition
 from perdure.runtime.turn import media
 from perdure.schema import codec
@@ -66,7 +66,7 @@ TAKES = (
         documents=True,
     ),
 )
-LAST_STEP = Run((LLMMessage("system", (TextPart("the last step"),)),))
+LAST_STEP = Segment((LLMMessage("system", (TextPart("the last step"),)),))
 PDF_DATA = base64.b64encode(b"%PDF-1.7\n" + b"\0" * 8).decode()
 PDF = f"data:application/pdf;base64,{PDF_DATA}"
 
@@ -268,10 +268,10 @@ def requests(kept: Kept) -> st.SearchStrategy[LLMRequest]:
     )
 
 
-def sent(lowered: Sequence[LLMMessage], takes: MediaLimits) -> tuple[Run, ...]:
+def sent(lowered: Sequence[LLMMessage], takes: MediaLimits) -> tuple[Segment, ...]:
     """A conversation within what a model takes: perhaps little, perhaps no media at all."""
     instead = [_fitted(part, takes) for part in message_media.media_of(lowered)]
-    runs, _ = media.replaced(runs_of(tuple(lowered)), instead, takes)
+    runs, _ = media.replaced(segments_of(tuple(lowered)), instead, takes)
     return runs
 
 
@@ -282,14 +282,14 @@ def _fitted(part: MediaPart, takes: MediaLimits) -> MediaPart | TextPart:
 
 
 def _conversation(
-    history: list[SessionMessage], end: stored.UserMessage | Run | None, takes: MediaLimits
-) -> tuple[Run, ...]:
+    history: list[SessionMessage], end: stored.UserMessage | Segment | None, takes: MediaLimits
+) -> tuple[Segment, ...]:
     """As it is sent: lowered and within limits."""
     said = [*history, end] if isinstance(end, stored.UserMessage) else history
     numbered = [_placed(one, n) for n, one in enumerate(said)]
     lowered = tuple(part for message in numbered for part in history_to_llm.lower(message, MODEL))
     runs = sent(lowered, takes)
-    return (*runs, end) if isinstance(end, Run) else runs
+    return (*runs, end) if isinstance(end, Segment) else runs
 
 
 def _placed(message: SessionMessage, number: int) -> SessionMessage:

@@ -4,7 +4,7 @@ import pytest
 
 from perdure.core.request import history_to_llm, media_limits
 from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol, encode
-from perdure.llm.message import runs_of
+from perdure.llm.message import segments_of
 from perdure.llm.protocols.anthropic.request import ANTHROPIC_MESSAGES
 from perdure.llm.protocols.bedrock.request import BEDROCK_CONVERSE
 from perdure.llm.protocols.gemini.request import GEMINI
@@ -42,7 +42,7 @@ def asked() -> LLMRequest:
         stored.UserMessage(id=ID, time=AT, text="and now?"),
     )
     lowered = tuple(part for one in history for part in history_to_llm.lower(one, MODEL))
-    return LLMRequest(model=MODEL, system=(), runs=runs_of(lowered))
+    return LLMRequest(model=MODEL, system=(), runs=segments_of(lowered))
 
 
 @pytest.mark.parametrize("family", PROTOCOLS)

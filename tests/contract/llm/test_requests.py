@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from perdure.llm.encoded_history import KeptConversation
+from perdure.llm.encoded_history import EncodedHistory
 from perdure.llm.message import LLMMessage, ToolCallPart
 from perdure.schema.codec import JsonObject, JsonValue
 from tests.contract.llm.conversations import ResultType, asking, called, message, result_of
@@ -92,7 +92,7 @@ def can_be_asked(provider: Provider, last: LLMMessage) -> bool:
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_growing_conversation_is_sent_as_if_it_were_encoded_anew(provider: str) -> None:
-    words, asked, kept = growing(), PROVIDERS[provider], KeptConversation()
+    words, asked, kept = growing(), PROVIDERS[provider], EncodedHistory()
     for length in (*range(1, len(words), 7), len(words)):
         if not can_be_asked(asked, words[length - 1]):
             continue

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from perdure.location import factory
-from perdure.location.registry import LocationMap
+from perdure.location.registry import LocationRegistry
 from perdure.ports import PermissionAsk, PermissionBlockedError
 from perdure.schema.approval.permission import Effect
 from perdure.schema.codec import JsonObject
@@ -39,15 +39,15 @@ def asked() -> asyncio.Event:
 
 
 @pytest.fixture
-def locations(place: Place, asked: asyncio.Event) -> LocationMap:
+def locations(place: Place, asked: asyncio.Event) -> LocationRegistry:
     def publish(ref: LocationRef, event: LiveEvent) -> None:
         asked.set()
 
-    return LocationMap(replace(place.host(), publish=publish))
+    return LocationRegistry(replace(place.host(), publish=publish))
 
 
 async def test_an_unchanged_configuration_keeps_the_same_services(
-    place: Place, locations: LocationMap
+    place: Place, locations: LocationRegistry
 ) -> None:
     place.configure({"model": "p/one"})
     first = await locations.get(place.ref)
@@ -56,7 +56,7 @@ async def test_an_unchanged_configuration_keeps_the_same_services(
 
 
 async def test_the_next_turn_sees_a_change_and_the_running_one_does_not(
-    place: Place, locations: LocationMap
+    place: Place, locations: LocationRegistry
 ) -> None:
     place.configure({"model": "p/one"})
     async with locations.hold(place.ref) as running:
@@ -68,14 +68,16 @@ async def test_the_next_turn_sees_a_change_and_the_running_one_does_not(
         assert running.agents.get("new") is None
 
 
-async def test_an_agent_file_that_appears_is_seen(place: Place, locations: LocationMap) -> None:
+async def test_an_agent_file_that_appears_is_seen(
+    place: Place, locations: LocationRegistry
+) -> None:
     await locations.get(place.ref)
     place.write(place.project / ".opencode" / "agents" / "fresh.md", "Do.")
     assert (await locations.get(place.ref)).agents.get("fresh") is not None
 
 
 async def test_a_broken_edit_is_told_once_and_leaves_the_other_documents_in_force(
-    place: Place, locations: LocationMap, caplog: pytest.LogCaptureFixture
+    place: Place, locations: LocationRegistry, caplog: pytest.LogCaptureFixture
 ) -> None:
     place.configure_user({"model": "p/mine"})
     place.configure({"model": "p/theirs"})
@@ -90,7 +92,7 @@ async def test_a_broken_edit_is_told_once_and_leaves_the_other_documents_in_forc
 
 
 async def test_who_waits_for_a_person_goes_on_waiting(
-    place: Place, locations: LocationMap, asked: asyncio.Event
+    place: Place, locations: LocationRegistry, asked: asyncio.Event
 ) -> None:
     place.configure(bash("ask"))
     before = await locations.get(place.ref)
@@ -109,7 +111,7 @@ async def test_who_waits_for_a_person_goes_on_waiting(
 
 @requirement("S87")
 async def test_a_running_turn_is_judged_by_the_rules_it_began_with(
-    place: Place, locations: LocationMap
+    place: Place, locations: LocationRegistry
 ) -> None:
     place.configure(bash("allow"))
     async with locations.hold(place.ref) as running:
@@ -121,7 +123,7 @@ async def test_a_running_turn_is_judged_by_the_rules_it_began_with(
 
 
 async def test_an_approval_reaches_those_who_wait_under_older_rules(
-    place: Place, locations: LocationMap, asked: asyncio.Event
+    place: Place, locations: LocationRegistry, asked: asyncio.Event
 ) -> None:
     place.configure(bash("ask"))
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
@@ -143,7 +145,7 @@ async def test_an_approval_reaches_those_who_wait_under_older_rules(
 
 
 async def test_tools_of_a_running_turn_are_withdrawn_when_it_ends(
-    place: Place, locations: LocationMap
+    place: Place, locations: LocationRegistry
 ) -> None:
     async with locations.hold(place.ref) as running:
         before = running.tools.registry()
@@ -159,7 +161,7 @@ async def test_tools_of_a_running_turn_are_withdrawn_when_it_ends(
 
 
 async def test_a_location_whose_directory_vanished_falls_back_to_the_users_documents(
-    place: Place, locations: LocationMap
+    place: Place, locations: LocationRegistry
 ) -> None:
     place.configure_user({"model": "p/mine"})
     inner = place.project / "inner"
@@ -172,7 +174,7 @@ async def test_a_location_whose_directory_vanished_falls_back_to_the_users_docum
     assert opened.settings.model == ModelRef(id="mine", provider_id="p")
 
 
-async def test_many_at_once_see_one_change_once(place: Place, locations: LocationMap) -> None:
+async def test_many_at_once_see_one_change_once(place: Place, locations: LocationRegistry) -> None:
     await locations.get(place.ref)
     place.configure({"model": "p/new"})
     found = await asyncio.gather(*(locations.get(place.ref) for _ in range(50)))
@@ -206,7 +208,7 @@ def best_of(times: int, look: Callable[[], bool]) -> float:
 
 
 async def test_a_repository_that_is_made_later_is_the_project_from_then_on(
-    place: Place, locations: LocationMap
+    place: Place, locations: LocationRegistry
 ) -> None:
     below = place.project / "below"
     below.mkdir()

@@ -10,8 +10,8 @@ from perdure.core import limits
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.host.process.runner import LocalProcesses
 from perdure.location import factory
-from perdure.location.location import LocationServices
-from perdure.location.registry import LocationMap
+from perdure.location.location import Location
+from perdure.location.registry import LocationRegistry
 from perdure.location.skills.context_source import AgentSkills
 from perdure.location.tools import built_in
 from perdure.location.tools.built_in import BuiltinTools
@@ -45,12 +45,12 @@ def seconds() -> Seconds:
 
 
 @pytest.fixture
-def locations(place: Place, seconds: Seconds) -> LocationMap:
-    return LocationMap(place.host(), seconds=seconds)
+def locations(place: Place, seconds: Seconds) -> LocationRegistry:
+    return LocationRegistry(place.host(), seconds=seconds)
 
 
 async def test_equal_refs_are_one_location_and_others_are_their_own(
-    place: Place, locations: LocationMap
+    place: Place, locations: LocationRegistry
 ) -> None:
     directory = str(place.project)
     one = await locations.get(LocationRef(directory))
@@ -61,25 +61,25 @@ async def test_equal_refs_are_one_location_and_others_are_their_own(
 
 
 async def test_those_who_come_first_together_get_the_same_location(
-    place: Place, locations: LocationMap
+    place: Place, locations: LocationRegistry
 ) -> None:
     found = await asyncio.gather(*(locations.get(place.ref) for _ in range(50)))
     assert len({id(services) for services in found}) == 1
 
 
 async def test_an_opener_that_is_cancelled_does_not_stop_the_others(
-    place: Place, locations: LocationMap
+    place: Place, locations: LocationRegistry
 ) -> None:
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         first = group.create_task(locations.get(place.ref))
         second = group.create_task(locations.get(place.ref))
         await asyncio.sleep(0)
         first.cancel()
-    assert isinstance(second.result(), LocationServices)
+    assert isinstance(second.result(), Location)
 
 
 async def test_looking_for_an_open_location_opens_none(
-    place: Place, locations: LocationMap
+    place: Place, locations: LocationRegistry
 ) -> None:
     assert locations.if_open(place.ref) is None
     assert locations.if_open(LocationRef("/nowhere/at/all")) is None
@@ -105,7 +105,7 @@ async def test_looking_for_an_open_location_opens_none(
     ],
 )
 async def test_what_cannot_be_a_location_is_a_bad_request(
-    place: Place, locations: LocationMap, directory: str, workspace: str | None, reason: str
+    place: Place, locations: LocationRegistry, directory: str, workspace: str | None, reason: str
 ) -> None:
     (place.project / "file").write_text("x")
     (place.project / "loop").symlink_to(place.project / "loop")
@@ -119,7 +119,7 @@ async def test_what_cannot_be_a_location_is_a_bad_request(
 
 
 async def test_a_location_is_described_with_its_project(
-    place: Place, locations: LocationMap
+    place: Place, locations: LocationRegistry
 ) -> None:
     inner = place.project / "inner"
     inner.mkdir()
@@ -135,7 +135,7 @@ async def test_a_location_is_described_with_its_project(
 
 
 async def test_an_unused_location_closes_after_an_hour(
-    place: Place, locations: LocationMap, seconds: Seconds
+    place: Place, locations: LocationRegistry, seconds: Seconds
 ) -> None:
     other = LocationRef(str(place.home))
     first = await locations.get(place.ref)
@@ -152,7 +152,7 @@ async def test_an_unused_location_closes_after_an_hour(
 
 
 async def test_a_location_that_is_held_or_waited_in_stays(
-    place: Place, locations: LocationMap, seconds: Seconds
+    place: Place, locations: LocationRegistry, seconds: Seconds
 ) -> None:
     other = LocationRef(str(place.home))
     ask = PermissionAsk(
@@ -180,7 +180,7 @@ async def test_a_location_that_is_held_or_waited_in_stays(
 
 
 async def test_the_number_of_open_locations_is_bounded(
-    place: Place, locations: LocationMap, seconds: Seconds
+    place: Place, locations: LocationRegistry, seconds: Seconds
 ) -> None:
     first = await locations.get(place.ref)
     for index in range(limits.LOCATIONS_OPEN_MAX):
@@ -191,7 +191,9 @@ async def test_the_number_of_open_locations_is_bounded(
     assert await locations.get(place.ref) is not first
 
 
-async def test_closing_the_map_closes_every_location(place: Place, locations: LocationMap) -> None:
+async def test_closing_the_map_closes_every_location(
+    place: Place, locations: LocationRegistry
+) -> None:
     for directory in (place.project, place.home):
         (await locations.get(LocationRef(str(directory)))).tools.registry()
     locations.close()

@@ -17,7 +17,7 @@ from tests.fixtures import SESSION, Facts, append, opened_store
 
 async def main(data: Path, name: str, task: str) -> None:
     with ProcessLocks(str(data / "processes"), name) as locks:
-        async with opened_store(data / "p.db", neighbours=locks, seed=sum(name.encode())) as store:
+        async with opened_store(data / "p.db", processes=locks, seed=sum(name.encode())) as store:
             match task:
                 case "append":
                     await on_demand(store, SESSION)

@@ -25,7 +25,7 @@ from perdure.tools.api.tool import ToolCallContext
 from perdure.tools.builtin.register import register_builtins
 from perdure.tools.environment import ToolEnvironment
 from perdure.tools.files.mutation import FileMutations
-from perdure.tools.files.path_access import OwnDirectories, PathAuthority
+from perdure.tools.files.path_access import OwnDirectories, PathAccess
 
 CONTEXT = ToolCallContext(
     session_id=SessionID("ses_test"),
@@ -111,7 +111,7 @@ class Workbench:
             filesystem=self.filesystem,
             processes=LocalProcesses(),
             permissions=self.desk,
-            authority=PathAuthority(
+            authority=PathAccess(
                 str(self.root),
                 filesystem=self.filesystem,
                 permissions=self.desk,

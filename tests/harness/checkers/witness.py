@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from perdure.core.request import history_to_llm
-from perdure.llm.message import LLMMessage, Run, TextPart, ToolCallPart, ToolResultPart
+from perdure.llm.message import LLMMessage, Segment, TextPart, ToolCallPart, ToolResultPart
 from perdure.llm.request import LLMRequest
 from perdure.runtime.turn.request import STEP_LIMIT
 from perdure.schema import codec
@@ -340,7 +340,7 @@ def _tell(awaited: list[asyncio.Future[T]], what: T) -> None:
     awaited.clear()
 
 
-def _without_note(runs: tuple[Run, ...]) -> tuple[LLMMessage, ...]:
+def _without_note(runs: tuple[Segment, ...]) -> tuple[LLMMessage, ...]:
     """What was sent of the history; the note of a last step is no part of it."""
     messages = tuple(message for run in runs for message in run.messages)
     return messages[:-1] if messages and messages[-1] == _NOTE else messages

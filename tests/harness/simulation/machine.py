@@ -17,7 +17,7 @@ from perdure.core.models.catalog import supplied_provider
 from perdure.host import environment
 from perdure.location.context import instructions
 from perdure.net import sse
-from perdure.runtime.app.runtime import Foundations, Runtime, RuntimeSettings, compose
+from perdure.runtime.app.runtime import Platform, Runtime, RuntimeSettings, compose
 from perdure.schema.ids import SessionID
 from perdure.schema.value import State, Value
 from perdure.store import migrate
@@ -216,9 +216,9 @@ class SimulatedMachine:
             providers=(supplied_provider("sim", dict.fromkeys(MODELS, provider)),),
         )
         database = SqliteDatabase(self._path, inline=True)
-        foundations = Foundations(
+        foundations = Platform(
             database=database,
-            neighbours=self._neighbourhood.enter(name),
+            processes=self._neighbourhood.enter(name),
             clock=self.clock,
             ids=SeededIds(chance.getrandbits(32), self.clock),
             chance=Random(f"{self._seed} {name} waits"),

@@ -22,7 +22,7 @@ class Neighbourhood:
 
 
 class SimulatedNeighbour:
-    """Implements ports.Neighbours. A process never takes itself for dead."""
+    """Implements ports.Processes. A process never takes itself for dead."""
 
     def __init__(self, name: str, everyone: Neighbourhood) -> None:
         self._name = name

@@ -2,7 +2,7 @@
 
 from perdure.llm.message import (
     LLMMessage,
-    Run,
+    Segment,
     TextPart,
     ToolCallPart,
     ToolResult,
@@ -14,7 +14,9 @@ OURS = ToolCallPart("call_0", "read", {})
 HOSTED = ToolCallPart("ws_1", "web_search", {}, provider_executed=True)
 FOUND = ToolResultPart("ws_1", "web_search", ToolResult("json", []), provider_executed=True)
 CAME = ToolResultPart("call_0", "read", ToolResult("text", "x"))
-ANSWER = Run((LLMMessage("assistant", (SAID, HOSTED, FOUND, OURS)), LLMMessage("tool", (CAME,))))
+ANSWER = Segment(
+    (LLMMessage("assistant", (SAID, HOSTED, FOUND, OURS)), LLMMessage("tool", (CAME,)))
+)
 
 
 def test_the_results_of_our_calls_are_not_what_the_model_said() -> None:
@@ -30,5 +32,7 @@ def test_results_are_found_by_the_ids_of_their_calls() -> None:
 
 
 def test_a_prompt_has_none_of_them() -> None:
-    prompt = Run((LLMMessage("user", (TextPart("hi"),)), LLMMessage("system", (TextPart("x"),))))
+    prompt = Segment(
+        (LLMMessage("user", (TextPart("hi"),)), LLMMessage("system", (TextPart("x"),)))
+    )
     assert ([*prompt.answered()], prompt.calls(), prompt.results()) == ([], [], {})

@@ -21,7 +21,7 @@ DENY_ALL: Final[Ruleset] = (Rule("*", "*", "deny"),)
 _PATH_ACTIONS: Final = frozenset({"external_directory", "read", "edit"})
 
 
-class Parts(Value, kw_only=True):
+class ResourceParts(Value, kw_only=True):
     """What a resource consists of, such as the commands in a command line."""
 
     texts: tuple[str, ...]
@@ -71,7 +71,7 @@ def decide(
     *,
     action: str,
     resources: tuple[str, ...],
-    parts: Parts | None = None,
+    parts: ResourceParts | None = None,
 ) -> Decision:
     """One decision over every resource: deny before ask before allow. Nothing asked is allowed.
 
@@ -117,7 +117,9 @@ def _strictest(rules: Ruleset, action: str, resources: tuple[str, ...]) -> Decis
     return asked or Decision("allow")
 
 
-def _in_parts(rules: Ruleset, action: str, resources: tuple[str, ...], parts: Parts) -> Decision:
+def _in_parts(
+    rules: Ruleset, action: str, resources: tuple[str, ...], parts: ResourceParts
+) -> Decision:
     named = [(text, _narrow(rules, action, text)) for text in resources]
     forms = [(text, _narrow(rules, action, text)) for text in parts.spellings]
     for text, rule in (*named, *forms):

@@ -13,7 +13,7 @@ from typing import Final
 
 from perdure.core import limits
 from perdure.core.compaction import fallback_summary, preserved
-from perdure.core.compaction.preserved import Carried
+from perdure.core.compaction.preserved import PreservedFacts
 from perdure.core.request import token_budget
 from perdure.schema.session.message import CompactionMessage, SessionMessage, UserMessage
 from perdure.schema.session.todo import Todos
@@ -58,7 +58,7 @@ class Material(Value, kw_only=True):
     todos: Todos = ()
 
 
-class Plan(Value, kw_only=True):
+class CompactionPlan(Value, kw_only=True):
     """One compaction, but for its summary."""
 
     older: tuple[SessionMessage, ...]
@@ -66,7 +66,7 @@ class Plan(Value, kw_only=True):
     """The recent text of the previous checkpoint, which is older now."""
     previous_summary: str
     recent: str
-    carried: Carried
+    carried: PreservedFacts
     summary_tokens: int
 
     def tokens_with(self, summary: str) -> int:
@@ -94,7 +94,7 @@ def shares(room: int | None, *, keep_tokens: int) -> Shares:
     )
 
 
-def plan(material: Material, within: Shares) -> Plan | None:
+def plan(material: Material, within: Shares) -> CompactionPlan | None:
     """Divide Session History; None when there is nothing that a summary would shorten."""
     checkpoints = (m for m in reversed(material.history) if isinstance(m, CompactionMessage))
     previous = next(checkpoints, None)
@@ -103,7 +103,7 @@ def plan(material: Material, within: Shares) -> Plan | None:
         return None
     kept = {message.id for message in split.recent}
     said = [prompt.text for prompt in material.prompts if prompt.id not in kept]
-    return Plan(
+    return CompactionPlan(
         older=split.older,
         earlier="" if previous is None else previous.recent,
         previous_summary="" if previous is None else previous.summary,

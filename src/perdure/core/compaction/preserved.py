@@ -20,7 +20,7 @@ from perdure.schema.value import Value
 _CLOSED: Final = frozenset({"completed", "cancelled"})
 
 
-class Carried(Value, kw_only=True):
+class PreservedFacts(Value, kw_only=True):
     directives: tuple[str, ...] = ()
     """What the user said, oldest first."""
     todos: Todos = ()
@@ -33,7 +33,7 @@ class Carried(Value, kw_only=True):
 
 def carry(
     said: Sequence[str], todos: Todos, *, tokens_max: int, latest_chars: int | None = None
-) -> Carried:
+) -> PreservedFacts:
     """The first message, then as many of the newest as fit, in the order they were said.
 
     `latest_chars`: the newest one is what is worked on, and may be this long.
@@ -52,7 +52,7 @@ def carry(
         if left < 0:
             break
         chosen[index] = texts[index]
-    return Carried(directives=tuple(chosen[i] for i in sorted(chosen)), todos=open_todos)
+    return PreservedFacts(directives=tuple(chosen[i] for i in sorted(chosen)), todos=open_todos)
 
 
 def shortened(text: str, chars_max: int) -> str:

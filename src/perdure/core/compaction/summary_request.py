@@ -14,7 +14,7 @@ from perdure.schema.models.model import ModelLimit
 from perdure.schema.value import Value
 
 
-class Wish(Value, kw_only=True):
+class SummaryInstructions(Value, kw_only=True):
     """What people want of a summary, beyond what every summary has."""
 
     guidance: str = ""
@@ -23,10 +23,12 @@ class Wish(Value, kw_only=True):
     """Of the person who asked for this one."""
 
 
-NO_WISH: Final = Wish()
+NO_WISH: Final = SummaryInstructions()
 
 
-def text(conversation: str, *, previous_summary: str = "", wish: Wish = NO_WISH) -> str:
+def text(
+    conversation: str, *, previous_summary: str = "", wish: SummaryInstructions = NO_WISH
+) -> str:
     """What the model is asked."""
     parts = [_OPENING, _block("conversation", conversation)]
     if previous_summary:
@@ -56,7 +58,7 @@ def answer_tokens(
 
 
 def conversation_tokens(
-    context: int, *, answer: int, previous_summary: str, wish: Wish
+    context: int, *, answer: int, previous_summary: str, wish: SummaryInstructions
 ) -> int | None:
     """How much conversation fits into one request; None when the context is unknown."""
     if context == 0:

@@ -66,7 +66,7 @@ class Conflict(Value):
     reason: str
 
 
-class Plan(Value):
+class RevertPlan(Value):
     moves: tuple[Move, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
 
@@ -75,7 +75,7 @@ def plan(
     changes: Sequence[FileChange],
     staged: Mapping[str, StagedFile],
     now: Mapping[str, FileState],
-) -> Plan:
+) -> RevertPlan:
     """How to stage, or to stage again. `changes` are those after the boundary, in order."""
     rows: dict[str, list[FileChange]] = {}
     for change in changes:
@@ -90,7 +90,7 @@ def plan(
         move, conflict = _judged(rows.get(path, []), item, now[path])
         moves += () if move is None else (move,)
         conflicts += () if conflict is None else (conflict,)
-    return Plan(tuple(moves), tuple(conflicts))
+    return RevertPlan(tuple(moves), tuple(conflicts))
 
 
 def advanced(snapshot: str, change: FileChange) -> str:

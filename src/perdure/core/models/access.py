@@ -14,14 +14,14 @@ from perdure.core.models import aws as aws_access
 from perdure.core.models import vertex as vertex_access
 from perdure.core.models.catalog import CatalogModel, CatalogProvider
 from perdure.core.models.options import Overrides
-from perdure.core.models.transport import Api, Reach, Wire
+from perdure.core.models.transport import Api, HttpProtocol, ModelTransport
 from perdure.llm.aws.signature import AwsKeys
 from perdure.schema.value import Confidential
 
 AccessLookup = KeyLookup | AwsKeys | GoogleToken
 
 
-class Means(Confidential, kw_only=True):
+class AccessSources(Confidential, kw_only=True):
     """What there is to reach models with."""
 
     variables: Mapping[str, str]
@@ -30,9 +30,9 @@ class Means(Confidential, kw_only=True):
     google: Callable[[], LoginLook]
 
 
-def url_of(api: Api, reach: Reach, variables: Mapping[str, str]) -> str | None:
+def url_of(api: Api, reach: ModelTransport, variables: Mapping[str, str]) -> str | None:
     """The address below which a model answers, if it has one."""
-    if not isinstance(reach, Wire):
+    if not isinstance(reach, HttpProtocol):
         return api.url
     if reach.aws:
         return aws_access.url_of(api, variables)
@@ -46,14 +46,16 @@ def find(
     model: CatalogModel,
     request: Overrides,
     *,
-    means: Means,
+    means: AccessSources,
     stored: Stored,
 ) -> AccessLookup:
     """What a request for a model is sent with, or what is missing."""
     variables, wire = means.variables, model.reach
     url = url_of(model.api, wire, variables)
-    aws = isinstance(wire, Wire) and wire.aws
-    vertex = vertex_access.is_vertex(url) or (isinstance(wire, Wire) and wire.vertex is not None)
+    aws = isinstance(wire, HttpProtocol) and wire.aws
+    vertex = vertex_access.is_vertex(url) or (
+        isinstance(wire, HttpProtocol) and wire.vertex is not None
+    )
     origins = aws_access.homes(url, means.origins) if aws else means.origins
     names = provider.env
     if aws:

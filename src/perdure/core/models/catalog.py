@@ -26,7 +26,14 @@ from perdure.core.config_file.entries import (
 from perdure.core.credentials import keys
 from perdure.core.models import options
 from perdure.core.models.options import Overrides
-from perdure.core.models.transport import NATIVE, Api, BuiltIn, Reach, Supplied, reach_of
+from perdure.core.models.transport import (
+    NATIVE,
+    Api,
+    BuiltIn,
+    HostProvided,
+    ModelTransport,
+    transport_of,
+)
 from perdure.core.settings.settings import Settings
 from perdure.core.text import wildcard
 from perdure.llm.model_call import ModelCall
@@ -51,7 +58,7 @@ class CatalogModel(Confidential, kw_only=True):
     name: str
     wire_name: str
     api: Api
-    reach: Reach
+    reach: ModelTransport
     capabilities: ModelCapabilities
     limit: ModelLimit
     """A context of 0 is unknown."""
@@ -179,7 +186,7 @@ class LazyModels(Mapping[str, CatalogModel]):
 def supplied_provider(name: str, calls: Mapping[str, ModelCall]) -> CatalogProvider:
     """A provider whose models the embedding program answers for, by model name."""
     models = {
-        model: _plain_model(name, model, Supplied(call), Api()) for model, call in calls.items()
+        model: _plain_model(name, model, HostProvided(call), Api()) for model, call in calls.items()
     }
     return CatalogProvider(id=name, name=name, api=Api(), models=models)
 
@@ -240,7 +247,7 @@ def _model(
         name=entry.name or id,
         wire_name=(entry.api.id if entry.api else UNSET) or id,
         api=api,
-        reach=reach_of(api),
+        reach=transport_of(api),
         capabilities=ModelCapabilities(
             tools=capabilities.tools if capabilities and capabilities.tools is not UNSET else True,
             input=(capabilities.input if capabilities else UNSET) or ("text",),
@@ -331,7 +338,7 @@ def _demo_provider() -> CatalogProvider:
 def _plain_model(
     provider_id: str,
     id: str,
-    reach: Reach,
+    reach: ModelTransport,
     api: Api,
     *,
     title: str | None = None,

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from perdure.core.models.catalog import CatalogModel
-from perdure.core.models.transport import BuiltIn, Supplied, Unreachable
+from perdure.core.models.transport import BuiltIn, HostProvided, Unreachable
 from perdure.net import loopback
 
 _SMALL_NAME: Final = re.compile(r"nano|flash|lite|mini|haiku|small|fast")
@@ -69,7 +69,7 @@ def _price(model: CatalogModel) -> float:
 
 
 def is_free(model: CatalogModel) -> bool:
-    if isinstance(model.reach, BuiltIn | Supplied) or _is_here(model.api.url or ""):
+    if isinstance(model.reach, BuiltIn | HostProvided) or _is_here(model.api.url or ""):
         return True
     return bool(model.cost) and all(tier.input == tier.output == 0 for tier in model.cost)
 

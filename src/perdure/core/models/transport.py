@@ -20,7 +20,7 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.value import Confidential, Value
 
 
-class Wire(Value):
+class HttpProtocol(Value):
     """Reached over HTTP. `protocol` is `module:name`, imported when a model is first called."""
 
     protocol: str
@@ -45,7 +45,7 @@ class BuiltIn(Value):
     call: str
 
 
-class Supplied(Value):
+class HostProvided(Value):
     """Brought by the embedding program."""
 
     call: ModelCall
@@ -55,7 +55,7 @@ class Unreachable(Value):
     reason: str
 
 
-Reach = Wire | BuiltIn | Supplied | Unreachable
+ModelTransport = HttpProtocol | BuiltIn | HostProvided | Unreachable
 
 
 class Api(Confidential, kw_only=True):
@@ -65,11 +65,11 @@ class Api(Confidential, kw_only=True):
     settings: JsonObject = field(default_factory=dict[str, object])
 
 
-def _compatible(url: str | None = None) -> Wire:
-    return Wire("perdure.llm.protocols.openai_chat.request:OPENAI_CHAT", url=url)
+def _compatible(url: str | None = None) -> HttpProtocol:
+    return HttpProtocol("perdure.llm.protocols.openai_chat.request:OPENAI_CHAT", url=url)
 
 
-_ANTHROPIC: Final = Wire(
+_ANTHROPIC: Final = HttpProtocol(
     "perdure.llm.protocols.anthropic.request:ANTHROPIC_MESSAGES",
     "x-api-key",
     "https://api.anthropic.com/v1",
@@ -78,7 +78,7 @@ _ANTHROPIC: Final = Wire(
 )
 _RESPONSES: Final = "perdure.llm.protocols.openai_responses.request:OPENAI_RESPONSES"
 _AZURE: Final = "perdure.llm.protocols.openai_responses.request:AZURE_RESPONSES"
-_BEDROCK: Final = Wire(
+_BEDROCK: Final = HttpProtocol(
     "perdure.llm.protocols.bedrock.request:BEDROCK_CONVERSE",
     url="https://bedrock-runtime.us-east-1.amazonaws.com",
     dialect="bedrock",
@@ -89,25 +89,25 @@ _GOOGLE: Final = "https://generativelanguage.googleapis.com/v1beta"
 _CLAUDE_AT_VERTEX: Final = "perdure.llm.protocols.anthropic.request:VERTEX_MESSAGES"
 _VERTEX: Final = "https://aiplatform.googleapis.com"
 
-PACKAGES: Final[Mapping[str, Wire]] = {
+PACKAGES: Final[Mapping[str, HttpProtocol]] = {
     "@ai-sdk/amazon-bedrock": _BEDROCK,
-    "@ai-sdk/amazon-bedrock/mantle": Wire(_RESPONSES, dialect="openai"),
+    "@ai-sdk/amazon-bedrock/mantle": HttpProtocol(_RESPONSES, dialect="openai"),
     "@ai-sdk/anthropic": _ANTHROPIC,
-    "@ai-sdk/azure": Wire(_AZURE, "api-key", dialect="openai"),
+    "@ai-sdk/azure": HttpProtocol(_AZURE, "api-key", dialect="openai"),
     "@ai-sdk/cerebras": _compatible("https://api.cerebras.ai/v1"),
     "@ai-sdk/cohere": _compatible("https://api.cohere.ai/compatibility/v1"),
     "@ai-sdk/deepinfra": _compatible("https://api.deepinfra.com/v1/openai"),
     "@ai-sdk/deepseek": _compatible("https://api.deepseek.com"),
     "@ai-sdk/fireworks": _compatible("https://api.fireworks.ai/inference/v1"),
     "@ai-sdk/gateway": _compatible("https://ai-gateway.vercel.sh/v1"),
-    "@ai-sdk/google": Wire(_GEMINI, "x-goog-api-key", _GOOGLE, dialect="google"),
-    "@ai-sdk/google-vertex": Wire(_GEMINI, url=_VERTEX, dialect="google", vertex="google"),
-    "@ai-sdk/google-vertex/anthropic": Wire(
+    "@ai-sdk/google": HttpProtocol(_GEMINI, "x-goog-api-key", _GOOGLE, dialect="google"),
+    "@ai-sdk/google-vertex": HttpProtocol(_GEMINI, url=_VERTEX, dialect="google", vertex="google"),
+    "@ai-sdk/google-vertex/anthropic": HttpProtocol(
         _CLAUDE_AT_VERTEX, url=_VERTEX, dialect="anthropic", vertex="anthropic"
     ),
     "@ai-sdk/groq": _compatible("https://api.groq.com/openai/v1"),
     "@ai-sdk/mistral": _compatible("https://api.mistral.ai/v1"),
-    "@ai-sdk/openai": Wire(_RESPONSES, url="https://api.openai.com/v1", dialect="openai"),
+    "@ai-sdk/openai": HttpProtocol(_RESPONSES, url="https://api.openai.com/v1", dialect="openai"),
     "@ai-sdk/openai-compatible": _compatible(),
     "@ai-sdk/perplexity": _compatible("https://api.perplexity.ai"),
     "@ai-sdk/togetherai": _compatible("https://api.together.xyz/v1"),
@@ -123,7 +123,7 @@ NATIVE: Final = _compatible()
 """What a `native` provider speaks: the servers that people run themselves all answer to it."""
 
 
-def reach_of(api: Api) -> Wire | Unreachable:
+def transport_of(api: Api) -> HttpProtocol | Unreachable:
     """How a model with this api is called, or why it cannot be."""
     wire = NATIVE if api.type == "native" else PACKAGES.get(api.package or "")
     if wire is None:

@@ -9,7 +9,7 @@ from perdure.llm.message import (
     LLMMessage,
     MediaPart,
     Part,
-    Run,
+    Segment,
     TextPart,
     ToolResult,
     ToolResultPart,
@@ -31,11 +31,11 @@ def has_media(messages: Iterable[LLMMessage]) -> bool:
     return next(media_of(messages), None) is not None
 
 
-def rewritten(run: Run, instead: Iterator[MediaPart | TextPart]) -> Run:
+def rewritten(run: Segment, instead: Iterator[MediaPart | TextPart]) -> Segment:
     """The run with the next of `instead` for each of its media."""
     if not has_media(run.messages):
         return run
-    return Run(tuple(_message(message, instead) for message in run.messages))
+    return Segment(tuple(_message(message, instead) for message in run.messages))
 
 
 def _message(message: LLMMessage, instead: Iterator[MediaPart | TextPart]) -> LLMMessage:

@@ -28,7 +28,7 @@ class _Known(State):
     refusals: int = 0
 
 
-class CallDiscipline:
+class RepeatedCallGuard:
     """The calls of one run, since a person last said something."""
 
     def __init__(self) -> None:

@@ -30,14 +30,14 @@ class Retry(Value, kw_only=True):
     """Why the last attempt failed."""
 
 
-class Patience(Value):
+class RetryLimits(Value):
     attempts_max: int
     first_seconds: float
 
 
-_CROWDED: Final = Patience(limits.RETRY_CROWDED_ATTEMPTS_MAX, limits.RETRY_CROWDED_SECONDS_FIRST)
-_BROKEN: Final = Patience(limits.RETRY_ATTEMPTS_MAX, limits.RETRY_SECONDS_FIRST)
-PATIENCE: Final[Mapping[Reason, Patience]] = {
+_CROWDED: Final = RetryLimits(limits.RETRY_CROWDED_ATTEMPTS_MAX, limits.RETRY_CROWDED_SECONDS_FIRST)
+_BROKEN: Final = RetryLimits(limits.RETRY_ATTEMPTS_MAX, limits.RETRY_SECONDS_FIRST)
+RETRY_LIMITS: Final[Mapping[Reason, RetryLimits]] = {
     "rate-limit": _CROWDED,
     "overload": _CROWDED,
     "provider-internal": _BROKEN,
@@ -56,7 +56,7 @@ def delay_seconds(error: LLMError, *, failed: int, chance: float) -> float | Non
 
     `chance` is drawn from [0, 1).
     """
-    patience = PATIENCE.get(error.reason)
+    patience = RETRY_LIMITS.get(error.reason)
     if patience is None or failed >= patience.attempts_max:
         return None
     if error.retry_after_ms is not None:
@@ -70,7 +70,7 @@ def delay_seconds(error: LLMError, *, failed: int, chance: float) -> float | Non
 def last_words(error: LLMError) -> str:
     """What a step that failed for good says, with the wait that was too long for us."""
     told = (error.retry_after_ms or 0) / 1000
-    if error.reason not in PATIENCE or told <= limits.RETRY_TOLD_SECONDS_MAX:
+    if error.reason not in RETRY_LIMITS or told <= limits.RETRY_TOLD_SECONDS_MAX:
         return error.message
     return f"{error.message} (it asks to come back in {_shown(told)})"
 

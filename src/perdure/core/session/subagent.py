@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from perdure.core import limits
 from perdure.core.approval import rules as permission
-from perdure.core.approval.rules import Decision, Parts
+from perdure.core.approval.rules import Decision, ResourceParts
 from perdure.core.text import xml_tags
 from perdure.schema import ids
 from perdure.schema.approval.permission import Rule, Ruleset
@@ -86,7 +86,11 @@ def ceilings(above: tuple[str, ...], rules: Callable[[str], Ruleset]) -> tuple[R
 
 
 def forbidden(
-    bounds: tuple[Ruleset, ...], *, action: str, resources: tuple[str, ...], parts: Parts | None
+    bounds: tuple[Ruleset, ...],
+    *,
+    action: str,
+    resources: tuple[str, ...],
+    parts: ResourceParts | None,
 ) -> Decision | None:
     """The denial that comes from above, if there is one."""
     for rules in bounds:

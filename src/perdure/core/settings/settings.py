@@ -42,7 +42,7 @@ from perdure.core.settings import edit_programs, trust
 from perdure.core.settings.document import Document
 from perdure.core.settings.edit_programs import EditPrograms
 from perdure.core.settings.reference import ReferenceEntry
-from perdure.core.settings.trust import KeyWish, ProgramWish, Wish
+from perdure.core.settings.trust import KeyRequest, ProgramRequest, Wish
 from perdure.core.text import jsonc
 from perdure.core.text.jsonc import Address
 from perdure.schema import codec
@@ -128,7 +128,7 @@ class Settings(Confidential, kw_only=True):
     may_run_commands: bool = True
     """Whether every program that the documents name may be started. False while one of them is
     named by a project's document that nobody trusts; see `Document.is_trusted` for which."""
-    granted_keys: tuple[KeyWish, ...] = ()
+    granted_keys: tuple[KeyRequest, ...] = ()
     """Where a person lets keys be sent, by trusting the project's documents that say so."""
     ungranted: tuple[Wish, ...] = ()
     """What a project's documents ask for and do not get until a person trusts them."""
@@ -178,7 +178,7 @@ def merge(documents: Sequence[Document]) -> Settings:
         images=media_limits.configured(document.attachments for document in documents),
         after_edit=edit_programs.configured(documents),
         timezone=_last(document.timezone for document in documents),
-        may_run_commands=not any(isinstance(wish, ProgramWish) for wish in ungranted),
+        may_run_commands=not any(isinstance(wish, ProgramRequest) for wish in ungranted),
         granted_keys=tuple(
             wish for document in documents if document.granted for wish in trust.keys(document)
         ),

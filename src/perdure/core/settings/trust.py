@@ -40,7 +40,7 @@ _PLUGINS: Final[tuple[tuple[str, ...], ...]] = (("plugin",), ("plugins",))
 _LOOPBACK: Final = ("http://localhost", "http://127.0.0.1", "http://[::1]")
 
 
-class ProgramWish(Value):
+class ProgramRequest(Value):
     """A program that is to be started."""
 
     path: str
@@ -52,7 +52,7 @@ class ProgramWish(Value):
         return _visible(f"run {self.command} ({named(self.at)})")
 
 
-class KeyWish(Value):
+class KeyRequest(Value):
     """A credential of a provider that is to be sent to addresses which the document names."""
 
     path: str
@@ -69,7 +69,7 @@ class KeyWish(Value):
         )
 
 
-Wish = ProgramWish | KeyWish
+Wish = ProgramRequest | KeyRequest
 
 
 def wishes(document: Document) -> tuple[Wish, ...]:
@@ -79,11 +79,11 @@ def wishes(document: Document) -> tuple[Wish, ...]:
     return (*_programs(document), *_plugins(document), *keys(document))
 
 
-def keys(document: Document) -> tuple[KeyWish, ...]:
+def keys(document: Document) -> tuple[KeyRequest, ...]:
     """The credentials that a project's document asks for."""
     found = ((name, key_origins(entry)) for name, entry in document.providers.items())
     return tuple(
-        KeyWish(document.path, name, _variables(document.providers[name]), origins)
+        KeyRequest(document.path, name, _variables(document.providers[name]), origins)
         for name, origins in found
         if origins
     )
@@ -112,7 +112,7 @@ def ungranted(documents: Sequence[Document]) -> tuple[Wish, ...]:
     )
 
 
-def _programs(document: Document) -> Iterator[ProgramWish]:
+def _programs(document: Document) -> Iterator[ProgramRequest]:
     for at in _PROGRAMS:
         entries = _value_at(document.written, at)
         if not jsonc.is_object(entries):
@@ -120,15 +120,15 @@ def _programs(document: Document) -> Iterator[ProgramWish]:
         for name, entry in entries.items():
             # An entry without a command may still change the environment of somebody's program.
             if jsonc.is_object(entry) and entry.get("type") != "remote" and not _is_off(entry):
-                yield ProgramWish(document.path, (*at, name), _shown(entry.get("command", name)))
+                yield ProgramRequest(document.path, (*at, name), _shown(entry.get("command", name)))
 
 
-def _plugins(document: Document) -> Iterator[ProgramWish]:
+def _plugins(document: Document) -> Iterator[ProgramRequest]:
     for at in _PLUGINS:
         listed = _value_at(document.written, at)
         if jsonc.is_list(listed):
             for index, plugin in enumerate(listed):
-                yield ProgramWish(document.path, (*at, index), _shown(plugin))
+                yield ProgramRequest(document.path, (*at, index), _shown(plugin))
 
 
 def _is_off(entry: JsonObject) -> bool:

@@ -79,14 +79,14 @@ class Review(Value, kw_only=True):
     """Why the parts are not all that the command does."""
 
 
-class Place(Value, kw_only=True):
+class CommandDirectory(Value, kw_only=True):
     root: str
     """The Location."""
     directory: str
     """Where the command starts."""
 
 
-def review(command: str, *, parse: Parse, place: Place) -> Review:
+def review(command: str, *, parse: Parse, place: CommandDirectory) -> Review:
     """All that `command` would do, as far as its text tells."""
     found = _Found(parse=parse, place=place)
     _script(found, command, depth=0)
@@ -96,7 +96,7 @@ def review(command: str, *, parse: Parse, place: Place) -> Review:
 
 class _Found(State, kw_only=True):
     parse: Parse
-    place: Place
+    place: CommandDirectory
     parts: dict[str, Part] = field(default_factory=dict[str, Part])
     unclear: str | None = None
 
@@ -187,7 +187,7 @@ def _redirection(found: _Found, redirection: Redirection) -> None:
     found.add(Part(text=text, pattern=approval_pattern.exact(text), outside=not inside))
 
 
-def _is_inside(path: str | None, place: Place) -> bool:
+def _is_inside(path: str | None, place: CommandDirectory) -> bool:
     """Whether `path` stays inside wherever in the Location the shell may be by then."""
     if not path or path.startswith(("~", "-")):
         return False

@@ -1,0 +1,4 @@
+"""Skills: the header of a SKILL.md file and the index of a published collection.
+
+Finding and downloading skills is `location.skills`.
+"""

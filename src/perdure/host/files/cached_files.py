@@ -58,7 +58,7 @@ def read(path: str, *, bytes_max: int) -> bytes | None:
     return data
 
 
-class SmallFiles(Generic[T]):
+class CachedFiles(Generic[T]):
     """What `load` made of each file, kept while the file's signature stays the same."""
 
     def __init__(self, load: Callable[[str], T]) -> None:

@@ -21,7 +21,7 @@ from typing import Final
 from perdure.core.files.paths import is_within
 from perdure.schema.value import Value
 
-Walk = Callable[[str, Sequence[str]], int]
+OpenDirectory = Callable[[str, Sequence[str]], int]
 """Opens the directory that lies `names` below a root. Raises OSError, ELOOP where a link is met."""
 
 _SEARCH: Final[int] = getattr(os, "O_PATH", os.O_RDONLY)
@@ -33,7 +33,7 @@ _RESOLVE_BENEATH: Final = 0x08
 _HERE: Final = -100  # AT_FDCWD
 
 
-class Place(Value):
+class ConfinedPath(Value):
     """A name in an open directory; or, without one, a path that is taken as it stands."""
 
     directory: int | None
@@ -54,28 +54,28 @@ class Place(Value):
     def remove(self) -> None:
         os.unlink(self.name, dir_fd=self.directory)
 
-    def replace_with(self, other: "Place") -> None:
+    def replace_with(self, other: "ConfinedPath") -> None:
         """`other` takes this name, whatever had it. A link is replaced, not followed."""
         os.replace(other.name, self.name, src_dir_fd=other.directory, dst_dir_fd=self.directory)
 
-    def beside(self, name: str) -> "Place":
+    def beside(self, name: str) -> "ConfinedPath":
         """Another name in the same directory."""
         where = "" if self.directory is not None else os.path.dirname(self.name)
-        return Place(self.directory, os.path.join(where, name))
+        return ConfinedPath(self.directory, os.path.join(where, name))
 
 
 @contextmanager
-def place(root: str, path: str, walk: Walk) -> Generator[Place]:
+def place(root: str, path: str, walk: OpenDirectory) -> Generator[ConfinedPath]:
     """Where `path` is below `root`, while the scope is open. Both are canonical."""
     *above, name = _names(root, path) or (".",)
     directory = walk(root, above)
     try:
-        yield Place(directory, name)
+        yield ConfinedPath(directory, name)
     finally:
         os.close(directory)
 
 
-def make_directories(root: str, path: str, walk: Walk) -> None:
+def make_directories(root: str, path: str, walk: OpenDirectory) -> None:
     """Make `path` and what is missing above it, below `root`."""
     names = _names(root, path)
     here = walk(root, ())
@@ -87,7 +87,7 @@ def make_directories(root: str, path: str, walk: Walk) -> None:
 
 
 @functools.cache
-def best_walk() -> Walk:
+def best_walk() -> OpenDirectory:
     """The walk that this machine is best at."""
     return one_call() or step_by_step
 
@@ -108,7 +108,7 @@ def step_by_step(root: str, names: Sequence[str]) -> int:
     return here
 
 
-def one_call() -> Walk | None:
+def one_call() -> OpenDirectory | None:
     """A Walk that the kernel does by itself; None where there is no such call."""
     openat2 = _openat2()
     if openat2 is None:

@@ -19,7 +19,7 @@ from typing import Final, TypeVar
 
 from perdure.core.limits import FILE_INLINE_BYTES_MAX
 from perdure.host.files import confined
-from perdure.host.files.confined import Place, Walk
+from perdure.host.files.confined import ConfinedPath, OpenDirectory
 from perdure.ports import FileStat
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class LocalFilesystem:
         self,
         *,
         root: str | None = None,
-        walk: Walk | None = None,
+        walk: OpenDirectory | None = None,
         numbers: Iterator[int] | None = None,
     ) -> None:
         self._root = root
@@ -99,9 +99,9 @@ class LocalFilesystem:
         with self._at(path) as at:
             at.remove()
 
-    def _at(self, path: str) -> AbstractContextManager[Place]:
+    def _at(self, path: str) -> AbstractContextManager[ConfinedPath]:
         if self._root is None:
-            return nullcontext(Place(None, path))
+            return nullcontext(ConfinedPath(None, path))
         return confined.place(self._root, path, self._walk)
 
     def _are_files(self, paths: Sequence[str]) -> Sequence[bool]:
@@ -146,7 +146,7 @@ class LocalFilesystem:
                 temporary.remove()
                 raise
 
-    def _temporary(self, at: Place) -> tuple[Place, int]:
+    def _temporary(self, at: ConfinedPath) -> tuple[ConfinedPath, int]:
         """A new file beside `at`, open for writing."""
         while True:
             beside = at.beside(f".perdure-{os.getpid()}-{next(self._numbers)}.tmp")
@@ -220,7 +220,7 @@ def _described(status: os.stat_result) -> FileStat:
     )
 
 
-def _is_file(at: Place) -> bool:
+def _is_file(at: ConfinedPath) -> bool:
     try:
         return stat.S_ISREG(at.stat().st_mode)
     except (OSError, ValueError):
@@ -228,7 +228,7 @@ def _is_file(at: Place) -> bool:
         return False
 
 
-def _existing(at: Place) -> os.stat_result | None:
+def _existing(at: ConfinedPath) -> os.stat_result | None:
     try:
         return at.stat()
     except FileNotFoundError:
@@ -236,7 +236,7 @@ def _existing(at: Place) -> os.stat_result | None:
 
 
 def _fill(
-    at: Place,
+    at: ConfinedPath,
     descriptor: int,
     data: bytes,
     *,

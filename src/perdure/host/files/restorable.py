@@ -21,7 +21,7 @@ from perdure.core.files import file_state
 from perdure.core.files.file_state import ABSENT, OTHER, UNKNOWN, FileState
 from perdure.core.files.revert import Move
 from perdure.host.files import confined
-from perdure.host.files.confined import Place, Walk
+from perdure.host.files.confined import ConfinedPath, OpenDirectory
 from perdure.host.files.content_store import ContentStore
 
 _READ: Final = os.O_RDONLY | os.O_NONBLOCK
@@ -33,12 +33,12 @@ class FoundChangedError(Exception):
     """The path is no longer in the state that it was found in: it was left alone."""
 
 
-class TrackedFiles:
+class RestorableFiles:
     def __init__(
         self,
         contents: ContentStore,
         *,
-        walk: Walk | None = None,
+        walk: OpenDirectory | None = None,
         numbers: Iterator[int] | None = None,
     ) -> None:
         self._contents = contents
@@ -78,7 +78,7 @@ class TrackedFiles:
                     made.remove()
                 raise
 
-    def _state(self, at: Place, *, bytes_max: int, keep: bool, durable: bool) -> FileState:
+    def _state(self, at: ConfinedPath, *, bytes_max: int, keep: bool, durable: bool) -> FileState:
         status = os.stat(at.name, dir_fd=at.directory, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
             return FileState("link", self._digest(_target(at), keep=keep, durable=durable))
@@ -97,7 +97,7 @@ class TrackedFiles:
             return self._contents.keep(data, durable=durable)
         return file_state.digest_of(data)
 
-    def _require_found(self, at: Place, found: FileState) -> None:
+    def _require_found(self, at: ConfinedPath, found: FileState) -> None:
         # What is larger was never found in a state that can be moved.
         bytes_max = limits.SNAPSHOT_WRITTEN_BYTES_MAX
         try:
@@ -107,7 +107,7 @@ class TrackedFiles:
         if not now.same(found):
             raise FoundChangedError(at.name)
 
-    def _made(self, at: Place, wanted: FileState, data: bytes) -> Place:
+    def _made(self, at: ConfinedPath, wanted: FileState, data: bytes) -> ConfinedPath:
         """The wanted file beside its place, under a name of our own."""
         while True:
             beside = at.beside(f".perdure-{os.getpid()}-{next(self._numbers)}.tmp")
@@ -119,22 +119,22 @@ class TrackedFiles:
                 return beside
 
 
-def _target(at: Place) -> bytes:
+def _target(at: ConfinedPath) -> bytes:
     return os.fsencode(os.readlink(at.name, dir_fd=at.directory))
 
 
-def _read(at: Place, bytes_max: int) -> bytes:
+def _read(at: ConfinedPath, bytes_max: int) -> bytes:
     with open(at.open(_READ), "rb") as file:
         return file.read(bytes_max)
 
 
-def _existing(at: Place) -> os.stat_result | None:
+def _existing(at: ConfinedPath) -> os.stat_result | None:
     with suppress(FileNotFoundError):
         return os.stat(at.name, dir_fd=at.directory, follow_symlinks=False)
     return None
 
 
-def _fill(at: Place, wanted: FileState, data: bytes, *, like: os.stat_result | None) -> None:
+def _fill(at: ConfinedPath, wanted: FileState, data: bytes, *, like: os.stat_result | None) -> None:
     """A new file with this content, on the disk; or nothing."""
     descriptor = at.open(_CREATE, 0o600)
     try:

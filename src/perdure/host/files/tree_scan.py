@@ -20,7 +20,7 @@ from perdure.core.files import glob
 from perdure.core.files.file_state import ABSENT, OTHER, UNKNOWN, FileState
 from perdure.core.files.glob import IgnoreRule
 from perdure.core.files.revert import FileChange
-from perdure.host.files.restorable import TrackedFiles
+from perdure.host.files.restorable import RestorableFiles
 from perdure.schema.value import State, Value
 
 _REPOSITORY: Final = ".git"
@@ -64,7 +64,7 @@ class _Look(State):
 class TreeScanner:
     def __init__(
         self,
-        files: TrackedFiles,
+        files: RestorableFiles,
         *,
         own: tuple[str, ...] = (),
         files_max: int = limits.SNAPSHOT_TREE_FILES_MAX,

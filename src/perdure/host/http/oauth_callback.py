@@ -37,7 +37,7 @@ class Page(Value):
 Answer = Callable[[Mapping[str, str]], Awaitable[Page]]
 
 
-class LoopbackCallback:
+class OAuthCallback:
     """Made by `listen`."""
 
     def __init__(self, server: asyncio.Server, url: str) -> None:
@@ -49,7 +49,7 @@ class LoopbackCallback:
         self._server.close()
 
 
-async def listen(redirect_url: str | None, answer: Answer) -> LoopbackCallback:
+async def listen(redirect_url: str | None, answer: Answer) -> OAuthCallback:
     """Listen at `redirect_url`, or at a free port; raises CallbackError."""
     split = urlsplit(redirect_url or f"http://{DEFAULT_HOST}:0{DEFAULT_PATH}")
     host, path = split.hostname or DEFAULT_HOST, split.path or "/"
@@ -67,7 +67,7 @@ async def listen(redirect_url: str | None, answer: Answer) -> LoopbackCallback:
     port = server.sockets[0].getsockname()[1]
     heard.authorities = _authorities(port)
     shown = f"[{host}]" if ":" in host else host
-    return LoopbackCallback(server, redirect_url or f"http://{shown}:{port}{path}")
+    return OAuthCallback(server, redirect_url or f"http://{shown}:{port}{path}")
 
 
 class _Heard:

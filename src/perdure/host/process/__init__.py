@@ -1,0 +1,1 @@
+"""Child processes: run and wait, pipes, terminals, and detached background processes."""

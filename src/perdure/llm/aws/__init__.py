@@ -1,0 +1,1 @@
+"""AWS request signing and the AWS event stream encoding."""

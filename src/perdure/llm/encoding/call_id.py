@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from hashlib import blake2b
 
-from perdure.llm.message import Run
+from perdure.llm.message import Segment
 from perdure.schema import codec
 
 
@@ -23,7 +23,7 @@ def fresh(given: str | None, taken: Collection[str], number: int, *, prefix: str
     return counted
 
 
-def in_conversation(run: Run, own: re.Pattern[str]) -> dict[str, str]:
+def in_conversation(run: Segment, own: re.Pattern[str]) -> dict[str, str]:
     """Ids of our calls in an answer -> ids that are unique in the whole conversation.
 
     Those that match `own` are. Other models often count theirs anew in each answer, so theirs are

@@ -1,7 +1,7 @@
 """A wire protocol: pure functions between our values and one provider's bytes.
 
 `encode` and `step` perform no input or output; a recorded stream is therefore a unit test. The
-conversation is encoded run by run. A KeptConversation remembers the bytes of runs that are over,
+conversation is encoded run by run. A EncodedHistory remembers the bytes of runs that are over,
 so that a long history costs nothing to send anew. A protocol with cache hints marks the latest
 user message: that run and those after it are encoded anew each time.
 
@@ -14,9 +14,9 @@ from typing import Any, Final, Protocol
 
 from msgspec import field
 
-from perdure.llm.encoded_history import KeptConversation
+from perdure.llm.encoded_history import EncodedHistory
 from perdure.llm.event import LLMEvent
-from perdure.llm.message import Run
+from perdure.llm.message import Segment
 from perdure.llm.request import LLMRequest
 from perdure.net import sse
 from perdure.schema import codec
@@ -42,7 +42,7 @@ class Place(Value):
     """Where a run stands. It stays there while the conversation grows."""
 
     index: int
-    before: Run | None
+    before: Segment | None
 
 
 class FrameReader(Protocol):
@@ -84,7 +84,7 @@ class WireProtocol(Value, kw_only=True):
     """Everything of the body but the conversation."""
     opening: Callable[[LLMRequest], list[JsonObject]]
     """Conversation items that come before the runs (a system message, where it is one)."""
-    items: Callable[[Run, ModelFacts], list[JsonObject]]
+    items: Callable[[Segment, ModelFacts], list[JsonObject]]
     """The conversation items of one run."""
     start: Callable[[], State]
     step: Callable[[State, bytes], tuple[LLMEvent, ...]]
@@ -94,7 +94,7 @@ class WireProtocol(Value, kw_only=True):
     closing: Callable[[LLMRequest], list[JsonObject]] = _nothing
     """Conversation items that come after the runs, where the runs may not be the end."""
     placed: Callable[[list[JsonObject], Place], list[JsonObject]] | None = None
-    """The items of a run as they may stand there, where a provider is strict about neighbours."""
+    """The items of a run as they may stand there, where a provider is strict about processes."""
     marked: Callable[[list[JsonObject]], list[JsonObject]] | None = None
     """The items of the run with the latest user message, with a cache hint on that message."""
     takes_hints: Callable[[ModelFacts], bool] = _always
@@ -120,7 +120,7 @@ def encode(protocol: WireProtocol, request: LLMRequest, facts: ModelFacts) -> tu
 def _conversation(
     protocol: WireProtocol, request: LLMRequest, facts: ModelFacts
 ) -> tuple[bytes, ...]:
-    kept = request.kept or KeptConversation()
+    kept = request.kept or EncodedHistory()
     key, runs = (protocol.name, facts), request.runs
 
     def items(index: int) -> list[JsonObject]:
@@ -140,7 +140,7 @@ def _conversation(
     return (*kept.pieces(key, range(at), encoded, open_last=False), marked, *after)
 
 
-def _latest_user(runs: tuple[Run, ...]) -> int | None:
+def _latest_user(runs: tuple[Segment, ...]) -> int | None:
     for index in range(len(runs) - 1, -1, -1):
         if any(message.role == "user" for message in runs[index].messages):
             return index

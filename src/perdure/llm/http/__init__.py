@@ -1,0 +1,1 @@
+"""One model call over HTTP: the request, the stream of events, and errors by kind."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from perdure.llm.encoding import shared
 from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
-from perdure.llm.message import LLMMessage, MediaPart, Part, Run, TextPart, ToolCallPart
+from perdure.llm.message import LLMMessage, MediaPart, Part, Segment, TextPart, ToolCallPart
 from perdure.llm.message import ToolResultPart as Result
 from perdure.llm.request import LLMRequest, ToolDefinition
 from perdure.schema.codec import JsonObject
@@ -38,8 +38,8 @@ def constrained(protocol: WireProtocol) -> WireProtocol:
         described = (_described(request.tools),) if request.tools else ()
         return protocol.opening(replace(request, system=(*request.system, *described)))
 
-    def items(run: Run, facts: ModelFacts) -> list[JsonObject]:
-        return protocol.items(Run(tuple(_plain(run))), facts)
+    def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
+        return protocol.items(Segment(tuple(_plain(run))), facts)
 
     return replace(
         protocol, name=f"{protocol.name}-constrained", head=head, opening=opening, items=items
@@ -77,7 +77,7 @@ def _described(tools: tuple[ToolDefinition, ...]) -> str:
     return "\n\n".join((_GUIDANCE, *texts))
 
 
-def _plain(run: Run) -> Iterator[LLMMessage]:
+def _plain(run: Segment) -> Iterator[LLMMessage]:
     """The run without calls: what was called as the model would print it, results as user text."""
     results: list[Part] = []
     for message in run.messages:

@@ -1,4 +1,4 @@
-"""The PermissionDesk of a Location: who waits for a person's word, and what the word was.
+"""The PermissionGate of a Location: who waits for a person's word, and what the word was.
 
 Rules are evaluated in core.approval.rules. What they leave open becomes a pending request,
 announced to whoever listens and answered by `reply`. Pending requests live in memory, with the tool
@@ -18,7 +18,7 @@ from perdure.core import limits
 from perdure.core.approval import rules as permission
 from perdure.core.approval.rules import Decision
 from perdure.core.session import subagent
-from perdure.location.approval.stores import NoBook, PendingBook, SavedRules
+from perdure.location.approval.stores import NoPendingStore, PendingStore, SavedRules
 from perdure.ports import (
     IdSource,
     PermissionAsk,
@@ -67,13 +67,13 @@ class _Pending(Value):
     outcome: asyncio.Future[Outcome]
 
 
-class Desk(State):
+class PendingPermissions(State):
     """What those who are judged by different rules have in common."""
 
     pending: dict[PermissionID, _Pending] = field(default_factory=dict[PermissionID, _Pending])
     saves: int = 0
     """Counts approvals, so that a decision made on an older list is made again."""
-    book: PendingBook = field(default_factory=NoBook)
+    book: PendingStore = field(default_factory=NoPendingStore)
     settled: list[PermissionID] = field(default_factory=list[PermissionID])
     """No longer pending, and still in the book."""
 
@@ -89,7 +89,7 @@ class LocationPermissions:
         publish: Callable[[LiveEvent], None],
         headless: Headless = "wait",
         patience_seconds: float | None = None,
-        desk: Desk | None = None,
+        desk: PendingPermissions | None = None,
     ) -> None:
         self._rules = rules
         self._saved = saved
@@ -98,7 +98,7 @@ class LocationPermissions:
         self._publish = publish
         self._headless: Headless = headless
         self._patience_seconds = patience_seconds
-        self._desk = desk or Desk()
+        self._desk = desk or PendingPermissions()
         self._pending = self._desk.pending
 
     def under(self, rules: Callable[[str], Ruleset]) -> "LocationPermissions":
@@ -115,7 +115,7 @@ class LocationPermissions:
         )
 
     async def require(self, ask: PermissionAsk) -> None:
-        """ports.PermissionDesk: return when allowed, else raise one of the Permission errors."""
+        """ports.PermissionGate: return when allowed, else raise one of the Permission errors."""
         ask = self._refined(ask)
         decision = await self._decide(ask)
         if decision.effect == "allow":

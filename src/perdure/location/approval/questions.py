@@ -1,4 +1,4 @@
-"""The QuestionDesk of a Location: who waits for a person's answers, and what the answers were.
+"""The Questioner of a Location: who waits for a person's answers, and what the answers were.
 
 Pending requests live in memory, with the tool call that waits for them, and in the book. Whether a
 tool may ask at all is a permission and decided before. What an answer may be is in
@@ -16,7 +16,7 @@ from msgspec import UNSET
 
 from perdure.core import limits
 from perdure.core.approval import question_answers
-from perdure.location.approval.stores import NoBook, PendingBook
+from perdure.location.approval.stores import NoPendingStore, PendingStore
 from perdure.ports import IdSource, QuestionAsk, QuestionBlockedError, QuestionRejectedError
 from perdure.schema.approval.permission import Headless
 from perdure.schema.approval.question import Answers, QuestionRequest
@@ -54,17 +54,17 @@ class LocationQuestions:
         publish: Callable[[LiveEvent], None],
         headless: Headless = "wait",
         patience_seconds: float | None = None,
-        book: PendingBook | None = None,
+        book: PendingStore | None = None,
     ) -> None:
         self._ids = ids
         self._publish = publish
         self._headless: Headless = headless
         self._patience_seconds = patience_seconds
-        self._book: PendingBook = book or NoBook()
+        self._book: PendingStore = book or NoPendingStore()
         self._pending: dict[QuestionID, _Pending] = {}
 
     async def ask(self, ask: QuestionAsk) -> Answers:
-        """ports.QuestionDesk: the answers, or one of the Question errors."""
+        """ports.Questioner: the answers, or one of the Question errors."""
         if self._headless == "deny":
             raise QuestionBlockedError("Nobody is there to answer. Go on without the answers.")
         pending = await self._open(ask)

@@ -12,7 +12,7 @@ from perdure.schema.approval.permission import SavedRule
 from perdure.schema.ids import ProjectID
 
 
-class PendingBook(Protocol):
+class PendingStore(Protocol):
     async def add(self, request: PendingRequest) -> None:
         """Durable when this returns; raises UniqueViolationError when the id is taken."""
         ...
@@ -22,7 +22,7 @@ class PendingBook(Protocol):
         ...
 
 
-class NoBook:
+class NoPendingStore:
     """For a desk that nobody beyond its process has to know of."""
 
     async def add(self, request: PendingRequest) -> None:

@@ -1,0 +1,1 @@
+"""The configuration files of a Location: finding, reading, watching, and trusting them."""

@@ -1,0 +1,1 @@
+"""The Context Sources of a Location: built-in facts, instruction files, plugin sources."""

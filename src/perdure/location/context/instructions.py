@@ -21,7 +21,7 @@ from perdure.core.context.system_context import UNAVAILABLE, ContextSource, Obse
 from perdure.core.files.paths import is_within
 from perdure.host.environment import Environment
 from perdure.host.files import cached_files
-from perdure.host.files.cached_files import FileTooLargeError, SmallFiles
+from perdure.host.files.cached_files import CachedFiles, FileTooLargeError
 from perdure.location.context.registry import Subject
 from perdure.location.project import parent_directories
 from perdure.schema.codec import Record
@@ -61,7 +61,7 @@ class InstructionTexts:
     """Files of instructions by path, read again only when they changed."""
 
     def __init__(self) -> None:
-        self._files = SmallFiles(self._load)
+        self._files = CachedFiles(self._load)
         self._reported: set[tuple[str, str]] = set()
 
     def get(self, path: str) -> str | None:

@@ -1,0 +1,1 @@
+"""The models of a Location: catalog, credentials, logins, and the calls themselves."""

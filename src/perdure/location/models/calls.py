@@ -16,7 +16,7 @@ from perdure.core.models import aws, options, tool_call_mode
 from perdure.core.models.access import AccessLookup
 from perdure.core.models.catalog import CatalogModel, Timeouts
 from perdure.core.models.options import Overrides
-from perdure.core.models.transport import NATIVE, BuiltIn, Supplied, Wire
+from perdure.core.models.transport import NATIVE, BuiltIn, HostProvided, HttpProtocol
 from perdure.llm.aws.signature import AwsKeys
 from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
 from perdure.llm.model_call import ModelCall
@@ -35,10 +35,10 @@ from collections.abc import AsyncGenerator
 from perdure.llm.event import LLMEvent
 from perdure.llm.request import LLMRequest
 
-Reachable = Wire | BuiltIn | Supplied
+Reachable = HttpProtocol | BuiltIn | HostProvided
 
 
-class ReachedModel(Confidential, kw_only=True):
+class CallableModel(Confidential, kw_only=True):
     """A model, the way to it, and what its requests carry."""
 
     model: CatalogModel
@@ -66,16 +66,18 @@ class ModelCalls:
         self._credentials = credentials
         self._clouds = clouds
 
-    def of(self, reached: ReachedModel, key: AccessLookup) -> ModelCall:
+    def of(self, reached: CallableModel, key: AccessLookup) -> ModelCall:
         match reached.reach:
-            case Supplied(call=call):
+            case HostProvided(call=call):
                 return call
             case BuiltIn(call=name):
                 return cast("ModelCall", _load(name))
-            case Wire() as wire:
+            case HttpProtocol() as wire:
                 return self._over_the_wire(reached, wire, key)
 
-    def _over_the_wire(self, reached: ReachedModel, wire: Wire, key: AccessLookup) -> ModelCall:
+    def _over_the_wire(
+        self, reached: CallableModel, wire: HttpProtocol, key: AccessLookup
+    ) -> ModelCall:
         if (access := self._access(key)) is not None:
             return renewed(access, lambda token: self._over_the_wire(reached, wire, Key(token)))
         model, request = reached.model, reached.request
@@ -106,7 +108,9 @@ class ModelCalls:
             return self._clouds.google.access
         return None
 
-    def _signer(self, reached: ReachedModel, keys: AwsKeys) -> Callable[[HttpRequest], HttpRequest]:
+    def _signer(
+        self, reached: CallableModel, keys: AwsKeys
+    ) -> Callable[[HttpRequest], HttpRequest]:
         bedrock_signer = cast("_SignerOf", _load("perdure.llm.aws.signature:bedrock_signer"))
         region = aws.region_of(reached.model.api, reached.variables)
         return bedrock_signer(keys, region, self._clock.now_millis)
@@ -124,7 +128,7 @@ _SignerOf = Callable[[AwsKeys, str, Callable[[], int]], Callable[[HttpRequest], 
 """The shape of llm.aws.signature.bedrock_signer, likewise."""
 
 
-def _tool_calls(reached: ReachedModel, wire: Wire) -> ToolCallMode:
+def _tool_calls(reached: CallableModel, wire: HttpProtocol) -> ToolCallMode:
     if wire.protocol != NATIVE.protocol:
         return "native"
     wanted = reached.request.options.get(tool_call_mode.OPTION)

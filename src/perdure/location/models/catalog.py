@@ -16,20 +16,20 @@ from msgspec.structs import replace
 from perdure.core.credentials.google import LoginLook, NoGoogleLogin
 from perdure.core.credentials.keys import KeyMissing, Stored, StoreUnreadable
 from perdure.core.models import access, catalog, key_origins, public, selection
-from perdure.core.models.access import AccessLookup, Means
+from perdure.core.models.access import AccessLookup, AccessSources
 from perdure.core.models.catalog import CatalogModel, CatalogProvider
 from perdure.core.models.known_providers import KnownProviders
 from perdure.core.models.options import NO_OVERRIDES, Overrides
-from perdure.core.models.transport import Unreachable, Wire
+from perdure.core.models.transport import HttpProtocol, Unreachable
 from perdure.core.request import media_limits
 from perdure.core.request.media_limits import MediaLimits
 from perdure.core.settings.settings import Settings
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import GenerationControls
-from perdure.location.models.calls import ModelCalls, Reachable, ReachedModel
+from perdure.location.models.calls import CallableModel, ModelCalls, Reachable
 from perdure.location.models.cloud_logins import CloudLogins
 from perdure.location.models.credentials import Credentials
-from perdure.location.models.facts_cache import ModelSnapshot
+from perdure.location.models.facts_cache import ModelFactsCache
 from perdure.location.models.failures import (
     ModelFailure,
     ModelNotSelected,
@@ -86,7 +86,7 @@ class Catalog:
         clock: Clock,
         host_providers: tuple[CatalogProvider, ...] = (),
         credentials: Credentials | None = None,
-        snapshot: ModelSnapshot | None = None,
+        snapshot: ModelFactsCache | None = None,
         clouds: CloudLogins | None = None,
     ) -> None:
         self._settings = settings
@@ -209,8 +209,8 @@ class Catalog:
         model: CatalogModel,
         reach: Reachable,
         request: Overrides,
-    ) -> ReachedModel:
-        return ReachedModel(
+    ) -> CallableModel:
+        return CallableModel(
             model=model,
             reach=reach,
             request=request,
@@ -279,7 +279,9 @@ class Catalog:
     def _key(
         self, provider: CatalogProvider, model: CatalogModel, request: Overrides
     ) -> AccessLookup:
-        means = Means(variables=self._variables, origins=self._origins, google=self._google_login)
+        means = AccessSources(
+            variables=self._variables, origins=self._origins, google=self._google_login
+        )
         stored = self._stored_for(provider)
         return access.find(provider, model, request, means=means, stored=stored)
 
@@ -307,5 +309,5 @@ def _ref(model: CatalogModel | None) -> ModelRef | None:
 
 def _media(model: CatalogModel) -> MediaLimits:
     reach = model.reach
-    family = reach.dialect if isinstance(reach, Wire) else "openai_compatible"
+    family = reach.dialect if isinstance(reach, HttpProtocol) else "openai_compatible"
     return media_limits.of_family(family, model.takes)

@@ -12,7 +12,7 @@ from perdure.core.models import aws
 from perdure.host.credentials import rs256
 from perdure.host.environment import Environment
 from perdure.host.files import cached_files
-from perdure.host.files.cached_files import SmallFiles
+from perdure.host.files.cached_files import CachedFiles
 from perdure.location.models.google_login import GoogleLogin
 from perdure.net.transport import HttpTransport
 from perdure.ports import Clock
@@ -25,7 +25,7 @@ class AwsProfile:
         self._given = variables
         self._credentials = variables.get("AWS_SHARED_CREDENTIALS_FILE") or f"{folder}/credentials"
         self._config = variables.get("AWS_CONFIG_FILE") or f"{folder}/config"
-        self._files = SmallFiles(_text)
+        self._files = CachedFiles(_text)
         self._read = ("", "")
         self._laid = variables
 

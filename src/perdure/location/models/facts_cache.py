@@ -31,7 +31,7 @@ class FetchError(Exception):
     """The facts could not be fetched. The message says why, to follow the name of the source."""
 
 
-class ModelSource:
+class ModelFactsSource:
     """Where facts are published, and how the copy at `path` is brought up to date."""
 
     def __init__(
@@ -103,7 +103,7 @@ class ModelSource:
         return 0 <= age < limits.MODELS_TRUSTED_SECONDS
 
 
-class ModelSnapshot:
+class ModelFactsCache:
     """The facts of the process. Belongs to the event loop, where its refreshes run."""
 
     def __init__(
@@ -112,7 +112,7 @@ class ModelSnapshot:
         *,
         variables: Mapping[str, str],
         clock: Clock,
-        source: ModelSource | None = None,
+        source: ModelFactsSource | None = None,
         start: Start,
         refreshed: Callable[[], None] = lambda: None,
     ) -> None:
@@ -145,7 +145,7 @@ class ModelSnapshot:
             self._started_at = now
         return due
 
-    async def _refresh(self, source: ModelSource) -> None:
+    async def _refresh(self, source: ModelFactsSource) -> None:
         try:
             await source.refresh()
         except FetchError as error:

@@ -26,7 +26,7 @@ from perdure.core.credentials.google import (
 from perdure.core.credentials.oauth import Tokens
 from perdure.host.environment import Environment
 from perdure.host.files import cached_files
-from perdure.host.files.cached_files import SmallFiles
+from perdure.host.files.cached_files import CachedFiles
 from perdure.llm.error import LLMError
 from perdure.location.models.credentials import ask_for_tokens
 from perdure.net.transport import HttpRequest, HttpTransport
@@ -51,7 +51,7 @@ class GoogleLogin:
         """Without `sign` there are no service accounts."""
         self._named = environment.variables.get(FILE, "")
         self._path = self._named or os.path.join(environment.home, _USUAL_FILE)
-        self._files = SmallFiles(_read)
+        self._files = CachedFiles(_read)
         self._transport = transport
         self._clock = clock
         self._sign = sign

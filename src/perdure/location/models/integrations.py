@@ -16,7 +16,7 @@ from perdure.core.credentials.keys import StoreUnreadable
 from perdure.core.credentials.oauth import LoginMethod
 from perdure.core.models import access, transport
 from perdure.core.models.catalog import CatalogProvider
-from perdure.core.models.transport import Wire
+from perdure.core.models.transport import HttpProtocol
 from perdure.location.models.catalog import Catalog
 from perdure.schema.errors import (
     IntegrationNotFoundError,
@@ -139,13 +139,17 @@ def _takes_credential(provider: CatalogProvider) -> bool:
     # The models come last: of a provider that is only known they are not even made yet.
     return (
         bool(provider.env)
-        or isinstance(transport.reach_of(provider.api), Wire)
-        or any(isinstance(model.reach, Wire) for model in provider.models.values())
+        or isinstance(transport.transport_of(provider.api), HttpProtocol)
+        or any(isinstance(model.reach, HttpProtocol) for model in provider.models.values())
     )
 
 
 def _origins(provider: CatalogProvider, variables: Mapping[str, str]) -> frozenset[str]:
-    reached = [(provider.api, transport.reach_of(provider.api))]
+    reached = [(provider.api, transport.transport_of(provider.api))]
     reached += [(model.api, model.reach) for model in provider.models.values()]
-    urls = (access.url_of(api, wire, variables) for api, wire in reached if isinstance(wire, Wire))
+    urls = (
+        access.url_of(api, wire, variables)
+        for api, wire in reached
+        if isinstance(wire, HttpProtocol)
+    )
     return frozenset(origin for url in urls if (origin := keys.origin_of(url)) is not None)

@@ -1,0 +1,1 @@
+"""The project around a directory: repository, references, git changes."""

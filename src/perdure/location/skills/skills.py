@@ -86,7 +86,7 @@ class Skills:
         return self._by_name.get(name)
 
 
-class SkillPlace(Value, kw_only=True):
+class SkillDirectories(Value, kw_only=True):
     """Where a Location looks for skills."""
 
     directory: str
@@ -97,12 +97,12 @@ class SkillPlace(Value, kw_only=True):
     downloads: SkillDownloads
 
 
-def find(place: SkillPlace, settings: Settings) -> Skills:
+def find(place: SkillDirectories, settings: Settings) -> Skills:
     """The skills of a Location. Nothing is read yet."""
     return Skills((BuiltInSkills(), *_conventional(place), *_configured(place, settings)))
 
 
-def _conventional(place: SkillPlace) -> Iterator[SkillSource]:
+def _conventional(place: SkillDirectories) -> Iterator[SkillSource]:
     yield from _directories(place, place.environment.config_dir, within=None)
     disabled = parent_directories.is_disabled(
         place.environment.variables.get(parent_directories.DISABLE)
@@ -112,17 +112,19 @@ def _conventional(place: SkillPlace) -> Iterator[SkillSource]:
             yield from _directories(place, os.path.join(at, ".opencode"), within=_bounds(place, at))
 
 
-def _directories(place: SkillPlace, parent: str, *, within: str | None) -> Iterator[SkillSource]:
+def _directories(
+    place: SkillDirectories, parent: str, *, within: str | None
+) -> Iterator[SkillSource]:
     for name in ("skill", "skills"):
         yield SkillFiles(os.path.join(parent, name), clock=place.clock, within=within)
 
 
-def _bounds(place: SkillPlace, at: str) -> str:
+def _bounds(place: SkillDirectories, at: str) -> str:
     """What files of the project at `at` must lie within: where there is no project, just that."""
     return at if place.root == "/" else place.root
 
 
-def _configured(place: SkillPlace, settings: Settings) -> Iterator[SkillSource]:
+def _configured(place: SkillDirectories, settings: Settings) -> Iterator[SkillSource]:
     # The last entry of the same text counts, since later sources lie over earlier ones.
     entries = {entry.text: entry for entry in reversed(settings.skills)}
     for entry in reversed(entries.values()):
@@ -132,7 +134,7 @@ def _configured(place: SkillPlace, settings: Settings) -> Iterator[SkillSource]:
             logger.warning("skills: an entry of `skills` is left out: the address %s", error)
 
 
-def _source(place: SkillPlace, entry: SkillEntry) -> SkillSource:
+def _source(place: SkillDirectories, entry: SkillEntry) -> SkillSource:
     if entry.text.lower().startswith(("http://", "https://")):
         return place.downloads.source(entry.text)
     text = entry.text

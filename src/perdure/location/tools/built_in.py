@@ -9,7 +9,7 @@ from perdure.location.tools.site import ToolSite
 from perdure.location.tools.web_access import Web
 from perdure.location.workspace.files import LocationFiles
 from perdure.ports import Filesystem, SpoolingRunner
-from perdure.ports.jobs import JobDesk
+from perdure.ports.jobs import BackgroundJobs
 from perdure.schema.live_event import FileEdited
 from perdure.schema.value import Value
 from perdure.tools.api.output_store import ToolOutputStore
@@ -17,8 +17,8 @@ from perdure.tools.api.registry import ToolRegistry
 from perdure.tools.builtin.register import register_builtins
 from perdure.tools.environment import ToolEnvironment
 from perdure.tools.files.mutation import FileMutations
-from perdure.tools.files.path_access import OwnDirectories, PathAuthority
-from perdure.tools.files.post_edit import AfterEdit
+from perdure.tools.files.path_access import OwnDirectories, PathAccess
+from perdure.tools.files.post_edit import PostEdit
 
 OUTPUT_DIRECTORY: Final = "tool-output"
 """Below the data directory; the built-in agents may read it without asking."""
@@ -38,7 +38,7 @@ class BuiltinTools(Value, kw_only=True):
     ripgrep: str | None = None
     application: ToolRegistry | None = None
     web: Web | None = None
-    jobs: JobDesk | None = None
+    jobs: BackgroundJobs | None = None
 
     @contextmanager
     def __call__(self, site: ToolSite) -> Generator[ToolRegistry]:
@@ -55,7 +55,7 @@ class BuiltinTools(Value, kw_only=True):
 
     def environment(self, site: ToolSite) -> ToolEnvironment:
         """What tools at `site` work in."""
-        authority = PathAuthority(
+        authority = PathAccess(
             site.directory,
             filesystem=self.filesystem,
             permissions=site.permissions,
@@ -83,8 +83,8 @@ class BuiltinTools(Value, kw_only=True):
             jobs=self.jobs,
         )
 
-    def _after_edit(self, site: ToolSite) -> AfterEdit:
-        return AfterEdit(
+    def _after_edit(self, site: ToolSite) -> PostEdit:
+        return PostEdit(
             programs=site.settings.after_edit,
             directory=site.directory,
             processes=self.processes,

@@ -11,14 +11,14 @@ from perdure.core.settings.settings import Settings
 from perdure.host.environment import Environment
 from perdure.location.project.references import References
 from perdure.ports import (
-    PermissionDesk,
-    QuestionDesk,
+    PermissionGate,
+    Questioner,
 )
 from perdure.schema.live_event import LiveEvent
 from perdure.schema.value import Value
 from perdure.tools.api.registry import ToolRegistry
-from perdure.tools.builtin.skill import SkillShelf
-from perdure.tools.builtin.task import Subagents
+from perdure.tools.builtin.skill import SkillLookup
+from perdure.tools.builtin.task import TaskAgents
 from perdure.tools.files.post_edit import Diagnoser
 
 
@@ -28,11 +28,11 @@ class ToolSite(Value, kw_only=True):
     directory: str
     settings: Settings
     environment: Environment
-    permissions: PermissionDesk
-    questions: QuestionDesk
-    skills: SkillShelf
+    permissions: PermissionGate
+    questions: Questioner
+    skills: SkillLookup
     references: References | None = None
-    subagents: Subagents | None = None
+    subagents: TaskAgents | None = None
     diagnoser: Diagnoser | None = None
     publish: Callable[[LiveEvent], None] = lambda event: None
 

@@ -1,0 +1,1 @@
+"""Files, attachments, terminals and language servers of a Location."""

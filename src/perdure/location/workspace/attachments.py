@@ -47,8 +47,8 @@ class Listener(Value, kw_only=True):
     agent: str
 
 
-class TypedDesk:
-    """A PermissionDesk for what a person has named: it asks nobody.
+class AttachmentPermissions:
+    """A PermissionGate for what a person has named: it asks nobody.
 
     Rules hold. What they leave open is taken as granted inside the Location and refused outside.
     """
@@ -68,7 +68,7 @@ class TypedDesk:
 
 
 class Attachments:
-    """`environment` makes what attachments are read in, with a TypedDesk for its permissions."""
+    """Reads what a prompt attaches. `environment` must use AttachmentPermissions."""
 
     def __init__(
         self, environment: Callable[[], ToolEnvironment], permissions: LocationPermissions

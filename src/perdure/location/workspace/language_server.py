@@ -46,7 +46,7 @@ _CAPABILITIES: Final[JsonObject] = {
 }
 
 
-class Patience(Value, kw_only=True):
+class ServerTimeouts(Value, kw_only=True):
     """How long a server may take, in seconds."""
 
     answer: float = limits.LSP_ANSWER_SECONDS_MAX
@@ -63,7 +63,7 @@ class LanguageServer:
         *,
         directory: str,
         environment: Mapping[str, str],
-        patience: Patience,
+        patience: ServerTimeouts,
     ) -> None:
         self.program = program
         self.failure: str | None = None

@@ -21,7 +21,7 @@ from perdure.schema.value import Confidential, State
 from perdure.tools.files.path_access import Target
 
 if TYPE_CHECKING:
-    from perdure.location.workspace.language_server import LanguageServer, Patience
+    from perdure.location.workspace.language_server import LanguageServer, ServerTimeouts
 
 
 class LanguageServers:
@@ -33,7 +33,7 @@ class LanguageServers:
         *,
         processes: PipedProcesses,
         start: StartTask,
-        patience: "Patience | None" = None,
+        patience: "ServerTimeouts | None" = None,
     ) -> None:
         self._directory = directory
         self._processes = processes

@@ -1,0 +1,1 @@
+"""Endpoints for permission requests and questions."""

@@ -1,0 +1,1 @@
+"""Endpoints for files and terminals of a Location."""

@@ -1,0 +1,1 @@
+"""Endpoints for Sessions, their messages, inbox, usage, jobs and reverts."""

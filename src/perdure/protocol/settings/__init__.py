@@ -1,0 +1,1 @@
+"""Endpoints for agents, commands, skills and references of a Location."""

@@ -16,10 +16,10 @@ from perdure.host.http.client import HttptoolsTransport
 from perdure.location.models.credentials import Credentials
 from perdure.location.tools.built_in import OUTPUT_DIRECTORY
 from perdure.runtime.app import open_locations, session_runs, side_work
-from perdure.runtime.app.location_host import Shared
-from perdure.runtime.app.parts import Parts
-from perdure.runtime.files.revert import RevertedFiles
-from perdure.runtime.files.snapshots import Snapshots
+from perdure.runtime.app.location_host import LocationDeps
+from perdure.runtime.app.parts import EngineDeps
+from perdure.runtime.files.revert import FileReverts
+from perdure.runtime.files.snapshots import FileSnapshots
 from perdure.runtime.human import pending
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.plugins.plugins import Plugins
@@ -32,15 +32,15 @@ from perdure.tools.api.output_store import ToolOutputStore
 
 
 class Engine:
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: EngineDeps) -> None:
         self._parts = parts
         self._background = Background()
         variables = parts.settings.environment.variables
         self._transport = HttptoolsTransport(proxies=proxy.from_environment(variables))
         self.plugins = _plugins(parts)
         self.outputs = _outputs(parts)
-        self.snapshots = Snapshots(parts.settings.data_dir, parts.on.database)
-        self.reverted_files = RevertedFiles(self.snapshots, parts.on.neighbours)
+        self.snapshots = FileSnapshots(parts.settings.data_dir, parts.on.database)
+        self.reverted_files = FileReverts(self.snapshots, parts.on.processes)
         self.side_work = side_work.join(parts, self.outputs, self._background)
         self.open_locations = open_locations.join(parts, self._shared())
         self.runs = session_runs.join(self._run_services(), self._background)
@@ -62,9 +62,9 @@ class Engine:
         await self._transport.aclose()
         self.plugins.close()
 
-    def _shared(self) -> Shared:
+    def _shared(self) -> LocationDeps:
         on = self._parts.on
-        return Shared(
+        return LocationDeps(
             transport=self._transport,
             saved_rules=SavedPermissions(on.database, on.ids),
             additions=self.plugins.registries,
@@ -102,7 +102,7 @@ class Engine:
         )
 
 
-def _plugins(parts: Parts) -> Plugins:
+def _plugins(parts: EngineDeps) -> Plugins:
     plugins = Plugins(partial(_tell_catalog, parts.hub))
     if parts.settings.installed_plugins:
         # Loaded only here: to look through the installed packages takes a while.
@@ -111,7 +111,7 @@ def _plugins(parts: Parts) -> Plugins:
     return plugins
 
 
-def _outputs(parts: Parts) -> ToolOutputStore:
+def _outputs(parts: EngineDeps) -> ToolOutputStore:
     return ToolOutputStore(
         f"{parts.settings.data_dir}/{OUTPUT_DIRECTORY}",
         filesystem=LocalFilesystem(),

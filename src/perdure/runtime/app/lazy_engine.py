@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from perdure.runtime.app.parts import Parts
+from perdure.runtime.app.parts import EngineDeps
 from perdure.runtime.human import pending
 from perdure.schema.ids import SessionID
 from perdure.schema.session.recovery import WaitReason
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from perdure.runtime.app.engine import Engine
 
 
-class EngineRoom:
+class LazyEngine:
     """Holds the engine once it has been needed."""
 
-    parts: Parts
+    parts: EngineDeps
 
     def __init__(self) -> None:
         self._engine: Engine | None = None
@@ -32,13 +32,13 @@ class EngineRoom:
 
     async def unfinished(self) -> list[SessionID]:
         """Sessions that a dead process left in the middle of something, or with it unsaid."""
-        store, neighbours = self.parts.store, self.parts.on.neighbours
+        store, processes = self.parts.store, self.parts.on.processes
         unheard = await store.database.read(
-            lambda tx: task_table.unheard(tx, process=neighbours.me, alive=neighbours.alive)
+            lambda tx: task_table.unheard(tx, process=processes.me, alive=processes.alive)
         )
         if not (await store.leases.left_behind() or await store.database.read(attempt_table.every)):
             return unheard
-        return [*await self.get().runs.tenures.unfinished(), *unheard]
+        return [*await self.get().runs.ownership.unfinished(), *unheard]
 
     def waits(self, session_id: SessionID) -> WaitReason | None:
         """Why a Session was left to a person; nobody can have been without an engine."""

@@ -13,25 +13,25 @@ from perdure.location.approval.stores import SavedRules
 from perdure.location.config.config import Configuration
 from perdure.location.factory import LocationHost
 from perdure.location.models.credentials import Credentials
-from perdure.location.models.facts_cache import ModelSnapshot, ModelSource
+from perdure.location.models.facts_cache import ModelFactsCache, ModelFactsSource
 from perdure.location.project.project import Projects
 from perdure.location.project.repositories import Repositories
 from perdure.location.skills.downloads import SkillDownloads
 from perdure.location.tools.built_in import BuiltinTools
 from perdure.location.tools.web_access import Web
 from perdure.net.transport import HttpTransport
-from perdure.ports.jobs import JobDesk
-from perdure.runtime.app.parts import Parts
+from perdure.ports.jobs import BackgroundJobs
+from perdure.runtime.app.parts import EngineDeps
 from perdure.runtime.plugins.plugins import Registries
 from perdure.runtime.tasks import Background
 from perdure.schema.live_event import CatalogChanged, IntegrationsChanged, ModelsRefreshed
 from perdure.schema.value import Value
 from perdure.tools.api.output_store import ToolOutputStore
-from perdure.tools.builtin.task import TaskDesk
+from perdure.tools.builtin.task import SubagentRunner
 from perdure.tools.files.mutation import FileMutations
 
 
-class Shared(Value, kw_only=True):
+class LocationDeps(Value, kw_only=True):
     """What Locations share with the rest of the engine."""
 
     transport: HttpTransport
@@ -40,16 +40,16 @@ class Shared(Value, kw_only=True):
     background: Background
     outputs: ToolOutputStore
     credentials: Credentials
-    tasks: TaskDesk
-    jobs: JobDesk
+    tasks: SubagentRunner
+    jobs: BackgroundJobs
 
 
-def environment_of(parts: Parts) -> Environment:
+def environment_of(parts: EngineDeps) -> Environment:
     """The environment as given, but --data-dir wins over it, everywhere."""
     return replace(parts.settings.environment, data_dir=parts.settings.data_dir)
 
 
-def location_host(parts: Parts, shared: Shared) -> LocationHost:
+def location_host(parts: EngineDeps, shared: LocationDeps) -> LocationHost:
     settings, on, environment = parts.settings, parts.on, environment_of(parts)
     pages = WebClient(proxies=proxy.from_environment(environment.variables))
     tools = _tools(shared, pages)
@@ -94,7 +94,7 @@ def location_host(parts: Parts, shared: Shared) -> LocationHost:
     )
 
 
-def _models(parts: Parts, shared: Shared) -> ModelSnapshot:
+def _models(parts: EngineDeps, shared: LocationDeps) -> ModelFactsCache:
     settings, clock = parts.settings, parts.on.clock
     path = f"{settings.data_dir}/cache/models.json.gz"
     url = settings.models_url
@@ -103,17 +103,19 @@ def _models(parts: Parts, shared: Shared) -> ModelSnapshot:
         for event in (ModelsRefreshed(), IntegrationsChanged(), CatalogChanged()):
             parts.hub.publish(event, None)
 
-    return ModelSnapshot(
+    return ModelFactsCache(
         path,
         variables=settings.environment.variables,
         clock=clock,
-        source=ModelSource(url, path, transport=shared.transport, clock=clock) if url else None,
+        source=ModelFactsSource(url, path, transport=shared.transport, clock=clock)
+        if url
+        else None,
         start=lambda work: shared.background.start(work, name="models"),
         refreshed=refreshed,
     )
 
 
-def _tools(shared: Shared, pages: WebClient) -> BuiltinTools:
+def _tools(shared: LocationDeps, pages: WebClient) -> BuiltinTools:
     filesystem = LocalFilesystem()
     return BuiltinTools(
         filesystem=filesystem,

@@ -8,36 +8,36 @@ import secrets
 
 from perdure.host.process.runner import LocalProcesses
 from perdure.location.project.git_changes import GitChanges
-from perdure.location.registry import LocationMap
-from perdure.runtime.app.location_host import Shared, location_host
-from perdure.runtime.app.parts import Parts
+from perdure.location.registry import LocationRegistry
+from perdure.runtime.app.location_host import LocationDeps, location_host
+from perdure.runtime.app.parts import EngineDeps
 from perdure.runtime.human.permissions import Permissions
 from perdure.runtime.human.questions import Questions
 from perdure.runtime.locations.api import Files, Locations
 from perdure.runtime.locations.integrations import Integrations, LoginServices
 from perdure.runtime.locations.terminals import Terminals
-from perdure.runtime.session.move import Moves
+from perdure.runtime.session.move import SessionMoves
 from perdure.schema.value import Value
 
 
 class OpenLocations(Value, kw_only=True):
-    map: LocationMap
+    map: LocationRegistry
     locations: Locations
     files: Files
     terminals: Terminals
     permissions: Permissions
     questions: Questions
     integrations: Integrations
-    moves: Moves
+    moves: SessionMoves
 
     def close(self) -> None:
         self.integrations.close()
         self.map.close()
 
 
-def join(parts: Parts, shared: Shared) -> OpenLocations:
+def join(parts: EngineDeps, shared: LocationDeps) -> OpenLocations:
     on, pending, sessions = parts.on, parts.pending, parts.sessions
-    opened = LocationMap(location_host(parts, shared))
+    opened = LocationRegistry(location_host(parts, shared))
     changes = GitChanges(LocalProcesses(), parts.settings.environment.variables)
     return OpenLocations(
         map=opened,
@@ -49,11 +49,11 @@ def join(parts: Parts, shared: Shared) -> OpenLocations:
         ),
         questions=Questions(sessions, opened, pending, database=on.database),
         integrations=Integrations(opened, shared.credentials, _logins(parts, shared)),
-        moves=Moves(parts.store, opened, changes, on.clock),
+        moves=SessionMoves(parts.store, opened, changes, on.clock),
     )
 
 
-def _logins(parts: Parts, shared: Shared) -> LoginServices:
+def _logins(parts: EngineDeps, shared: LocationDeps) -> LoginServices:
     return LoginServices(
         transport=shared.transport,
         clock=parts.on.clock,

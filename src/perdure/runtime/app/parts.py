@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from msgspec import field
 
 from perdure.host.environment import Environment
-from perdure.ports import Chance, Clock, Database, DetachedProcesses, IdSource, Neighbours
+from perdure.ports import Chance, Clock, Database, DetachedProcesses, IdSource, Processes
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.live_hub import LiveHub
-from perdure.runtime.ops.metrics import Measures, Telemetry
+from perdure.runtime.ops.metrics import Metrics, Telemetry
 from perdure.schema.approval.permission import Headless
 from perdure.schema.ids import SessionID
 from perdure.schema.value import Value
@@ -45,24 +45,24 @@ class RuntimeSettings(Value, kw_only=True):
     """Whether to add the plugins that installed packages offer."""
 
 
-class Foundations(Value, kw_only=True):
+class Platform(Value, kw_only=True):
     """What differs between a server, a test and a simulation."""
 
     database: Database
-    neighbours: Neighbours
+    processes: Processes
     clock: Clock
     ids: IdSource
     chance: Chance = field(default_factory=partial(Random, 0))
-    measures: Measures = field(default_factory=Measures)
+    measures: Metrics = field(default_factory=Metrics)
     detached: DetachedProcesses | None = None
     """What background jobs run as; processes of this machine, if it is not said."""
 
 
-class Parts(Value, kw_only=True):
+class EngineDeps(Value, kw_only=True):
     """What the engine is built from."""
 
     settings: RuntimeSettings
-    on: Foundations
+    on: Platform
     store: EventStore
     hub: LiveHub
     sessions: "Sessions"

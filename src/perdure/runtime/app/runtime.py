@@ -21,19 +21,19 @@ from perdure.host.process_locks import ProcessLocks
 from perdure.ports import Clock, DatabaseError, IdSource
 from perdure.runtime.app import startup
 from perdure.runtime.app.late import late
-from perdure.runtime.app.lazy_engine import EngineRoom
-from perdure.runtime.app.parts import Foundations, Parts, RuntimeSettings
+from perdure.runtime.app.lazy_engine import LazyEngine
+from perdure.runtime.app.parts import EngineDeps, Platform, RuntimeSettings
 from perdure.runtime.coordination.coordinator import RunCoordinator
-from perdure.runtime.coordination.process_monitor import NeighbourWatch
-from perdure.runtime.coordination.session_locations import KnownSessions
+from perdure.runtime.coordination.process_monitor import ProcessMonitor
+from perdure.runtime.coordination.session_locations import SessionLocations
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.ops.health import HealthReport
-from perdure.runtime.ops.metrics import Measures
+from perdure.runtime.ops.metrics import Metrics
 from perdure.runtime.session.changes import SessionChanges
 from perdure.runtime.session.children import SessionChildren
-from perdure.runtime.session.deletion import Deletions
-from perdure.runtime.session.fork import Forks
-from perdure.runtime.session.inbox import InboxChanges
+from perdure.runtime.session.deletion import SessionDeletions
+from perdure.runtime.session.fork import SessionForks
+from perdure.runtime.session.inbox import SessionInbox
 from perdure.runtime.session.recovery import SessionRecovery
 from perdure.runtime.session.sessions import Sessions, SessionServices
 from perdure.runtime.session.snapshots import SessionSnapshots
@@ -47,7 +47,7 @@ from perdure.schema.value import Value
 from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.store.log.event_store import EventStore
-from perdure.store.log.follow import EventTails
+from perdure.store.log.follow import EventFollowers
 from perdure.store.tables.pending_table import PendingRequests
 
 if TYPE_CHECKING:
@@ -71,10 +71,10 @@ class Runtime(Value, kw_only=True):
     health: HealthReport
     sessions: Sessions
     changes: SessionChanges
-    forks: Forks
-    deletions: Deletions
+    forks: SessionForks
+    deletions: SessionDeletions
     snapshots: SessionSnapshots
-    inbox: InboxChanges
+    inbox: SessionInbox
     todos: SessionTodos
     children: SessionChildren
     usage: SessionUsages
@@ -106,8 +106,8 @@ async def open_runtime(settings: RuntimeSettings) -> AsyncGenerator[Runtime]:
         path = data_directory.prepare(settings.data_dir)
         migrate.migrate(path)
         locks = ProcessLocks(f"{settings.data_dir}/processes", ids.named("prc"))
-        neighbours = stack.enter_context(locks)
-        measures = Measures(settings.telemetry)
+        processes = stack.enter_context(locks)
+        measures = Metrics(settings.telemetry)
         database = await stack.enter_async_context(
             SqliteDatabase(path, observe=partial(measures.observe, "commit"))
         )
@@ -115,9 +115,9 @@ async def open_runtime(settings: RuntimeSettings) -> AsyncGenerator[Runtime]:
             local_providers = import_module("perdure.runtime.app.local_providers")
             found = await local_providers.find(settings.environment)
             settings = replace(settings, providers=(*settings.providers, *found))
-        foundations = Foundations(
+        foundations = Platform(
             database=database,
-            neighbours=neighbours,
+            processes=processes,
             clock=clock,
             ids=ids,
             chance=Random(),
@@ -131,7 +131,7 @@ async def open_runtime(settings: RuntimeSettings) -> AsyncGenerator[Runtime]:
 
 @asynccontextmanager
 async def compose(
-    settings: RuntimeSettings, on: Foundations, database_path: str
+    settings: RuntimeSettings, on: Platform, database_path: str
 ) -> AsyncGenerator[Runtime]:
     """Everything above the foundations."""
     core = _core(settings, on)
@@ -139,7 +139,7 @@ async def compose(
         stack.push_async_callback(core.engine.aclose)
         background = await stack.enter_async_context(Background())
         if settings.resumes:
-            background.start(_watch(core, on).run(), name="neighbours")
+            background.start(_watch(core, on).run(), name="processes")
             background.start(startup.wake_at_boot(core.engine, core.coordinator), name="boot")
             background.start(startup.adopt_jobs(core.engine, on.clock), name="background jobs")
             background.start(startup.finish_deletions(core.deletions, on.clock), name="deletions")
@@ -162,21 +162,21 @@ class _Core(Value, kw_only=True):
 
     store: EventStore
     hub: LiveHub
-    tails: EventTails
-    known: KnownSessions
-    engine: EngineRoom
+    tails: EventFollowers
+    known: SessionLocations
+    engine: LazyEngine
     coordinator: RunCoordinator
     sessions: Sessions
-    deletions: Deletions
+    deletions: SessionDeletions
 
 
-def _core(settings: RuntimeSettings, on: Foundations) -> _Core:
-    store = EventStore(on.database, on.ids, on.neighbours)
+def _core(settings: RuntimeSettings, on: Platform) -> _Core:
+    store = EventStore(on.database, on.ids, on.processes)
     hub = LiveHub(on.ids)
     store.listen(hub.publish_stored, live=True)
-    tails = EventTails(store)
-    known = KnownSessions(store)
-    engine = EngineRoom()
+    tails = EventFollowers(store)
+    known = SessionLocations(store)
+    engine = LazyEngine()
     coordinator = RunCoordinator(engine.drain, status=partial(_tell_status, hub=hub, engine=engine))
     sessions = Sessions(
         SessionServices(
@@ -194,7 +194,7 @@ def _core(settings: RuntimeSettings, on: Foundations) -> _Core:
             default_location=LocationRef(directory=settings.default_directory),
         )
     )
-    engine.parts = Parts(
+    engine.parts = EngineDeps(
         settings=settings,
         on=on,
         store=store,
@@ -203,7 +203,7 @@ def _core(settings: RuntimeSettings, on: Foundations) -> _Core:
         coordinator=coordinator,
         wake=coordinator.wake,
         closing=lambda: coordinator.closing,
-        pending=PendingRequests(on.database, on.neighbours),
+        pending=PendingRequests(on.database, on.processes),
     )
     return _Core(
         store=store,
@@ -213,7 +213,7 @@ def _core(settings: RuntimeSettings, on: Foundations) -> _Core:
         engine=engine,
         coordinator=coordinator,
         sessions=sessions,
-        deletions=Deletions(
+        deletions=SessionDeletions(
             store,
             tails,
             coordinator,
@@ -224,20 +224,20 @@ def _core(settings: RuntimeSettings, on: Foundations) -> _Core:
     )
 
 
-def _watch(core: _Core, on: Foundations) -> NeighbourWatch:
-    return NeighbourWatch(
+def _watch(core: _Core, on: Platform) -> ProcessMonitor:
+    return ProcessMonitor(
         core.store,
         core.tails,
         core.coordinator,
         unfinished=core.engine.unfinished,
         requests=core.engine,
         known=core.known,
-        neighbours=on.neighbours,
+        processes=on.processes,
         clock=on.clock,
     )
 
 
-def _runtime(core: _Core, on: Foundations, database_path: str) -> Runtime:
+def _runtime(core: _Core, on: Platform, database_path: str) -> Runtime:
     store, coordinator, engine = core.store, core.coordinator, core.engine
     return Runtime(
         health=HealthReport(
@@ -245,10 +245,10 @@ def _runtime(core: _Core, on: Foundations, database_path: str) -> Runtime:
         ),
         sessions=core.sessions,
         changes=SessionChanges(store, coordinator, on.clock),
-        forks=Forks(store, core.known, on.clock, on.ids),
+        forks=SessionForks(store, core.known, on.clock, on.ids),
         deletions=core.deletions,
         snapshots=SessionSnapshots(on.database),
-        inbox=InboxChanges(store, coordinator, on.clock),
+        inbox=SessionInbox(store, coordinator, on.clock),
         todos=SessionTodos(store),
         children=SessionChildren(on.database),
         usage=SessionUsages(store, on.clock),
@@ -272,7 +272,7 @@ def _runtime(core: _Core, on: Foundations, database_path: str) -> Runtime:
 
 
 def _tell_status(
-    session_id: SessionID, status: str, message: str | None, *, hub: LiveHub, engine: EngineRoom
+    session_id: SessionID, status: str, message: str | None, *, hub: LiveHub, engine: LazyEngine
 ) -> None:
     shown = {"type": status} | ({} if message is None else {"message": message})
     if status == "idle" and (reason := engine.waits(session_id)) is not None:
@@ -280,4 +280,4 @@ def _tell_status(
     hub.publish(StatusChanged(session_id=session_id, status=shown), None)
 
 
-__all__ = ["Foundations", "Runtime", "RuntimeSettings", "compose", "open_runtime"]
+__all__ = ["Platform", "Runtime", "RuntimeSettings", "compose", "open_runtime"]

@@ -5,14 +5,14 @@ coordinator.
 """
 
 from perdure.runtime.compaction.compactor import Compactor
-from perdure.runtime.drain.crash_recovery import Recoveries
-from perdure.runtime.drain.drain import SessionRunner
-from perdure.runtime.drain.request_preview import ProviderContexts
-from perdure.runtime.drain.turn_cycle import Turns
+from perdure.runtime.drain.crash_recovery import CrashRecovery
+from perdure.runtime.drain.drain import SessionDrain
+from perdure.runtime.drain.request_preview import RequestPreviews
+from perdure.runtime.drain.turn_cycle import TurnCycle
 from perdure.runtime.tasks import Background
 from perdure.runtime.turn.boundary import Boundary
-from perdure.runtime.turn.ownership import Tenures
-from perdure.runtime.turn.request_marks import Attempts
+from perdure.runtime.turn.ownership import SessionOwnership
+from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.retries import Retries
 from perdure.runtime.turn.services import RunServices
 from perdure.runtime.turn.titles import Titles
@@ -20,32 +20,32 @@ from perdure.schema.value import Value
 
 
 class SessionRuns(Value, kw_only=True):
-    tenures: Tenures
+    ownership: SessionOwnership
     compactor: Compactor
-    recoveries: Recoveries
-    runner: SessionRunner
-    provider_contexts: ProviderContexts
+    recoveries: CrashRecovery
+    runner: SessionDrain
+    provider_contexts: RequestPreviews
 
 
 def join(services: RunServices, background: Background) -> SessionRuns:
-    tenures = Tenures(services)
-    compactor = Compactor(services, tenures)
-    attempts = Attempts(services.store)
-    recoveries = Recoveries(services, attempts)
+    ownership = SessionOwnership(services)
+    compactor = Compactor(services, ownership)
+    attempts = RequestMarks(services.store)
+    recoveries = CrashRecovery(services, attempts)
     retries = Retries(services)
     boundary = Boundary(services.store, services.clock, services.ids)
-    turns = Turns(
+    turns = TurnCycle(
         services,
         boundary,
         compactor,
         attempts=attempts,
         retries=retries,
-        histories=tenures.histories,
+        histories=ownership.histories,
         titles=Titles(services, lambda work: background.start(work, name="title")),
     )
-    runner = SessionRunner(
+    runner = SessionDrain(
         services,
-        tenures,
+        ownership,
         turns,
         boundary=boundary,
         attempts=attempts,
@@ -53,9 +53,9 @@ def join(services: RunServices, background: Background) -> SessionRuns:
         recoveries=recoveries,
     )
     return SessionRuns(
-        tenures=tenures,
+        ownership=ownership,
         compactor=compactor,
         recoveries=recoveries,
         runner=runner,
-        provider_contexts=ProviderContexts(services),
+        provider_contexts=RequestPreviews(services),
     )

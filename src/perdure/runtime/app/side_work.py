@@ -7,8 +7,8 @@ from functools import partial
 
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.host.process.detached import LocalDetached
-from perdure.runtime.app.parts import Foundations, Parts
-from perdure.runtime.background.job_monitor import Watching
+from perdure.runtime.app.parts import EngineDeps, Platform
+from perdure.runtime.background.job_monitor import JobMonitorDeps
 from perdure.runtime.background.jobs import Jobs
 from perdure.runtime.background.notices import Notices
 from perdure.runtime.background.subagents import Subagents, SubagentServices
@@ -24,7 +24,7 @@ class SideWork(Value, kw_only=True):
     subagents: Subagents
 
 
-def join(parts: Parts, outputs: ToolOutputStore, background: Background) -> SideWork:
+def join(parts: EngineDeps, outputs: ToolOutputStore, background: Background) -> SideWork:
     on = parts.on
     notices = Notices(parts.store, on.clock, wake=partial(_wake, parts))
     return SideWork(
@@ -33,7 +33,7 @@ def join(parts: Parts, outputs: ToolOutputStore, background: Background) -> Side
             _watching(on, notices),
             outputs=outputs,
             ids=on.ids,
-            neighbours=on.neighbours,
+            processes=on.processes,
             background=lambda work: background.start(work, name="job"),
         ),
         subagents=Subagents(
@@ -41,24 +41,24 @@ def join(parts: Parts, outputs: ToolOutputStore, background: Background) -> Side
                 store=parts.store,
                 coordinator=parts.coordinator,
                 notices=notices,
-                neighbours=on.neighbours,
+                processes=on.processes,
                 clock=on.clock,
             )
         ),
     )
 
 
-def _watching(on: Foundations, notices: Notices) -> Watching:
-    return Watching(
+def _watching(on: Platform, notices: Notices) -> JobMonitorDeps:
+    return JobMonitorDeps(
         database=on.database,
         notices=notices,
-        processes=on.detached or LocalDetached(),
+        detached=on.detached or LocalDetached(),
         filesystem=LocalFilesystem(),
         clock=on.clock,
     )
 
 
-def _wake(parts: Parts, session_id: SessionID) -> None:
+def _wake(parts: EngineDeps, session_id: SessionID) -> None:
     """Run a Session that has something to hear. A mere visitor leaves that to who comes next."""
     if parts.settings.resumes or session_id in parts.coordinator.active:
         parts.wake(session_id)

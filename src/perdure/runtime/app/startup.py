@@ -9,9 +9,9 @@ from functools import partial
 
 from perdure.core import limits
 from perdure.ports import Clock, DatabaseError
-from perdure.runtime.app.lazy_engine import EngineRoom
+from perdure.runtime.app.lazy_engine import LazyEngine
 from perdure.runtime.coordination.coordinator import RunCoordinator
-from perdure.runtime.session.deletion import Deletions
+from perdure.runtime.session.deletion import SessionDeletions
 from perdure.schema.ids import SessionID
 from perdure.store.processes import process_table
 from perdure.store.tables import inbox_table, notice_table, retry_table
@@ -19,14 +19,14 @@ from perdure.store.tables import inbox_table, notice_table, retry_table
 logger = logging.getLogger(__name__)
 
 
-async def sweep(engine: EngineRoom, clock: Clock) -> None:
+async def sweep(engine: LazyEngine, clock: Clock) -> None:
     """Later, when nobody waits for the start any more; it also has the engine ready by then."""
     await clock.sleep(limits.WARM_UP_SECONDS)
     await engine.get().outputs.sweep()
     await engine.get().snapshots.sweep()
 
 
-async def finish_deletions(deletions: Deletions, clock: Clock) -> None:
+async def finish_deletions(deletions: SessionDeletions, clock: Clock) -> None:
     """Tried until it is done: nobody can ask for these Sessions any more."""
     while True:
         try:
@@ -38,7 +38,7 @@ async def finish_deletions(deletions: Deletions, clock: Clock) -> None:
         await clock.sleep(limits.STORAGE_RETRY_SECONDS)
 
 
-async def adopt_jobs(engine: EngineRoom, clock: Clock) -> None:
+async def adopt_jobs(engine: LazyEngine, clock: Clock) -> None:
     """Tried until it is done: nobody else would tell of their end."""
     while True:
         try:
@@ -50,7 +50,7 @@ async def adopt_jobs(engine: EngineRoom, clock: Clock) -> None:
         await clock.sleep(limits.STORAGE_RETRY_SECONDS)
 
 
-async def wake_at_boot(engine: EngineRoom, coordinator: RunCoordinator) -> None:
+async def wake_at_boot(engine: LazyEngine, coordinator: RunCoordinator) -> None:
     """Run what was admitted before the last stop, settle what a crash cut off; a few at a time."""
     retries, others = await _left_at_boot(engine)
     for session_id in retries:
@@ -68,7 +68,7 @@ async def wake_at_boot(engine: EngineRoom, coordinator: RunCoordinator) -> None:
             group.create_task(worker())
 
 
-async def _left_at_boot(engine: EngineRoom) -> tuple[list[SessionID], list[SessionID]]:
+async def _left_at_boot(engine: LazyEngine) -> tuple[list[SessionID], list[SessionID]]:
     """Turns that wait to be sent again, and everything else.
 
     Tried until it can be read: nobody would ask for these Sessions again.
@@ -77,7 +77,7 @@ async def _left_at_boot(engine: EngineRoom) -> tuple[list[SessionID], list[Sessi
     while True:
         try:
             # First: what these left is committed, and so among what is found next.
-            dead = await on.database.read(partial(process_table.gone, alive=on.neighbours.alive))
+            dead = await on.database.read(partial(process_table.gone, alive=on.processes.alive))
             await engine.reject_orphans()
             await engine.take_back_reverts()
             pending = await on.database.read(inbox_table.sessions_with_pending)

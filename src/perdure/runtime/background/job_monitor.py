@@ -22,17 +22,17 @@ from perdure.tools.shell.command_output import readable
 logger = logging.getLogger(__name__)
 
 
-class Watching(Value, kw_only=True):
+class JobMonitorDeps(Value, kw_only=True):
     """What it takes to watch."""
 
     database: Database
     notices: Notices
-    processes: DetachedProcesses
+    detached: DetachedProcesses
     filesystem: Filesystem
     clock: Clock
 
 
-async def watch(on: Watching, job: Job) -> None:
+async def watch(on: JobMonitorDeps, job: Job) -> None:
     """Return when the job is settled, by this or by somebody else. The store may fail meanwhile."""
     while True:
         try:
@@ -44,20 +44,20 @@ async def watch(on: Watching, job: Job) -> None:
             return
 
 
-async def end(on: Watching, job: Job, ending: Ending, *, quiet: bool) -> None:
+async def end(on: JobMonitorDeps, job: Job, ending: Ending, *, quiet: bool) -> None:
     """End a job that runs, and settle it; `quiet` if nobody has to be told."""
     await on.database.write(lambda tx: job_table.decide_ending(tx, job.id, ending, quiet=quiet))
-    on.processes.terminate(job.process)
+    on.detached.terminate(job.process)
     await _gone(on, job, within=limits.PROCESS_TERMINATE_SECONDS)
     # Also when it obeyed: something that it started may not have.
-    await on.processes.kill(job.process)
+    await on.detached.kill(job.process)
     await _gone(on, job, within=limits.PROCESS_TERMINATE_SECONDS)
-    await _settle(on, job, on.processes.look(job.process))
+    await _settle(on, job, on.detached.look(job.process))
 
 
-async def last_words(on: Watching, job: Job, *, bytes_max: int) -> bytes:
+async def last_words(on: JobMonitorDeps, job: Job, *, bytes_max: int) -> bytes:
     """The end of what it printed, as far as that can be read."""
-    size = on.processes.look(job.process).output_bytes
+    size = on.detached.look(job.process).output_bytes
     try:
         return await on.filesystem.read(
             job.process.output, offset=max(size - bytes_max, 0), bytes_max=bytes_max
@@ -67,10 +67,10 @@ async def last_words(on: Watching, job: Job, *, bytes_max: int) -> bytes:
         return b""
 
 
-async def _to_its_end(on: Watching, job: Job) -> None:
+async def _to_its_end(on: JobMonitorDeps, job: Job) -> None:
     pause, size = limits.JOB_LOOK_SECONDS_MIN, 0
     while True:
-        sighting = on.processes.look(job.process)
+        sighting = on.detached.look(job.process)
         if not sighting.alive:
             await _settle(on, job, sighting)
             return
@@ -84,15 +84,15 @@ async def _to_its_end(on: Watching, job: Job) -> None:
         pause = min(pause * 1.5, limits.JOB_LOOK_SECONDS_MAX)
 
 
-async def _gone(on: Watching, job: Job, *, within: float) -> None:
+async def _gone(on: JobMonitorDeps, job: Job, *, within: float) -> None:
     """Wait until its process is gone, no longer than `within` seconds."""
     for _ in range(int(within / limits.JOB_LOOK_SECONDS_MIN)):
-        if not on.processes.look(job.process).alive:
+        if not on.detached.look(job.process).alive:
             return
         await on.clock.sleep(limits.JOB_LOOK_SECONDS_MIN)
 
 
-async def _settle(on: Watching, job: Job, sighting: Sighting) -> None:
+async def _settle(on: JobMonitorDeps, job: Job, sighting: Sighting) -> None:
     said = await last_words(on, job, bytes_max=limits.JOB_LAST_WORDS_BYTES_MAX)
     now = on.clock.now_millis()
 
@@ -112,7 +112,7 @@ async def _settle(on: Watching, job: Job, sighting: Sighting) -> None:
 
     told = await on.database.write(commit)
     try:
-        await on.processes.clean(job.process, output_bytes_max=limits.JOB_OUTPUT_BYTES_MAX)
+        await on.detached.clean(job.process, output_bytes_max=limits.JOB_OUTPUT_BYTES_MAX)
     except OSError as error:
         logger.warning("output of background job %s is left as it is: %s", job.id, error)
     if told:

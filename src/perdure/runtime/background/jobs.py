@@ -16,10 +16,10 @@ from typing import Any
 from perdure.core import limits
 from perdure.core.session import job as rules
 from perdure.core.session.job import Job
-from perdure.ports import DetachedCommand, HeldProcess, IdSource, Neighbours, Transaction
+from perdure.ports import DetachedCommand, HeldProcess, IdSource, Processes, Transaction
 from perdure.ports.jobs import JobLook, JobStart
 from perdure.runtime.background import job_monitor
-from perdure.runtime.background.job_monitor import Watching
+from perdure.runtime.background.job_monitor import JobMonitorDeps
 from perdure.runtime.tasks import shielded
 from perdure.schema.errors import JobNotFoundError, SessionNotFoundError
 from perdure.schema.ids import JobID, SessionID
@@ -30,21 +30,21 @@ from perdure.tools.shell.command_output import readable
 
 
 class Jobs:
-    """Implements ports.jobs.JobDesk."""
+    """Implements ports.jobs.BackgroundJobs."""
 
     def __init__(
         self,
-        on: Watching,
+        on: JobMonitorDeps,
         *,
         outputs: ToolOutputStore,
         ids: IdSource,
-        neighbours: Neighbours,
+        processes: Processes,
         background: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
         self._on = on
         self._outputs = outputs
         self._ids = ids
-        self._neighbours = neighbours
+        self._processes = processes
         self._background = background
         self._watched: dict[JobID, asyncio.Event] = {}
         """Set when a job that is watched here has been settled."""
@@ -62,7 +62,7 @@ class Jobs:
         if wait_seconds and job.state == "running":
             await self._wait(job, wait_seconds)
             job = await self._find(session_id, job_id)
-        total = self._on.processes.look(job.process).output_bytes
+        total = self._on.detached.look(job.process).output_bytes
         # A file that was cut is shorter than what has been seen of it.
         seen = min(job.seen, total)
         start = max(seen, total - limits.JOB_OUTPUT_SHOWN_BYTES_MAX)
@@ -93,7 +93,7 @@ class Jobs:
     async def get(self, session_id: SessionID, job_id: JobID) -> JobOutput:
         """With the end of its output. Looking is no look of the model's."""
         job = await self._find(session_id, job_id)
-        total = self._on.processes.look(job.process).output_bytes
+        total = self._on.detached.look(job.process).output_bytes
         start = max(total - limits.JOB_OUTPUT_SHOWN_BYTES_MAX, 0)
         said = await self._read(job, offset=start, bytes_max=total - start)
         return JobOutput(job=job.info, output=readable(said), bytes=total, truncated=start > 0)
@@ -103,9 +103,9 @@ class Jobs:
     async def adopt(self) -> None:
         """Watch the jobs whose process is gone. Those that ended meanwhile are settled and told."""
         for job in await self._on.database.read(job_table.running):
-            if job.id in self._watched or self._neighbours.alive(job.owner):
+            if job.id in self._watched or self._processes.alive(job.owner):
                 continue
-            adopt = partial(job_table.adopt, job=job, owner=self._neighbours.me)
+            adopt = partial(job_table.adopt, job=job, owner=self._processes.me)
             if await self._on.database.write(adopt):
                 self._watch(job)
 
@@ -124,7 +124,7 @@ class Jobs:
     # ---- inside ---------------------------------------------------------------------------------
 
     async def _started(self, asked: JobStart) -> JobInfo:
-        held = await self._on.processes.start(
+        held = await self._on.detached.start(
             DetachedCommand(
                 shell=asked.shell,
                 command=asked.command,
@@ -152,7 +152,7 @@ class Jobs:
             command=asked.command,
             directory=asked.directory,
             process=held.process,
-            owner=self._neighbours.me,
+            owner=self._processes.me,
             time_started=now,
             deadline=now + int(asked.seconds_max * 1_000),
         )

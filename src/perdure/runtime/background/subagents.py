@@ -18,14 +18,14 @@ from perdure import __version__
 from perdure.core import limits
 from perdure.core.session import inbox, slug, subagent, title
 from perdure.core.session.subagent import Report
-from perdure.ports import Clock, DatabaseError, Neighbours, Transaction
+from perdure.ports import Clock, DatabaseError, Processes, Transaction
 from perdure.runtime.background import subagent_report
 from perdure.runtime.background.notices import Notices
 from perdure.runtime.coordination.coordinator import RunCoordinator
-from perdure.runtime.coordination.session_activity import Runs
+from perdure.runtime.coordination.session_activity import SessionActivity
 from perdure.runtime.session import tree
-from perdure.runtime.session.admission import Admissions
-from perdure.runtime.session.inbox import InboxChanges
+from perdure.runtime.session.admission import PromptAdmission
+from perdure.runtime.session.inbox import SessionInbox
 from perdure.runtime.tasks import shielded
 from perdure.schema.errors import (
     DamagedRowError,
@@ -58,7 +58,7 @@ class SubagentServices(Value, kw_only=True):
     store: EventStore
     coordinator: RunCoordinator
     notices: Notices
-    neighbours: Neighbours
+    processes: Processes
     clock: Clock
     patience_seconds: float = limits.TASK_WAIT_SECONDS_MAX
     """How long a call waits for a child, before it is left to work on its own."""
@@ -70,17 +70,17 @@ class Subagents:
         self._database = services.store.database
         self._coordinator = services.coordinator
         self._notices = services.notices
-        self._neighbours = services.neighbours
+        self._processes = services.processes
         self._clock = services.clock
         self._patience_seconds = services.patience_seconds
-        self._admissions = Admissions(services.store)
-        self._inbox = InboxChanges(services.store, services.coordinator, services.clock)
-        self._runs = Runs(services.store, services.coordinator, services.clock)
+        self._admissions = PromptAdmission(services.store)
+        self._inbox = SessionInbox(services.store, services.coordinator, services.clock)
+        self._runs = SessionActivity(services.store, services.coordinator, services.clock)
 
     # ---- the call -------------------------------------------------------------------------------
 
     async def delegate(self, ask: TaskAsk) -> TaskResult:
-        """A tools.builtin.task.TaskDesk."""
+        """A tools.builtin.task.SubagentRunner."""
         task = self._task(ask)
         try:
             await shielded(self._begin(ask, task))
@@ -212,7 +212,7 @@ class Subagents:
             parent_id=context.session_id,
             call_id=context.call_id,
             agent=context.agent,
-            process=NOBODY if ask.background else self._neighbours.me,
+            process=NOBODY if ask.background else self._processes.me,
         )
 
     # ---- the end --------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ class Subagents:
             report = await subagent_report.of(tx, task)
             if report is None:
                 continue
-            if task.process != NOBODY and self._neighbours.alive(task.process):
+            if task.process != NOBODY and self._processes.alive(task.process):
                 await task_table.mark(tx, task.message_id, "ended")
                 continue
             await task_table.mark(tx, task.message_id, "delivered")

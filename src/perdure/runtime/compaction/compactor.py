@@ -16,22 +16,22 @@ from perdure.core.compaction.plan import (
     Compacted,
     CompactionFailed,
     CompactionOutcome,
+    CompactionPlan,
     Material,
     NothingToCompact,
-    Plan,
 )
 from perdure.core.request import history_to_llm, token_budget
 from perdure.core.request.token_budget import ConversationSize, Demand
 from perdure.core.session.history import Cut
-from perdure.location.location import LocationServices
+from perdure.location.location import Location
 from perdure.ports import Transaction
 from perdure.runtime.compaction import summarizer
 from perdure.runtime.compaction.summarizer import Summarizer
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import model_choice, ownership
-from perdure.runtime.turn.boundary import OvertakenError
-from perdure.runtime.turn.model_choice import Chosen, NotChosen
-from perdure.runtime.turn.ownership import Tenures
+from perdure.runtime.turn.boundary import StaleReadError
+from perdure.runtime.turn.model_choice import ChosenModel, NoModelChosen
+from perdure.runtime.turn.ownership import SessionOwnership
 from perdure.runtime.turn.services import RunServices
 from perdure.schema.errors import InvalidRequestError
 from perdure.schema.ids import MessageID, Seq, SessionID
@@ -58,8 +58,8 @@ class _Found(Value, kw_only=True):
 
 class _Job(Confidential, kw_only=True):
     session: SessionInfo
-    location: LocationServices
-    chosen: Chosen
+    location: Location
+    chosen: ChosenModel
     found: _Found
     reason: CompactionReason
     instruction: str = ""
@@ -69,17 +69,17 @@ class _Job(Confidential, kw_only=True):
 
 
 class Compactor:
-    def __init__(self, services: RunServices, tenures: Tenures) -> None:
+    def __init__(self, services: RunServices, ownership: SessionOwnership) -> None:
         self._services = services
         self._store = services.store
         self._clock = services.clock
-        self._tenures = tenures
+        self._ownership = ownership
         self._summarizer = Summarizer(services)
 
     async def compact(self, session_id: SessionID, *, instruction: str = "") -> CompactionOutcome:
         """By hand. Raises CancelledError when interrupted; the old checkpoint then still holds."""
         try:
-            async with self._tenures.enter(session_id):
+            async with self._ownership.own(session_id):
                 session = await self._store.database.read(
                     lambda tx: session_table.require(tx, session_id)
                 )
@@ -88,14 +88,14 @@ class Compactor:
             return CompactionFailed("Another process is running this Session")
         except InvalidRequestError as unusable:
             return CompactionFailed(unusable.message)
-        except OvertakenError:
+        except StaleReadError:
             return CompactionFailed("The Session was reverted meanwhile")
 
     async def make_room(
         self,
         session: SessionInfo,
-        location: LocationServices,
-        chosen: Chosen,
+        location: Location,
+        chosen: ChosenModel,
         *,
         room: int,
         believed: int = 0,
@@ -129,7 +129,7 @@ class Compactor:
         found = await self._found(session)
         async with self._services.locations.hold(session.location) as location:
             chosen = model_choice.choose(session, location)
-            if isinstance(chosen, NotChosen):
+            if isinstance(chosen, NoModelChosen):
                 return CompactionFailed(chosen.reason)
             job = _Job(
                 session=session,
@@ -151,7 +151,7 @@ class Compactor:
         return Compacted()
 
     async def _summary(
-        self, job: _Job, plan: Plan, message_id: MessageID
+        self, job: _Job, plan: CompactionPlan, message_id: MessageID
     ) -> str | CompactionFailed:
         by = summarizer.condenser(
             job.chosen, job.location, instruction=job.instruction, believed=job.believed
@@ -178,7 +178,9 @@ class Compactor:
         )
         return started.message_id
 
-    async def _end(self, job: _Job, plan: Plan, message_id: MessageID, *, summary: str) -> None:
+    async def _end(
+        self, job: _Job, plan: CompactionPlan, message_id: MessageID, *, summary: str
+    ) -> None:
         session = job.session
         ended = CompactionEnded(
             timestamp=self._clock.now_millis(),
@@ -194,26 +196,26 @@ class Compactor:
         async def within(tx: Transaction, seq: Seq) -> None:
             read_at = job.found.read_at
             if await event_store.happened_since(tx, session.id, read_at, RevertCommitted):
-                raise OvertakenError(session.id)
+                raise StaleReadError(session.id)
 
         await self._store.append(
             session.id, [ended], location=session.location, running=True, within=within
         )
 
 
-def _plan(job: _Job) -> Plan | None:
+def _plan(job: _Job) -> CompactionPlan | None:
     keep_tokens = job.location.settings.compaction.keep_tokens
     return compaction.plan(job.found.material, compaction.shares(job.room, keep_tokens=keep_tokens))
 
 
-def _is_enough(job: _Job, plan: Plan, summary: str) -> bool:
+def _is_enough(job: _Job, plan: CompactionPlan, summary: str) -> bool:
     """Whether a checkpoint with this summary has room, and is worth having."""
     after = plan.tokens_with(summary)
     before = _tokens(job.found.material, job.chosen)
     return (job.room is None or after <= job.room) and compaction.frees_enough(before, after)
 
 
-def _tokens(material: Material, chosen: Chosen) -> int:
+def _tokens(material: Material, chosen: ChosenModel) -> int:
     model = chosen.model.ref
     return sum(
         token_budget.of_messages(history_to_llm.lower(message, model))
@@ -221,7 +223,7 @@ def _tokens(material: Material, chosen: Chosen) -> int:
     )
 
 
-def _room(found: _Found, location: LocationServices, chosen: Chosen) -> int | None:
+def _room(found: _Found, location: Location, chosen: ChosenModel) -> int | None:
     model, agent = chosen.model, chosen.agent
     window = token_budget.window(
         model.limit,

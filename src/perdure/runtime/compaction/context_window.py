@@ -11,10 +11,10 @@ from typing import Final
 from perdure.core.request import token_budget
 from perdure.core.request.token_budget import Demand
 from perdure.llm.request import LLMRequest
-from perdure.location.location import LocationServices
+from perdure.location.location import Location
 from perdure.runtime.compaction.compactor import Compactor
 from perdure.runtime.turn.history_cache import History
-from perdure.runtime.turn.model_choice import Chosen
+from perdure.runtime.turn.model_choice import ChosenModel
 from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import Confidential
 
@@ -28,8 +28,8 @@ class Prepared(Confidential, kw_only=True):
     """A request that is ready to be sent, and who it is for."""
 
     session: SessionInfo
-    location: LocationServices
-    chosen: Chosen
+    location: Location
+    chosen: ChosenModel
     request: LLMRequest
     demand: Demand
     above: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Prepared(Confidential, kw_only=True):
         return window(self.chosen, self.location)
 
 
-def window(chosen: Chosen, location: LocationServices) -> int:
+def window(chosen: ChosenModel, location: Location) -> int:
     """How large a request may be; 0 is unknown."""
     model = chosen.model
     return token_budget.window(
@@ -50,7 +50,7 @@ def window(chosen: Chosen, location: LocationServices) -> int:
     )
 
 
-def due(demand: Demand, chosen: Chosen, location: LocationServices) -> int | None:
+def due(demand: Demand, chosen: ChosenModel, location: Location) -> int | None:
     """The room that a compaction before the turn is to make; None where none is due."""
     if not location.settings.compaction.auto:
         return None
@@ -62,11 +62,11 @@ def demand(request: LLMRequest, history: History) -> Demand:
     return Demand(fixed=fixed, conversation=history.tokens)
 
 
-class TurnRoom:
+class ContextWindow:
     def __init__(self, compactor: Compactor) -> None:
         self._compactor = compactor
 
-    async def make_before(self, turn: Prepared) -> bool:
+    async def ensure_fits(self, turn: Prepared) -> bool:
         """Whether the Session was compacted, so that the turn must be prepared anew."""
         room = due(turn.demand, turn.chosen, turn.location)
         if room is None:

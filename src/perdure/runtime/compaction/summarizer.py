@@ -13,18 +13,18 @@ from msgspec import UNSET
 
 from perdure.core import limits
 from perdure.core.compaction import summary_input, summary_request
-from perdure.core.compaction.plan import CompactionFailed, Plan
-from perdure.core.compaction.summary_request import Wish
+from perdure.core.compaction.plan import CompactionFailed, CompactionPlan
+from perdure.core.compaction.summary_request import SummaryInstructions
 from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, LLMEvent, ProviderError, TextDelta, Usage
-from perdure.llm.message import LLMMessage, Run, TextPart
+from perdure.llm.message import LLMMessage, Segment, TextPart
 from perdure.llm.request import GenerationControls, LLMRequest
 from perdure.location.agents.agents import COMPACTION, Selected
-from perdure.location.location import LocationServices
+from perdure.location.location import Location
 from perdure.location.models.catalog import ResolvedModel
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import budget, model_choice
-from perdure.runtime.turn.model_choice import Chosen
+from perdure.runtime.turn.model_choice import ChosenModel
 from perdure.runtime.turn.retries import patient
 from perdure.runtime.turn.services import RunServices
 from perdure.schema.ids import MessageID
@@ -37,32 +37,34 @@ logger = logging.getLogger(__name__)
 _TOO_LITTLE = "The model's context is too small to condense the conversation"
 
 
-class Condenser(Confidential, kw_only=True):
+class SummaryModel(Confidential, kw_only=True):
     """Who is asked, and what is wanted."""
 
     model: ResolvedModel
-    wish: Wish
+    wish: SummaryInstructions
     believed: int = 0
     """What the model's context seems to be at most; 0 is no belief."""
 
 
 def condenser(
-    chosen: Chosen, location: LocationServices, *, instruction: str = "", believed: int = 0
-) -> Condenser | CompactionFailed:
+    chosen: ChosenModel, location: Location, *, instruction: str = "", believed: int = 0
+) -> SummaryModel | CompactionFailed:
     """The model of the hidden agent for this, if it names one; else that of the Session."""
     selection = location.agents.select(COMPACTION)
     if not isinstance(selection, Selected):
-        return Condenser(model=chosen.model, wish=Wish(instruction=instruction), believed=believed)
+        return SummaryModel(
+            model=chosen.model, wish=SummaryInstructions(instruction=instruction), believed=believed
+        )
     agent = selection.agent
     guidance = "" if agent.system is UNSET else agent.system
-    wish = Wish(guidance=guidance, instruction=instruction)
+    wish = SummaryInstructions(guidance=guidance, instruction=instruction)
     if agent.model is UNSET:
-        return Condenser(model=chosen.model, wish=wish, believed=believed)
+        return SummaryModel(model=chosen.model, wish=wish, believed=believed)
     model = location.catalog.resolve(agent.model, location.agents.options(agent.id).request)
     if not isinstance(model, ResolvedModel):
         return CompactionFailed(model.message)
     same = model.ref.same_model(chosen.model.ref)
-    return Condenser(model=model, wish=wish, believed=believed if same else 0)
+    return SummaryModel(model=model, wish=wish, believed=believed if same else 0)
 
 
 class _Said(Value):
@@ -77,7 +79,7 @@ class Summarizer:
         self._clock = services.clock
 
     async def summarize(
-        self, session: SessionInfo, message_id: MessageID, plan: Plan, by: Condenser
+        self, session: SessionInfo, message_id: MessageID, plan: CompactionPlan, by: SummaryModel
     ) -> str | CompactionFailed:
         """The rolling summary of what is condensed. Only its last version is shown as it comes."""
         limit, summary = by.model.limit, plan.previous_summary
@@ -177,7 +179,7 @@ def _request(
     return LLMRequest(
         model=model.ref,
         system=(),
-        runs=(Run((LLMMessage("user", (TextPart(asked),)),)),),
+        runs=(Segment((LLMMessage("user", (TextPart(asked),)),)),),
         generation=GenerationControls(max_tokens=tokens_max),
         headers=model_choice.correlation(session.id),
     )

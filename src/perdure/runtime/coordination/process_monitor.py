@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, Protocol
 
-from perdure.ports import Clock, DatabaseError, Neighbours, Transaction
+from perdure.ports import Clock, DatabaseError, Processes, Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
-from perdure.runtime.coordination.session_locations import KnownSessions
+from perdure.runtime.coordination.session_locations import SessionLocations
 from perdure.schema.ids import SessionID
 from perdure.store.log.event_store import EventStore
-from perdure.store.log.follow import EventTails
+from perdure.store.log.follow import EventFollowers
 from perdure.store.processes import interrupt_table, lease_table, process_table, wake_table
 from perdure.store.tables import attempt_table, inbox_table, notice_table
 
@@ -24,7 +24,7 @@ _SECONDS_TOGETHER: Final = 0.05
 _SECONDS_ALONE: Final = 1.0
 
 
-class PeopleElsewhere(Protocol):
+class PeerRequests(Protocol):
     """What people said to other processes, and what dead ones waited for or watched."""
 
     async def deliver(self) -> None: ...
@@ -32,17 +32,17 @@ class PeopleElsewhere(Protocol):
     async def adopt_jobs(self) -> None: ...
 
 
-class NeighbourWatch:
+class ProcessMonitor:
     def __init__(
         self,
         store: EventStore,
-        tails: EventTails,
+        tails: EventFollowers,
         coordinator: RunCoordinator,
         *,
         unfinished: Callable[[], Awaitable[list[SessionID]]],
-        requests: PeopleElsewhere,
-        known: KnownSessions,
-        neighbours: Neighbours,
+        requests: PeerRequests,
+        known: SessionLocations,
+        processes: Processes,
         clock: Clock,
     ) -> None:
         self._database = store.database
@@ -51,7 +51,7 @@ class NeighbourWatch:
         self._tails = tails
         self._coordinator = coordinator
         self._known = known
-        self._neighbours = neighbours
+        self._processes = processes
         self._clock = clock
         self._taken_up: set[SessionID] = set()
         """Sessions whose run another process asked for: marked as running until it is over."""
@@ -62,7 +62,7 @@ class NeighbourWatch:
         """For ever; cancel to stop."""
         others = frozenset[str]()
         while True:
-            before, others = others, self._neighbours.others()
+            before, others = others, self._processes.others()
             try:
                 await self._look(before, others)
             except DatabaseError as error:
@@ -90,7 +90,7 @@ class NeighbourWatch:
         self._missed = False
 
     async def _answer_wakes(self) -> None:
-        me, alive = self._neighbours.me, self._neighbours.alive
+        me, alive = self._processes.me, self._processes.alive
         asked = await self._database.read(
             lambda tx: wake_table.answerable(tx, process=me, alive=alive)
         )
@@ -141,7 +141,7 @@ class NeighbourWatch:
 
     async def _is_mine(self, tx: Transaction, session_id: SessionID) -> bool:
         lease = await lease_table.get(tx, session_id)
-        return lease is not None and lease.process == self._neighbours.me
+        return lease is not None and lease.process == self._processes.me
 
     def _alive(self, process: str) -> bool:
-        return self._neighbours.alive(process)
+        return self._processes.alive(process)

@@ -15,7 +15,7 @@ from perdure.store.processes import interrupt_table, wake_table
 from perdure.store.tables import attempt_table, retry_table
 
 
-class Runs:
+class SessionActivity:
     """The runs of all processes on this store, as this one can see and end them."""
 
     def __init__(self, store: EventStore, coordinator: RunCoordinator, clock: Clock) -> None:

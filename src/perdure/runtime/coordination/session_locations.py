@@ -14,7 +14,7 @@ from perdure.store.log.event_store import EventStore, StoredEvent
 _SESSIONS_MAX: Final = 10_000
 
 
-class KnownSessions:
+class SessionLocations:
     def __init__(self, store: EventStore) -> None:
         self._locations: dict[SessionID, LocationRef] = {}
         store.listen(self._heard)

@@ -14,8 +14,8 @@ from perdure.core.session import recovery
 from perdure.core.session.drain import DrainStep, RunTurn, Stop
 from perdure.core.session.recovery import AskPerson, Attempt, GiveUp, GoOn, OwesNothing, Unclear
 from perdure.runtime.turn import failed_step, model_choice
-from perdure.runtime.turn.model_choice import Chosen
-from perdure.runtime.turn.request_marks import Attempts
+from perdure.runtime.turn.model_choice import ChosenModel
+from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.services import RunServices
 from perdure.schema.ids import SessionID
 from perdure.schema.session.recovery import WaitReason
@@ -23,8 +23,8 @@ from perdure.schema.session.session import SessionInfo
 from perdure.store.tables import attempt_table, session_table
 
 
-class Recoveries:
-    def __init__(self, services: RunServices, attempts: Attempts) -> None:
+class CrashRecovery:
+    def __init__(self, services: RunServices, attempts: RequestMarks) -> None:
         self._services = services
         self._store = services.store
         self._attempts = attempts
@@ -75,7 +75,7 @@ class Recoveries:
             if location.settings.recovery is not None:
                 return location.settings.recovery
             chosen = model_choice.choose(session, location)
-            return "retry" if isinstance(chosen, Chosen) and chosen.model.free else "ask"
+            return "retry" if isinstance(chosen, ChosenModel) and chosen.model.free else "ask"
 
     async def _again(
         self, session_id: SessionID, attempt: Attempt, step: DrainStep, number: int

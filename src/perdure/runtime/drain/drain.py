@@ -14,18 +14,18 @@ from perdure.core.session.drain import DrainStep, Pending, RunTurn, Stop
 from perdure.core.session.retry import Retry
 from perdure.llm.error import LLMError
 from perdure.ports import DatabaseError, Transaction
-from perdure.runtime.drain.crash_recovery import Recoveries
-from perdure.runtime.drain.turn_cycle import Run, Turns
+from perdure.runtime.drain.crash_recovery import CrashRecovery
+from perdure.runtime.drain.turn_cycle import DrainState, TurnCycle
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn.boundary import (
     Boundary,
-    MovedAwayError,
     NothingPendingError,
-    OvertakenError,
     RevertStagedError,
+    SessionMovedError,
+    StaleReadError,
 )
-from perdure.runtime.turn.ownership import Tenures
-from perdure.runtime.turn.request_marks import Attempts
+from perdure.runtime.turn.ownership import SessionOwnership
+from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.retries import Retries
 from perdure.runtime.turn.services import RunServices
 from perdure.schema.errors import InvalidRequestError, SessionNotFoundError
@@ -35,21 +35,21 @@ from perdure.store.processes.lease_table import LeaseHeldError
 from perdure.store.tables import inbox_table, notice_table
 
 
-class SessionRunner:
+class SessionDrain:
     def __init__(
         self,
         services: RunServices,
-        tenures: Tenures,
-        turns: Turns,
+        ownership: SessionOwnership,
+        turns: TurnCycle,
         *,
         boundary: Boundary,
-        attempts: Attempts,
+        attempts: RequestMarks,
         retries: Retries,
-        recoveries: Recoveries,
+        recoveries: CrashRecovery,
     ) -> None:
         self._store = services.store
         self._closing = services.closing
-        self._tenures = tenures
+        self._ownership = ownership
         self._turns = turns
         self._boundary = boundary
         self._attempts = attempts
@@ -67,11 +67,11 @@ class SessionRunner:
         step = drain.begin(await self._pending(session_id), force=force)
         owed, left = await self._attempts.left(session_id)
         if isinstance(step, Stop) and not (
-            owed or left or await self._tenures.is_unfinished(session_id)
+            owed or left or await self._ownership.is_unfinished(session_id)
         ):
             return True
         try:
-            async with self._tenures.enter(session_id):
+            async with self._ownership.own(session_id):
                 if owed or left:
                     # Only now they cannot change any more, except by what is done about them.
                     owed, _ = await self._attempts.left(session_id)
@@ -81,7 +81,7 @@ class SessionRunner:
                 await self._run(session_id, step, left, owes=owes)
         except LeaseHeldError:
             await self._store.database.write(lambda tx: wake_table.request(tx, session_id))
-        except MovedAwayError:
+        except SessionMovedError:
             return False
         except SessionNotFoundError:
             # Another process has deleted it.
@@ -92,7 +92,7 @@ class SessionRunner:
         self, session_id: SessionID, step: DrainStep, left: Retry | None, *, owes: bool
     ) -> None:
         """`owes`: what a process that died has promoted may still have no answer."""
-        run, kept = Run(), False
+        run, kept = DrainState(), False
         try:
             if left is not None and isinstance(step, RunTurn):
                 step = await self._wait(session_id, left, run)
@@ -114,12 +114,12 @@ class SessionRunner:
             if not kept:
                 await shielded(self._attempts.end(session_id))
 
-    async def _next(self, session_id: SessionID, step: RunTurn, run: Run) -> DrainStep:
+    async def _next(self, session_id: SessionID, step: RunTurn, run: DrainState) -> DrainStep:
         """One turn, where the run began or not at all: what comes after it."""
         sample = await self._boundary.sample(session_id)
         here = sample.session.location
         if run.home is not None and here != run.home:
-            raise MovedAwayError(session_id)
+            raise SessionMovedError(session_id)
         run.home = here
         if sample.session.revert is not UNSET:
             return Stop()
@@ -130,7 +130,7 @@ class SessionRunner:
             outcome, end = await self._turns.take(sample, step, run)
         except RevertStagedError:
             return Stop()
-        except OvertakenError:
+        except StaleReadError:
             return step
         except NothingPendingError:
             return drain.begin(await self._pending(session_id), force=False)
@@ -142,7 +142,12 @@ class SessionRunner:
         return drain.after(outcome, await self._pending(session_id))
 
     async def _wait(
-        self, session_id: SessionID, waits: Retry, run: Run, *, because: LLMError | None = None
+        self,
+        session_id: SessionID,
+        waits: Retry,
+        run: DrainState,
+        *,
+        because: LLMError | None = None,
     ) -> DrainStep:
         await self._retries.wait(session_id, waits, because=because)
         run.failed, run.waited = waits.failed, True

@@ -16,16 +16,16 @@ from perdure.core.request.token_budget import ConversationSize, Demand
 from perdure.core.session import drain, projection
 from perdure.core.session.drain import Pending, RunTurn
 from perdure.core.session.history import Cut
-from perdure.llm.encoded_history import KeptConversation
-from perdure.llm.message import LLMMessage, runs_of
-from perdure.location.location import LocationServices
+from perdure.llm.encoded_history import EncodedHistory
+from perdure.llm.message import LLMMessage, segments_of
+from perdure.location.location import Location
 from perdure.ports import Transaction
 from perdure.runtime.compaction import context_window
 from perdure.runtime.turn import attached_prompts, history_cache, model_choice, request
-from perdure.runtime.turn.boundary import Boundary, ContextBlockedError, Plan
+from perdure.runtime.turn.boundary import Boundary, BoundaryPlan, ContextBlockedError
 from perdure.runtime.turn.history_cache import History, MediaSent
-from perdure.runtime.turn.media import SentMedia
-from perdure.runtime.turn.model_choice import Chosen, NotChosen
+from perdure.runtime.turn.media import RequestMedia
+from perdure.runtime.turn.model_choice import ChosenModel, NoModelChosen
 from perdure.runtime.turn.services import RunServices
 from perdure.schema.codec import JsonObject
 from perdure.schema.errors import InvalidRequestError
@@ -43,7 +43,7 @@ class _Waiting(Value):
     turn: RunTurn
 
 
-class ProviderContexts:
+class RequestPreviews:
     def __init__(self, services: RunServices) -> None:
         self._store = services.store
         self._locations = services.locations
@@ -66,7 +66,7 @@ class ProviderContexts:
                     plan = await self._boundary.plan(sample.session, waiting.turn, observation)
                 except ContextBlockedError as blocked:
                     return shown | _blocked(blocked, observation, snapshot)
-                agent = chosen.agent.id if isinstance(chosen, Chosen) else chosen.agent
+                agent = chosen.agent.id if isinstance(chosen, ChosenModel) else chosen.agent
                 looking = location.attachments.unnoticed()
                 plan = await attached_prompts.with_content(plan, looking, agent)
                 shown |= _planned(plan, observation, snapshot)
@@ -81,12 +81,12 @@ class ProviderContexts:
         return EpochInfo(baseline_seq=epoch.baseline_seq, began=event.timestamp)
 
     async def _request(
-        self, plan: Plan, chosen: Chosen | NotChosen, location: LocationServices
+        self, plan: BoundaryPlan, chosen: ChosenModel | NoModelChosen, location: Location
     ) -> JsonObject:
-        if isinstance(chosen, NotChosen):
+        if isinstance(chosen, NoModelChosen):
             return {"refusal": chosen.reason}
         history = await self._history(plan, chosen.model.ref)
-        history = await SentMedia().within(history, chosen.model.media)
+        history = await RequestMedia().within(history, chosen.model.media)
         offered = request.offered(plan.crossed, chosen.agent, location)
         built = request.build(plan.crossed, chosen, history, offered)
         return {
@@ -94,7 +94,7 @@ class ProviderContexts:
             "window": _window(context_window.demand(built, history), chosen, location),
         }
 
-    async def _history(self, plan: Plan, model: ModelRef) -> History:
+    async def _history(self, plan: BoundaryPlan, model: ModelRef) -> History:
         """Session History as it would be then. The one that runs keep is left alone."""
         crossed = plan.crossed
         cut = Cut(crossed.compaction, crossed.epoch.baseline_seq)
@@ -111,10 +111,10 @@ class ProviderContexts:
             size = history_cache.measured(size, message, said, model=model)
             lowered.extend(said)
         media = MediaSent(there=message_media.has_media(lowered))
-        return History(runs_of(tuple(lowered)), KeptConversation(), size, media)
+        return History(segments_of(tuple(lowered)), EncodedHistory(), size, media)
 
 
-def _window(demand: Demand, chosen: Chosen, location: LocationServices) -> WindowInfo:
+def _window(demand: Demand, chosen: ChosenModel, location: Location) -> WindowInfo:
     request_max = context_window.window(chosen, location)
     return WindowInfo(
         tokens=demand.tokens,
@@ -135,13 +135,13 @@ async def _waiting(tx: Transaction, session_id: SessionID) -> _Waiting:
     return _Waiting(await inbox_table.count_pending(tx, session_id), step)
 
 
-def _planned(plan: Plan, observation: Observation, snapshot: Snapshot) -> JsonObject:
+def _planned(plan: BoundaryPlan, observation: Observation, snapshot: Snapshot) -> JsonObject:
     pending = _pending(plan)
     details = preview.sources(observation, snapshot, all_told=pending.type == "baseline")
     return {"pending": pending, "sourceDetails": details}
 
 
-def _pending(plan: Plan) -> PendingContext:
+def _pending(plan: BoundaryPlan) -> PendingContext:
     texts = [fact.text for fact in plan.facts if isinstance(fact, ContextUpdated)]
     if texts:
         return PendingContext(type="message", text=texts[0])

@@ -16,38 +16,38 @@ from perdure.core.models import catalog
 from perdure.core.session import retry, title, usage
 from perdure.core.session.drain import RunTurn, TurnOutcome
 from perdure.core.session.history import Cut
-from perdure.core.session.repeated_calls import CallDiscipline
+from perdure.core.session.repeated_calls import RepeatedCallGuard
 from perdure.core.session.turn_recorder import TurnRecorder
 from perdure.llm.error import LLMError
-from perdure.location.location import LocationServices
+from perdure.location.location import Location
 from perdure.ports.file_journal import Journal
 from perdure.runtime.compaction import context_window
 from perdure.runtime.compaction.compactor import Compactor
-from perdure.runtime.compaction.context_window import STILL_TOO_LARGE, Prepared, TurnRoom
+from perdure.runtime.compaction.context_window import STILL_TOO_LARGE, ContextWindow, Prepared
 from perdure.runtime.files import step_journal
-from perdure.runtime.files.step_journal import NothingKept, StepJournal
+from perdure.runtime.files.step_journal import StepJournal, UnjournaledStep
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import attached_prompts, budget, failed_step, model_choice
 from perdure.runtime.turn import request as provider_request
-from perdure.runtime.turn.boundary import Boundary, Crossed, Sample
+from perdure.runtime.turn.boundary import Boundary, BoundaryResult, TurnInput
 from perdure.runtime.turn.history_cache import History, HistoryCache
-from perdure.runtime.turn.media import SentMedia
-from perdure.runtime.turn.model_choice import Chosen, NotChosen
+from perdure.runtime.turn.media import RequestMedia
+from perdure.runtime.turn.model_choice import ChosenModel, NoModelChosen
 from perdure.runtime.turn.provider_turn import TURN_INTERRUPTED, ProviderTurn, TurnEnd, TurnServices
-from perdure.runtime.turn.request_marks import Attempts, TurnAttempt
+from perdure.runtime.turn.request_marks import RequestMark, RequestMarks
 from perdure.runtime.turn.retries import Retries
 from perdure.runtime.turn.services import RunServices
 from perdure.runtime.turn.titles import Titles
-from perdure.runtime.turn.tool_execution import Toolbox
+from perdure.runtime.turn.tool_execution import ToolRun
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef
 from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import State
-from perdure.tools.api.registry import Materialization
+from perdure.tools.api.registry import TurnTools
 
 
-class Run(State):
+class DrainState(State):
     """What the turns of one drain have in common."""
 
     home: LocationRef | None = None
@@ -57,17 +57,17 @@ class Run(State):
     """Whether the first prompt of the Session was promoted by this run."""
     waited: bool = False
     """Whether it has been waited for, with an entry in the store that is still there."""
-    discipline: CallDiscipline = field(default_factory=CallDiscipline)
+    discipline: RepeatedCallGuard = field(default_factory=RepeatedCallGuard)
 
 
-class Turns:
+class TurnCycle:
     def __init__(
         self,
         services: RunServices,
         boundary: Boundary,
         compactor: Compactor,
         *,
-        attempts: Attempts,
+        attempts: RequestMarks,
         retries: Retries,
         histories: HistoryCache,
         titles: Titles,
@@ -77,14 +77,16 @@ class Turns:
         self._measures = services.measures
         self._recording = TurnServices(store=services.store, hub=services.hub, clock=services.clock)
         self._boundary = boundary
-        self._room = TurnRoom(compactor)
+        self._context_window = ContextWindow(compactor)
         self._attempts = attempts
         self._retries = retries
         self._histories = histories
         self._titles = titles
-        self._media = SentMedia()
+        self._media = RequestMedia()
 
-    async def take(self, sample: Sample, turn: RunTurn, run: Run) -> tuple[TurnOutcome, TurnEnd]:
+    async def take(
+        self, sample: TurnInput, turn: RunTurn, run: DrainState
+    ) -> tuple[TurnOutcome, TurnEnd]:
         session = sample.session
         async with self._services.locations.hold(session.location) as location:
             chosen = model_choice.choose(session, location)
@@ -93,7 +95,7 @@ class Turns:
                 run.untitled = run.untitled or title.is_placeholder(session.title)
                 if crossed.step == 1:
                     # Somebody said something: whatever is tried now is tried for a new reason.
-                    run.discipline = CallDiscipline()
+                    run.discipline = RepeatedCallGuard()
                 end = await self._ended(sample, crossed, chosen, location=location, run=run)
             except asyncio.CancelledError:
                 await shielded(self.stopped(session.id))
@@ -106,15 +108,15 @@ class Turns:
 
     async def _ended(
         self,
-        sample: Sample,
-        crossed: Crossed,
-        chosen: Chosen | NotChosen,
+        sample: TurnInput,
+        crossed: BoundaryResult,
+        chosen: ChosenModel | NoModelChosen,
         *,
-        location: LocationServices,
-        run: Run,
+        location: Location,
+        run: DrainState,
     ) -> TurnEnd:
         session = sample.session
-        if isinstance(chosen, NotChosen):
+        if isinstance(chosen, NoModelChosen):
             return await self._refuse(session, chosen.agent, chosen.reason)
         if reached := await self._spent(session, chosen, location):
             return await self._refuse(session, chosen.agent.id, reached, chosen.model.ref)
@@ -130,7 +132,7 @@ class Turns:
         return end
 
     async def _spent(
-        self, session: SessionInfo, chosen: Chosen, location: LocationServices
+        self, session: SessionInfo, chosen: ChosenModel, location: Location
     ) -> str | None:
         """Which budget is used up, in words."""
         own = location.agents.options(chosen.agent.id).budget
@@ -138,12 +140,16 @@ class Turns:
         return await budget.reached(self._store.database, session, bounds)
 
     async def _cross(
-        self, sample: Sample, turn: RunTurn, chosen: Chosen | NotChosen, location: LocationServices
-    ) -> Crossed:
+        self,
+        sample: TurnInput,
+        turn: RunTurn,
+        chosen: ChosenModel | NoModelChosen,
+        location: Location,
+    ) -> BoundaryResult:
         with self._measures.timed("boundary", session=sample.session.id):
             observation = await location.observe(provider_request.subject(sample, chosen))
             plan = await self._boundary.plan(sample.session, turn, observation)
-            agent = chosen.agent.id if isinstance(chosen, Chosen) else chosen.agent
+            agent = chosen.agent.id if isinstance(chosen, ChosenModel) else chosen.agent
             plan = await attached_prompts.with_content(plan, location.attachments, agent)
             crossed = await shielded(self._boundary.commit(plan))
         self._measures.count("boundary.unavailable", system_context.missing(observation))
@@ -152,17 +158,17 @@ class Turns:
 
     async def _answered(
         self,
-        sample: Sample,
-        crossed: Crossed,
-        chosen: Chosen,
+        sample: TurnInput,
+        crossed: BoundaryResult,
+        chosen: ChosenModel,
         *,
-        location: LocationServices,
-        discipline: CallDiscipline,
+        location: Location,
+        discipline: RepeatedCallGuard,
     ) -> TurnEnd:
         """One logical turn: with room made before it, and sent again once if it overflowed."""
         again = RunTurn("none", crossed.step)
         turn, offered = await self._prepare(crossed, chosen, location)
-        if await self._room.make_before(turn):
+        if await self._context_window.ensure_fits(turn):
             crossed = await self._cross(sample, again, chosen, location)
             turn, offered = await self._prepare(crossed, chosen, location)
         attempt = self._attempts.of_turn(crossed.session.id, crossed.step)
@@ -170,7 +176,7 @@ class Turns:
         if end.overflow is None:
             return end
         await self._attempts.refused(crossed.session.id, crossed.step)
-        if await self._room.make_after_overflow(turn):
+        if await self._context_window.make_after_overflow(turn):
             crossed = await self._cross(sample, again, chosen, location)
             turn, offered = await self._prepare(crossed, chosen, location)
             end = await self._ask(turn, offered, discipline, attempt)
@@ -180,7 +186,7 @@ class Turns:
         return await self._refuse(turn.session, chosen.agent.id, reason, chosen.model.ref)
 
     async def _failed(
-        self, crossed: Crossed, chosen: Chosen, error: LLMError, failed: int
+        self, crossed: BoundaryResult, chosen: ChosenModel, error: LLMError, failed: int
     ) -> TurnEnd:
         """Sent again later, or given up for all to see."""
         waits = self._retries.plan(error, failed=failed, step=crossed.step)
@@ -190,8 +196,8 @@ class Turns:
         return await self._refuse(crossed.session, chosen.agent.id, reason, chosen.model.ref)
 
     async def _prepare(
-        self, crossed: Crossed, chosen: Chosen, location: LocationServices
-    ) -> tuple[Prepared, Materialization | None]:
+        self, crossed: BoundaryResult, chosen: ChosenModel, location: Location
+    ) -> tuple[Prepared, TurnTools | None]:
         """The request of the turn, and the tools that it offers."""
         offered = provider_request.offered(crossed, chosen.agent, location)
         history = await self._history(crossed, chosen.model.ref)
@@ -210,9 +216,9 @@ class Turns:
     async def _ask(
         self,
         turn: Prepared,
-        offered: Materialization | None,
-        discipline: CallDiscipline,
-        attempt: TurnAttempt,
+        offered: TurnTools | None,
+        discipline: RepeatedCallGuard,
+        attempt: RequestMark,
     ) -> TurnEnd:
         agent, model = turn.chosen.agent, turn.chosen.model
         message_id = self._services.ids.message()
@@ -252,9 +258,11 @@ class Turns:
         await failed_step.record(self._services, session, agent=agent, reason=reason, model=model)
         return TurnEnd(needs_continuation=False)
 
-    async def _journal(self, turn: Prepared, message_id: MessageID) -> StepJournal | NothingKept:
+    async def _journal(
+        self, turn: Prepared, message_id: MessageID
+    ) -> StepJournal | UnjournaledStep:
         if not turn.location.settings.snapshots:
-            return NothingKept()
+            return UnjournaledStep()
         session = turn.session
         return await step_journal.begin(
             self._services.snapshots,
@@ -266,12 +274,12 @@ class Turns:
     def _toolbox(
         self,
         turn: Prepared,
-        offered: Materialization,
-        discipline: CallDiscipline,
+        offered: TurnTools,
+        discipline: RepeatedCallGuard,
         journal: Journal,
-    ) -> Toolbox:
+    ) -> ToolRun:
         location = turn.location
-        return Toolbox(
+        return ToolRun(
             offered,
             self._services.outputs,
             location.output_limits,
@@ -284,7 +292,7 @@ class Turns:
             reads_documents=turn.chosen.model.media.reads_documents,
         )
 
-    async def _history(self, crossed: Crossed, model: ModelRef) -> History:
+    async def _history(self, crossed: BoundaryResult, model: ModelRef) -> History:
         cut = Cut(crossed.compaction, crossed.epoch.baseline_seq)
         return await self._store.database.read(
             lambda tx: self._histories.load(tx, crossed.session.id, cut=cut, model=model)

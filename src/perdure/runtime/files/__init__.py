@@ -1,0 +1,1 @@
+"""File snapshots of each step, and reverting files to an earlier one."""

@@ -20,29 +20,29 @@ from perdure.core import limits
 from perdure.core.files import revert
 from perdure.core.files import revert as revert_diff
 from perdure.core.files.file_state import UNKNOWN, FileState
-from perdure.core.files.revert import FileChange, Move, Plan, StagedFile
+from perdure.core.files.revert import FileChange, Move, RevertPlan, StagedFile
 from perdure.host.files.content_store import ContentLostError
 from perdure.host.files.restorable import FoundChangedError
-from perdure.ports import Neighbours, Transaction
+from perdure.ports import Processes, Transaction
 from perdure.runtime.files import step_journal
-from perdure.runtime.files.snapshots import Snapshots
+from perdure.runtime.files.snapshots import FileSnapshots
 from perdure.runtime.tasks import shielded
 from perdure.schema.errors import RevertConflictError
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.session.session import FileConflict, FileDiff, RevertState, SessionInfo
 from perdure.store.tables import file_change_table, revert_table
-from perdure.store.tables.revert_table import OnItsWay
+from perdure.store.tables.revert_table import RevertInProgress
 
 logger = logging.getLogger(__name__)
 
 
-class RevertedFiles:
-    def __init__(self, snapshots: Snapshots, neighbours: Neighbours) -> None:
+class FileReverts:
+    def __init__(self, snapshots: FileSnapshots, processes: Processes) -> None:
         self._database = snapshots.database
         self._store = snapshots.store
-        self._neighbours = neighbours
+        self._processes = processes
 
-    async def plan(self, session_id: SessionID, *, after: Seq | None) -> Plan:
+    async def plan(self, session_id: SessionID, *, after: Seq | None) -> RevertPlan:
         """How to take back what was done after a sequence; None: how to clear what is staged."""
 
         async def job(tx: Transaction) -> tuple[list[FileChange], list[StagedFile]]:
@@ -53,7 +53,9 @@ class RevertedFiles:
         now = await asyncio.to_thread(self._found, (*changes, *staged))
         return revert.plan(changes, {item.path: item for item in staged}, now)
 
-    async def shown(self, session: SessionInfo, message_id: MessageID, plan: Plan) -> RevertState:
+    async def shown(
+        self, session: SessionInfo, message_id: MessageID, plan: RevertPlan
+    ) -> RevertState:
         """The plan as a person is shown it. Raises RevertConflictError when a content is lost."""
         root = step_journal.root_of(session.location.directory)
         try:
@@ -74,12 +76,12 @@ class RevertedFiles:
         )
 
     @asynccontextmanager
-    async def carried_out(self, session_id: SessionID, plan: Plan) -> AsyncGenerator[None]:
+    async def carried_out(self, session_id: SessionID, plan: RevertPlan) -> AsyncGenerator[None]:
         """All files are moved in this scope. Whatever is raised in it takes them back.
 
         Raises RevertConflictError when one cannot be moved; all are as before then.
         """
-        process = self._neighbours.me
+        process = self._processes.me
         await self._database.write(
             lambda tx: revert_table.begin(tx, session_id, plan.moves, process=process)
         )
@@ -89,7 +91,9 @@ class RevertedFiles:
         except BaseException:
             # Not by its rows: a prompt may have ended the revert, and them with it.
             begun = [
-                OnItsWay(root=move.root, path=move.path, origin=move.found, next=move.wanted)
+                RevertInProgress(
+                    root=move.root, path=move.path, origin=move.found, next=move.wanted
+                )
                 for move in plan.moves
             ]
             await shielded(self._take_back(session_id, begun))
@@ -98,14 +102,14 @@ class RevertedFiles:
     async def take_back_left(self) -> None:
         """Put back what dead processes left on its way."""
         for session_id, process in await self._database.read(revert_table.begun):
-            if not self._neighbours.alive(process):
+            if not self._processes.alive(process):
                 logger.warning("a revert of %s was cut off: its files are put back", session_id)
                 begun = await self._database.read(
                     partial(revert_table.on_their_way, session_id=session_id)
                 )
                 await self._take_back(session_id, begun)
 
-    async def _take_back(self, session_id: SessionID, begun: Sequence[OnItsWay]) -> None:
+    async def _take_back(self, session_id: SessionID, begun: Sequence[RevertInProgress]) -> None:
         """Put back what is on its way, where it still is what it was to become."""
         await asyncio.to_thread(self._put_back, begun)
         await self._database.write(lambda tx: revert_table.abandon(tx, session_id))
@@ -151,7 +155,7 @@ class RevertedFiles:
             logger.warning("%s cannot be looked at: %s", path, error.strerror)
             return UNKNOWN
 
-    def _put_back(self, found: Sequence[OnItsWay]) -> None:
+    def _put_back(self, found: Sequence[RevertInProgress]) -> None:
         for item in found:
             back = Move(
                 root=item.root,

@@ -19,7 +19,7 @@ from perdure.core.files.file_state import UNKNOWN, FileState
 from perdure.core.files.revert import FileChange
 from perdure.host.files import tree_scan
 from perdure.host.files.content_store import ContentStore
-from perdure.host.files.restorable import TrackedFiles
+from perdure.host.files.restorable import RestorableFiles
 from perdure.host.files.tree_scan import Seen, Tree, TreeScanner, TreeTooLargeError
 from perdure.ports import Database, Transaction
 from perdure.schema.ids import SessionID
@@ -52,10 +52,10 @@ class SnapshotStore(Value):
     """Where contents are, and how single files are reached."""
 
     contents: ContentStore
-    files: TrackedFiles
+    files: RestorableFiles
 
 
-class Snapshots:
+class FileSnapshots:
     def __init__(
         self,
         data_dir: str,
@@ -65,7 +65,7 @@ class Snapshots:
     ) -> None:
         self.database = database
         contents = ContentStore(f"{data_dir}/{CONTENT_DIRECTORY}")
-        self.store = SnapshotStore(contents, TrackedFiles(contents))
+        self.store = SnapshotStore(contents, RestorableFiles(contents))
         self._scanner = TreeScanner(
             self.store.files, own=(os.path.realpath(data_dir),), files_max=files_max
         )

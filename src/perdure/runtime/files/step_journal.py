@@ -24,7 +24,7 @@ from perdure.core.files.paths import is_within
 from perdure.core.files.revert import FileChange
 from perdure.ports import DatabaseError, Transaction
 from perdure.ports.file_journal import NoJournal
-from perdure.runtime.files.snapshots import Snapshots, Watch
+from perdure.runtime.files.snapshots import FileSnapshots, Watch
 from perdure.runtime.tasks import shielded
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.session.message import StepSnapshot
@@ -33,7 +33,7 @@ from perdure.store.tables import file_change_table
 logger = logging.getLogger(__name__)
 
 
-class NothingKept(NoJournal):
+class UnjournaledStep(NoJournal):
     """The journal of a step whose changes are not kept."""
 
     @property
@@ -46,7 +46,7 @@ class StepJournal:
 
     def __init__(
         self,
-        snapshots: Snapshots,
+        snapshots: FileSnapshots,
         session_id: SessionID,
         message_id: MessageID,
         *,
@@ -163,7 +163,7 @@ class StepJournal:
 
 
 async def begin(
-    snapshots: Snapshots, session_id: SessionID, message_id: MessageID, *, directory: str
+    snapshots: FileSnapshots, session_id: SessionID, message_id: MessageID, *, directory: str
 ) -> StepJournal:
     """The journal of a step that works in `directory`."""
     start = await snapshots.database.read(lambda tx: file_change_table.snapshot(tx, session_id))

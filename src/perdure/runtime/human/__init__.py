@@ -1,0 +1,1 @@
+"""Permission requests and questions across processes, as clients list and answer them."""

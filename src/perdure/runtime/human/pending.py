@@ -26,8 +26,8 @@ from perdure.schema.live_event import PermissionReplied, QuestionRejected
 from perdure.store.tables.pending_table import PendingRequests, PendingRow
 
 if TYPE_CHECKING:
-    from perdure.location.location import LocationServices
-    from perdure.location.registry import LocationMap
+    from perdure.location.location import Location
+    from perdure.location.registry import LocationRegistry
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
@@ -45,7 +45,7 @@ async def reject_orphans(requests: PendingRequests, hub: LiveHub) -> None:
         hub.publish(_rejected(row.request), row.location)
 
 
-async def deliver(requests: PendingRequests, locations: "LocationMap") -> None:
+async def deliver(requests: PendingRequests, locations: "LocationRegistry") -> None:
     """Give every word that was left for us to the desk where it is waited for."""
     for row in await requests.answered():
         location = locations.if_open(row.location)
@@ -56,7 +56,7 @@ async def deliver(requests: PendingRequests, locations: "LocationMap") -> None:
         await requests.remove([row.request.id])
 
 
-async def _tell(location: "LocationServices", row: PendingRow) -> None:
+async def _tell(location: "Location", row: PendingRow) -> None:
     word, request_id = row.word, row.request.id
     match word:
         case None:

@@ -13,7 +13,7 @@ from perdure.core import limits
 from perdure.location.agents.agents import Agents, Selected
 from perdure.location.approval.permissions import LocationPermissions
 from perdure.location.approval.stores import SavedRules
-from perdure.location.registry import LocationMap
+from perdure.location.registry import LocationRegistry
 from perdure.ports import Database, PermissionAsk, PermissionBlockedError
 from perdure.runtime.human.pending import PendingView
 from perdure.runtime.session.sessions import Sessions
@@ -43,7 +43,7 @@ class Permissions:
     def __init__(
         self,
         sessions: Sessions,
-        locations: LocationMap,
+        locations: LocationRegistry,
         saved: SavedRules,
         requests: PendingRequests,
         *,

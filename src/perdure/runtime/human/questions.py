@@ -9,7 +9,7 @@ Invariant: a request is seen and settled only under the Session it belongs to, o
 
 from perdure.core.approval import question_answers as core_answers
 from perdure.location.approval.questions import LocationQuestions
-from perdure.location.registry import LocationMap
+from perdure.location.registry import LocationRegistry
 from perdure.ports import Database
 from perdure.runtime.human.pending import PendingView
 from perdure.runtime.session.sessions import Sessions
@@ -27,7 +27,7 @@ class Questions:
     def __init__(
         self,
         sessions: Sessions,
-        locations: LocationMap,
+        locations: LocationRegistry,
         requests: PendingRequests,
         *,
         database: Database,

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from perdure.core.settings.trust import ProgramWish
-from perdure.location.registry import LocationMap
+from perdure.core.settings.trust import ProgramRequest
+from perdure.location.registry import LocationRegistry
 from perdure.schema.files.fs import EntryType, FileContent, FileEntry, Span
 from perdure.schema.location import LocationInfo, LocationRef
 from perdure.schema.models.model import ModelInfo, ProviderInfo
@@ -17,7 +17,7 @@ from perdure.schema.settings.trust import TrustInfo, TrustWish
 class Locations:
     """Each method raises InvalidRequestError for a directory that cannot be a Location."""
 
-    def __init__(self, locations: LocationMap) -> None:
+    def __init__(self, locations: LocationRegistry) -> None:
         self._locations = locations
 
     async def info(self, ref: LocationRef) -> LocationInfo:
@@ -48,7 +48,7 @@ class Locations:
         wishes = (await self._locations.get(ref)).settings.ungranted
         off = tuple(
             TrustWish(
-                kind="program" if isinstance(wish, ProgramWish) else "key",
+                kind="program" if isinstance(wish, ProgramRequest) else "key",
                 path=wish.path.encode(errors="surrogateescape").decode(errors="replace"),
                 message=wish.says,
             )
@@ -60,7 +60,7 @@ class Locations:
 class Files:
     """Each method raises InvalidRequestError for a directory that cannot be a Location."""
 
-    def __init__(self, locations: LocationMap) -> None:
+    def __init__(self, locations: LocationRegistry) -> None:
         self._locations = locations
 
     async def read(self, ref: LocationRef, path: str, span: Span | None) -> FileContent:

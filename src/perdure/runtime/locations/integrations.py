@@ -19,10 +19,10 @@ from perdure.core import limits
 from perdure.core.credentials import keys, oauth
 from perdure.core.credentials.oauth import Code, LoginMethod, NoCode, Tokens
 from perdure.host.http import oauth_callback
-from perdure.host.http.oauth_callback import CallbackError, LoopbackCallback, Page
+from perdure.host.http.oauth_callback import CallbackError, OAuthCallback, Page
 from perdure.location.models.credentials import Credentials, ask_for_tokens
 from perdure.location.models.integrations import AUTHORIZATION
-from perdure.location.registry import LocationMap
+from perdure.location.registry import LocationRegistry
 from perdure.location.skills.downloads import Start
 from perdure.net.transport import HttpTransport
 from perdure.ports import Clock, CredentialStoreError, IdSource
@@ -76,7 +76,7 @@ class _Attempt(State, kw_only=True):
     time: AttemptTime
     status: AttemptStatus
     redirect: str = ""
-    callback: LoopbackCallback | None = None
+    callback: OAuthCallback | None = None
     exchanging: bool = False
     ended_at: int | None = None
 
@@ -92,7 +92,7 @@ class Integrations:
     """Each method that takes a Location raises InvalidRequestError when it cannot be one."""
 
     def __init__(
-        self, locations: LocationMap, credentials: Credentials, services: LoginServices
+        self, locations: LocationRegistry, credentials: Credentials, services: LoginServices
     ) -> None:
         self._locations = locations
         self._credentials = credentials

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from perdure.core import limits
-from perdure.location.registry import LocationMap
+from perdure.location.registry import LocationRegistry
 from perdure.location.workspace.terminals import Attachment
 from perdure.schema.files.pty import PtyInfo, PtySize, PtyStart, PtyTicket
 from perdure.schema.ids import PtyID
@@ -24,7 +24,7 @@ _TICKET_BYTES = 32
 class Terminals:
     """Each method raises InvalidRequestError for a directory that cannot be a Location."""
 
-    def __init__(self, locations: LocationMap, entropy: Callable[[int], bytes]) -> None:
+    def __init__(self, locations: LocationRegistry, entropy: Callable[[int], bytes]) -> None:
         self._locations = locations
         self._tickets = Tickets(entropy)
 

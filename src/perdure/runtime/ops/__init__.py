@@ -1,0 +1,1 @@
+"""Health and metrics of this process."""

@@ -10,7 +10,7 @@ from typing import Final
 from perdure import __version__
 from perdure.ports import Database, DatabaseError, Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
-from perdure.runtime.ops.metrics import Measures
+from perdure.runtime.ops.metrics import Metrics
 from perdure.schema.health import DatabaseHealth, HealthDetail, ProcessHealth
 
 _OPEN_FILES: Final = "/proc/self/fd"
@@ -23,7 +23,7 @@ class HealthReport:
         database: Database,
         path: str,
         coordinator: RunCoordinator,
-        measures: Measures,
+        measures: Metrics,
         *,
         started: int,
     ) -> None:

@@ -33,7 +33,7 @@ class Telemetry(Protocol):
     def size(self, baseline_chars: int) -> None: ...
 
 
-class Measures:
+class Metrics:
     def __init__(self, telemetry: Telemetry | None = None) -> None:
         self._telemetry = telemetry
         self._histograms: dict[Measured, Histogram] = {name: Histogram() for name in MEASURED}

@@ -1,0 +1,1 @@
+"""Plugins: registering what they add, and loading installed ones."""

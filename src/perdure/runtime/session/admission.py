@@ -39,7 +39,7 @@ class _StagedError(Exception):
         self.at = at
 
 
-class Admissions:
+class PromptAdmission:
     def __init__(self, store: EventStore) -> None:
         self._store = store
 

@@ -16,13 +16,13 @@ from typing import Protocol
 from perdure.core import limits
 from perdure.ports import Clock, Transaction
 from perdure.runtime.coordination.coordinator import DrainInterruptedError, RunCoordinator
-from perdure.runtime.coordination.session_activity import Runs
+from perdure.runtime.coordination.session_activity import SessionActivity
 from perdure.runtime.tasks import shielded
 from perdure.schema.errors import DamagedRowError, ServiceUnavailableError, SessionNotFoundError
 from perdure.schema.ids import SessionID
 from perdure.schema.session.event import Deleted
 from perdure.store.log.event_store import EventStore
-from perdure.store.log.follow import EventTails
+from perdure.store.log.follow import EventFollowers
 from perdure.store.tables import deletion_table, session_table
 
 logger = logging.getLogger(__name__)
@@ -34,11 +34,11 @@ class Outputs(Protocol):
         ...
 
 
-class Deletions:
+class SessionDeletions:
     def __init__(
         self,
         store: EventStore,
-        tails: EventTails,
+        tails: EventFollowers,
         coordinator: RunCoordinator,
         clock: Clock,
         *,
@@ -48,7 +48,7 @@ class Deletions:
         self._store = store
         self._tails = tails
         self._coordinator = coordinator
-        self._runs = Runs(store, coordinator, clock)
+        self._runs = SessionActivity(store, coordinator, clock)
         self._clock = clock
         self._outputs = outputs
         self._end_jobs = end_jobs

@@ -11,7 +11,7 @@ from perdure import __version__
 from perdure.core import limits
 from perdure.core.session import fork, slug, title
 from perdure.ports import Clock, IdSource, Transaction
-from perdure.runtime.coordination.session_locations import KnownSessions
+from perdure.runtime.coordination.session_locations import SessionLocations
 from perdure.schema.errors import InvalidRequestError, MessageNotFoundError
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.models.model import NO_TOKENS
@@ -21,9 +21,9 @@ from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflic
 from perdure.store.tables import message_table, session_table
 
 
-class Forks:
+class SessionForks:
     def __init__(
-        self, store: EventStore, known: KnownSessions, clock: Clock, ids: IdSource
+        self, store: EventStore, known: SessionLocations, clock: Clock, ids: IdSource
     ) -> None:
         self._store = store
         self._known = known

@@ -45,7 +45,7 @@ class _Look(Value, kw_only=True):
     prompts: tuple[AdmittedPrompt, ...]
 
 
-class InboxChanges:
+class SessionInbox:
     def __init__(self, store: EventStore, coordinator: RunCoordinator, clock: Clock) -> None:
         self._store = store
         self._coordinator = coordinator

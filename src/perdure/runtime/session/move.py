@@ -19,7 +19,7 @@ from msgspec import UNSET
 from perdure.location.project import project
 from perdure.location.project.git_changes import CapturedChanges, ChangesRefusedError, GitChanges
 from perdure.location.project.project import Repository
-from perdure.location.registry import LocationMap
+from perdure.location.registry import LocationRegistry
 from perdure.ports import Clock, Transaction
 from perdure.runtime.tasks import shielded
 from perdure.schema.errors import DomainError, InvalidRequestError, MoveConflictError
@@ -33,9 +33,9 @@ from perdure.store.tables import session_table
 logger = logging.getLogger(__name__)
 
 
-class Moves:
+class SessionMoves:
     def __init__(
-        self, store: EventStore, locations: LocationMap, changes: GitChanges, clock: Clock
+        self, store: EventStore, locations: LocationRegistry, changes: GitChanges, clock: Clock
     ) -> None:
         self._store = store
         self._locations = locations

@@ -14,7 +14,7 @@ from perdure.core.context import system_context
 from perdure.core.context.system_context import ContextEpoch
 from perdure.core.session.history import Cut
 from perdure.ports import Transaction
-from perdure.runtime.coordination.session_locations import KnownSessions
+from perdure.runtime.coordination.session_locations import SessionLocations
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.errors import MessageNotFoundError, SessionNotFoundError
@@ -31,22 +31,22 @@ from perdure.schema.query import (
     SessionRows,
 )
 from perdure.store.log.event_store import NO_EVENTS, EventStore
-from perdure.store.log.follow import EventTails
+from perdure.store.log.follow import EventFollowers
 from perdure.store.tables import epoch_table, message_table, session_table
 
 if TYPE_CHECKING:
-    from perdure.runtime.drain.request_preview import ProviderContexts
+    from perdure.runtime.drain.request_preview import RequestPreviews
 
 T = TypeVar("T")
 
 
-class SessionReads:
+class SessionQueries:
     def __init__(
         self,
         store: EventStore,
-        tails: EventTails,
-        known: KnownSessions,
-        provider_contexts: "ProviderContexts",
+        tails: EventFollowers,
+        known: SessionLocations,
+        provider_contexts: "RequestPreviews",
     ) -> None:
         self._store = store
         self._database = store.database

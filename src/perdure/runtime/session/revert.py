@@ -18,7 +18,7 @@ from msgspec import UNSET
 
 from perdure.ports import Clock, Transaction
 from perdure.runtime.coordination.coordinator import DrainInterruptedError, RunCoordinator
-from perdure.runtime.coordination.session_activity import Runs
+from perdure.runtime.coordination.session_activity import SessionActivity
 from perdure.runtime.tasks import shielded
 from perdure.schema.errors import (
     DomainError,
@@ -34,22 +34,22 @@ from perdure.store.log.event_store import EventStore, SequenceConflictError, lat
 from perdure.store.tables import file_change_table, message_table, revert_table, session_table
 
 if TYPE_CHECKING:
-    from perdure.runtime.files.revert import RevertedFiles
+    from perdure.runtime.files.revert import FileReverts
 
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
 
-class Reverts:
+class SessionReverts:
     def __init__(
         self,
         store: EventStore,
         coordinator: RunCoordinator,
-        runs: Runs,
+        runs: SessionActivity,
         clock: Clock,
         *,
-        files: "RevertedFiles",
+        files: "FileReverts",
     ) -> None:
         self._store = store
         self._coordinator = coordinator

@@ -14,12 +14,12 @@ from perdure.core.compaction.plan import CompactionFailed
 from perdure.core.session import inbox, projection, slug, title
 from perdure.ports import Clock, IdSource
 from perdure.runtime.coordination.coordinator import DrainInterruptedError, RunCoordinator
-from perdure.runtime.coordination.session_activity import Runs
-from perdure.runtime.coordination.session_locations import KnownSessions
+from perdure.runtime.coordination.session_activity import SessionActivity
+from perdure.runtime.coordination.session_locations import SessionLocations
 from perdure.runtime.session import tree
-from perdure.runtime.session.admission import Admissions
-from perdure.runtime.session.queries import SessionReads
-from perdure.runtime.session.revert import Reverts
+from perdure.runtime.session.admission import PromptAdmission
+from perdure.runtime.session.queries import SessionQueries
+from perdure.runtime.session.revert import SessionReverts
 from perdure.schema import codec
 from perdure.schema.errors import ServiceUnavailableError, SessionBusyError
 from perdure.schema.ids import MessageID, SessionID
@@ -31,32 +31,32 @@ from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.schema.session.session import SessionInfo, SessionTime
 from perdure.schema.value import Value
 from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflictError
-from perdure.store.log.follow import EventTails
+from perdure.store.log.follow import EventFollowers
 
 if TYPE_CHECKING:
     from perdure.runtime.compaction.compactor import Compactor
-    from perdure.runtime.drain.request_preview import ProviderContexts
-    from perdure.runtime.files.revert import RevertedFiles
+    from perdure.runtime.drain.request_preview import RequestPreviews
+    from perdure.runtime.files.revert import FileReverts
     from perdure.runtime.locations.api import Locations
-    from perdure.runtime.session.move import Moves
+    from perdure.runtime.session.move import SessionMoves
 
 
 class SessionServices(Value, kw_only=True):
     store: EventStore
-    tails: EventTails
+    tails: EventFollowers
     locations: "Locations"
     coordinator: RunCoordinator
     compactor: "Compactor"
-    moves: "Moves"
-    reverted_files: "RevertedFiles"
-    provider_contexts: "ProviderContexts"
-    known: KnownSessions
+    moves: "SessionMoves"
+    reverted_files: "FileReverts"
+    provider_contexts: "RequestPreviews"
+    known: SessionLocations
     clock: Clock
     ids: IdSource
     default_location: LocationRef
 
 
-class Sessions(SessionReads):
+class Sessions(SessionQueries):
     def __init__(self, services: SessionServices) -> None:
         super().__init__(services.store, services.tails, services.known, services.provider_contexts)
         self._locations = services.locations
@@ -66,9 +66,9 @@ class Sessions(SessionReads):
         self._clock = services.clock
         self._ids = services.ids
         self._default_location = services.default_location
-        self._admissions = Admissions(services.store)
-        self._runs = Runs(services.store, services.coordinator, services.clock)
-        self.revert = Reverts(
+        self._admissions = PromptAdmission(services.store)
+        self._runs = SessionActivity(services.store, services.coordinator, services.clock)
+        self.revert = SessionReverts(
             services.store,
             services.coordinator,
             self._runs,

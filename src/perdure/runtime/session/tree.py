@@ -4,7 +4,7 @@ Invariant: what is stopped from above is not told upwards, so a stopped Session 
 """
 
 from perdure.ports import Transaction
-from perdure.runtime.coordination.session_activity import Runs
+from perdure.runtime.coordination.session_activity import SessionActivity
 from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.value import Value
@@ -26,7 +26,7 @@ async def members(tx: Transaction, session_id: SessionID) -> Members:
     return Members(frozenset(session.id for session in found), tuple(locations))
 
 
-async def interrupt(store: EventStore, runs: Runs, session_id: SessionID) -> None:
+async def interrupt(store: EventStore, runs: SessionActivity, session_id: SessionID) -> None:
     """End what runs, here or elsewhere, from the top downwards, and wait until it is settled."""
     await runs.interrupt(session_id)
 
@@ -39,7 +39,7 @@ async def interrupt(store: EventStore, runs: Runs, session_id: SessionID) -> Non
         await runs.interrupt(child_id)
 
 
-async def _is_busy(tx: Transaction, runs: Runs, session_id: SessionID) -> bool:
+async def _is_busy(tx: Transaction, runs: SessionActivity, session_id: SessionID) -> bool:
     return runs.runs_here(session_id) or bool(
         await task_table.open_of(tx, session_id) or await runs.run_elsewhere(tx, session_id)
     )

@@ -7,11 +7,11 @@ at all, and the next attempt reads again. Reading may take a while and can be in
 from msgspec.structs import replace
 
 from perdure.location.workspace.attachments import Attachments, Listener
-from perdure.runtime.turn.boundary import Plan
+from perdure.runtime.turn.boundary import BoundaryPlan
 from perdure.schema.session.event import PromptPromoted, SessionEvent
 
 
-async def with_content(plan: Plan, attachments: Attachments, agent: str) -> Plan:
+async def with_content(plan: BoundaryPlan, attachments: Attachments, agent: str) -> BoundaryPlan:
     facts = [await _told(fact, attachments, agent) for fact in plan.facts]
     return replace(plan, facts=tuple(facts))
 

@@ -58,7 +58,7 @@ class ContextBlockedError(Exception):
         self.keys = keys
 
 
-class MovedAwayError(Exception):
+class SessionMovedError(Exception):
     """The Session works elsewhere by now. What was pending is pending, and is for that Location."""
 
     def __init__(self, session_id: SessionID) -> None:
@@ -72,7 +72,7 @@ class RevertStagedError(Exception):
         super().__init__(f"a revert of session {session_id} is staged")
 
 
-class OvertakenError(Exception):
+class StaleReadError(Exception):
     """What the boundary was about to promote is gone, or another by now. It can be tried again."""
 
     def __init__(self, session_id: SessionID) -> None:
@@ -86,7 +86,7 @@ class NothingPendingError(Exception):
         super().__init__(f"nothing is pending in session {session_id} any more")
 
 
-class Crossed(Value, kw_only=True):
+class BoundaryResult(Value, kw_only=True):
     """What the boundary settled for the coming turn."""
 
     session: SessionInfo
@@ -97,10 +97,10 @@ class Crossed(Value, kw_only=True):
     """The agents of those who called this Session."""
 
 
-class Plan(Value, kw_only=True):
+class BoundaryPlan(Value, kw_only=True):
     """What crossing now would settle, and what it would commit."""
 
-    crossed: Crossed
+    crossed: BoundaryResult
     facts: tuple[SessionEvent, ...]
     stores_epoch: bool
     waits_for: tuple[str, ...]
@@ -109,7 +109,7 @@ class Plan(Value, kw_only=True):
     """The end of the log when all this was looked at."""
 
 
-class Sample(Value, kw_only=True):
+class TurnInput(Value, kw_only=True):
     """What a turn is prepared with: the Session, and what its context depends on."""
 
     session: SessionInfo
@@ -136,13 +136,13 @@ class Boundary:
         self._clock = clock
         self._ids = ids
 
-    async def sample(self, session_id: SessionID) -> Sample:
+    async def sample(self, session_id: SessionID) -> TurnInput:
         """The Session as it is now; its agent and model count for the coming turn."""
 
-        async def job(tx: Transaction) -> Sample:
+        async def job(tx: Transaction) -> TurnInput:
             epoch = await epoch_table.get(tx, session_id)
             session = await session_table.require(tx, session_id)
-            return Sample(
+            return TurnInput(
                 session=session,
                 above=await task_table.agents_above(tx, session),
                 discovered=await instruction_table.of(tx, session_id),
@@ -151,12 +151,14 @@ class Boundary:
 
         return await self._store.database.read(job)
 
-    async def commit(self, plan: Plan) -> Crossed:
+    async def commit(self, plan: BoundaryPlan) -> BoundaryResult:
         """Do what was planned, unless the Session has changed since."""
         await self._commit(plan)
         return plan.crossed
 
-    async def plan(self, session: SessionInfo, turn: RunTurn, observation: Observation) -> Plan:
+    async def plan(
+        self, session: SessionInfo, turn: RunTurn, observation: Observation
+    ) -> BoundaryPlan:
         """What crossing would do now. Reads only; raises ContextBlockedError."""
         sample = await self._store.database.read(lambda tx: _sample(tx, session, turn))
         promoted = inbox.select_promotions(
@@ -172,14 +174,14 @@ class Boundary:
         admission = _admit_context(sample, observation)
         if admission.told is not None:
             facts.append(self._context_updated(session, admission.told))
-        crossed = Crossed(
+        crossed = BoundaryResult(
             session=session,
             epoch=admission.epoch,
             compaction=sample.compaction,
             step=drain.step_of(turn, promoted=len(promoted)),
             above=sample.above,
         )
-        return Plan(
+        return BoundaryPlan(
             crossed=crossed,
             facts=tuple(facts),
             stores_epoch=admission.stored,
@@ -195,7 +197,7 @@ class Boundary:
             text=text,
         )
 
-    async def _commit(self, plan: Plan) -> None:
+    async def _commit(self, plan: BoundaryPlan) -> None:
         session = plan.crossed.session
 
         async def within(tx: Transaction, seq: Seq) -> None:
@@ -212,12 +214,12 @@ class Boundary:
                 )
             except PromptConflictError as error:
                 if await self._is_cancelled(plan):
-                    raise OvertakenError(session.id) from error
+                    raise StaleReadError(session.id) from error
                 raise
         elif plan.stores_epoch:
             await self._store.leases.write_running(session.id, lambda tx: within(tx, Seq(0)))
 
-    async def _is_cancelled(self, plan: Plan) -> bool:
+    async def _is_cancelled(self, plan: BoundaryPlan) -> bool:
         """Whether a prompt was cancelled that was going to be promoted."""
         session_id = plan.crossed.session.id
         return await self._store.database.read(
@@ -225,24 +227,24 @@ class Boundary:
         )
 
 
-async def _check_unmoved(tx: Transaction, plan: Plan) -> None:
+async def _check_unmoved(tx: Transaction, plan: BoundaryPlan) -> None:
     """What another process may have done while this one looked at the Session's Location."""
     before = plan.crossed.session
     now = await session_table.require(tx, before.id)
     if now.location != before.location:
-        raise MovedAwayError(before.id)
+        raise SessionMovedError(before.id)
     if now.revert is not UNSET:
         raise RevertStagedError(before.id)
     if await event_store.happened_since(
         tx, before.id, plan.read_at, RevertCommitted, *_INBOX_CHANGES
     ):
-        raise OvertakenError(before.id)
+        raise StaleReadError(before.id)
 
 
-async def _take_notices(tx: Transaction, plan: Plan) -> None:
+async def _take_notices(tx: Transaction, plan: BoundaryPlan) -> None:
     for fact in plan.facts:
         if isinstance(fact, SyntheticAdded) and not await notice_table.take(tx, fact.message_id):
-            raise OvertakenError(fact.session_id)
+            raise StaleReadError(fact.session_id)
 
 
 class _Admission(Value, kw_only=True):

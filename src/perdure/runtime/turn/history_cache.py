@@ -15,8 +15,8 @@ from perdure.core.request import history_to_llm, message_media, token_budget
 from perdure.core.request.media_limits import MediaLimits
 from perdure.core.request.token_budget import ConversationSize
 from perdure.core.session.history import Cut
-from perdure.llm.encoded_history import KeptConversation
-from perdure.llm.message import LLMMessage, Run, runs_of
+from perdure.llm.encoded_history import EncodedHistory
+from perdure.llm.message import LLMMessage, Segment, segments_of
 from perdure.ports import Transaction
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.models.model import ModelRef
@@ -44,8 +44,8 @@ class _Kept(State):
     cut: Cut
     model: ModelRef
     last: Seq = NO_EVENTS
-    runs: list[Run] = field(default_factory=list[Run])
-    conversation: KeptConversation = field(default_factory=KeptConversation)
+    runs: list[Segment] = field(default_factory=list[Segment])
+    conversation: EncodedHistory = field(default_factory=EncodedHistory)
     tokens: ConversationSize = field(default_factory=ConversationSize)
     media: MediaSent = field(default_factory=MediaSent)
     size: int = 0
@@ -54,8 +54,8 @@ class _Kept(State):
 class History(Value):
     """What a turn sends: the runs, the bytes they had in earlier turns, and their size."""
 
-    runs: tuple[Run, ...]
-    kept: KeptConversation
+    runs: tuple[Segment, ...]
+    kept: EncodedHistory
     tokens: ConversationSize = field(default_factory=ConversationSize)
     media: MediaSent = field(default_factory=MediaSent)
 
@@ -120,7 +120,7 @@ async def _extend(tx: Transaction, session_id: SessionID, kept: _Kept) -> None:
         return
     # The last run may go on: a second prompt before any answer joins the first.
     open_run = kept.runs.pop().messages if kept.runs else ()
-    kept.runs.extend(runs_of((*open_run, *fresh)))
+    kept.runs.extend(segments_of((*open_run, *fresh)))
 
 
 def measured(

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from perdure.core import limits
 from perdure.core.request import attachments, media_limits, message_media
 from perdure.core.request.media_limits import MediaLimits
-from perdure.llm.message import MediaPart, Run, TextPart
+from perdure.llm.message import MediaPart, Segment, TextPart
 from perdure.net import data_uri
 from perdure.runtime.turn.history_cache import History
 from perdure.tools.media import file_kind, image_header, images
@@ -27,7 +27,7 @@ from perdure.tools.media.images import UnusableImageError
 _TOO_MUCH: Final = "there are newer ones, and a request takes no more; ask for it, or read it again"
 
 
-class SentMedia:
+class RequestMedia:
     def __init__(self, *, chars_max: int = limits.MEDIA_CACHE_CHARS_MAX) -> None:
         self._chars_max = chars_max
         self._chars = 0
@@ -64,8 +64,8 @@ class SentMedia:
 
 
 def replaced(
-    runs: tuple[Run, ...], instead: Sequence[MediaPart | TextPart], takes: MediaLimits
-) -> tuple[tuple[Run, ...], int]:
+    runs: tuple[Segment, ...], instead: Sequence[MediaPart | TextPart], takes: MediaLimits
+) -> tuple[tuple[Segment, ...], int]:
     """The conversation with its media in their place, and how many of the oldest it only names."""
     counted = [at for at, part in enumerate(instead) if _is_counted(part)]
     sizes = [len(part.data) for part in instead if _is_counted(part)]

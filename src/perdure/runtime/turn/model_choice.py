@@ -8,7 +8,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from perdure.location.agents.agents import Selected
-from perdure.location.location import LocationServices
+from perdure.location.location import Location
 from perdure.location.models.catalog import Catalog, ResolvedModel
 from perdure.schema.ids import SessionID
 from perdure.schema.models.model import ModelRef
@@ -17,28 +17,28 @@ from perdure.schema.settings.agent import AgentInfo
 from perdure.schema.value import Confidential, Value
 
 
-class Chosen(Confidential, kw_only=True):
+class ChosenModel(Confidential, kw_only=True):
     agent: AgentInfo
     model: ResolvedModel
 
 
-class NotChosen(Value, kw_only=True):
+class NoModelChosen(Value, kw_only=True):
     agent: str
     reason: str
 
 
-def choose(session: SessionInfo, location: LocationServices) -> Chosen | NotChosen:
+def choose(session: SessionInfo, location: Location) -> ChosenModel | NoModelChosen:
     wanted = None if session.agent is UNSET else session.agent
     selection = location.agents.select(wanted)
     if not isinstance(selection, Selected):
-        return NotChosen(agent=wanted or "", reason=_no_agent(wanted))
+        return NoModelChosen(agent=wanted or "", reason=_no_agent(wanted))
     agent = selection.agent
     options = location.agents.options(agent.id)
     wanted_model = _model_of(session, agent) or _default(location.catalog, options.variant)
     model = location.catalog.resolve(wanted_model, options.request)
     if not isinstance(model, ResolvedModel):
-        return NotChosen(agent=agent.id, reason=model.message)
-    return Chosen(agent=agent, model=model)
+        return NoModelChosen(agent=agent.id, reason=model.message)
+    return ChosenModel(agent=agent, model=model)
 
 
 def correlation(session_id: SessionID) -> dict[str, str]:

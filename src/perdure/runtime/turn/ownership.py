@@ -35,7 +35,7 @@ from perdure.store.tables.message_table import MessageRow
 logger = logging.getLogger(__name__)
 
 
-class Tenures:
+class SessionOwnership:
     def __init__(self, services: RunServices) -> None:
         self._services = services
         self._store = services.store
@@ -46,7 +46,7 @@ class Tenures:
         self._store.listen(self._heard)
 
     @asynccontextmanager
-    async def enter(self, session_id: SessionID) -> AsyncGenerator[None]:
+    async def own(self, session_id: SessionID) -> AsyncGenerator[None]:
         """Raises LeaseHeldError when another living process runs this Session."""
         try:
             if session_id not in self._held:

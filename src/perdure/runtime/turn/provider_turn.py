@@ -22,12 +22,12 @@ from perdure.llm.event import LLMEvent, Usage
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
 from perdure.ports import Clock, DatabaseError, Transaction
-from perdure.runtime.files.step_journal import NothingKept, StepJournal
+from perdure.runtime.files.step_journal import StepJournal, UnjournaledStep
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.tasks import Background, shielded
-from perdure.runtime.turn.request_marks import TurnAttempt
-from perdure.runtime.turn.tool_execution import Settlement, Succeeded, Toolbox
-from perdure.runtime.turn.tool_progress import CallProgress
+from perdure.runtime.turn.request_marks import RequestMark
+from perdure.runtime.turn.tool_execution import Succeeded, ToolExecutor, ToolRun
+from perdure.runtime.turn.tool_progress import ToolProgress
 from perdure.schema.ids import Seq
 from perdure.schema.live_event import TodosChanged
 from perdure.schema.location import LocationRef
@@ -87,10 +87,10 @@ class ProviderTurn:
         recorder: TurnRecorder,
         *,
         agent: str,
-        toolbox: Toolbox | None,
+        toolbox: ToolRun | None,
         cost: Callable[[Usage], float],
-        attempt: TurnAttempt,
-        journal: StepJournal | NothingKept,
+        attempt: RequestMark,
+        journal: StepJournal | UnjournaledStep,
     ) -> None:
         self._journal = journal
         self._store = services.store
@@ -101,7 +101,9 @@ class ProviderTurn:
         self._cost = cost
         self._attempt = attempt
         self._settlement = (
-            None if toolbox is None else Settlement(toolbox, agent, self._record, self._progress_of)
+            None
+            if toolbox is None
+            else ToolExecutor(toolbox, agent, self._record, self._progress_of)
         )
         self._beside = Background()
         self._taken: deque[Output] = deque()
@@ -224,7 +226,7 @@ class ProviderTurn:
 
     # ---- calls and their settlement -------------------------------------------------------------
 
-    async def _run_call(self, settlement: Settlement, call: ToolCalled) -> None:
+    async def _run_call(self, settlement: ToolExecutor, call: ToolCalled) -> None:
         await settlement.settle(call)
         if settlement.declined:
             raise _DeclinedError
@@ -257,9 +259,9 @@ class ProviderTurn:
                 changed = TodosChanged(session_id=event.session_id, todos=event.todos)
                 self._hub.publish(changed, self._location)
 
-    def _progress_of(self, call: ToolCalled) -> CallProgress:
+    def _progress_of(self, call: ToolCalled) -> ToolProgress:
         record = partial(self._progressed, call)
-        return CallProgress(record, background=self._beside, clock=self._clock)
+        return ToolProgress(record, background=self._beside, clock=self._clock)
 
     async def _progressed(self, call: ToolCalled, progress: Progress) -> None:
         if self._step_settled or call.call_id not in self._recorder.unsettled:

@@ -11,17 +11,17 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from perdure.core.session import drain, subagent
-from perdure.llm.message import LLMMessage, TextPart, runs_of
+from perdure.llm.message import LLMMessage, TextPart, segments_of
 from perdure.llm.request import LLMRequest
 from perdure.location.context.registry import Subject
-from perdure.location.location import LocationServices
+from perdure.location.location import Location
 from perdure.runtime.turn import model_choice
-from perdure.runtime.turn.boundary import Crossed, Sample
+from perdure.runtime.turn.boundary import BoundaryResult, TurnInput
 from perdure.runtime.turn.history_cache import History
-from perdure.runtime.turn.model_choice import Chosen, NotChosen
+from perdure.runtime.turn.model_choice import ChosenModel, NoModelChosen
 from perdure.schema.ids import SessionID
 from perdure.schema.settings.agent import AgentInfo
-from perdure.tools.api.registry import Materialization
+from perdure.tools.api.registry import TurnTools
 
 STEP_LIMIT: Final = (
     "The step limit of this agent is reached and tools are switched off. Answer in text now: sum up"
@@ -29,9 +29,9 @@ STEP_LIMIT: Final = (
 )
 
 
-def subject(sample: Sample, chosen: Chosen | NotChosen) -> Subject:
+def subject(sample: TurnInput, chosen: ChosenModel | NoModelChosen) -> Subject:
     """Who is told at the boundary before the request."""
-    known = isinstance(chosen, Chosen)
+    known = isinstance(chosen, ChosenModel)
     return Subject(
         session_id=sample.session.id,
         agent=chosen.agent if known else None,
@@ -42,9 +42,7 @@ def subject(sample: Sample, chosen: Chosen | NotChosen) -> Subject:
     )
 
 
-def offered(
-    crossed: Crossed, agent: AgentInfo, location: LocationServices
-) -> Materialization | None:
+def offered(crossed: BoundaryResult, agent: AgentInfo, location: Location) -> TurnTools | None:
     """The tools of the turn; None at the last step that the agent may take."""
     if drain.is_last(crossed.step, None if agent.steps is UNSET else agent.steps):
         return None
@@ -53,7 +51,7 @@ def offered(
 
 
 def build(
-    crossed: Crossed, chosen: Chosen, history: History, tools: Materialization | None
+    crossed: BoundaryResult, chosen: ChosenModel, history: History, tools: TurnTools | None
 ) -> LLMRequest:
     session_id = crossed.session.id
     system = ("" if chosen.agent.system is UNSET else chosen.agent.system, crossed.epoch.baseline)
@@ -74,7 +72,7 @@ def _final(request: LLMRequest) -> LLMRequest:
     """The request of a last step: no tools, and a note that is not part of the history."""
     note = LLMMessage("system", (TextPart(STEP_LIMIT),))
     closed, last = request.runs[:-1], request.runs[-1:]
-    ending = runs_of((*(said for run in last for said in run.messages), note))
+    ending = segments_of((*(said for run in last for said in run.messages), note))
     # The history goes on without the note, so bytes that follow it must not be kept.
     return replace(request, runs=(*closed, *ending), kept=None, tool_choice="none")
 

@@ -16,7 +16,7 @@ from perdure.store.processes import lease_table
 from perdure.store.tables import attempt_table, retry_table
 
 
-class Attempts:
+class RequestMarks:
     def __init__(self, store: EventStore) -> None:
         self._store = store
         self._owed: set[SessionID] = set()
@@ -35,8 +35,8 @@ class Attempts:
         """The run that begins, or crossed its boundary, answers for the mark from now on."""
         self._owed.add(session_id)
 
-    def of_turn(self, session_id: SessionID, step: int) -> "TurnAttempt":
-        return TurnAttempt(self, session_id, step)
+    def of_turn(self, session_id: SessionID, step: int) -> "RequestMark":
+        return RequestMark(self, session_id, step)
 
     async def dispatch(self, session_id: SessionID, step: int) -> None:
         self.owe(session_id)
@@ -68,10 +68,10 @@ class Attempts:
         await self._store.database.write(job)
 
 
-class TurnAttempt:
+class RequestMark:
     """The marks of one Provider Turn."""
 
-    def __init__(self, attempts: Attempts, session_id: SessionID, step: int) -> None:
+    def __init__(self, attempts: RequestMarks, session_id: SessionID, step: int) -> None:
         self._attempts = attempts
         self._session_id = session_id
         self._step = step

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from perdure.location.registry import LocationMap
+from perdure.location.registry import LocationRegistry
 from perdure.ports import Chance, Clock, IdSource
-from perdure.runtime.files.snapshots import Snapshots
+from perdure.runtime.files.snapshots import FileSnapshots
 from perdure.runtime.live_hub import LiveHub
-from perdure.runtime.ops.metrics import Measures
+from perdure.runtime.ops.metrics import Metrics
 from perdure.schema.ids import SessionID
 from perdure.schema.value import Value
 from perdure.store.log.event_store import EventStore
@@ -15,14 +15,14 @@ from perdure.tools.api.output_store import ToolOutputStore
 
 class RunServices(Value, kw_only=True):
     store: EventStore
-    locations: LocationMap
+    locations: LocationRegistry
     hub: LiveHub
     outputs: ToolOutputStore
-    snapshots: Snapshots
+    snapshots: FileSnapshots
     clock: Clock
     ids: IdSource
     chance: Chance
-    measures: Measures
+    measures: Metrics
     wake: Callable[[SessionID], None]
     """There may be work in a Session. Never waits."""
     closing: Callable[[], bool]

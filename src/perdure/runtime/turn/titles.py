@@ -23,10 +23,10 @@ from perdure.core.session import title
 from perdure.core.session import title as title_request
 from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, TextDelta, Usage
-from perdure.llm.message import LLMMessage, Run, TextPart
+from perdure.llm.message import LLMMessage, Segment, TextPart
 from perdure.llm.request import GenerationControls, LLMRequest
 from perdure.location.agents.agents import TITLE, Selected
-from perdure.location.location import LocationServices
+from perdure.location.location import Location
 from perdure.location.models.catalog import ResolvedModel
 from perdure.ports import DatabaseError, Transaction
 from perdure.runtime.turn import budget, model_choice
@@ -87,7 +87,7 @@ class Titles:
             return
 
     async def _asked(
-        self, untitled: _Untitled, location: LocationServices, answered_by: ModelRef
+        self, untitled: _Untitled, location: Location, answered_by: ModelRef
     ) -> "_Made | None":
         selection = location.agents.select(TITLE)
         if not isinstance(selection, Selected):
@@ -99,7 +99,9 @@ class Titles:
         request = LLMRequest(
             model=model.ref,
             system=() if guidance is UNSET else (guidance,),
-            runs=(Run((LLMMessage("user", (TextPart(title_request.text(untitled.prompt)),)),)),),
+            runs=(
+                Segment((LLMMessage("user", (TextPart(title_request.text(untitled.prompt)),)),)),
+            ),
             generation=GenerationControls(max_tokens=limits.TITLE_TOKENS_MAX),
             headers=model_choice.correlation(untitled.session.id),
         )
@@ -147,7 +149,7 @@ async def _untitled(tx: Transaction, session_id: SessionID) -> _Untitled | None:
 
 
 def _model(
-    location: LocationServices, named: ModelRef | None, answered_by: ModelRef
+    location: Location, named: ModelRef | None, answered_by: ModelRef
 ) -> ResolvedModel | None:
     catalog = location.catalog
     asked = named or catalog.small(answered_by.provider_id)

@@ -18,19 +18,19 @@ from perdure.core import limits
 from perdure.core.request import tool_output
 from perdure.core.request.tool_output import OutputLimits
 from perdure.core.session import repeated_calls
-from perdure.core.session.repeated_calls import CallDiscipline
+from perdure.core.session.repeated_calls import RepeatedCallGuard
 from perdure.ports import (
     PermissionAsk,
     PermissionBlockedError,
     PermissionCorrectedError,
     PermissionDeclinedError,
-    PermissionDesk,
+    PermissionGate,
     QuestionRejectedError,
 )
 from perdure.ports.file_journal import NO_JOURNAL, Journal
-from perdure.runtime.ops.metrics import Measures
+from perdure.runtime.ops.metrics import Metrics
 from perdure.runtime.tasks import shielded
-from perdure.runtime.turn.tool_progress import CallProgress
+from perdure.runtime.turn.tool_progress import ToolProgress
 from perdure.schema.approval.permission import PermissionSource
 from perdure.schema.ids import MessageID
 from perdure.schema.session.event import ToolCalled
@@ -39,28 +39,28 @@ from perdure.schema.session.tool import TextContent
 from perdure.schema.value import Value
 from perdure.tools.api import output_store
 from perdure.tools.api.output_store import BoundedOutput, ToolOutputStore
-from perdure.tools.api.registry import Materialization, Settled, ToolError, ToolSuccess
+from perdure.tools.api.registry import Settled, ToolError, ToolSuccess, TurnTools
 from perdure.tools.api.tool import ToolCallContext
 
 logger = logging.getLogger(__name__)
 
 
-class Toolbox(Value):
+class ToolRun(Value):
     """What the calls of one turn are run with."""
 
-    offered: Materialization
+    offered: TurnTools
     outputs: ToolOutputStore
     limits: OutputLimits
     beside: Callable[[str], tuple[str, ...]]
     """The instruction files that lie beside a file."""
-    permissions: PermissionDesk
-    discipline: CallDiscipline
+    permissions: PermissionGate
+    discipline: RepeatedCallGuard
     """Shared by the turns of a run, until a person says something."""
     above: tuple[str, ...] = ()
     """The agents of those who called this Session."""
     journal: Journal = NO_JOURNAL
     """Keeps what the calls do to files."""
-    measures: Measures = field(default_factory=Measures)
+    measures: Metrics = field(default_factory=Metrics)
     reads_documents: bool = False
     """Whether the model can be shown a PDF."""
 
@@ -78,15 +78,15 @@ class Succeeded(Value):
 Record = Callable[[ToolCalled, Succeeded | ToolError], Coroutine[None, None, None]]
 
 
-class Settlement:
+class ToolExecutor:
     """The calls of one turn. `declined` is set when a person said no: the run must stop."""
 
     def __init__(
         self,
-        toolbox: Toolbox,
+        toolbox: ToolRun,
         agent: str,
         record: Record,
-        progress: Callable[[ToolCalled], CallProgress],
+        progress: Callable[[ToolCalled], ToolProgress],
     ) -> None:
         self._toolbox = toolbox
         self._agent = agent
@@ -150,7 +150,7 @@ class Settlement:
         discovered = tuple(chain.from_iterable(found))
         await self._record(call, Succeeded(bounded, discovered, success.todos, success.delivers))
 
-    def _context(self, call: ToolCalled, progress: CallProgress) -> ToolCallContext:
+    def _context(self, call: ToolCalled, progress: ToolProgress) -> ToolCallContext:
         return ToolCallContext(
             session_id=call.session_id,
             agent=self._agent,

@@ -18,7 +18,7 @@ from perdure.schema.session.tool import TextContent
 from perdure.tools.api.tool import Progress
 
 
-class CallProgress:
+class ToolProgress:
     def __init__(
         self,
         record: Callable[[Progress], Coroutine[None, None, None]],

@@ -1,0 +1,1 @@
+"""Permission requests, questions, and pending requests of either kind."""

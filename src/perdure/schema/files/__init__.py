@@ -1,0 +1,1 @@
+"""Files and terminals of a Location as clients see them."""

@@ -1,0 +1,1 @@
+"""Models, providers, credentials and integrations as clients see them."""

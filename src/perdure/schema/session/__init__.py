@@ -1,0 +1,1 @@
+"""A Session: its durable events, messages, prompts, usage, jobs and snapshots."""

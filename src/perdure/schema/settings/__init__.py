@@ -1,0 +1,1 @@
+"""Agents, commands, skills, references and trust as clients see them."""

@@ -16,7 +16,7 @@ _DISCONNECT: Final[Message] = {"type": "http.disconnect"}
 _STARTS: Final = frozenset({"http.response.start", "websocket.http.response.start"})
 
 
-class Wire(Protocol):
+class ExchangeConnection(Protocol):
     """The connection, as its exchanges see it."""
 
     @property
@@ -32,7 +32,7 @@ class Wire(Protocol):
 
 
 class Exchange:
-    def __init__(self, wire: Wire, scope: Scope, *, expects_continue: bool) -> None:
+    def __init__(self, wire: ExchangeConnection, scope: Scope, *, expects_continue: bool) -> None:
         self.scope = scope
         self.request_complete = False
         self.response_started = False

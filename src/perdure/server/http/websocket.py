@@ -22,7 +22,7 @@ from perdure.schema.value import Value
 from perdure.server.http import message as http_message
 from perdure.server.http import websocket_frame
 from perdure.server.http.asgi import Message, Receive, Scope, Send
-from perdure.server.http.exchange import Exchange, Wire
+from perdure.server.http.exchange import Exchange, ExchangeConnection
 from perdure.server.http.websocket_frame import FrameReader, Opcode, ProtocolError
 
 _GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -85,7 +85,7 @@ class Upgrade(Value):
 class WebSocketExchange(Exchange):
     """The request of an upgrade, and everything after it."""
 
-    def __init__(self, wire: Wire, scope: Scope) -> None:
+    def __init__(self, wire: ExchangeConnection, scope: Scope) -> None:
         super().__init__(wire, scope, expects_continue=False)
         self._socket_wire = wire
         self._reader = FrameReader(bytes_max=limits.SOCKET_MESSAGE_BYTES_MAX)

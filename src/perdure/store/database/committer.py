@@ -1,7 +1,7 @@
 """Waiting for the disk: how long it takes, the thread that may wait for it, and what it answers.
 
 A COMMIT waits for a quick disk on the event loop and for a slow one in the Committer's thread;
-which of them it is, `Pace` says. What is committed is decided elsewhere.
+which of them it is, `CommitTimer` says. What is committed is decided elsewhere.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ def failure_of(work: Callable[[], object]) -> Failure | None:
     return None
 
 
-class Pace:
+class CommitTimer:
     """Whether the disk is quick enough to wait for it on the loop.
 
     Handing a commit to a thread and back costs more than a quick disk takes. Decided by a moving

@@ -21,7 +21,7 @@ from perdure.core import limits
 from perdure.ports import DatabaseError, Row, SqlValue, Transaction
 from perdure.schema.value import State
 from perdure.store.database import sqlite_connection
-from perdure.store.database.committer import Committer, Failure, Pace, failure_of
+from perdure.store.database.committer import Committer, CommitTimer, Failure, failure_of
 from perdure.store.database.sqlite_connection import Connection
 
 T = TypeVar("T")
@@ -93,7 +93,7 @@ class SqliteDatabase:
         self._closed = False
         self._data_version = self._version_now()
         self._committer = None if inline or path == ":memory:" else Committer()
-        self._pace = Pace(observe)
+        self._pace = CommitTimer(observe)
         self._foreign = False
         self.commits = 0
 

@@ -1,0 +1,1 @@
+"""The event log: append, project, follow, import, repair."""

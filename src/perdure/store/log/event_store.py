@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from perdure.core import limits
-from perdure.ports import Database, IdSource, Neighbours, Row, Transaction
+from perdure.ports import Database, IdSource, Processes, Row, Transaction
 from perdure.schema import codec, manifest
 from perdure.schema.errors import DamagedRowError, SessionNotFoundError
 from perdure.schema.ids import EventID, Seq, SessionID
@@ -69,10 +69,10 @@ Listener = Callable[[SessionID, tuple[StoredEvent, ...], LocationRef | None], No
 
 
 class EventStore:
-    def __init__(self, database: Database, ids: IdSource, neighbours: Neighbours) -> None:
+    def __init__(self, database: Database, ids: IdSource, processes: Processes) -> None:
         self._database = database
         self._ids = ids
-        self.leases = Leases(database, neighbours)
+        self.leases = Leases(database, processes)
         self._locations = LocationNumbers()
         self._listeners: list[Listener] = []
         self._live_listeners: list[Listener] = []

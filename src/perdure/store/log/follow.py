@@ -20,7 +20,7 @@ from perdure.schema.session.event import Deleted
 from perdure.store.log.event_store import NO_EVENTS, EventStore, StoredEvent
 
 
-class EventTails:
+class EventFollowers:
     """Every open tail of this process."""
 
     def __init__(self, store: EventStore) -> None:

@@ -1,0 +1,1 @@
+"""Numbered SQL files, forward only. A new table is a new file; see `store.migrate`."""

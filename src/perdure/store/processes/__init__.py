@@ -1,0 +1,1 @@
+"""Which process runs which Session, and what processes ask of each other."""

@@ -7,7 +7,7 @@ its lease in the same transaction.
 from collections.abc import Awaitable, Callable
 from typing import Literal, TypeVar
 
-from perdure.ports import Database, Neighbours, Transaction
+from perdure.ports import Database, Processes, Transaction
 from perdure.schema.ids import SessionID
 from perdure.store.processes import lease_table, process_table
 from perdure.store.processes.lease_table import Lease
@@ -19,18 +19,18 @@ Holder = Literal["nobody", "me", "other", "dead"]
 
 
 class Leases:
-    def __init__(self, database: Database, neighbours: Neighbours) -> None:
+    def __init__(self, database: Database, processes: Processes) -> None:
         self._database = database
-        self._neighbours = neighbours
+        self._processes = processes
 
     async def hold_within(self, tx: Transaction, session_id: SessionID) -> Lease:
         """Take or confirm the lease in a transaction that depends on it."""
-        neighbours = self._neighbours
-        return await lease_table.hold(tx, session_id, process=neighbours.me, alive=neighbours.alive)
+        processes = self._processes
+        return await lease_table.hold(tx, session_id, process=processes.me, alive=processes.alive)
 
     async def announce(self, tx: Transaction) -> None:
         """This process takes something upon itself: others see to it should it die."""
-        await process_table.announce(tx, self._neighbours.me)
+        await process_table.announce(tx, self._processes.me)
 
     async def hold(self, session_id: SessionID) -> Lease:
         """Take or confirm the lease by itself, before a run looks at anything."""
@@ -63,7 +63,7 @@ class Leases:
         return lease is not None and lease.process not in self._mine
 
     def is_mine(self, lease: Lease | None) -> bool:
-        return lease is not None and lease.process == self._neighbours.me
+        return lease is not None and lease.process == self._processes.me
 
     async def holds(self, session_id: SessionID) -> bool:
         """Whether this process has the lease now; reads only."""
@@ -91,7 +91,7 @@ class Leases:
         return await self._database.read(job)
 
     def _is_dead(self, process: str) -> bool:
-        return bool(process) and not self._neighbours.alive(process)
+        return bool(process) and not self._processes.alive(process)
 
     async def runs_elsewhere(self, tx: Transaction, session_id: SessionID) -> bool:
         """Whether another living process has the lease, as seen by `tx`."""
@@ -104,12 +104,12 @@ class Leases:
             return "nobody"
         if self.is_mine(lease):
             return "me"
-        return "other" if self._neighbours.alive(lease.process) else "dead"
+        return "other" if self._processes.alive(lease.process) else "dead"
 
     @property
     def _mine(self) -> tuple[str, str]:
         """In the place of a process: what this one may take without asking who is alive."""
-        return lease_table.RELEASED, self._neighbours.me
+        return lease_table.RELEASED, self._processes.me
 
     async def release_all(self) -> None:
-        await self._database.write(lambda tx: lease_table.release_all(tx, self._neighbours.me))
+        await self._database.write(lambda tx: lease_table.release_all(tx, self._processes.me))

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from perdure.ports import Database, DatabaseError, Neighbours, Row, Transaction
+from perdure.ports import Database, DatabaseError, Processes, Row, Transaction
 from perdure.schema import codec
 from perdure.schema.approval.pending import LeftWord, PendingKind, PendingRequest, PendingWord
 from perdure.schema.approval.permission import PermissionRequest
@@ -33,13 +33,13 @@ class PendingRow(Value):
 
 
 class PendingRequests:
-    def __init__(self, database: Database, neighbours: Neighbours) -> None:
+    def __init__(self, database: Database, processes: Processes) -> None:
         self._database = database
-        self._neighbours = neighbours
+        self._processes = processes
 
-    def at(self, location: LocationRef) -> "LocationBook":
-        """A location.approval.stores.PendingBook."""
-        return LocationBook(self, location)
+    def at(self, location: LocationRef) -> "LocationPending":
+        """A location.approval.stores.PendingStore."""
+        return LocationPending(self, location)
 
     async def add(self, request: PendingRequest, location: LocationRef) -> None:
         parameters = {
@@ -47,7 +47,7 @@ class PendingRequests:
             "kind": _kind(request),
             "session_id": request.session_id,
             "location": codec.encode(location).decode(),
-            "process": self._neighbours.me,
+            "process": self._processes.me,
             "data": codec.encode(request),
         }
         await self._database.write(
@@ -79,7 +79,7 @@ class PendingRequests:
 
     async def answer(self, request_id: str, session_id: SessionID, word: PendingWord) -> bool:
         """Leave a word for whoever waits; False when nobody does, or another came first."""
-        me, alive = self._neighbours.me, self._neighbours.alive
+        me, alive = self._processes.me, self._processes.alive
 
         async def job(tx: Transaction) -> bool:
             rows = await tx.fetch(
@@ -103,7 +103,7 @@ class PendingRequests:
 
     async def take_orphans(self) -> list[PendingRow]:
         """Remove what nobody waits for, because its process is dead; each is returned once."""
-        alive = self._neighbours.alive
+        alive = self._processes.alive
 
         async def job(tx: Transaction) -> list[PendingRow]:
             orphans = [row for row in await every(tx) if not alive(row.process)]
@@ -120,13 +120,13 @@ class PendingRequests:
 
     async def remove_own(self) -> None:
         """This process ends, and with it whoever waits."""
-        me = self._neighbours.me
+        me = self._processes.me
         await self._database.write(
             lambda tx: tx.execute("DELETE FROM pending_request WHERE process = :me", {"me": me})
         )
 
     async def _fetch(self, condition: str, parameters: dict[str, str]) -> list[PendingRow]:
-        sql, given = f"{_SELECT} {condition}", {"me": self._neighbours.me, **parameters}
+        sql, given = f"{_SELECT} {condition}", {"me": self._processes.me, **parameters}
 
         async def job(tx: Transaction) -> list[PendingRow]:
             return [_row(row) for row in await tx.fetch(sql, given)]
@@ -134,7 +134,7 @@ class PendingRequests:
         return await self._database.read(job)
 
 
-class LocationBook:
+class LocationPending:
     """The requests of one Location."""
 
     def __init__(self, requests: PendingRequests, location: LocationRef) -> None:

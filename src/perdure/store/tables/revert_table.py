@@ -22,7 +22,7 @@ _BEGIN: Final = """
 """
 
 
-class OnItsWay(Value, kw_only=True):
+class RevertInProgress(Value, kw_only=True):
     """A file that somebody began to move."""
 
     root: str
@@ -87,7 +87,7 @@ async def staged(tx: Transaction, session_id: SessionID) -> list[StagedFile]:
     return [_staged(row) for row in rows]
 
 
-async def on_their_way(tx: Transaction, session_id: SessionID) -> list[OnItsWay]:
+async def on_their_way(tx: Transaction, session_id: SessionID) -> list[RevertInProgress]:
     rows = await tx.fetch(
         "SELECT root, path, COALESCE(staged, base), next FROM session_revert_file"
         " WHERE session_id = :id AND next IS NOT NULL ORDER BY path",
@@ -119,6 +119,8 @@ def _staged(row: Row) -> StagedFile:
     )
 
 
-def _on_its_way(row: Row) -> OnItsWay:
+def _on_its_way(row: Row) -> RevertInProgress:
     root, path, origin, to = (str(value) for value in row)
-    return OnItsWay(root=root, path=path, origin=file_state.read(origin), next=file_state.read(to))
+    return RevertInProgress(
+        root=root, path=path, origin=file_state.read(origin), next=file_state.read(to)
+    )

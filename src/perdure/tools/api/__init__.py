@@ -1,0 +1,1 @@
+"""Writing and registering tools: functions as tools, inputs, outputs, the registry."""

@@ -30,7 +30,7 @@ Field = tuple[str, TypeForm] | tuple[str, TypeForm, JsonValue]
 _VARIABLE: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-class AuthoredInput(Value):
+class FunctionInput(Value):
     record: type[Record]
     context: tuple[str, ...]
     """The parameters that are given the context of the call."""
@@ -47,7 +47,7 @@ class AuthoredInput(Value):
         return arguments
 
 
-def described(function: Callable[..., JsonValue], name: str) -> AuthoredInput:
+def described(function: Callable[..., JsonValue], name: str) -> FunctionInput:
     """Raises ToolRegistrationError, naming the tool and the parameter."""
     context: list[str] = []
     checks: dict[str, Check] = {}
@@ -60,7 +60,7 @@ def described(function: Callable[..., JsonValue], name: str) -> AuthoredInput:
         if check is not None:
             checks[parameter.name] = check
         fields.append(_field(parameter, kind))
-    return AuthoredInput(_record(fields, name), tuple(context), checks)
+    return FunctionInput(_record(fields, name), tuple(context), checks)
 
 
 def _parameters(

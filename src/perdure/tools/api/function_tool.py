@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from perdure.schema.codec import JsonObject, JsonValue, Record
 from perdure.schema.session.tool import ToolContent
-from perdure.tools.api.function_input import AuthoredInput, described
+from perdure.tools.api.function_input import FunctionInput, described
 from perdure.tools.api.function_output import content_of, structured_of
 from perdure.tools.api.registry import ToolRegistrationError
 from perdure.tools.api.tool import Progress, Tool, ToolCallContext
@@ -24,12 +24,12 @@ Function = Callable[..., JsonValue]
 """Any function; what it takes and returns is looked at when it becomes a tool."""
 
 
-class AuthoredOutput(Record):
+class FunctionOutput(Record):
     structured: JsonObject
     content: tuple[ToolContent, ...]
 
 
-AuthoredTool = Tool[Record, AuthoredOutput]
+AuthoredTool = Tool[Record, FunctionOutput]
 
 
 @overload
@@ -90,7 +90,7 @@ def tool(
         name=named,
         description=told,
         input=parameters.record,
-        output=AuthoredOutput,
+        output=FunctionOutput,
         execute=_execute(function, parameters),
         to_model_output=lambda output: output.content,
         structured=lambda output: output.structured,
@@ -99,17 +99,17 @@ def tool(
 
 
 def _execute(
-    function: Function, parameters: AuthoredInput
-) -> Callable[[Record, ToolCallContext], Awaitable[AuthoredOutput]]:
+    function: Function, parameters: FunctionInput
+) -> Callable[[Record, ToolCallContext], Awaitable[FunctionOutput]]:
     waits = inspect.iscoroutinefunction(function)
 
-    async def execute(given: Record, context: ToolCallContext) -> AuthoredOutput:
+    async def execute(given: Record, context: ToolCallContext) -> FunctionOutput:
         if waits:
             returned = await function(**parameters.arguments(given, context))
         else:
             arguments = parameters.arguments(given, _from_thread(context))
             returned = await asyncio.to_thread(function, **arguments)
-        return AuthoredOutput(structured_of(returned), content_of(returned))
+        return FunctionOutput(structured_of(returned), content_of(returned))
 
     return execute
 

@@ -82,7 +82,7 @@ class ToolRegistry:
             return self._stacks[name][-1]
         return None if self._application is None else self._application.holder(name)
 
-    def materialize(self, *rules: Ruleset) -> "Materialization":
+    def materialize(self, *rules: Ruleset) -> "TurnTools":
         """The tools of one turn: all but those that one of the rulesets denies for everything."""
         held = {name: self.holder(name) for name in sorted(self.names())}
         offered = {
@@ -91,7 +91,7 @@ class ToolRegistry:
             if registration is not None
             and not any(_denied_everywhere(each, registration.permission_action) for each in rules)
         }
-        return Materialization(self, offered)
+        return TurnTools(self, offered)
 
     @contextmanager
     def _scope(self, name: str, registration: Registration) -> Generator[None]:
@@ -105,7 +105,7 @@ class ToolRegistry:
                 del self._stacks[name]
 
 
-class Materialization:
+class TurnTools:
     """What one turn advertised. Its calls are settled against it and nothing else."""
 
     def __init__(self, registry: ToolRegistry, offered: Mapping[str, Registration]) -> None:

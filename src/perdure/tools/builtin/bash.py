@@ -25,7 +25,7 @@ from perdure.core.limits import (
 )
 from perdure.core.request import tool_output
 from perdure.core.request.tool_output import OutputLimits
-from perdure.core.shell.command import Place
+from perdure.core.shell.command import CommandDirectory
 from perdure.ports import ProcessResult
 from perdure.schema.codec import Record
 from perdure.schema.session.job import JobInfo
@@ -100,7 +100,7 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
             raise ToolFailure(f"The command is longer than {most} bytes: write it to a file")
         where = "." if isinstance(input.workdir, UnsetType) else input.workdir
         directory = (await environment.authority.claim(where, "directory", context)).path
-        place = Place(root=await environment.authority.root(), directory=directory)
+        place = CommandDirectory(root=await environment.authority.root(), directory=directory)
         await environment.permissions.require(
             permission_ask(input.command, shell=environment.shell, place=place, context=context)
         )

@@ -10,10 +10,10 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from perdure.core.approval.rules import Parts
+from perdure.core.approval.rules import ResourceParts
 from perdure.core.shell import approval_pattern
 from perdure.core.shell import command as shell_command
-from perdure.core.shell.command import Part, Place, Review
+from perdure.core.shell.command import CommandDirectory, Part, Review
 from perdure.ports import PermissionAsk
 from perdure.schema.codec import JsonObject
 from perdure.tools.api.tool import ToolCallContext
@@ -21,7 +21,7 @@ from perdure.tools.shell import parser
 
 
 def permission_ask(
-    command: str, *, shell: str, place: Place, context: ToolCallContext
+    command: str, *, shell: str, place: CommandDirectory, context: ToolCallContext
 ) -> PermissionAsk:
     saved = approval_pattern.exact(command)
     ask = PermissionAsk(
@@ -36,14 +36,14 @@ def permission_ask(
     return replace(ask, refine=partial(_refined, ask, shell, place))
 
 
-def _refined(ask: PermissionAsk, shell: str, place: Place) -> PermissionAsk:
+def _refined(ask: PermissionAsk, shell: str, place: CommandDirectory) -> PermissionAsk:
     command = ask.resources[0]
     review = shell_command.review(command, parse=partial(parser.parse_for, shell), place=place)
     patterns = tuple({part.pattern: None for part in review.parts if part.pattern is not None})
     understood = review.unclear is None and review.parts
     return replace(
         ask,
-        parts=Parts(
+        parts=ResourceParts(
             texts=tuple(part.text for part in review.parts) or (command,),
             spellings=tuple(form for part in review.parts for form in part.spellings),
             complete=review.unclear is None,
@@ -53,7 +53,7 @@ def _refined(ask: PermissionAsk, shell: str, place: Place) -> PermissionAsk:
     )
 
 
-def _metadata(review: Review, place: Place) -> JsonObject:
+def _metadata(review: Review, place: CommandDirectory) -> JsonObject:
     shown: JsonObject = {
         "workdir": place.directory,
         "parts": [_described(part) for part in review.parts],

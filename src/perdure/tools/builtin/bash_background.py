@@ -16,7 +16,7 @@ from perdure.core.limits import (
 )
 from perdure.core.session import job as rules
 from perdure.core.session.job import JobLimitError
-from perdure.ports.jobs import JobDesk, JobStart
+from perdure.ports.jobs import BackgroundJobs, JobStart
 from perdure.schema.codec import Record
 from perdure.schema.errors import JobNotFoundError
 from perdure.schema.ids import JobID
@@ -108,7 +108,7 @@ def started_content(job: JobInfo) -> tuple[ToolContent, ...]:
     )
 
 
-def make_bash_output(desk: JobDesk) -> Tool[LookInput, LookOutput]:
+def make_bash_output(desk: BackgroundJobs) -> Tool[LookInput, LookOutput]:
     async def execute(input: LookInput, context: ToolCallContext) -> LookOutput:
         wait = 0 if isinstance(input.wait, UnsetType) else input.wait
         try:
@@ -134,7 +134,7 @@ def make_bash_output(desk: JobDesk) -> Tool[LookInput, LookOutput]:
     )
 
 
-def make_bash_cancel(desk: JobDesk) -> Tool[CancelInput, CancelOutput]:
+def make_bash_cancel(desk: BackgroundJobs) -> Tool[CancelInput, CancelOutput]:
     async def execute(input: CancelInput, context: ToolCallContext) -> CancelOutput:
         try:
             job = await desk.cancel(context.session_id, JobID(input.job), quiet=True)

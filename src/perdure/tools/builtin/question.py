@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from msgspec import UNSET, Meta, UnsetType
 
 from perdure.core import limits
-from perdure.ports import QuestionAsk, QuestionBlockedError, QuestionDesk
+from perdure.ports import QuestionAsk, QuestionBlockedError, Questioner
 from perdure.schema import codec
 from perdure.schema.approval.question import Answers, Question, QuestionOption, QuestionSource
 from perdure.schema.codec import Record
@@ -64,7 +64,7 @@ class AnswersOutput(Record, frozen=True):
 
 
 def make_question(
-    environment: ToolEnvironment, desk: QuestionDesk
+    environment: ToolEnvironment, desk: Questioner
 ) -> Tool[QuestionInput, QuestionOutput]:
     async def execute(input: QuestionInput, context: ToolCallContext) -> QuestionOutput:
         if len(codec.encode(input)) > limits.QUESTION_INPUT_BYTES_MAX:

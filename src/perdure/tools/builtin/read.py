@@ -33,7 +33,7 @@ from perdure.tools.environment import ToolEnvironment, printable, reason
 from perdure.tools.files import read_tracking
 from perdure.tools.files.line_pager import LinePager
 from perdure.tools.files.path_access import Target
-from perdure.tools.files.read_tracking import SeenFiles
+from perdure.tools.files.read_tracking import ReadTracker
 from perdure.tools.media import file_kind, images
 from perdure.tools.media.images import ShownImage, UnusableImageError
 
@@ -183,7 +183,7 @@ class _Reading(Value):
 
     files: Filesystem
     target: Target
-    seen: SeenFiles
+    seen: ReadTracker
     context: ToolCallContext
     bounds: ImageBounds
 

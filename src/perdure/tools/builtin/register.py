@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
-from perdure.ports import QuestionDesk
+from perdure.ports import Questioner
 from perdure.tools.api.registry import ToolRegistry
 from perdure.tools.builtin.apply_patch import make_apply_patch
 from perdure.tools.builtin.bash import make_bash
@@ -13,8 +13,8 @@ from perdure.tools.builtin.glob import make_glob
 from perdure.tools.builtin.grep import make_grep
 from perdure.tools.builtin.question import make_question
 from perdure.tools.builtin.read import make_read
-from perdure.tools.builtin.skill import SkillShelf, make_skill
-from perdure.tools.builtin.task import Subagents, make_task
+from perdure.tools.builtin.skill import SkillLookup, make_skill
+from perdure.tools.builtin.task import TaskAgents, make_task
 from perdure.tools.builtin.todowrite import make_todowrite
 from perdure.tools.builtin.webfetch import make_webfetch
 from perdure.tools.builtin.websearch import make_websearch
@@ -26,10 +26,10 @@ from perdure.tools.environment import ToolEnvironment
 def register_builtins(
     registry: ToolRegistry,
     environment: ToolEnvironment,
-    questions: QuestionDesk,
-    skills: SkillShelf,
+    questions: Questioner,
+    skills: SkillLookup,
     *,
-    subagents: Subagents | None = None,
+    subagents: TaskAgents | None = None,
 ) -> Generator[None]:
     """Offer the built-in tools while the scope is open. A new tool is one line here."""
     with ExitStack() as scopes:

@@ -33,7 +33,7 @@ Paths in the instructions are relative to that directory; read the files when yo
 _SKIPPED: Final = frozenset({".git", "node_modules"})
 
 
-class SkillShelf(Protocol):
+class SkillLookup(Protocol):
     def get(self, name: str) -> SkillInfo | None:
         """The skill of that name, as it is now."""
         ...
@@ -54,7 +54,7 @@ class SkillOutput(Record, frozen=True):
     """None of its own for a skill that comes with the program."""
 
 
-def make_skill(environment: ToolEnvironment, shelf: SkillShelf) -> Tool[SkillInput, SkillOutput]:
+def make_skill(environment: ToolEnvironment, shelf: SkillLookup) -> Tool[SkillInput, SkillOutput]:
     async def execute(input: SkillInput, context: ToolCallContext) -> SkillOutput:
         _found(shelf, input.name, context)
         await environment.require(context, "skill", (input.name,), save=(input.name,))
@@ -81,7 +81,7 @@ def _content(output: SkillOutput) -> tuple[ToolContent, ...]:
     return (TextContent(text=output.output),)
 
 
-def _found(shelf: SkillShelf, name: str, context: ToolCallContext) -> SkillInfo:
+def _found(shelf: SkillLookup, name: str, context: ToolCallContext) -> SkillInfo:
     found = shelf.get(name)
     if found is not None:
         return found

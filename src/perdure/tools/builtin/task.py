@@ -2,7 +2,7 @@
 
 The child is an ordinary Session below the calling one. Which agents can be called is told beside
 the conversation (location.agents.context_source), so that this description stays the same. Making
-the child, waiting for it and bounding what it may do is the TaskDesk's business
+the child, waiting for it and bounding what it may do is the SubagentRunner's business
 (runtime.background.subagents).
 
 Invariant: whatever becomes of the child, the model is told.
@@ -86,7 +86,7 @@ class TaskResult(Value):
     report: Report
 
 
-class TaskDesk(Protocol):
+class SubagentRunner(Protocol):
     async def delegate(self, ask: TaskAsk) -> TaskResult:
         """Set a child to work and wait for its end, unless that is not wanted.
 
@@ -95,7 +95,7 @@ class TaskDesk(Protocol):
         ...
 
 
-class AgentShelf(Protocol):
+class AgentLookup(Protocol):
     def get(self, name: str) -> AgentInfo | None:
         """The agent of that name, as it is now."""
         ...
@@ -105,15 +105,15 @@ class AgentShelf(Protocol):
         ...
 
 
-class Subagents(Value):
+class TaskAgents(Value):
     """Who can be called, and who sets them to work."""
 
-    shelf: AgentShelf
-    desk: TaskDesk
+    shelf: AgentLookup
+    desk: SubagentRunner
 
 
 def make_task(
-    environment: ToolEnvironment, shelf: AgentShelf, desk: TaskDesk
+    environment: ToolEnvironment, shelf: AgentLookup, desk: SubagentRunner
 ) -> Tool[TaskInput, TaskOutput]:
     async def execute(input: TaskInput, context: ToolCallContext) -> TaskOutput:
         _check_prompt(input.prompt)
@@ -156,7 +156,7 @@ def _check_prompt(prompt: str) -> None:
         raise ToolFailure(f"The prompt is larger than {most} bytes. Name files to read instead.")
 
 
-def _found(shelf: AgentShelf, name: str, context: ToolCallContext) -> AgentInfo:
+def _found(shelf: AgentLookup, name: str, context: ToolCallContext) -> AgentInfo:
     """Looked up again after a person was asked: what is called is what is there then."""
     found = shelf.get(name)
     if found is not None and subagent.is_subagent(found):

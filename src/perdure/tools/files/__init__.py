@@ -1,0 +1,1 @@
+"""What file tools share: path access, mutations, read tracking, paging, post-edit checks."""

@@ -17,7 +17,7 @@ from perdure.ports.file_journal import NO_JOURNAL, Journal
 from perdure.schema.ids import SessionID
 from perdure.tools.files import read_tracking
 from perdure.tools.files.path_access import Target
-from perdure.tools.files.read_tracking import SeenFiles
+from perdure.tools.files.read_tracking import ReadTracker
 
 
 class StaleContentError(Exception):
@@ -27,7 +27,7 @@ class StaleContentError(Exception):
 class FileMutations:
     def __init__(self, filesystem: Filesystem) -> None:
         self._filesystem = filesystem
-        self.seen = SeenFiles()
+        self.seen = ReadTracker()
         self._locks: dict[str, asyncio.Lock] = {}
         self._users: dict[str, int] = {}
 

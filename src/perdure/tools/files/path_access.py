@@ -16,7 +16,7 @@ from typing import Literal
 from perdure.core.files import paths as protected_path
 from perdure.core.files.paths import is_within
 from perdure.core.limits import PATH_CHARS_MAX
-from perdure.ports import Filesystem, PermissionAsk, PermissionDesk
+from perdure.ports import Filesystem, PermissionAsk, PermissionGate
 from perdure.schema.value import Value
 from perdure.tools.api.output_store import NAME_PREFIX
 from perdure.tools.api.tool import ToolCallContext, ToolFailure
@@ -56,7 +56,7 @@ class _Pinned(Value, kw_only=True):
     configuration: str | None
 
 
-class PathAuthority:
+class PathAccess:
     """One for each Location."""
 
     def __init__(
@@ -64,7 +64,7 @@ class PathAuthority:
         root: str,
         *,
         filesystem: Filesystem,
-        permissions: PermissionDesk,
+        permissions: PermissionGate,
         own: OwnDirectories,
         references: Callable[[], Mapping[str, str]] = dict,
     ) -> None:

@@ -53,7 +53,7 @@ class Looked(Value, kw_only=True):
         return "".join(f"\n\n{note}" for note in self.notes)
 
 
-class AfterEdit(Confidential, kw_only=True):
+class PostEdit(Confidential, kw_only=True):
     """`directory` is where programs are started."""
 
     programs: EditPrograms = field(default_factory=EditPrograms)

@@ -17,7 +17,7 @@ from perdure.ports import Filesystem
 from perdure.schema.ids import SessionID
 
 
-class SeenFiles:
+class ReadTracker:
     def __init__(self) -> None:
         self._versions: OrderedDict[tuple[SessionID, str], str] = OrderedDict()
 

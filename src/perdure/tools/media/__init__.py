@@ -1,0 +1,1 @@
+"""Images and file kinds: recognising, measuring, scaling."""

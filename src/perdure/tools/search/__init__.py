@@ -1,0 +1,1 @@
+"""Searching files with ripgrep, or with the bundled fallback program."""

@@ -1,0 +1,1 @@
+"""Parsing shell commands and bounding their output."""

@@ -1,0 +1,1 @@
+"""Web pages as text for a model, and web search services."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from perdure.host.files import confined
-from perdure.host.files.confined import Walk
+from perdure.host.files.confined import OpenDirectory
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.ports import Filesystem
 from tests.requirements import requirement
@@ -28,7 +28,7 @@ LISTED: dict[str, Operation] = {"list": lambda files, path: files.list(os.path.d
 
 
 @pytest.fixture(params=["one call", "step by step"])
-def walk(request: pytest.FixtureRequest) -> Walk:
+def walk(request: pytest.FixtureRequest) -> OpenDirectory:
     if request.param == "step by step":
         return confined.step_by_step
     walk = confined.one_call()
@@ -54,7 +54,7 @@ def contents(directory: Path) -> dict[str, bytes | None]:
     }
 
 
-async def test_everything_works_below_the_root(walk: Walk, root: Path) -> None:
+async def test_everything_works_below_the_root(walk: OpenDirectory, root: Path) -> None:
     files = LocalFilesystem(walk=walk).beneath(str(root))
     path = str(root / "a/b/f")
     assert await files.read(path, offset=2) == b"side"
@@ -81,7 +81,7 @@ async def test_everything_works_below_the_root(walk: Walk, root: Path) -> None:
 @pytest.mark.parametrize("operation", [*OPERATIONS, *LISTED])
 @pytest.mark.parametrize("place", ["a", "a/b"])
 async def test_a_directory_that_became_a_link_is_not_entered(
-    walk: Walk, root: Path, operation: str, place: str
+    walk: OpenDirectory, root: Path, operation: str, place: str
 ) -> None:
     outside = root.parent / "outside"
     (root / place).rename(root.parent / "moved")
@@ -96,7 +96,7 @@ async def test_a_directory_that_became_a_link_is_not_entered(
 
 @pytest.mark.parametrize("operation", ["stat", "read", "write"])
 async def test_a_file_that_became_a_link_is_neither_read_nor_written_through(
-    walk: Walk, root: Path, operation: str
+    walk: OpenDirectory, root: Path, operation: str
 ) -> None:
     secret = root.parent / "outside/b/f"
     (root / "a/b/f").unlink()
@@ -109,7 +109,7 @@ async def test_a_file_that_became_a_link_is_neither_read_nor_written_through(
 
 
 async def test_of_many_paths_only_files_that_no_link_leads_to_are_files(
-    walk: Walk, root: Path
+    walk: OpenDirectory, root: Path
 ) -> None:
     (root / "a/link").symlink_to(root / "a/b/f")
     (root / "linked").symlink_to(root.parent / "outside/b")
@@ -137,14 +137,14 @@ async def test_of_many_paths_only_files_that_no_link_leads_to_are_files(
     ]
 
 
-async def test_removing_a_link_removes_the_link(walk: Walk, root: Path) -> None:
+async def test_removing_a_link_removes_the_link(walk: OpenDirectory, root: Path) -> None:
     (root / "link").symlink_to(root.parent / "outside/b/f")
     await LocalFilesystem(walk=walk).beneath(str(root)).remove(str(root / "link"))
     assert (root.parent / "outside/b/f").read_bytes() == b"secret"
     assert not (root / "link").is_symlink()
 
 
-async def test_a_root_that_became_a_link_is_not_entered(walk: Walk, root: Path) -> None:
+async def test_a_root_that_became_a_link_is_not_entered(walk: OpenDirectory, root: Path) -> None:
     root.rename(root.parent / "moved")
     root.symlink_to(root.parent / "outside")
     files = LocalFilesystem(walk=walk).beneath(str(root))
@@ -155,7 +155,7 @@ async def test_a_root_that_became_a_link_is_not_entered(walk: Walk, root: Path) 
 @pytest.mark.parametrize("path", ["../x", "../outside/b/f", "a/../../outside/b/f", "a/b\0"])
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_what_is_not_below_the_root_is_not_touched(
-    walk: Walk, root: Path, path: str, operation: str
+    walk: OpenDirectory, root: Path, path: str, operation: str
 ) -> None:
     files = LocalFilesystem(walk=walk).beneath(str(root))
     before = contents(root.parent)
@@ -166,7 +166,9 @@ async def test_what_is_not_below_the_root_is_not_touched(
     assert contents(root.parent) == before
 
 
-async def test_missing_files_and_other_failures_are_themselves(walk: Walk, root: Path) -> None:
+async def test_missing_files_and_other_failures_are_themselves(
+    walk: OpenDirectory, root: Path
+) -> None:
     files = LocalFilesystem(walk=walk).beneath(str(root))
     with pytest.raises(FileNotFoundError):
         await files.read(str(root / "gone/f"))
@@ -178,7 +180,9 @@ async def test_missing_files_and_other_failures_are_themselves(walk: Walk, root:
         await files.read(str(root))
 
 
-async def test_a_leftover_of_a_dead_process_is_in_nobodys_way(walk: Walk, root: Path) -> None:
+async def test_a_leftover_of_a_dead_process_is_in_nobodys_way(
+    walk: OpenDirectory, root: Path
+) -> None:
     leftover = root / f"a/b/.perdure-{os.getpid()}-1.tmp"
     leftover.write_bytes(b"half")
     await LocalFilesystem(walk=walk).beneath(str(root)).write_atomic(str(root / "a/b/f"), b"new")
@@ -186,7 +190,7 @@ async def test_a_leftover_of_a_dead_process_is_in_nobodys_way(walk: Walk, root: 
     assert leftover.read_bytes() == b"half"
 
 
-async def test_no_descriptor_stays_open(walk: Walk, root: Path) -> None:
+async def test_no_descriptor_stays_open(walk: OpenDirectory, root: Path) -> None:
     files = LocalFilesystem(walk=walk).beneath(str(root))
     (root / "link").symlink_to(root / "a")
     before = len(os.listdir("/proc/self/fd"))

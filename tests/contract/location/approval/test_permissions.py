@@ -1,4 +1,4 @@
-"""The PermissionDesk: who waits, who is let through, and what a reply settles besides."""
+"""The PermissionGate: who waits, who is let through, and what a reply settles besides."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from perdure.core import limits
-from perdure.location.approval.permissions import Desk as State
 from perdure.location.approval.permissions import Headless, LocationPermissions
-from perdure.location.approval.stores import NoBook, PendingBook
+from perdure.location.approval.permissions import PendingPermissions as State
+from perdure.location.approval.stores import NoPendingStore, PendingStore
 from perdure.ports import (
     DatabaseError,
     PermissionAsk,
@@ -59,7 +59,7 @@ class Desk:
         headless: Headless = "wait",
         saved: MemorySavedRules | None = None,
         patience_seconds: float | None = None,
-        book: PendingBook | None = None,
+        book: PendingStore | None = None,
     ) -> None:
         self.events: list[LiveEvent] = []
         self.announced = asyncio.Event()
@@ -72,7 +72,7 @@ class Desk:
             publish=self._publish,
             headless=headless,
             patience_seconds=patience_seconds,
-            desk=State(book=book or NoBook()),
+            desk=State(book=book or NoPendingStore()),
         )
 
     def _publish(self, event: LiveEvent) -> None:

@@ -1,4 +1,4 @@
-"""The QuestionDesk: who waits, what is an answer, and who hears of it."""
+"""The Questioner: who waits, what is an answer, and who hears of it."""
 
 import asyncio
 from collections.abc import AsyncGenerator

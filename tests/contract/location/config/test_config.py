@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.host.files.cached_files import SmallFiles
+from perdure.host.files.cached_files import CachedFiles
 from perdure.location.config.config import Configuration
 from perdure.schema.models.model import ModelRef
 from tests.contract.location.opened_location import Place
@@ -143,7 +143,7 @@ def test_a_file_is_loaded_once_until_time_size_or_inode_change(tmp_path: Path) -
         loads.append(Path(name).read_bytes())
         return loads[-1]
 
-    files = SmallFiles(load)
+    files = CachedFiles(load)
     assert files.get(str(path)) is None
     path.write_bytes(b"one")
     assert [files.get(str(path)), files.get(str(path))] == [b"one", b"one"]

@@ -126,7 +126,7 @@ async def hangs(subject: Subject) -> tuple[ContextText, ...]:
 BROKEN: dict[str, GuestProducer] = {
     "raises": raises,
     "a foreign key": texts(ContextText(key="core/date", text="Yesterday.")),
-    "a neighbour's key": texts(ContextText(key="guest/plugins", text="x")),
+    "a process's key": texts(ContextText(key="guest/plugins", text="x")),
     "the same key twice": texts(*[ContextText(key="guest/plugin", text="x")] * 2),
     "no text": texts(ContextText(key="guest/plugin", text=" ")),
     "no words for a change": texts(ContextText(key="guest/plugin", text="x", changed=" ")),

@@ -15,7 +15,7 @@ from perdure.core.models import facts_archive, facts_source
 from perdure.host.clock import SystemClock
 from perdure.host.http.client import HttptoolsTransport
 from perdure.location.models import facts_cache
-from perdure.location.models.facts_cache import ModelSnapshot, ModelSource
+from perdure.location.models.facts_cache import ModelFactsCache, ModelFactsSource
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from tests.contract.host.loopback import Loopback, Received, replying, response, serving
@@ -52,15 +52,15 @@ class Stand:
     tasks: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
     refreshes: int = 0
 
-    def snapshot(self, url: str | None, *, seconds_max: float = 20) -> ModelSnapshot:
-        source = url and ModelSource(
+    def snapshot(self, url: str | None, *, seconds_max: float = 20) -> ModelFactsCache:
+        source = url and ModelFactsSource(
             url,
             str(self.path),
             transport=self.transport,
             clock=self.clock,
             seconds_max=seconds_max,
         )
-        return ModelSnapshot(
+        return ModelFactsCache(
             str(self.path),
             variables={},
             clock=self.clock,
@@ -96,7 +96,7 @@ async def stand(tmp_path: Path) -> AsyncGenerator[Stand]:
         yield stand
 
 
-def acme(snapshot: ModelSnapshot) -> list[str] | None:
+def acme(snapshot: ModelFactsCache) -> list[str] | None:
     provider = snapshot.known().providers.get("acme")
     return None if provider is None else list(provider.models)
 

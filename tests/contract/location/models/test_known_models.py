@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from perdure.core.models.transport import Wire
+from perdure.core.models.transport import HttpProtocol
 from perdure.llm.error import LLMError
-from perdure.llm.message import LLMMessage, TextPart, runs_of
+from perdure.llm.message import LLMMessage, TextPart, segments_of
 from perdure.llm.request import LLMRequest
 from perdure.location.models import facts_cache
 from perdure.location.models.catalog import Catalog, ResolvedModel
-from perdure.location.models.facts_cache import ModelSnapshot
+from perdure.location.models.facts_cache import ModelFactsCache
 from perdure.location.models.failures import ModelUnavailable, UnsupportedApi
 from perdure.net.transport import HttpRequest, HttpResponse
 from perdure.schema import codec
@@ -56,7 +56,7 @@ def catalog_of(
     if config is not None:
         place.configure_user(config)
     clock = ManualClock(now_millis)
-    snapshot = ModelSnapshot(
+    snapshot = ModelFactsCache(
         str(place.root / "models.json.gz"),
         variables=place.variables,
         clock=clock,
@@ -73,7 +73,7 @@ def catalog_of(
 
 async def sent(model: ResolvedModel, transport: RefusingTransport) -> HttpRequest:
     message = LLMMessage("user", (TextPart("hello"),))
-    request = LLMRequest(model=model.ref, system=("Be brief.",), runs=runs_of((message,)))
+    request = LLMRequest(model=model.ref, system=("Be brief.",), runs=segments_of((message,)))
     with pytest.raises(LLMError):
         async for _ in model.call(request):
             pass
@@ -222,7 +222,7 @@ async def test_each_known_model_can_be_called_or_says_why_not(place: Place) -> N
             if not model.enabled or provider.id == "demo":
                 continue
             resolution = catalog.resolve(ModelRef(id=model.id, provider_id=provider.id))
-            if not isinstance(model.reach, Wire):
+            if not isinstance(model.reach, HttpProtocol):
                 assert isinstance(resolution, UnsupportedApi)
                 continue
             assert isinstance(resolution, ResolvedModel), (provider.id, model.id, resolution)
@@ -241,7 +241,11 @@ async def test_each_known_variant_makes_a_request(place: Place) -> None:
     for provider in catalog.everyone.values():
         for model in provider.models.values():
             for name, variant in model.variants.items():
-                way = codec.encode([model.reach, variant]) if isinstance(model.reach, Wire) else b""
+                way = (
+                    codec.encode([model.reach, variant])
+                    if isinstance(model.reach, HttpProtocol)
+                    else b""
+                )
                 if not model.enabled or not way or way in tried:
                     continue
                 tried.add(way)

@@ -4,11 +4,11 @@ import pytest
 
 from perdure.core import limits
 from perdure.llm.error import LLMError
-from perdure.llm.message import LLMMessage, TextPart, runs_of
+from perdure.llm.message import LLMMessage, TextPart, segments_of
 from perdure.llm.request import LLMRequest
 from perdure.location.models import cloud_logins
 from perdure.location.models.catalog import Catalog, ResolvedModel
-from perdure.location.models.facts_cache import ModelSnapshot
+from perdure.location.models.facts_cache import ModelFactsCache
 from perdure.location.models.failures import ModelUnavailable
 from perdure.location.models.integrations import Integrations
 from perdure.net.transport import HttpRequest
@@ -48,7 +48,7 @@ def configured(
 
 def catalog_of(place: Place, *, known: bool = False) -> Catalog:
     clock = ManualClock()
-    snapshot = ModelSnapshot(
+    snapshot = ModelFactsCache(
         str(place.root / "models.json.gz"),
         variables=place.variables,
         clock=clock,
@@ -68,7 +68,9 @@ async def requests_of(place: Place, ref: ModelRef = GEMINI) -> list[HttpRequest]
     """What a model call sends; nothing that answers here speaks its protocol."""
     resolved = catalog_of(place).resolve(ref)
     assert isinstance(resolved, ResolvedModel)
-    asked = LLMRequest(model=ref, system=(), runs=runs_of((LLMMessage("user", (TextPart("hi"),)),)))
+    asked = LLMRequest(
+        model=ref, system=(), runs=segments_of((LLMMessage("user", (TextPart("hi"),)),))
+    )
     with pytest.raises(LLMError):
         async for _ in resolved.call(asked):
             pass

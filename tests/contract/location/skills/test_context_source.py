@@ -17,7 +17,7 @@ from perdure.core.context.system_context import (
 from perdure.host.clock import SystemClock
 from perdure.location import factory
 from perdure.location.context.registry import Subject
-from perdure.location.location import LocationServices
+from perdure.location.location import Location
 from perdure.location.project import references
 from perdure.location.skills import context_source
 from perdure.location.skills.files import SkillFiles
@@ -219,7 +219,7 @@ async def test_guidance_stands_between_the_location_and_the_model(place: Place) 
     assert "core/skill-guidance" not in {seen.key for seen in await opened.observe(nobody)}
 
 
-def opened_with(place: Place, **configured: object) -> LocationServices:
+def opened_with(place: Place, **configured: object) -> Location:
     place.configure({"references": configured})
     return factory.open_location(place.ref, place.host())
 

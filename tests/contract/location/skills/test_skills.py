@@ -13,7 +13,7 @@ from perdure.host.files import cached_files
 from perdure.location import factory
 from perdure.location.skills import skills
 from perdure.location.skills.files import SkillFiles
-from perdure.location.skills.skills import SkillPlace, Skills
+from perdure.location.skills.skills import SkillDirectories, Skills
 from tests.contract.location.opened_location import Place, nobody_may_look
 from tests.requirements import requirement
 
@@ -24,7 +24,7 @@ def found_in(place: Place, directory: Path | None = None) -> Skills:
     """The skills of a Location whose project is `place.project`."""
     at = directory or place.project
     host = place.host()
-    look = SkillPlace(
+    look = SkillDirectories(
         directory=str(at),
         root=str(place.project),
         environment=place.environment,

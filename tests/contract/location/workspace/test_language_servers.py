@@ -16,14 +16,14 @@ from perdure.core import limits
 from perdure.core.settings.edit_programs import EditProgram
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.host.process.piped import LocalPipedProcesses
-from perdure.location.workspace.language_server import Patience
+from perdure.location.workspace.language_server import ServerTimeouts
 from perdure.location.workspace.language_servers import LanguageServers
 from perdure.schema.codec import JsonObject
 from perdure.tools.files.path_access import Target
 from tests.support import language_server
 
-QUICK = Patience(answer=5, settle=0.2, start=5, stop=0.3, idle=60)
-HURRIED = Patience(answer=0.2, settle=0.1, start=0.5, stop=0.3, idle=60)
+QUICK = ServerTimeouts(answer=5, settle=0.2, start=5, stop=0.3, idle=60)
+HURRIED = ServerTimeouts(answer=0.2, settle=0.1, start=0.5, stop=0.3, idle=60)
 
 
 @dataclass
@@ -94,7 +94,7 @@ def _alive(process: int) -> bool:
 
 
 @asynccontextmanager
-async def bench(tmp_path: Path, patience: Patience = QUICK) -> AsyncGenerator[Bench]:
+async def bench(tmp_path: Path, patience: ServerTimeouts = QUICK) -> AsyncGenerator[Bench]:
     root = tmp_path / "project"
     root.mkdir()
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
@@ -253,7 +253,7 @@ async def test_the_oldest_files_are_closed_again(tmp_path: Path) -> None:
 
 
 async def test_an_unused_server_is_asked_to_end_and_started_when_needed(tmp_path: Path) -> None:
-    brief = Patience(answer=5, settle=0.1, start=5, stop=5, idle=0.05)
+    brief = ServerTimeouts(answer=5, settle=0.1, start=5, stop=5, idle=0.05)
     async with bench(tmp_path, brief) as at:
         for number in range(limits.LSP_RESTARTS_MAX + 3):
             assert len(await at.told(at.program("sound"), f"wrong {number}")) == 1
@@ -263,7 +263,7 @@ async def test_an_unused_server_is_asked_to_end_and_started_when_needed(tmp_path
 
 
 async def test_a_server_that_will_not_end_is_ended_with_its_children(tmp_path: Path) -> None:
-    brief = Patience(answer=5, settle=0.1, start=5, stop=0.1, idle=0.05)
+    brief = ServerTimeouts(answer=5, settle=0.1, start=5, stop=0.1, idle=0.05)
     async with bench(tmp_path, brief) as at:
         assert len(await at.told(at.program("clings"), "wrong")) == 1
         began = at.heard()[0]

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from perdure.core import limits
 from perdure.core.session import subagent
 from perdure.host.clock import SystemClock
-from perdure.host.process_locks import Alone
+from perdure.host.process_locks import SingleProcess
 from perdure.runtime.background.notices import Notices
 from perdure.runtime.background.subagents import Subagents, SubagentServices
 from perdure.runtime.coordination.coordinator import RunCoordinator
@@ -99,7 +99,7 @@ async def yard(path: Path, run: Run, *, patience_seconds: float = 10) -> AsyncGe
                 store=store,
                 coordinator=coordinator,
                 notices=Notices(store, clock, wake=coordinator.wake),
-                neighbours=Alone(),
+                processes=SingleProcess(),
                 clock=clock,
                 patience_seconds=patience_seconds,
             )
@@ -186,7 +186,7 @@ async def test_however_often_it_is_told_a_parent_hears_it_once(tmp_path: Path) -
         assert len(await it.told()) == 1
 
 
-class Heir(Alone):
+class Heir(SingleProcess):
     """Another process, after the one that waited is dead."""
 
     me = "heir"
@@ -206,7 +206,7 @@ async def test_what_a_process_died_with_is_told_by_the_next_one(tmp_path: Path) 
             store=it.store,
             coordinator=it.coordinator,
             notices=notices,
-            neighbours=heir,
+            processes=heir,
             clock=SystemClock(),
         )
         for _ in range(2):

@@ -27,7 +27,7 @@ from perdure.llm.event import Finish, LLMEvent, TextDelta, TextEnd, TextStart, U
 from perdure.llm.message import LLMMessage, TextPart
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
-from perdure.runtime.app.runtime import Foundations, Runtime, RuntimeSettings, compose
+from perdure.runtime.app.runtime import Platform, Runtime, RuntimeSettings, compose
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import Seq, SessionID
@@ -154,9 +154,9 @@ async def opened(
     async with AsyncExitStack() as stack:
         locks = ProcessLocks(str(root / "processes"), "prc_torture")
         database = SqliteDatabase(path, inline=True)
-        foundations = Foundations(
+        foundations = Platform(
             database=await stack.enter_async_context(database),
-            neighbours=stack.enter_context(locks),
+            processes=stack.enter_context(locks),
             clock=clock,
             ids=SeededIds(1, clock),
         )

@@ -25,7 +25,7 @@ from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, LLMEvent, TextDelta, TextEnd, TextStart
 from perdure.llm.message import TextPart
 from perdure.llm.request import LLMRequest
-from perdure.runtime.app.runtime import Foundations, Runtime, RuntimeSettings, compose
+from perdure.runtime.app.runtime import Platform, Runtime, RuntimeSettings, compose
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.session import event as events
 from perdure.schema.session.prompt import PromptInput
@@ -110,9 +110,9 @@ async def process(
         providers=(supplied_provider("wayward", {"one": model}),),
     )
     async with AsyncExitStack() as stack:
-        foundations = Foundations(
+        foundations = Platform(
             database=await stack.enter_async_context(SqliteDatabase(path, inline=True)),
-            neighbours=stack.enter_context(ProcessLocks(str(root / "processes"), name)),
+            processes=stack.enter_context(ProcessLocks(str(root / "processes"), name)),
             clock=clock,
             ids=SystemIds(clock),
         )

@@ -37,7 +37,7 @@ OPERATIONS_MAX = 100
 @asynccontextmanager
 async def life(root: Path, name: str, plan: DatabasePlan | None = None) -> AsyncGenerator[Stage]:
     with ProcessLocks(str(root / "processes"), f"prc_{name}") as locks:
-        async with staged(root, neighbours=locks, plan=plan) as stage:
+        async with staged(root, processes=locks, plan=plan) as stage:
             yield stage
 
 
@@ -186,7 +186,7 @@ class Hold:
         self._seen = 0
 
     def __call__(self, _: int) -> DatabaseFault | None:
-        # Others read beside it: the look for neighbours, and this test.
+        # Others read beside it: the look for processes, and this test.
         if log_context.SESSION.get() != SESSION or self.reached.done():
             return None
         if self._seen == 0:

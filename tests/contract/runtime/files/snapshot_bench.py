@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perdure.core.files.revert import Plan
-from perdure.ports import Neighbours, Transaction
+from perdure.core.files.revert import RevertPlan
+from perdure.ports import Processes, Transaction
 from perdure.runtime.files import step_journal
-from perdure.runtime.files.revert import RevertedFiles
-from perdure.runtime.files.snapshots import Snapshots
+from perdure.runtime.files.revert import FileReverts
+from perdure.runtime.files.snapshots import FileSnapshots
 from perdure.runtime.files.step_journal import StepJournal
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.store import migrate
@@ -23,7 +23,7 @@ from perdure.store.tables import revert_table
 
 @dataclass
 class Alone:
-    """Implements ports.Neighbours: nobody else is alive."""
+    """Implements ports.Processes: nobody else is alive."""
 
     me: str = "prc_here"
 
@@ -37,8 +37,8 @@ class Alone:
 @dataclass
 class SnapshotBench:
     root: Path
-    snapshots: Snapshots
-    files: RevertedFiles
+    snapshots: FileSnapshots
+    files: FileReverts
     session: SessionID = field(default=SessionID("ses_bench"))
     steps: int = 0
 
@@ -69,17 +69,17 @@ class SnapshotBench:
         async with journal.watching():
             work()
 
-    async def plan(self, after: int | None, session: SessionID | None = None) -> Plan:
+    async def plan(self, after: int | None, session: SessionID | None = None) -> RevertPlan:
         seq = None if after is None else Seq(after)
         return await self.files.plan(session or self.session, after=seq)
 
-    async def stage(self, after: int, session: SessionID | None = None) -> Plan:
+    async def stage(self, after: int, session: SessionID | None = None) -> RevertPlan:
         return await self._carried_out(session or self.session, await self.plan(after, session))
 
-    async def clear(self) -> Plan:
+    async def clear(self) -> RevertPlan:
         return await self._carried_out(self.session, await self.plan(None))
 
-    async def _carried_out(self, session: SessionID, plan: Plan) -> Plan:
+    async def _carried_out(self, session: SessionID, plan: RevertPlan) -> RevertPlan:
         async def finish(tx: Transaction) -> None:
             await revert_table.finish(tx, session)
 
@@ -90,7 +90,7 @@ class SnapshotBench:
 
 @asynccontextmanager
 async def snapshot_bench(
-    directory: Path, *, neighbours: Neighbours | None = None
+    directory: Path, *, processes: Processes | None = None
 ) -> AsyncGenerator[SnapshotBench]:
     root, data = directory / "tree", directory / "data"
     root.mkdir(parents=True, exist_ok=True)
@@ -98,6 +98,6 @@ async def snapshot_bench(
     path = str(data / "p.db")
     migrate.migrate(path)
     async with SqliteDatabase(path) as database:
-        snapshots = Snapshots(str(data), database)
-        files = RevertedFiles(snapshots, neighbours or Alone())
+        snapshots = FileSnapshots(str(data), database)
+        files = FileReverts(snapshots, processes or Alone())
         yield SnapshotBench(root, snapshots, files)

@@ -11,8 +11,8 @@ import pytest
 from perdure.core import limits
 from perdure.host.files import confined
 from perdure.host.files.content_store import ContentLostError
-from perdure.host.files.restorable import TrackedFiles
-from perdure.runtime.files.revert import RevertedFiles
+from perdure.host.files.restorable import RestorableFiles
+from perdure.runtime.files.revert import FileReverts
 from perdure.runtime.files.snapshots import SnapshotStore
 from perdure.schema.errors import RevertConflictError
 from perdure.schema.ids import SessionID
@@ -31,7 +31,7 @@ def spoil(root: Path) -> None:
         path.write_text("spoilt\n")
 
 
-def refusing(name: str) -> confined.Walk:
+def refusing(name: str) -> confined.OpenDirectory:
     """A walk that reaches every directory but one, as if that were read-only."""
     walk = confined.best_walk()
 
@@ -50,8 +50,10 @@ async def test_when_one_file_cannot_be_written_all_stay_as_they_are(tmp_path: Pa
             await bench.write(step, name, name.encode())
         plan = await bench.plan(0)
         contents = bench.snapshots.store.contents
-        bench.snapshots.store = SnapshotStore(contents, TrackedFiles(contents, walk=refusing("b")))
-        files = RevertedFiles(bench.snapshots, Alone())
+        bench.snapshots.store = SnapshotStore(
+            contents, RestorableFiles(contents, walk=refusing("b"))
+        )
+        files = FileReverts(bench.snapshots, Alone())
         with pytest.raises(RevertConflictError, match=r"b/closed cannot be put back.*denied"):
             async with files.carried_out(bench.session, plan):
                 pytest.fail("the scope was entered")

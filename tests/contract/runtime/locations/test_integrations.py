@@ -13,7 +13,7 @@ from perdure.core import limits
 from perdure.host.credentials.file import FileCredentials
 from perdure.host.http.client import HttptoolsTransport
 from perdure.location.models.credentials import Credentials
-from perdure.location.registry import LocationMap
+from perdure.location.registry import LocationRegistry
 from perdure.runtime.locations.integrations import CODE_REQUIRED, Integrations, LoginServices
 from perdure.runtime.tasks import Background
 from perdure.schema.errors import AttemptNotFoundError, InvalidRequestError, ServiceUnavailableError
@@ -65,7 +65,7 @@ class House:
             entropy=lambda size: next(drawn).to_bytes(size, "big"),
             start=start,
         )
-        self.locations = LocationMap(host)
+        self.locations = LocationRegistry(host)
         self.integrations = Integrations(self.locations, self.credentials, services)
 
     def configure(self, **method: object) -> None:

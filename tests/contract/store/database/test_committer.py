@@ -4,20 +4,20 @@ import threading
 from threading import Event
 from typing import Final
 
-from perdure.store.database.committer import Committer, Pace
+from perdure.store.database.committer import Committer, CommitTimer
 
 SLOW_SECONDS: Final = 0.02
 COMMITS_MAX: Final = 1_000
 
 
-def commit(pace: Pace, seconds: float = 0) -> None:
+def commit(pace: CommitTimer, seconds: float = 0) -> None:
     with pace:
         Event().wait(seconds)
 
 
 def test_a_disk_counts_as_quick_until_it_is_slow_and_again_when_it_was_a_hiccup() -> None:
     observed: list[float] = []
-    pace = Pace(observed.append)
+    pace = CommitTimer(observed.append)
     assert pace.is_quick
     commit(pace, SLOW_SECONDS)
     assert not pace.is_quick

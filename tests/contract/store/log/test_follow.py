@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 
 from perdure.core import limits
-from perdure.host.process_locks import Alone
+from perdure.host.process_locks import SingleProcess
 from perdure.net import sse
 from perdure.ports import Transaction
 from perdure.schema.errors import DamagedRowError
@@ -18,7 +18,7 @@ from perdure.schema.session.event import Deleted
 from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.store.log.event_store import NO_EVENTS, EventStore
-from perdure.store.log.follow import EventTails
+from perdure.store.log.follow import EventFollowers
 from perdure.store.tables import deletion_table
 from perdure.testing import SeededIds
 from tests.fixtures import OTHER, SESSION, Facts, append, child, end, line
@@ -43,12 +43,14 @@ class CountingDatabase(SqliteDatabase):
 
 
 @asynccontextmanager
-async def counted(path: Path) -> AsyncGenerator[tuple[CountingDatabase, EventStore, EventTails]]:
+async def counted(
+    path: Path,
+) -> AsyncGenerator[tuple[CountingDatabase, EventStore, EventFollowers]]:
     migrate.migrate(str(path))
     async with CountingDatabase(str(path)) as database:
-        store = EventStore(database, SeededIds(), Alone())
+        store = EventStore(database, SeededIds(), SingleProcess())
         await append(store, [Facts().created()])
-        yield database, store, EventTails(store)
+        yield database, store, EventFollowers(store)
 
 
 class Reader:
@@ -178,14 +180,14 @@ async def test_a_reader_that_fell_behind_what_is_kept_reads_the_log_once(tmp_pat
 @asynccontextmanager
 async def read_beside_another(
     path: Path,
-) -> AsyncGenerator[tuple[EventStore, EventStore, EventTails, Reader]]:
+) -> AsyncGenerator[tuple[EventStore, EventStore, EventFollowers, Reader]]:
     """Our store and that of another process, and a reader of ours that has seen one event."""
     async with counted(path) as (_, store, tails), SqliteDatabase(str(path)) as elsewhere:
         await append(store, [Facts().admitted("msg_1")])
         async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail:
             reader = Reader(tail)
             await reader.until(1)
-            yield store, EventStore(elsewhere, SeededIds(1), Alone()), tails, reader
+            yield store, EventStore(elsewhere, SeededIds(1), SingleProcess()), tails, reader
 
 
 @requirement("S163")

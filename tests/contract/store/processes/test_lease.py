@@ -31,7 +31,7 @@ async def run_something(store: EventStore, message: str) -> Lease | None:
 @requirement("S14")
 async def test_the_first_append_of_a_run_takes_the_lease_and_keeps_it(tmp_path: Path) -> None:
     with locks(tmp_path) as here:
-        async with opened_store(tmp_path / "p.db", neighbours=here) as store:
+        async with opened_store(tmp_path / "p.db", processes=here) as store:
             await append(store, [Facts().created()])
             assert not await store.leases.holds(SESSION)
             assert await run_something(store, "msg_1") == Lease("here", 1)
@@ -42,7 +42,7 @@ async def test_the_first_append_of_a_run_takes_the_lease_and_keeps_it(tmp_path: 
 
 async def test_a_session_that_a_living_process_runs_is_refused_whole(tmp_path: Path) -> None:
     with locks(tmp_path) as here:
-        async with opened_store(tmp_path / "p.db", neighbours=here) as store:
+        async with opened_store(tmp_path / "p.db", processes=here) as store:
             await append(store, [Facts().created()])
             process = await child(WRITER, str(tmp_path), "there", "hold")
             assert await line(process) == "held"
@@ -59,7 +59,7 @@ async def test_a_session_that_a_living_process_runs_is_refused_whole(tmp_path: P
 
 async def test_the_lease_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
     with locks(tmp_path) as here:
-        async with opened_store(tmp_path / "p.db", neighbours=here) as store:
+        async with opened_store(tmp_path / "p.db", processes=here) as store:
             await append(store, [Facts().created()])
             process = await child(WRITER, str(tmp_path), "there", "hold")
             assert await line(process) == "held"
@@ -72,7 +72,7 @@ async def test_a_released_lease_may_be_taken_and_its_generation_grows(tmp_path: 
     path = tmp_path / "p.db"
     for generation, name in enumerate(("first", "second", "first"), 1):
         with locks(tmp_path, name) as here:
-            async with opened_store(path, neighbours=here, seed=generation) as store:
+            async with opened_store(path, processes=here, seed=generation) as store:
                 if generation == 1:
                     await append(store, [Facts().created()])
                 assert await run_something(store, f"msg_{generation}") == Lease(name, generation)

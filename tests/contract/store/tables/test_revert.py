@@ -7,7 +7,7 @@ from perdure.core.files.revert import Move, StagedFile
 from perdure.schema.ids import SessionID
 from perdure.store.log.event_store import EventStore
 from perdure.store.tables import revert_table
-from perdure.store.tables.revert_table import OnItsWay
+from perdure.store.tables.revert_table import RevertInProgress
 from tests.fixtures import OTHER, SESSION, Facts
 
 BASE, WANTED, LATER = (FileState("file", name, 0o600) for name in ("base", "wanted", "later"))
@@ -31,7 +31,7 @@ async def staged(store: EventStore, session_id: SessionID = SESSION) -> list[Sta
     return await store.database.read(partial(revert_table.staged, session_id=session_id))
 
 
-async def moving(store: EventStore, session_id: SessionID = SESSION) -> list[OnItsWay]:
+async def moving(store: EventStore, session_id: SessionID = SESSION) -> list[RevertInProgress]:
     return await store.database.read(partial(revert_table.on_their_way, session_id=session_id))
 
 
@@ -39,8 +39,8 @@ def there(path: str, left: FileState = WANTED) -> StagedFile:
     return StagedFile(root="/project", path=path, base=BASE, staged=left)
 
 
-def to(path: str, next: FileState = WANTED, origin: FileState = BASE) -> OnItsWay:
-    return OnItsWay(root="/project", path=path, origin=origin, next=next)
+def to(path: str, next: FileState = WANTED, origin: FileState = BASE) -> RevertInProgress:
+    return RevertInProgress(root="/project", path=path, origin=origin, next=next)
 
 
 async def test_files_are_on_their_way_until_all_are_there(store: EventStore, facts: Facts) -> None:

@@ -15,12 +15,12 @@ from perdure.schema.approval.permission import Effect, Rule
 from perdure.schema.codec import JsonObject, Record
 from perdure.schema.session.tool import TextContent
 from perdure.tools.api.registry import (
-    Materialization,
     Settled,
     ToolError,
     ToolRegistrationError,
     ToolRegistry,
     ToolSuccess,
+    TurnTools,
 )
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
 from tests.contract.tools.tool_bench import CONTEXT
@@ -72,7 +72,7 @@ def make(
     )
 
 
-async def settle(turn: Materialization, input: JsonObject | None = None) -> Settled:
+async def settle(turn: TurnTools, input: JsonObject | None = None) -> Settled:
     return await turn.settle("say", {"text": "hi"} if input is None else input, CONTEXT)
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from perdure.core import limits
 from perdure.core.settings.edit_programs import EditProgram, EditPrograms
-from perdure.tools.files.post_edit import AfterEdit
+from perdure.tools.files.post_edit import PostEdit
 from tests.contract.tools.tool_bench import Workbench, text_of
 from tests.support.watched_processes import WatchedProcesses
 
@@ -33,7 +33,7 @@ def looking(
 ) -> Generator[list[str]]:
     """The tools with these programs; the paths that were told of."""
     edited: list[str] = []
-    after = AfterEdit(
+    after = PostEdit(
         programs=EditPrograms(formatters=formatters, checkers=checkers),
         directory=str(bench.root),
         processes=_Hurried(),

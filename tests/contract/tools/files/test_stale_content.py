@@ -10,7 +10,7 @@ from perdure.schema.codec import JsonValue
 from perdure.schema.ids import SessionID
 from perdure.tools.api.registry import Settled, ToolError
 from perdure.tools.files.mutation import FileMutations
-from perdure.tools.files.read_tracking import SeenFiles
+from perdure.tools.files.read_tracking import ReadTracker
 from tests.contract.tools.tool_bench import CONTEXT, Workbench
 from tests.requirements import requirement
 
@@ -134,7 +134,7 @@ async def test_a_moved_file_is_known_at_its_new_place_and_not_at_the_old(
 
 
 def test_only_so_much_is_remembered_and_the_latest_longest() -> None:
-    seen, session = SeenFiles(), SessionID("ses_1")
+    seen, session = ReadTracker(), SessionID("ses_1")
     seen.note(session, "first", "1")
     for number in range(SEEN_FILES_MAX - 1):
         seen.note(session, f"f{number}", "1")

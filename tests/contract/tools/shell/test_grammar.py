@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from perdure.core.shell.command import Place, Review, review
+from perdure.core.shell.command import CommandDirectory, Review, review
 from perdure.tools.shell.grammar import parse
 from tests.figures import Figure
 
@@ -81,7 +81,7 @@ class Stage:
 
     def hides(self, text: str) -> bool:
         """Whether the text is said to be clear and runs the program without showing it."""
-        place = Place(root=str(self._directory), directory=str(self._directory))
+        place = CommandDirectory(root=str(self._directory), directory=str(self._directory))
         found = review(text, parse=parse, place=place)
         if found.unclear is not None or shows(found) or not could_run(text):
             return False

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from perdure.core import limits
 from perdure.core.compaction import plan as compaction
 from perdure.core.compaction import transcript
-from perdure.core.compaction.plan import Material, Plan
+from perdure.core.compaction.plan import CompactionPlan, Material
 from perdure.schema.ids import MessageID, ToolCallID
 from perdure.schema.session import message as messages
 from perdure.schema.session.message import (
@@ -72,7 +72,7 @@ def checkpoint(summary: str = "so far", recent: str = "[User]: lately") -> Compa
     return CompactionMessage(id=ID, time=AT, reason="manual", summary=summary, recent=recent)
 
 
-def planned(*history: SessionMessage, keep: int = 100, room: int | None = None) -> Plan:
+def planned(*history: SessionMessage, keep: int = 100, room: int | None = None) -> CompactionPlan:
     prompts = tuple(m for m in history if isinstance(m, UserMessage))
     material = Material(history=history, prompts=prompts)
     plan = compaction.plan(material, compaction.shares(room, keep_tokens=keep))

@@ -4,7 +4,7 @@ import pytest
 
 from perdure.core import limits
 from perdure.core.compaction import fallback_summary, preserved, summary_input, summary_request
-from perdure.core.compaction.summary_request import Wish
+from perdure.core.compaction.summary_request import SummaryInstructions
 from perdure.core.request import token_budget
 from perdure.schema.ids import MessageID, ToolCallID
 from perdure.schema.models.model import ModelLimit
@@ -47,7 +47,7 @@ def test_the_request_names_every_section_and_no_summary_that_never_was() -> None
 
 
 def test_the_earlier_summary_and_the_wishes_are_part_of_the_request() -> None:
-    wish = Wish(guidance="be exact", instruction="keep the ports")
+    wish = SummaryInstructions(guidance="be exact", instruction="keep the ports")
     asked = summary_request.text("talk", previous_summary="so far", wish=wish)
     for block in (
         "<conversation>\ntalk\n</conversation>",
@@ -80,7 +80,7 @@ def test_what_is_read_fits_with_the_summary_so_far_and_the_next_one(size: int) -
     limit = ModelLimit(context=size, output=0)
     context = summary_request.context_tokens(limit)
     answer = summary_request.answer_tokens(limit, context)
-    wish = Wish(guidance="g" * 400)
+    wish = SummaryInstructions(guidance="g" * 400)
     readable = summary_request.conversation_tokens(
         context, answer=answer, previous_summary="", wish=wish
     )
@@ -107,7 +107,9 @@ def test_the_narrowest_bound_that_is_known_counts_with_a_margin(
 
 
 def test_a_context_that_is_unknown_has_no_bound() -> None:
-    found = summary_request.conversation_tokens(0, answer=9, previous_summary="", wish=Wish())
+    found = summary_request.conversation_tokens(
+        0, answer=9, previous_summary="", wish=SummaryInstructions()
+    )
     assert found is None
 
 
@@ -197,7 +199,7 @@ def test_open_items_are_carried_and_closed_ones_are_not() -> None:
 
 
 def test_nothing_said_is_nothing_carried() -> None:
-    assert preserved.carry([], (), tokens_max=100) == preserved.Carried()
+    assert preserved.carry([], (), tokens_max=100) == preserved.PreservedFacts()
 
 
 # ---- without a model ----------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import pytest
 
 from perdure.core.files import file_state, revert
 from perdure.core.files.file_state import ABSENT, OTHER, UNKNOWN, FileState
-from perdure.core.files.revert import Conflict, FileChange, Move, Plan, StagedFile
+from perdure.core.files.revert import Conflict, FileChange, Move, RevertPlan, StagedFile
 
 
 def held(content: str, mode: int | None = 0o644) -> FileState:
@@ -20,7 +20,7 @@ def change(before: FileState, after: FileState) -> FileChange:
 
 def planned(
     *changes: FileChange, now: FileState, staged: tuple[FileState, FileState] | None = None
-) -> Plan:
+) -> RevertPlan:
     items: dict[str, StagedFile] = {}
     if staged is not None:
         base, left = staged
@@ -28,12 +28,12 @@ def planned(
     return revert.plan(changes, items, {"/p/f": now})
 
 
-def move(base: FileState, found: FileState, wanted: FileState) -> Plan:
-    return Plan((Move(root="/p", path="/p/f", base=base, found=found, wanted=wanted),))
+def move(base: FileState, found: FileState, wanted: FileState) -> RevertPlan:
+    return RevertPlan((Move(root="/p", path="/p/f", base=base, found=found, wanted=wanted),))
 
 
-def conflict(reason: str) -> Plan:
-    return Plan((), (Conflict("/p/f", reason),))
+def conflict(reason: str) -> RevertPlan:
+    return RevertPlan((), (Conflict("/p/f", reason),))
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def conflict(reason: str) -> Plan:
         ((change(ABSENT, B),), B, move(B, B, ABSENT)),
         ((change(A, ABSENT),), ABSENT, move(ABSENT, ABSENT, A)),
         # It is there already.
-        ((change(A, B),), A, Plan()),
-        ((change(A, B), change(B, A)), A, Plan()),
+        ((change(A, B),), A, RevertPlan()),
+        ((change(A, B), change(B, A)), A, RevertPlan()),
         # Noted and never made: the process died in between.
         ((change(A, B), change(B, C)), B, move(B, B, A)),
         # Somebody else's work stays.
@@ -63,7 +63,7 @@ def conflict(reason: str) -> Plan:
     ],
 )
 def test_a_path_goes_back_only_from_what_the_session_left(
-    changes: tuple[FileChange, ...], now: FileState, expected: Plan
+    changes: tuple[FileChange, ...], now: FileState, expected: RevertPlan
 ) -> None:
     assert planned(*changes, now=now) == expected
 
@@ -85,7 +85,7 @@ def test_staging_again_starts_from_what_was_there_before_the_first_time() -> Non
     assert planned(*both, now=D, staged=(C, B)) == conflict(revert.CHANGED_STAGED)
     # What cannot be judged any more goes to its base, and is told.
     broken = (change(A, B), change(D, C))
-    assert planned(*broken, now=A, staged=(C, A)) == Plan(
+    assert planned(*broken, now=A, staged=(C, A)) == RevertPlan(
         move(C, A, C).moves, conflict(revert.CHANGED_BETWEEN).conflicts
     )
 

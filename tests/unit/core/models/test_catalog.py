@@ -7,7 +7,7 @@ from perdure.core.credentials.keys import Key, KeyMissing, NoKeyNeeded
 from perdure.core.models import catalog, transport
 from perdure.core.models import public as catalog_public
 from perdure.core.models.catalog import CatalogProvider
-from perdure.core.models.transport import Api, BuiltIn, Unreachable, Wire
+from perdure.core.models.transport import Api, BuiltIn, HttpProtocol, Unreachable
 from perdure.core.settings import document, settings
 from perdure.core.settings.document import Trust
 from perdure.core.settings.settings import Settings
@@ -115,8 +115,8 @@ def test_a_model_inherits_from_its_provider_and_overrides_it() -> None:
 @pytest.mark.parametrize(
     ("api", "kind"),
     [
-        (Api(type="aisdk", package=COMPATIBLE, url="https://x.example"), Wire),
-        (Api(type="native", url="http://127.0.0.1:1/v1"), Wire),
+        (Api(type="aisdk", package=COMPATIBLE, url="https://x.example"), HttpProtocol),
+        (Api(type="native", url="http://127.0.0.1:1/v1"), HttpProtocol),
         (Api(type="aisdk", package=COMPATIBLE), Unreachable),
         (Api(type="aisdk", package="@ai-sdk/unheard-of", url="https://x.example"), Unreachable),
         (Api(type="aisdk", package=COMPATIBLE, url="file:///etc/passwd"), Unreachable),
@@ -124,7 +124,7 @@ def test_a_model_inherits_from_its_provider_and_overrides_it() -> None:
     ],
 )
 def test_what_cannot_be_reached_says_why(api: Api, kind: type) -> None:
-    found = transport.reach_of(api)
+    found = transport.transport_of(api)
     assert isinstance(found, kind)
     if isinstance(found, Unreachable):
         assert found.reason

@@ -8,7 +8,7 @@ from perdure.core.models import catalog, facts_archive
 from perdure.core.models.catalog import CatalogModel, CatalogProvider
 from perdure.core.models.facts_archive import ModelArchive
 from perdure.core.models.known_providers import KnownProviders
-from perdure.core.models.transport import PACKAGES, Unreachable, Wire
+from perdure.core.models.transport import PACKAGES, HttpProtocol, Unreachable
 from perdure.core.settings.document import read
 from perdure.core.settings.settings import merge
 from perdure.location.models import facts_cache
@@ -61,7 +61,7 @@ def test_a_model_has_what_is_published_about_it() -> None:
     assert made.capabilities.input == ("text", "image", "pdf", "audio")
     assert (made.limit.context, made.limit.output, made.limit.input) == (200_000, 64_000, 150_000)
     assert made.released == 20_455 * DAY
-    assert isinstance(made.reach, Wire)
+    assert isinstance(made.reach, HttpProtocol)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_the_configuration_lies_over_the_facts_field_by_field() -> None:
     changed = made.models["m"]
     assert (changed.name, changed.limit.context, changed.limit.output) == ("Known", 9, 4)
     assert (changed.cost[0].input, changed.request.headers) == (1, {"x-team": "a"})
-    assert isinstance(made.models["new"].reach, Wire)
+    assert isinstance(made.models["new"].reach, HttpProtocol)
 
 
 def test_who_moves_a_known_provider_moves_its_models() -> None:
@@ -264,7 +264,7 @@ def test_variables_complete_an_address(
         assert isinstance(made.reach, Unreachable)
         assert "ACME_HOST" in made.reach.reason
     else:
-        assert (made.api.url, isinstance(made.reach, Wire)) == (reached, True)
+        assert (made.api.url, isinstance(made.reach, HttpProtocol)) == (reached, True)
 
 
 def test_variables_do_not_complete_a_configured_address() -> None:
@@ -356,7 +356,7 @@ def test_every_provider_that_comes_with_the_program_can_be_read() -> None:
 def test_the_providers_that_people_use_most_can_be_reached(id: str) -> None:
     models = BUNDLED.providers[id].models.values()
     assert models
-    assert [model.id for model in models if not isinstance(model.reach, Wire)] == []
+    assert [model.id for model in models if not isinstance(model.reach, HttpProtocol)] == []
 
 
 def test_what_cannot_be_reached_says_what_is_missing() -> None:

@@ -8,7 +8,7 @@ from perdure.core.models import options as model_options
 from perdure.core.models.options import Overrides
 from perdure.core.models.transport import PACKAGES
 from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
-from perdure.llm.message import LLMMessage, TextPart, runs_of
+from perdure.llm.message import LLMMessage, TextPart, segments_of
 from perdure.llm.protocols.anthropic.request import ANTHROPIC_MESSAGES
 from perdure.llm.protocols.openai_chat.request import OPENAI_CHAT
 from perdure.llm.protocols.openai_responses.request import OPENAI_RESPONSES
@@ -99,7 +99,7 @@ def head(protocol: WireProtocol, dialect: Dialect, options: JsonObject) -> JsonO
     request = LLMRequest(
         model=ModelRef(id="m", provider_id="p"),
         system=(),
-        runs=runs_of((LLMMessage("user", (TextPart("hello"),)),)),
+        runs=segments_of((LLMMessage("user", (TextPart("hello"),)),)),
         options=model_options.for_dialect(model_options.read({}, options).options, dialect),
     )
     return protocol.head(request, ModelFacts(name="m", output_limit=64_000))

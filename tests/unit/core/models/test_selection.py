@@ -7,7 +7,7 @@ import pytest
 from perdure.core.config_file.entries import Status
 from perdure.core.models import selection
 from perdure.core.models.catalog import CatalogModel
-from perdure.core.models.transport import NATIVE, Api, BuiltIn, Reach, Unreachable
+from perdure.core.models.transport import NATIVE, Api, BuiltIn, ModelTransport, Unreachable
 from perdure.schema.models.model import CacheCost, ModelCapabilities, ModelCost, ModelLimit
 
 NOW: Final = 1_800_000_000_000
@@ -19,7 +19,7 @@ def model(
     *,
     months: float = 1,
     price: float = 1,
-    reach: Reach = NATIVE,
+    reach: ModelTransport = NATIVE,
     output: str = "text",
     tools: bool = True,
     status: Status = "active",

@@ -9,7 +9,7 @@ from perdure.llm.message import (
     LLMMessage,
     MediaPart,
     ReasoningPart,
-    Run,
+    Segment,
     TextPart,
     ToolCallPart,
     ToolResult,
@@ -94,8 +94,8 @@ def test_a_request_is_shown_whole_and_without_its_headers() -> None:
         model=ModelRef(id="m", provider_id="p"),
         system=("Be brief.", "Today is Monday."),
         runs=(
-            Run((LLMMessage("user", (TextPart("hi"), picture)),)),
-            Run((assistant, LLMMessage("tool", (result,)))),
+            Segment((LLMMessage("user", (TextPart("hi"), picture)),)),
+            Segment((assistant, LLMMessage("tool", (result,)))),
         ),
         tools=(ToolDefinition("read", "reads", {"type": "object"}),),
         tool_choice="auto",
@@ -163,7 +163,7 @@ def test_every_kind_of_tool_result_keeps_its_value(kind: str) -> None:
     request = LLMRequest(
         model=ModelRef(id="m", provider_id="p"),
         system=(),
-        runs=(Run((LLMMessage("tool", (part,)),)),),
+        runs=(Segment((LLMMessage("tool", (part,)),)),),
     )
     shown = codec.to_json_value(preview.request(request, agent="a"))
     (only,) = shown["messages"][0]["content"]

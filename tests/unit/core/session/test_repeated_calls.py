@@ -4,18 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.core import limits
-from perdure.core.session.repeated_calls import CallDiscipline
+from perdure.core.session.repeated_calls import RepeatedCallGuard
 
 READ = {"path": "a.txt"}
 MOST = limits.CALLS_REPEATED_MAX
 
 
-def repeat(discipline: CallDiscipline, times: int, outcome: object = "same") -> list[str | None]:
+def repeat(discipline: RepeatedCallGuard, times: int, outcome: object = "same") -> list[str | None]:
     return [discipline.settled("read", READ, outcome) for _ in range(times)]
 
 
 def test_a_call_with_the_same_result_is_nudged_and_then_asked_for() -> None:
-    discipline = CallDiscipline()
+    discipline = RepeatedCallGuard()
     nudges: list[str | None] = []
     for _ in range(MOST):
         assert discipline.verdict("read", READ) == "run"
@@ -26,14 +26,14 @@ def test_a_call_with_the_same_result_is_nudged_and_then_asked_for() -> None:
 
 
 def test_another_input_or_tool_is_another_call() -> None:
-    discipline = CallDiscipline()
+    discipline = RepeatedCallGuard()
     repeat(discipline, MOST)
     assert discipline.verdict("read", {"path": "b.txt"}) == "run"
     assert discipline.verdict("glob", READ) == "run"
 
 
 def test_the_order_of_the_arguments_means_nothing() -> None:
-    discipline = CallDiscipline()
+    discipline = RepeatedCallGuard()
     for number in range(MOST):
         pairs = [("a", 1), ("b", 2)]
         discipline.settled("read", dict(pairs[:: 1 if number % 2 else -1]), "same")
@@ -41,14 +41,14 @@ def test_the_order_of_the_arguments_means_nothing() -> None:
 
 
 def test_another_result_of_the_same_call_is_news() -> None:
-    discipline = CallDiscipline()
+    discipline = RepeatedCallGuard()
     for number in range(10 * MOST):
         assert discipline.verdict("read", READ) == "run"
         assert discipline.settled("read", READ, f"line {number}") is None
 
 
 def test_calls_that_take_turns_are_noticed_as_well() -> None:
-    discipline = CallDiscipline()
+    discipline = RepeatedCallGuard()
     for _ in range(MOST):
         for tool in ("read", "glob", "grep"):
             assert discipline.verdict(tool, READ) == "run"
@@ -57,7 +57,7 @@ def test_calls_that_take_turns_are_noticed_as_well() -> None:
 
 
 def test_working_towards_a_failing_test_is_no_loop() -> None:
-    discipline = CallDiscipline()
+    discipline = RepeatedCallGuard()
     for number in range(10 * MOST):
         discipline.settled("edit", {"change": number}, "done")
         assert discipline.verdict("bash", {"command": "make test"}) == "run"
@@ -65,7 +65,7 @@ def test_working_towards_a_failing_test_is_no_loop() -> None:
 
 
 def test_refusals_that_change_nothing_end_the_run() -> None:
-    discipline = CallDiscipline()
+    discipline = RepeatedCallGuard()
     repeat(discipline, MOST)
     for _ in range(limits.CALLS_REFUSED_MAX):
         assert discipline.verdict("read", READ) == "ask"
@@ -76,13 +76,13 @@ def test_refusals_that_change_nothing_end_the_run() -> None:
 
 
 def test_a_refusal_of_a_call_that_is_not_known_is_no_harm() -> None:
-    discipline = CallDiscipline()
+    discipline = RepeatedCallGuard()
     discipline.refused("read", READ)
     assert discipline.verdict("read", READ) == "run"
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    discipline = CallDiscipline()
+    discipline = RepeatedCallGuard()
     repeat(discipline, MOST)
     for number in range(limits.CALLS_REMEMBERED_MAX):
         discipline.settled("read", {"path": f"{number}"}, "x" * 10_000)
@@ -93,7 +93,7 @@ def test_what_is_remembered_is_bounded() -> None:
 @given(st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=200))
 def test_nothing_that_brings_no_news_goes_on_for_ever(calls: list[str]) -> None:
     """Whatever the order, a call whose result never changes runs a bounded number of times."""
-    discipline, runs = CallDiscipline(), dict.fromkeys(calls, 0)
+    discipline, runs = RepeatedCallGuard(), dict.fromkeys(calls, 0)
     for call in calls:
         if discipline.verdict(call, {}) == "run":
             runs[call] += 1

@@ -5,17 +5,17 @@ import random
 import pytest
 
 from perdure.core.approval import rules as permission
-from perdure.core.approval.rules import Parts
+from perdure.core.approval.rules import ResourceParts
 from perdure.core.limits import COMMAND_CHARS_MAX, COMMAND_DEPTH_MAX, COMMAND_PARTS_MAX
 from perdure.core.shell import approval_pattern
-from perdure.core.shell.command import Place, Review, review
+from perdure.core.shell.command import CommandDirectory, Review, review
 from perdure.core.shell.word import Word
 from perdure.schema.approval.permission import Effect, Rule, Ruleset
 from perdure.tools.shell.grammar import parse
 from perdure.tools.shell.parser import parse_for
 from tests.requirements import requirement
 
-PLACE = Place(root="/project", directory="/project")
+PLACE = CommandDirectory(root="/project", directory="/project")
 
 
 def looked_at(command: str) -> Review:
@@ -258,7 +258,7 @@ def test_a_text_that_is_saved_word_for_word_matches_nothing_else() -> None:
 
 def decided(rules: Ruleset, command: str, *, approvals: Ruleset = ()) -> Effect:
     found = looked_at(command)
-    parts = Parts(
+    parts = ResourceParts(
         texts=tuple(part.text for part in found.parts) or (command,),
         spellings=tuple(form for part in found.parts for form in part.spellings),
         complete=found.unclear is None,

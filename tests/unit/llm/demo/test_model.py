@@ -12,7 +12,7 @@ from perdure.llm.message import (
     ToolCallPart,
     ToolResult,
     ToolResultPart,
-    runs_of,
+    segments_of,
 )
 from perdure.llm.request import LLMRequest, ToolDefinition
 from perdure.schema.codec import JsonObject
@@ -25,7 +25,7 @@ def request(*messages: LLMMessage, tools: tuple[str, ...] = TOOLS) -> LLMRequest
     return LLMRequest(
         model=ModelRef(id="demo", provider_id="demo"),
         system=(),
-        runs=runs_of(messages),
+        runs=segments_of(messages),
         tools=tuple(ToolDefinition(name, "", {}) for name in tools),
     )
 

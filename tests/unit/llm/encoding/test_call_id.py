@@ -7,7 +7,7 @@ import pytest
 from perdure.llm.encoding import call_id
 from perdure.llm.message import (
     LLMMessage,
-    Run,
+    Segment,
     TextPart,
     ToolCallPart,
     ToolResult,
@@ -17,10 +17,10 @@ from perdure.llm.message import (
 OWN = re.compile(r"own_\d+")
 
 
-def answer(*calls: ToolCallPart, id: str = "msg_1") -> Run:
+def answer(*calls: ToolCallPart, id: str = "msg_1") -> Segment:
     said = LLMMessage("assistant", (TextPart("a"), *calls), id)
     results = (ToolResultPart(call.id, call.name, ToolResult("text", "x")) for call in calls)
-    return Run((said, *(LLMMessage("tool", (result,)) for result in results)))
+    return Segment((said, *(LLMMessage("tool", (result,)) for result in results)))
 
 
 @pytest.mark.parametrize(

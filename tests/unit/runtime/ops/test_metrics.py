@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from perdure.runtime.ops.metrics import Measures
+from perdure.runtime.ops.metrics import Metrics
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Heard:
 
 def test_a_block_is_timed_whatever_becomes_of_it() -> None:
     heard = Heard()
-    measures = Measures(heard)
+    measures = Metrics(heard)
     with measures.timed("turn", session="ses_1"):
         pass
     with pytest.raises(ValueError, match="x"), measures.timed("turn"):
@@ -48,7 +48,7 @@ def test_a_block_is_timed_whatever_becomes_of_it() -> None:
 
 def test_counts_and_sizes_are_kept_and_handed_on() -> None:
     heard = Heard()
-    measures = Measures(heard)
+    measures = Metrics(heard)
     measures.count("boundary.unavailable", 0)
     measures.count("boundary.unavailable", 2)
     measures.told("abc")
@@ -58,7 +58,7 @@ def test_counts_and_sizes_are_kept_and_handed_on() -> None:
 
 
 def test_nobody_has_to_listen() -> None:
-    measures = Measures()
+    measures = Metrics()
     with measures.timed("boundary"):
         measures.count("turn.failed")
     assert measures.durations()["boundary"].count == 1

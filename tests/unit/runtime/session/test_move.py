@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from perdure.location.project.git_changes import GitChanges
-from perdure.location.registry import LocationMap
-from perdure.runtime.session.move import Moves
+from perdure.location.registry import LocationRegistry
+from perdure.runtime.session.move import SessionMoves
 from perdure.schema.errors import DomainError, MoveConflictError, SessionNotFoundError
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.location import LocationRef
@@ -51,9 +51,9 @@ class Scene:
         place.write(self.here / "a.txt", "two\n")
         place.write(self.here / "b.txt", "new\n")
         self.processes = DisturbedProcesses()
-        self.moves = Moves(
+        self.moves = SessionMoves(
             store,
-            LocationMap(place.host()),
+            LocationRegistry(place.host()),
             GitChanges(self.processes, place.variables),
             ManualClock(),
         )

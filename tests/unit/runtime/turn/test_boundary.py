@@ -12,7 +12,12 @@ from perdure.core.context.system_context import (
     Unavailable,
 )
 from perdure.core.session.drain import RunTurn
-from perdure.runtime.turn.boundary import Boundary, ContextBlockedError, Crossed, MovedAwayError
+from perdure.runtime.turn.boundary import (
+    Boundary,
+    BoundaryResult,
+    ContextBlockedError,
+    SessionMovedError,
+)
 from perdure.schema.errors import SessionNotFoundError
 from perdure.schema.ids import Seq
 from perdure.schema.location import LocationRef
@@ -42,13 +47,13 @@ def boundary(store: EventStore) -> Boundary:
     return Boundary(store, ManualClock(), SeededIds(7))
 
 
-async def cross(boundary: Boundary, turn: RunTurn, seen: Observation) -> Crossed:
+async def cross(boundary: Boundary, turn: RunTurn, seen: Observation) -> BoundaryResult:
     return await cross_as(boundary, (await boundary.sample(SESSION)).session, turn, seen)
 
 
 async def cross_as(
     boundary: Boundary, session: SessionInfo, turn: RunTurn, seen: Observation
-) -> Crossed:
+) -> BoundaryResult:
     """With the Session as it was sampled earlier."""
     return await boundary.commit(await boundary.plan(session, turn, seen))
 
@@ -237,7 +242,7 @@ async def test_a_boundary_is_not_crossed_for_a_session_that_has_moved_meanwhile(
     session = (await boundary.sample(SESSION)).session
     await append(store, [facts.stamped(events.Moved, location=LocationRef(directory="/new"))])
     before = await dump(store)
-    with pytest.raises(MovedAwayError):
+    with pytest.raises(SessionMovedError):
         await cross_as(boundary, session, STEER, day("Monday"))
     assert await dump(store) == before
     assert await stored_epoch(store) is None
@@ -251,7 +256,7 @@ async def test_an_epoch_alone_is_not_stored_for_a_session_that_has_moved_meanwhi
 ) -> None:
     session = (await boundary.sample(SESSION)).session
     await append(store, [facts.stamped(events.Moved, location=LocationRef(directory="/new"))])
-    with pytest.raises(MovedAwayError):
+    with pytest.raises(SessionMovedError):
         await cross_as(boundary, session, NONE, day("Monday"))
     assert await stored_epoch(store) is None
 

@@ -1,7 +1,7 @@
 """Session History ready to be sent: the same as a fresh one, and cheaper."""
 
 from perdure.core.session.history import Cut
-from perdure.llm.message import LLMMessage, Run
+from perdure.llm.message import LLMMessage, Segment
 from perdure.runtime.turn.history_cache import HistoryCache
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.models.model import ModelRef
@@ -21,12 +21,12 @@ async def sent(
     cut: Cut = WHOLE,
     model: ModelRef = MODEL,
     session_id: SessionID = SESSION,
-) -> tuple[Run, ...]:
+) -> tuple[Segment, ...]:
     history = await store.database.read(lambda tx: cache.load(tx, session_id, cut=cut, model=model))
     return history.runs
 
 
-def messages(runs: tuple[Run, ...]) -> list[LLMMessage]:
+def messages(runs: tuple[Segment, ...]) -> list[LLMMessage]:
     return [message for run in runs for message in run.messages]
 
 

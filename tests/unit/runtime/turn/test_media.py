@@ -6,7 +6,7 @@ import pytest
 
 from perdure.core.request import media_limits, message_media
 from perdure.core.request.media_limits import ImageBounds, MediaLimits
-from perdure.llm.encoded_history import KeptConversation
+from perdure.llm.encoded_history import EncodedHistory
 from perdure.llm.message import (
     LLMMessage,
     MediaPart,
@@ -14,10 +14,10 @@ from perdure.llm.message import (
     ToolCallPart,
     ToolResult,
     ToolResultPart,
-    runs_of,
+    segments_of,
 )
 from perdure.runtime.turn.history_cache import History, MediaSent
-from perdure.runtime.turn.media import SentMedia
+from perdure.runtime.turn.media import RequestMedia
 from tests.support.images import bomb, inlined, opened, picture
 
 ANYTHING = media_limits.of_family("openai")
@@ -35,7 +35,7 @@ def conversation(*media: MediaPart) -> History:
         messages.append(LLMMessage("assistant", (call,)))
         messages.append(LLMMessage("tool", (ToolResultPart(call.id, "read", result),)))
     sent = MediaSent(there=message_media.has_media(messages))
-    return History(runs_of(tuple(messages)), KeptConversation(), media=sent)
+    return History(segments_of(tuple(messages)), EncodedHistory(), media=sent)
 
 
 def shown(history: History) -> list[MediaPart]:
@@ -57,25 +57,25 @@ def png(width: int = 30, height: int = 20, colour: str = "red") -> MediaPart:
 
 async def test_what_fits_is_sent_as_it_is() -> None:
     history = conversation(png(), png(colour="blue"))
-    assert shown(await SentMedia().within(history, ANYTHING)) == shown(history)
+    assert shown(await RequestMedia().within(history, ANYTHING)) == shown(history)
 
 
 async def test_a_conversation_without_media_is_the_very_same() -> None:
     history = conversation()
-    assert await SentMedia().within(history, ANYTHING) is history
+    assert await RequestMedia().within(history, ANYTHING) is history
 
 
 async def test_a_large_image_is_shrunk_and_the_history_is_not() -> None:
     large = png(2_600, 1_300)
     history = conversation(png(), large)
-    sent = await SentMedia().within(history, ANYTHING)
+    sent = await RequestMedia().within(history, ANYTHING)
     assert opened(shown(sent)[1].data).size == (2_000, 1_000)
     assert shown(history)[1] == large
 
 
 async def test_two_processes_send_the_same_bytes() -> None:
     history = conversation(png(2_600, 40), png())
-    first, second = [await SentMedia().within(history, ANYTHING) for _ in range(2)]
+    first, second = [await RequestMedia().within(history, ANYTHING) for _ in range(2)]
     assert shown(first) == shown(second)
 
 
@@ -92,7 +92,7 @@ async def test_an_image_that_would_be_refused_is_named_instead(
 ) -> None:
     part = MediaPart("image/png", inlined(made()), "b.png")
     for history in (conversation(part), conversation(png(), part)):
-        sent = await SentMedia().within(history, ANYTHING)
+        sent = await RequestMedia().within(history, ANYTHING)
         assert "[Attachment left out: b.png: " in texts(sent)
         assert why in texts(sent)
 
@@ -101,17 +101,17 @@ async def test_what_a_model_does_not_take_is_named_instead() -> None:
     pdf = MediaPart("application/pdf", inlined(b"%PDF-1.7\n", "application/pdf"), "p.pdf")
     history = conversation(png(), pdf)
     blind = media_limits.of_family("openai", frozenset({"text"}))
-    sent = await SentMedia().within(history, blind)
+    sent = await RequestMedia().within(history, blind)
     assert shown(sent) == []
     assert texts(sent).count("this model takes no input of the kind") == 2
     reads = media_limits.of_family("openai", frozenset({"text", "image", "pdf"}))
-    assert shown(await SentMedia().within(history, reads)) == shown(history)
+    assert shown(await RequestMedia().within(history, reads)) == shown(history)
 
 
 async def test_the_oldest_are_named_when_there_are_too_many_and_stay_so() -> None:
     few = MediaLimits(image=ImageBounds(), parts_max=4, chars_max=1_000_000)
     parts = [png(10 + number) for number in range(9)]
-    media = SentMedia()
+    media = RequestMedia()
     left_out = 0
     for count in range(1, len(parts) + 1):
         sent = await media.within(conversation(*parts[:count]), few)
@@ -127,7 +127,7 @@ async def test_the_oldest_are_named_when_there_are_too_many_and_stay_so() -> Non
 async def test_bytes_of_earlier_requests_are_forgotten_when_more_is_left_out() -> None:
     few = MediaLimits(image=ImageBounds(), parts_max=2, chars_max=1_000_000)
     history = conversation(png(10), png(11))
-    media = SentMedia()
+    media = RequestMedia()
     sent = await media.within(history, few)
     encoded = sent.kept.pieces("key", sent.runs, lambda run: repr(run).encode(), open_last=False)
     longer = conversation(png(10), png(11), png(12))
@@ -148,11 +148,11 @@ async def test_hostile_data_never_stops_a_request() -> None:
         MediaPart("image/svg+xml", "data:image/svg+xml,<svg/>", None),
     ]
     history = conversation(*hostile)
-    assert shown(await SentMedia().within(history, ANYTHING)) == hostile
+    assert shown(await RequestMedia().within(history, ANYTHING)) == hostile
 
 
 async def test_only_so_much_is_remembered() -> None:
-    media = SentMedia(chars_max=1)
+    media = RequestMedia(chars_max=1)
     history = conversation(png(10), png(11))
     assert shown(await media.within(history, ANYTHING)) == shown(history)
     assert shown(await media.within(history, ANYTHING)) == shown(history)

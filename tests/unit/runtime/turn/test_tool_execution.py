@@ -7,12 +7,12 @@ import pytest
 
 from perdure.core import limits
 from perdure.core.request.tool_output import OutputLimits
-from perdure.core.session.repeated_calls import CallDiscipline
+from perdure.core.session.repeated_calls import RepeatedCallGuard
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.ports import PermissionBlockedError, PermissionDeclinedError
 from perdure.runtime.tasks import Background
-from perdure.runtime.turn.tool_execution import Settlement, Succeeded, Toolbox
-from perdure.runtime.turn.tool_progress import CallProgress
+from perdure.runtime.turn.tool_execution import Succeeded, ToolExecutor, ToolRun
+from perdure.runtime.turn.tool_progress import ToolProgress
 from perdure.schema.codec import Record
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.session.event import ToolCalled
@@ -95,11 +95,11 @@ class Recorded:
         await asyncio.sleep(0)
         self.outcomes.append(outcome if isinstance(outcome, ToolError) else outcome.output)
 
-    def progress(self, call: ToolCalled) -> CallProgress:
+    def progress(self, call: ToolCalled) -> ToolProgress:
         async def unheard(progress: Progress) -> None:
             raise AssertionError("none of these tools reports")
 
-        return CallProgress(unheard, background=Background(), clock=ManualClock())
+        return ToolProgress(unheard, background=Background(), clock=ManualClock())
 
 
 def settlement(
@@ -107,16 +107,16 @@ def settlement(
     recorded: Recorded,
     store: ToolOutputStore,
     desk: RecordedDesk | None = None,
-) -> Settlement:
-    toolbox = Toolbox(
+) -> ToolExecutor:
+    toolbox = ToolRun(
         registry.materialize(()),
         store,
         OutputLimits(),
         lambda path: (),
         desk or RecordedDesk(),
-        CallDiscipline(),
+        RepeatedCallGuard(),
     )
-    return Settlement(toolbox, "build", recorded.record, recorded.progress)
+    return ToolExecutor(toolbox, "build", recorded.record, recorded.progress)
 
 
 def outputs(tmp_path: Path, filesystem: LocalFilesystem) -> ToolOutputStore:
@@ -179,7 +179,7 @@ async def same(input: Nothing, context: ToolCallContext) -> Number:
 SAME = Tool(name="same", description="always the same", input=Nothing, output=Number, execute=same)
 
 
-async def repeated(tmp_path: Path, desk: RecordedDesk, times: int) -> tuple[Settlement, Recorded]:
+async def repeated(tmp_path: Path, desk: RecordedDesk, times: int) -> tuple[ToolExecutor, Recorded]:
     """A tool that always returns the same, called that often."""
     recorded, registry = Recorded(), ToolRegistry()
     with registry.register(SAME):

@@ -8,7 +8,7 @@ import pytest
 from perdure.core import limits
 from perdure.runtime.tasks import Background
 from perdure.runtime.turn import tool_progress
-from perdure.runtime.turn.tool_progress import CallProgress
+from perdure.runtime.turn.tool_progress import ToolProgress
 from perdure.schema import codec
 from perdure.schema.session.tool import FileContent, TextContent
 from perdure.testing import ManualClock
@@ -24,7 +24,7 @@ class Record:
         self.clock = ManualClock()
         self.texts: list[str] = []
         self.recorded = asyncio.Event()
-        self.progress = CallProgress(self._record, background=background, clock=self.clock)
+        self.progress = ToolProgress(self._record, background=background, clock=self.clock)
 
     async def _record(self, progress: Progress) -> None:
         (part,) = progress.content

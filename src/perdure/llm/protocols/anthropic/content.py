@@ -19,7 +19,7 @@ from perdure.llm.message import (
     LLMMessage,
     MediaPart,
     ReasoningPart,
-    Run,
+    Segment,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -54,7 +54,7 @@ def user(message: LLMMessage) -> Iterator[JsonObject]:
             yield from _media(part)
 
 
-def answer(run: Run) -> list[JsonObject]:
+def answer(run: Segment) -> list[JsonObject]:
     """What the model answered, in its order. It may end neither with thinking nor with a space."""
     ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
     blocks: list[JsonObject] = []
@@ -75,7 +75,7 @@ def answer(run: Run) -> list[JsonObject]:
     return blocks or text(shared.EMPTY_ANSWER)
 
 
-def results(run: Run) -> list[JsonObject]:
+def results(run: Segment) -> list[JsonObject]:
     """One result for each call of the run that we were to make."""
     ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
     return [_result(found.get(own_id), wire_id) for own_id, wire_id in ids.items()]

@@ -1,6 +1,6 @@
 """Anthropic Messages: the request side.
 
-Pure. Blocks are made in anthropic_messages_content. The provider reads neighbours of one role as
+Pure. Blocks are made in anthropic_messages_content. The provider reads processes of one role as
 one turn, so runs stand side by side without fillers. Cache hints are three: the last tool, the
 last system part and the latest user message.
 
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from perdure.llm.encoding import shared
 from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
 from perdure.llm.error import LLMError
-from perdure.llm.message import Run
+from perdure.llm.message import Segment
 from perdure.llm.protocols.anthropic import content, stream, tools
 from perdure.llm.request import LLMRequest
 from perdure.schema.codec import JsonObject
@@ -78,7 +78,7 @@ def closing(request: LLMRequest) -> list[JsonObject]:
     return [_message("user", content.text(_AFTER_AN_ANSWER))]
 
 
-def items(run: Run, facts: ModelFacts) -> list[JsonObject]:
+def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
     if not run.is_answer:
         return _asked(run, facts)
     blocks = (("assistant", content.answer(run)), ("user", content.results(run)))
@@ -115,7 +115,7 @@ class _Asked(State):
         self.updates, self.plain = [], []
 
 
-def _asked(run: Run, facts: ModelFacts) -> list[JsonObject]:
+def _asked(run: Segment, facts: ModelFacts) -> list[JsonObject]:
     """One user message. Updates at its end may be a system message: then an answer is next."""
     asked = _Asked()
     for message in run.messages:
@@ -154,7 +154,7 @@ def _thinking(request: LLMRequest, most: int) -> JsonObject | None:
     return _named(asked) | {"budget_tokens": budget}
 
 
-def _may_go_on_thinking(runs: tuple[Run, ...]) -> bool:
+def _may_go_on_thinking(runs: tuple[Segment, ...]) -> bool:
     """With a thinking budget, an answer whose calls we made must have begun with thinking."""
     latest: list[JsonObject] = []
     for run in reversed(runs):

@@ -1,0 +1,1 @@
+"""The Amazon Bedrock Converse API."""

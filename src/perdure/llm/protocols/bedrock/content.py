@@ -18,7 +18,7 @@ from perdure.llm.message import (
     LLMMessage,
     MediaPart,
     ReasoningPart,
-    Run,
+    Segment,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -55,7 +55,7 @@ def text(value: str) -> list[JsonObject]:
     return [{"text": value}] if value.strip() else []
 
 
-def asked(run: Run, *, documents: bool) -> list[JsonObject]:
+def asked(run: Segment, *, documents: bool) -> list[JsonObject]:
     """What the user said, and what the model was told in between."""
     files = _FILES if documents else _IMAGES
     blocks: list[JsonObject] = []
@@ -71,7 +71,7 @@ def asked(run: Run, *, documents: bool) -> list[JsonObject]:
     return blocks or text(shared.EMPTY_MESSAGE)
 
 
-def answer(run: Run) -> list[JsonObject]:
+def answer(run: Segment) -> list[JsonObject]:
     """What the model answered, in its order. It may not end with reasoning."""
     ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
     blocks: list[JsonObject] = []
@@ -90,7 +90,7 @@ def answer(run: Run) -> list[JsonObject]:
     return blocks or text(shared.EMPTY_ANSWER)
 
 
-def results(run: Run) -> list[JsonObject]:
+def results(run: Segment) -> list[JsonObject]:
     """One result for each call of the run that we were to make."""
     ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
     return [
@@ -99,7 +99,7 @@ def results(run: Run) -> list[JsonObject]:
     ]
 
 
-def called(run: Run) -> Iterator[str]:
+def called(run: Segment) -> Iterator[str]:
     """The names of the tools that an answer called, as they are sent."""
     return (_name(part) for part in run.calls())
 

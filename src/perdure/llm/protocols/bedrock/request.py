@@ -18,7 +18,7 @@ from perdure.llm.aws.event_stream import AwsFrames
 from perdure.llm.encoding import shared
 from perdure.llm.encoding.wire_protocol import ModelFacts, Place, WireProtocol
 from perdure.llm.error import LLMError
-from perdure.llm.message import Run
+from perdure.llm.message import Segment
 from perdure.llm.protocols.bedrock import content, stream
 from perdure.llm.protocols.shared import tool_schema
 from perdure.llm.request import LLMRequest, ToolChoice, ToolDefinition
@@ -71,7 +71,7 @@ def closing(request: LLMRequest) -> list[JsonObject]:
     return [_user(content.results(request.runs[-1]) or content.text(_AFTER_AN_ANSWER))]
 
 
-def items(run: Run, facts: ModelFacts) -> list[JsonObject]:
+def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
     """The words of the user or the answer of a run, without what is owed after it."""
     if run.is_answer:
         return [_assistant(content.answer(run))]
@@ -172,7 +172,7 @@ def _reasoning(request: LLMRequest, options: JsonObject, facts: ModelFacts) -> J
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
-def _may_go_on_thinking(runs: tuple[Run, ...]) -> bool:
+def _may_go_on_thinking(runs: tuple[Segment, ...]) -> bool:
     """With a thinking budget, an answer whose calls we made must have begun with thinking."""
     latest = next((run for run in reversed(runs) if run.is_answer), None)
     if latest is None or not any(content.called(latest)):

@@ -1,0 +1,1 @@
+"""The Google Gemini API, also as served by Vertex AI."""

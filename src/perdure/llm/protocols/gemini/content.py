@@ -18,7 +18,7 @@ from perdure.llm.message import (
     LLMMessage,
     MediaPart,
     ReasoningPart,
-    Run,
+    Segment,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -46,7 +46,7 @@ def needs_signature(model: str) -> bool:
     return _SIGNING_MODEL.match(model) is not None
 
 
-def ends_with_answer(run: Run) -> bool:
+def ends_with_answer(run: Segment) -> bool:
     """Whether the last word of a run is the model's."""
     return run.is_answer and not run.calls()
 
@@ -55,7 +55,7 @@ def user_text(text: str) -> JsonObject:
     return _content("user", [{"text": text}])
 
 
-def asked(run: Run) -> JsonObject:
+def asked(run: Segment) -> JsonObject:
     """What the user said, and what the model was told in between."""
     parts: list[JsonObject] = []
     for message in run.messages:
@@ -66,7 +66,7 @@ def asked(run: Run) -> JsonObject:
     return _content("user", parts or _text(shared.EMPTY_MESSAGE))
 
 
-def answer(run: Run, *, signed: bool) -> list[JsonObject]:
+def answer(run: Segment, *, signed: bool) -> list[JsonObject]:
     """What the model answered, in its order, and the results of the calls that we made for it."""
     calls, found = run.calls(), run.results()
     parts: list[JsonObject] = []

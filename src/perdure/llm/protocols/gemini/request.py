@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import quote
 
 from perdure.llm.encoding.wire_protocol import ModelFacts, Place, WireProtocol
-from perdure.llm.message import Run
+from perdure.llm.message import Segment
 from perdure.llm.protocols.gemini import content, schema, stream
 from perdure.llm.request import LLMRequest, ToolChoice, ToolDefinition
 from perdure.schema.codec import JsonObject
@@ -72,7 +72,7 @@ def closing(request: LLMRequest) -> list[JsonObject]:
     return [content.user_text(_AFTER_AN_ANSWER)]
 
 
-def items(run: Run, facts: ModelFacts) -> list[JsonObject]:
+def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
     if not run.is_answer:
         return [content.asked(run)]
     return content.answer(run, signed=content.needs_signature(facts.name))

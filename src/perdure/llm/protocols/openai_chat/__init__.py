@@ -1,0 +1,1 @@
+"""The OpenAI Chat Completions API, which many providers and local servers speak."""

@@ -19,7 +19,7 @@ from perdure.llm.message import (
     LLMMessage,
     MediaPart,
     ReasoningPart,
-    Run,
+    Segment,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -50,7 +50,7 @@ def opening(request: LLMRequest) -> list[JsonObject]:
     return [{"role": "system", "content": text}] if text else []
 
 
-def items(run: Run, facts: ModelFacts) -> list[JsonObject]:
+def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
     """The messages of one run, in order; images of tool results follow in one user message."""
     del facts
     messages: list[JsonObject] = []

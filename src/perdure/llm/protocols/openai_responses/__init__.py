@@ -1,0 +1,1 @@
+"""The OpenAI Responses API, also as served by Azure."""

@@ -22,7 +22,7 @@ from perdure.llm.message import (
     LLMMessage,
     MediaPart,
     ReasoningPart,
-    Run,
+    Segment,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -42,7 +42,7 @@ _EMPTY_MESSAGE: Final = "(The message is empty.)"
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def items(run: Run, facts: ModelFacts) -> list[JsonObject]:
+def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
     """The input items of one run, in order."""
     said: list[JsonObject] = []
     user: list[JsonObject] | None = None

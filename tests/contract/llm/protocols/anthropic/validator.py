@@ -1,7 +1,7 @@
 """The structural rules by which the Messages API accepts or refuses a request body.
 
 Written from its documentation and from its refusals, not from the encoder. `faults` names all that
-would be refused; neighbours of one role count as one turn, as the API reads them.
+would be refused; processes of one role count as one turn, as the API reads them.
 """
 
 import base64

@@ -12,11 +12,11 @@ from perdure.llm.message import (
     LLMMessage,
     MediaPart,
     ReasoningPart,
-    Run,
+    Segment,
     ToolCallPart,
     ToolResult,
     ToolResultPart,
-    runs_of,
+    segments_of,
 )
 from perdure.llm.protocols.bedrock.request import BEDROCK_CONVERSE
 from perdure.llm.request import GenerationControls, LLMRequest, ToolChoice, ToolDefinition
@@ -292,9 +292,9 @@ def test_roles_alternate_whatever_the_history_is() -> None:
     # `encoded` checks that they do.
     assert sent[2] == user(said("Go on."))
     assert sent[-1] == user(said("Go on."))
-    note = Run((message("system", "the last step"),))
+    note = Segment((message("system", "the last step"),))
     request = replace(
-        asking(message("user", "hi")), runs=(*runs_of((message("user", "hi"),)), note)
+        asking(message("user", "hi")), runs=(*segments_of((message("user", "hi"),)), note)
     )
     assert [m["role"] for m in encoded(request)["messages"]] == ["user", "assistant", "user"]
     assert encoded(asking())["messages"][0]["role"] == "user"

@@ -11,7 +11,7 @@ from perdure.llm.message import (
     ToolCallPart,
     ToolResult,
     ToolResultPart,
-    runs_of,
+    segments_of,
 )
 from perdure.llm.protocols.openai_chat.request import OPENAI_CHAT
 from perdure.llm.request import LLMRequest, ToolDefinition
@@ -33,7 +33,7 @@ def body_of(*messages: LLMMessage, tools: tuple[ToolDefinition, ...] = TOOLS) ->
     request = LLMRequest(
         model=ModelRef(id="m", provider_id="p"),
         system=("Be brief.",),
-        runs=runs_of(messages),
+        runs=segments_of(messages),
         tools=tools,
         tool_choice="auto",
     )
