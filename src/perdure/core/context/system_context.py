@@ -9,6 +9,8 @@ is really needed. Keys are unique; text is never empty; pieces are joined by a b
 import enum
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -23,6 +25,7 @@ V = TypeVar("V")
 
 KEY: Final = re.compile(r"[a-z0-9][a-z0-9._-]*/[a-z0-9][a-z0-9._/-]*")
 _JOINER: Final = "\n\n"
+_SNAPSHOTS_KEPT: Final = 32
 
 
 class Unavailable(enum.Enum):
@@ -213,7 +216,9 @@ def encode_snapshot(snapshot: Snapshot) -> str:
     return codec.encode(dict(snapshot)).decode()
 
 
-def decode_snapshot(text: str) -> dict[str, SnapshotEntry]:
+@lru_cache(maxsize=_SNAPSHOTS_KEPT)
+def decode_snapshot(text: str) -> Snapshot:
+    """Read a stored snapshot. Kept, because every turn compares with the one before."""
     try:
         snapshot = codec.decode(dict[str, SnapshotEntry], text)
     except msgspec.DecodeError as error:
@@ -221,7 +226,7 @@ def decode_snapshot(text: str) -> dict[str, SnapshotEntry]:
     for key, entry in snapshot.items():
         if KEY.fullmatch(key) is None or entry.removed == "":
             raise SnapshotDecodeError(f"invalid snapshot entry {key!r}")
-    return snapshot
+    return MappingProxyType(snapshot)
 
 
 def keys(snapshot: str) -> frozenset[str]:

@@ -18,6 +18,9 @@ CALLS_REPEATED_MAX: Final = 3
 CALLS_REFUSED_MAX: Final = 3
 CALLS_REMEMBERED_MAX: Final = 256  # of one run
 
+# Sets of tools, by the rules that chose them, that a registry keeps for the next turn.
+TURN_TOOLS_KEPT_MAX: Final = 64
+
 # Files: reading them, and changing them.
 READ_LINES_MAX: Final = 2_000
 READ_BYTES_MAX: Final = 50 * 1024

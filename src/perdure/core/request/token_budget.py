@@ -121,9 +121,12 @@ def of_results(messages: Iterable[LLMMessage]) -> int:
     return of_messages(message for message in messages if message.role == "tool")
 
 
-def of_fixed(system: Sequence[str], tools: Sequence[ToolDefinition]) -> int:
-    texts = sum(map(estimate, system))
-    return texts + sum(
+def of_system(system: Sequence[str]) -> int:
+    return sum(map(estimate, system))
+
+
+def of_tools(tools: Sequence[ToolDefinition]) -> int:
+    return sum(
         _MESSAGE_TOKENS
         + estimate(tool.name)
         + estimate(tool.description)

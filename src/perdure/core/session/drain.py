@@ -36,36 +36,29 @@ class Stop(Value):
     pass
 
 
-class TurnOutcome(Value):
-    """How a turn ended: the step it really was (a promotion restarts the count), and whether the
-    model waits for tool results."""
-
-    step: int
-    needs_continuation: bool
-
-
 DrainStep = RunTurn | Stop
 
 
-def begin(pending: Pending, *, force: bool) -> DrainStep:
-    """The first step; a forced drain runs a turn even with an empty inbox."""
+def begin(pending: Pending) -> DrainStep:
+    """The first step of a drain."""
     if pending.joins:
         return RunTurn("steer", 1, for_input=True)
     if pending.queue:
         return RunTurn("queue", 1, for_input=True)
-    return RunTurn("none", 1) if force else Stop()
+    return Stop()
 
 
-def after(outcome: TurnOutcome, pending: Pending) -> DrainStep:
-    if outcome.needs_continuation or pending.joins:
-        return RunTurn("steer", outcome.step + 1, for_input=not outcome.needs_continuation)
+def after(step: int, pending: Pending, *, continues: bool) -> DrainStep:
+    """What follows the turn that was `step`; `continues`: the model waits for tool results."""
+    if continues or pending.joins:
+        return RunTurn("steer", step + 1, for_input=not continues)
     if pending.queue:
         return RunTurn("queue", 1, for_input=True)
     return Stop()
 
 
 def again(step: int) -> RunTurn:
-    """The same turn once more. Who had something to say meanwhile is heard."""
+    """The same turn once more. Steers and notices that arrived meanwhile join it."""
     return RunTurn("steer", step)
 
 

@@ -23,9 +23,8 @@ from perdure.runtime.files.snapshots import FileSnapshots
 from perdure.runtime.human import pending
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.plugins.plugins import Plugins
-from perdure.runtime.tasks import Background, shielded
+from perdure.runtime.tasks import Background
 from perdure.runtime.turn.services import RunServices
-from perdure.schema.ids import SessionID
 from perdure.schema.live_event import CatalogChanged, ConnectionChanged, IntegrationsChanged
 from perdure.store.tables.permission_table import SavedPermissions
 from perdure.tools.api.output_store import ToolOutputStore
@@ -43,14 +42,9 @@ class Engine:
         self.reverted_files = FileReverts(self.snapshots, parts.on.processes)
         self.side_work = side_work.join(parts, self.outputs, self._background)
         self.open_locations = open_locations.join(parts, self._shared())
-        self.runs = session_runs.join(self._run_services(), self._background)
-
-    async def drain(self, session_id: SessionID, force: bool) -> None:
-        """Run a Session; however that ends, whoever asked it for something hears of it."""
-        try:
-            await self.runs.runner.drain(session_id, force)
-        finally:
-            await shielded(self.side_work.subagents.rested(session_id))
+        self.runs = session_runs.join(
+            self._run_services(), self._background, finished=self.side_work.subagents.rested
+        )
 
     async def deliver(self) -> None:
         """What people told other processes, to those who wait for it here."""

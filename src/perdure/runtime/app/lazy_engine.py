@@ -1,7 +1,8 @@
 """The engine, once it has been needed: loading it costs more than everything before it."""
 
+from collections.abc import Coroutine
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from perdure.runtime.app.parts import EngineDeps
 from perdure.runtime.human import pending
@@ -27,8 +28,8 @@ class LazyEngine:
             self._engine = cast("Engine", module.Engine(self.parts))
         return self._engine
 
-    async def drain(self, session_id: SessionID, force: bool) -> None:
-        await self.get().drain(session_id, force)
+    def drain(self, session_id: SessionID) -> Coroutine[Any, Any, None]:
+        return self.get().runs.drain.run(session_id)
 
     async def unfinished(self) -> list[SessionID]:
         """Sessions that a dead process left in the middle of something, or with it unsaid."""

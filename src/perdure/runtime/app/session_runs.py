@@ -4,18 +4,23 @@ Joined here and loaded with the engine. When a Session runs is not decided here,
 coordinator.
 """
 
+from collections.abc import Callable, Coroutine
+from typing import Any
+
 from perdure.runtime.compaction.compactor import Compactor
+from perdure.runtime.compaction.context_window import ContextWindow
 from perdure.runtime.drain.crash_recovery import CrashRecovery
 from perdure.runtime.drain.drain import SessionDrain
 from perdure.runtime.drain.request_preview import RequestPreviews
-from perdure.runtime.drain.turn_cycle import TurnCycle
+from perdure.runtime.drain.turn import TurnServices
 from perdure.runtime.tasks import Background
-from perdure.runtime.turn.boundary import Boundary
+from perdure.runtime.turn.media import RequestMedia
 from perdure.runtime.turn.ownership import SessionOwnership
 from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.retries import Retries
 from perdure.runtime.turn.services import RunServices
 from perdure.runtime.turn.titles import Titles
+from perdure.schema.ids import SessionID
 from perdure.schema.value import Value
 
 
@@ -23,39 +28,33 @@ class SessionRuns(Value, kw_only=True):
     ownership: SessionOwnership
     compactor: Compactor
     recoveries: CrashRecovery
-    runner: SessionDrain
+    drain: SessionDrain
     provider_contexts: RequestPreviews
 
 
-def join(services: RunServices, background: Background) -> SessionRuns:
+def join(
+    services: RunServices,
+    background: Background,
+    *,
+    finished: Callable[[SessionID], Coroutine[Any, Any, None]],
+) -> SessionRuns:
     ownership = SessionOwnership(services)
     compactor = Compactor(services, ownership)
-    attempts = RequestMarks(services.store)
-    recoveries = CrashRecovery(services, attempts)
-    retries = Retries(services)
-    boundary = Boundary(services.store, services.clock, services.ids)
-    turns = TurnCycle(
-        services,
-        boundary,
-        compactor,
-        attempts=attempts,
-        retries=retries,
+    marks = RequestMarks(services.store)
+    recovery = CrashRecovery(services, marks)
+    turns = TurnServices(
+        run=services,
+        context_window=ContextWindow(compactor),
+        marks=marks,
+        retries=Retries(services),
         histories=ownership.histories,
         titles=Titles(services, lambda work: background.start(work, name="title")),
-    )
-    runner = SessionDrain(
-        services,
-        ownership,
-        turns,
-        boundary=boundary,
-        attempts=attempts,
-        retries=retries,
-        recoveries=recoveries,
+        media=RequestMedia(),
     )
     return SessionRuns(
         ownership=ownership,
         compactor=compactor,
-        recoveries=recoveries,
-        runner=runner,
+        recoveries=recovery,
+        drain=SessionDrain(turns, ownership, recovery, finished=finished),
         provider_contexts=RequestPreviews(services),
     )

@@ -233,9 +233,9 @@ def _room(found: _Found, location: Location, chosen: ChosenModel) -> int | None:
     if not window:
         return None
     system = ("" if agent.system is UNSET else agent.system, found.baseline)
-    tools = location.tools.registry().materialize(agent.permissions).definitions
+    tools = location.tools.registry().materialize(agent.permissions)
     demand = Demand(
-        fixed=token_budget.of_fixed(system, tools),
+        fixed=token_budget.of_system(system) + tools.tokens,
         conversation=ConversationSize(estimated=_tokens(found.material, chosen)),
     )
     return token_budget.room(demand, window)

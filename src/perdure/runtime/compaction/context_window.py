@@ -1,9 +1,9 @@
-"""Room for a turn in the model's context: made before it is sent, or once after it overflowed.
+"""Keeping a request within the model's context: compact before it is sent, or once after overflow.
 
 What is too large, and how large it may become, is decided by core.request.token_budget. A model
-whose context is unknown is given what there is; it says itself when that is too much.
+whose context is unknown gets the whole request and says itself when that is too much.
 
-Invariant: at most one compaction before a turn and one after its overflow, so nothing spins.
+Invariant: at most one compaction before a turn and one after its overflow.
 """
 
 from typing import Final
@@ -16,28 +16,12 @@ from perdure.runtime.compaction.compactor import Compactor
 from perdure.runtime.turn.history_cache import History
 from perdure.runtime.turn.model_choice import ChosenModel
 from perdure.schema.session.session import SessionInfo
-from perdure.schema.value import Confidential
+from perdure.tools.api.registry import TurnTools
 
 STILL_TOO_LARGE: Final = (
     "The conversation is too large for this model, and condensing it does not help any more."
     " Choose a model with a larger context, or go on in a new Session."
 )
-
-
-class Prepared(Confidential, kw_only=True):
-    """A request that is ready to be sent, and who it is for."""
-
-    session: SessionInfo
-    location: Location
-    chosen: ChosenModel
-    request: LLMRequest
-    demand: Demand
-    above: tuple[str, ...] = ()
-    """The agents of those who called this Session."""
-
-    @property
-    def window(self) -> int:
-        return window(self.chosen, self.location)
 
 
 def window(chosen: ChosenModel, location: Location) -> int:
@@ -57,8 +41,9 @@ def due(demand: Demand, chosen: ChosenModel, location: Location) -> int | None:
     return token_budget.room_due(demand, window(chosen, location))
 
 
-def demand(request: LLMRequest, history: History) -> Demand:
-    fixed = token_budget.of_fixed(request.system, request.tools)
+def demand(request: LLMRequest, history: History, tools: TurnTools | None) -> Demand:
+    """How large the request is; `tools` are those that it offers."""
+    fixed = token_budget.of_system(request.system) + (0 if tools is None else tools.tokens)
     return Demand(fixed=fixed, conversation=history.tokens)
 
 
@@ -66,21 +51,25 @@ class ContextWindow:
     def __init__(self, compactor: Compactor) -> None:
         self._compactor = compactor
 
-    async def ensure_fits(self, turn: Prepared) -> bool:
-        """Whether the Session was compacted, so that the turn must be prepared anew."""
-        room = due(turn.demand, turn.chosen, turn.location)
+    async def ensure_fits(
+        self, session: SessionInfo, location: Location, chosen: ChosenModel, *, demand: Demand
+    ) -> bool:
+        """Compact if the request is too large. True: it was, so build the request again."""
+        room = due(demand, chosen, location)
         if room is None:
             return False
-        return await self._compactor.make_room(turn.session, turn.location, turn.chosen, room=room)
+        return await self._compactor.make_room(session, location, chosen, room=room)
 
-    async def make_after_overflow(self, turn: Prepared) -> bool:
-        """The same for a request that was refused, whatever is configured or was estimated."""
-        believed = turn.demand.tokens
-        window = min(turn.window or believed, believed * 3 // 4)
+    async def shrink_after_overflow(
+        self, session: SessionInfo, location: Location, chosen: ChosenModel, *, demand: Demand
+    ) -> bool:
+        """Compact after the provider refused the request as too large, whatever was estimated."""
+        believed = demand.tokens
+        limit = min(window(chosen, location) or believed, believed * 3 // 4)
         return await self._compactor.make_room(
-            turn.session,
-            turn.location,
-            turn.chosen,
-            room=token_budget.room(turn.demand, window),
+            session,
+            location,
+            chosen,
+            room=token_budget.room(demand, limit),
             believed=believed,
         )

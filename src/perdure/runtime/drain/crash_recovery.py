@@ -24,10 +24,10 @@ from perdure.store.tables import attempt_table, session_table
 
 
 class CrashRecovery:
-    def __init__(self, services: RunServices, attempts: RequestMarks) -> None:
+    def __init__(self, services: RunServices, marks: RequestMarks) -> None:
         self._services = services
         self._store = services.store
-        self._attempts = attempts
+        self._marks = marks
         self._waiting: dict[SessionID, WaitReason] = {}
 
     def waits(self, session_id: SessionID) -> WaitReason | None:
@@ -44,7 +44,7 @@ class CrashRecovery:
         verdict = recovery.classify(attempt)
         match verdict:
             case OwesNothing():
-                self._attempts.owe(session_id)
+                self._marks.take_charge(session_id)
                 return step
             case GoOn(step=number):
                 return await self._again(session_id, attempt, step, number)
@@ -83,7 +83,7 @@ class CrashRecovery:
         if (await self._session(session_id)).revert is not UNSET:
             # Somebody goes back behind it, and nothing is asked until they have decided.
             return await self._give_up(session_id, attempt, step)
-        self._attempts.owe(session_id)
+        self._marks.take_charge(session_id)
         return RunTurn("steer", number)
 
     async def _wait(self, session_id: SessionID, reason: WaitReason) -> Stop:
@@ -96,7 +96,7 @@ class CrashRecovery:
     async def _give_up(self, session_id: SessionID, attempt: Attempt, step: DrainStep) -> DrainStep:
         if attempt.state == "begun":
             # Nothing was promoted: there is nothing to fail.
-            self._attempts.owe(session_id)
+            self._marks.take_charge(session_id)
             return step
         session = await self._session(session_id)
         agent = "" if session.agent is UNSET else session.agent

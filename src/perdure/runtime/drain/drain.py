@@ -1,164 +1,228 @@
-"""The Session Drain: one turn after the other, until nothing immediate remains.
+"""The Session Drain: one turn after the other, until nothing is pending.
 
-What comes next is decided by core.session.drain; this module carries it out. Whose Session it is,
-and what a dead process left of it, is runtime.turn.ownership; one turn, from its boundary to its
-end, runtime.drain.turn_cycle.
+What comes next is decided by core.session.drain; this module carries it out. Which process runs a
+Session is runtime.turn.ownership; what a dead process left of it, runtime.drain.crash_recovery; one
+turn, runtime.drain.turn.
 """
 
 import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from perdure.core.session import drain
 from perdure.core.session.drain import DrainStep, Pending, RunTurn, Stop
+from perdure.core.session.recovery import Attempt
 from perdure.core.session.retry import Retry
 from perdure.llm.error import LLMError
 from perdure.ports import DatabaseError, Transaction
 from perdure.runtime.drain.crash_recovery import CrashRecovery
-from perdure.runtime.drain.turn_cycle import DrainState, TurnCycle
+from perdure.runtime.drain.turn import DrainState, Turn, TurnServices
 from perdure.runtime.tasks import shielded
+from perdure.runtime.turn import failed_step
+from perdure.runtime.turn import turn_input as turn_inputs
 from perdure.runtime.turn.boundary import (
-    Boundary,
     NothingPendingError,
     RevertStagedError,
     SessionMovedError,
     StaleReadError,
 )
 from perdure.runtime.turn.ownership import SessionOwnership
-from perdure.runtime.turn.request_marks import RequestMarks
-from perdure.runtime.turn.retries import Retries
-from perdure.runtime.turn.services import RunServices
+from perdure.runtime.turn.provider_turn import TURN_INTERRUPTED, TurnEnd
+from perdure.runtime.turn.turn_input import TurnInput
 from perdure.schema.errors import InvalidRequestError, SessionNotFoundError
 from perdure.schema.ids import SessionID
+from perdure.schema.session.session import SessionInfo
+from perdure.schema.value import Value
 from perdure.store.processes import wake_table
 from perdure.store.processes.lease_table import LeaseHeldError
-from perdure.store.tables import inbox_table, notice_table
+from perdure.store.tables import attempt_table, retry_table
+
+_NOTHING_PENDING = Pending(steer=False, queue=False)
+
+
+class _Found(Value, kw_only=True):
+    """What a drain finds when it begins."""
+
+    turn_input: TurnInput | None
+    """None: nothing is pending, or it must be read again."""
+    mark: Attempt | None
+    """The request that an earlier run left unsettled."""
+    retry: Retry | None
+    """The retry that an earlier run was waiting for."""
+    step: DrainStep
+
+    @property
+    def is_left_over(self) -> bool:
+        return self.mark is not None or self.retry is not None
 
 
 class SessionDrain:
     def __init__(
         self,
-        services: RunServices,
+        services: TurnServices,
         ownership: SessionOwnership,
-        turns: TurnCycle,
+        recovery: CrashRecovery,
         *,
-        boundary: Boundary,
-        attempts: RequestMarks,
-        retries: Retries,
-        recoveries: CrashRecovery,
+        finished: Callable[[SessionID], Coroutine[Any, Any, None]],
     ) -> None:
-        self._store = services.store
-        self._closing = services.closing
+        """`finished` is called after every drain, however it ended."""
+        self._services = services
+        self._store = services.run.store
+        self._locations = services.run.locations
         self._ownership = ownership
-        self._turns = turns
-        self._boundary = boundary
-        self._attempts = attempts
-        self._retries = retries
-        self._recoveries = recoveries
+        self._recovery = recovery
+        self._finished = finished
 
-    async def drain(self, session_id: SessionID, force: bool) -> None:
-        """Run until idle. Does nothing when another process runs this Session: it is told."""
-        while not await self._drained(session_id, force=force):
-            # Nothing more runs here. What is pending begins anew, in the Location it is for.
-            force = False
-
-    async def _drained(self, session_id: SessionID, *, force: bool) -> bool:
-        """Run until idle; False when another process has moved the Session away meanwhile."""
-        step = drain.begin(await self._pending(session_id), force=force)
-        owed, left = await self._attempts.left(session_id)
-        if isinstance(step, Stop) and not (
-            owed or left or await self._ownership.is_unfinished(session_id)
-        ):
-            return True
+    async def run(self, session_id: SessionID) -> None:
+        """Run until idle. If another process runs this Session, ask that one to continue."""
         try:
-            async with self._ownership.own(session_id):
-                if owed or left:
-                    # Only now they cannot change any more, except by what is done about them.
-                    owed, _ = await self._attempts.left(session_id)
-                    step = await self._recoveries.first_step(session_id, owed, step)
-                    _, left = await self._attempts.left(session_id)
-                owes = owed is not None and owed.state != "begun"
-                await self._run(session_id, step, left, owes=owes)
+            while (found := await self._find_work(session_id)) is not None:
+                with suppress(SessionMovedError):
+                    async with self._ownership.own(session_id) as taken_over:
+                        if taken_over or found.is_left_over:
+                            # Taking over may have settled things. Owned, they stay as they are.
+                            found = await self._recovered(await self._look(session_id), session_id)
+                        await self._run_turns(session_id, found)
+                        return
+                # The Session was moved: what is pending runs in its new Location.
         except LeaseHeldError:
             await self._store.database.write(lambda tx: wake_table.request(tx, session_id))
-        except SessionMovedError:
-            return False
         except SessionNotFoundError:
             # Another process has deleted it.
-            return True
-        return True
+            return
+        finally:
+            await shielded(self._finished(session_id))
 
-    async def _run(
-        self, session_id: SessionID, step: DrainStep, left: Retry | None, *, owes: bool
-    ) -> None:
-        """`owes`: what a process that died has promoted may still have no answer."""
-        run, kept = DrainState(), False
-        try:
-            if left is not None and isinstance(step, RunTurn):
-                step = await self._wait(session_id, left, run)
+    async def _find_work(self, session_id: SessionID) -> _Found | None:
+        found = await self._look(session_id)
+        if found.turn_input is not None or found.is_left_over:
+            return found
+        return found if await self._ownership.is_unfinished(session_id) else None
+
+    async def _look(self, session_id: SessionID) -> _Found:
+        async def read(tx: Transaction) -> _Found:
+            found = await turn_inputs.load_pending(tx, session_id, continues=False)
+            return _Found(
+                turn_input=found,
+                mark=await attempt_table.get(tx, session_id),
+                retry=await retry_table.get(tx, session_id),
+                step=drain.begin(_pending(found)),
+            )
+
+        return await self._store.database.read(read)
+
+    async def _recovered(self, found: _Found, session_id: SessionID) -> _Found:
+        """What is done about an unsettled request of an earlier run; how the drain begins then."""
+        if not found.is_left_over:
+            return found
+        step = await self._recovery.first_step(session_id, found.mark, found.step)
+        waits = await self._store.database.read(lambda tx: retry_table.get(tx, session_id))
+        return replace(found, step=step, retry=waits, turn_input=None)
+
+    async def _run_turns(self, session_id: SessionID, found: _Found) -> None:
+        state = DrainState(unanswered=found.mark is not None and found.mark.state != "begun")
+        async with self._clearing_marks(session_id, state):
+            step, read = found.step, found.turn_input
+            if found.retry is not None and isinstance(step, RunTurn):
+                step = await self._wait(session_id, found.retry, state)
             while isinstance(step, RunTurn):
-                step, owes = await self._next(session_id, step, run), False
+                if read is None:
+                    read = await self._load(session_id)
+                if not await self._may_run(read.session, state):
+                    break
+                try:
+                    async with self._locations.hold(read.session.location) as location:
+                        end = await Turn(self._services, state, read, location).run(step)
+                except (RevertStagedError, StaleReadError, NothingPendingError) as stale:
+                    step, read = await self._read_again(session_id, step, stale)
+                else:
+                    state.unanswered = False
+                    step, read = await self._after(session_id, end, state)
+
+    @asynccontextmanager
+    async def _clearing_marks(
+        self, session_id: SessionID, state: DrainState
+    ) -> AsyncGenerator[None]:
+        """Clear the Session's mark when its run ends, unless a later run must continue from it."""
+        keeps_mark = False
+        try:
+            yield
         except asyncio.CancelledError:
-            if run.waited:
-                await shielded(self._retries.interrupted(session_id))
-            # What is owed when only this process ends, the next one goes on with.
-            kept = self._closing()
-            if owes and not kept:
-                await shielded(self._turns.stopped(session_id))
+            if state.waited:
+                await shielded(self._services.retries.interrupted(session_id))
+            # When only this process ends, the next one continues from the mark.
+            keeps_mark = self._services.run.closing()
+            if state.unanswered and not keeps_mark:
+                await shielded(self._record_interrupted(session_id))
             raise
         except (DatabaseError, InvalidRequestError) as error:
-            # A disk that fails, a Location that is gone: who comes next goes on with what is owed.
-            kept = owes or isinstance(error, DatabaseError)
+            # The disk failed, or the Location is gone: the next run continues from the mark.
+            keeps_mark = state.unanswered or isinstance(error, DatabaseError)
             raise
         finally:
-            if not kept:
-                await shielded(self._attempts.end(session_id))
+            if not keeps_mark:
+                await shielded(self._services.marks.clear(session_id))
 
-    async def _next(self, session_id: SessionID, step: RunTurn, run: DrainState) -> DrainStep:
-        """One turn, where the run began or not at all: what comes after it."""
-        sample = await self._boundary.sample(session_id)
-        here = sample.session.location
-        if run.home is not None and here != run.home:
-            raise SessionMovedError(session_id)
-        run.home = here
-        if sample.session.revert is not UNSET:
-            return Stop()
-        if run.waited:
-            run.waited = False
-            await self._retries.begin(session_id)
-        try:
-            outcome, end = await self._turns.take(sample, step, run)
-        except RevertStagedError:
-            return Stop()
-        except StaleReadError:
-            return step
-        except NothingPendingError:
-            return drain.begin(await self._pending(session_id), force=False)
+    async def _may_run(self, session: SessionInfo, state: DrainState) -> bool:
+        """Whether the next turn may begin; False while a revert is staged."""
+        if state.location not in (None, session.location):
+            raise SessionMovedError(session.id)
+        state.location = session.location
+        if session.revert is not UNSET:
+            return False
+        if state.waited:
+            state.waited = False
+            await self._services.retries.begin(session.id)
+        return True
+
+    async def _read_again(
+        self, session_id: SessionID, step: RunTurn, stale: Exception
+    ) -> tuple[DrainStep, TurnInput | None]:
+        """What comes next when the Session had changed before the boundary was committed."""
+        if isinstance(stale, RevertStagedError):
+            return Stop(), None
+        if isinstance(stale, StaleReadError):
+            return step, None
+        read = await self._store.database.read(
+            lambda tx: turn_inputs.load_pending(tx, session_id, continues=False)
+        )
+        return drain.begin(_pending(read)), read
+
+    async def _after(
+        self, session_id: SessionID, end: TurnEnd, state: DrainState
+    ) -> tuple[DrainStep, TurnInput | None]:
         if end.declined:
-            return Stop()
+            return Stop(), None
         if end.retry is not None:
-            return await self._wait(session_id, end.retry, run, because=end.failed)
-        run.failed = 0
-        return drain.after(outcome, await self._pending(session_id))
+            return await self._wait(session_id, end.retry, state, because=end.failed), None
+        state.failures = 0
+        read = await self._store.database.read(
+            lambda tx: turn_inputs.load_pending(tx, session_id, continues=end.continues)
+        )
+        return drain.after(end.step, _pending(read), continues=end.continues), read
 
     async def _wait(
         self,
         session_id: SessionID,
         waits: Retry,
-        run: DrainState,
+        state: DrainState,
         *,
         because: LLMError | None = None,
     ) -> DrainStep:
-        await self._retries.wait(session_id, waits, because=because)
-        run.failed, run.waited = waits.failed, True
+        await self._services.retries.wait(session_id, waits, because=because)
+        state.failures, state.waited = waits.failed, True
         return drain.again(waits.step)
 
-    async def _pending(self, session_id: SessionID) -> Pending:
-        async def job(tx: Transaction) -> Pending:
-            return Pending(
-                steer=await inbox_table.is_pending(tx, session_id, "steer"),
-                queue=await inbox_table.is_pending(tx, session_id, "queue"),
-                notice=await notice_table.is_pending(tx, session_id),
-            )
+    async def _load(self, session_id: SessionID) -> TurnInput:
+        return await self._store.database.read(lambda tx: turn_inputs.load(tx, session_id))
 
-        return await self._store.database.read(job)
+    async def _record_interrupted(self, session_id: SessionID) -> None:
+        await failed_step.record_unanswered(self._services.run, session_id, reason=TURN_INTERRUPTED)
+
+
+def _pending(read: TurnInput | None) -> Pending:
+    return _NOTHING_PENDING if read is None else read.inbox.pending

@@ -1,8 +1,8 @@
-"""The provider context of a Session: what would be told and sent if the next boundary were now.
+"""Preview of the next request of a Session: what it would be told and sent if it ran now.
 
-Everything is made by what a run uses too: the boundary plans, provider_request builds. Nothing is
-committed, promoted or kept, no lease is taken and no model is called; sources are looked at as they
-are at any boundary. What was told so far is read by runtime.session.sessions.
+Uses the same code as a turn: runtime.turn.boundary plans, runtime.turn.request builds. Nothing is
+committed or promoted, no lease is taken and no model is called. What was told so far is read by
+runtime.session.sessions.
 
 Invariant: with nothing changed in between, the request shown is the request sent.
 """
@@ -14,19 +14,21 @@ from perdure.core.context.system_context import ContextEpoch, Observation, Snaps
 from perdure.core.request import history_to_llm, message_media, preview
 from perdure.core.request.token_budget import ConversationSize, Demand
 from perdure.core.session import drain, projection
-from perdure.core.session.drain import Pending, RunTurn
+from perdure.core.session.drain import RunTurn
 from perdure.core.session.history import Cut
 from perdure.llm.encoded_history import EncodedHistory
 from perdure.llm.message import LLMMessage, segments_of
 from perdure.location.location import Location
 from perdure.ports import Transaction
 from perdure.runtime.compaction import context_window
-from perdure.runtime.turn import attached_prompts, history_cache, model_choice, request
-from perdure.runtime.turn.boundary import Boundary, BoundaryPlan, ContextBlockedError
+from perdure.runtime.turn import boundary as boundaries
+from perdure.runtime.turn import history_cache, model_choice, request, turn_input
+from perdure.runtime.turn.boundary import Boundary, ContextBlockedError
 from perdure.runtime.turn.history_cache import History, MediaSent
 from perdure.runtime.turn.media import RequestMedia
 from perdure.runtime.turn.model_choice import ChosenModel, NoModelChosen
 from perdure.runtime.turn.services import RunServices
+from perdure.runtime.turn.turn_input import TurnInput
 from perdure.schema.codec import JsonObject
 from perdure.schema.errors import InvalidRequestError
 from perdure.schema.ids import Seq, SessionID
@@ -35,45 +37,49 @@ from perdure.schema.session.event import ContextUpdated
 from perdure.schema.session.request_preview import EpochInfo, PendingContext, WindowInfo
 from perdure.schema.value import Value
 from perdure.store.log.event_store import NO_EVENTS
-from perdure.store.tables import inbox_table, message_table, notice_table
+from perdure.store.tables import inbox_table, message_table
 
 
-class _Waiting(Value):
-    prompts: int
-    turn: RunTurn
+class _Found(Value):
+    input: TurnInput
+    pending_prompts: int
 
 
 class RequestPreviews:
     def __init__(self, services: RunServices) -> None:
         self._store = services.store
         self._locations = services.locations
-        self._boundary = Boundary(services.store, services.clock, services.ids)
+        self._clock = services.clock
+        self._ids = services.ids
 
     async def outlook(self, session_id: SessionID, epoch: ContextEpoch | None) -> JsonObject:
         """The fields of schema.session.request_preview.ProviderContext that look ahead."""
         snapshot = {} if epoch is None else system_context.decode_snapshot(epoch.snapshot)
-        waiting = await self._store.database.read(lambda tx: _waiting(tx, session_id))
-        shown: JsonObject = {"pendingPrompts": waiting.prompts}
+        found = await self._store.database.read(lambda tx: _look(tx, session_id))
+        session = found.input.session
+        shown: JsonObject = {"pendingPrompts": found.pending_prompts}
         if epoch is not None:
             shown["epoch"] = await self._epoch(session_id, epoch)
-        sample = await self._boundary.sample(session_id)
         try:
-            async with self._locations.hold(sample.session.location) as location:
-                chosen = model_choice.choose(sample.session, location)
-                subject = request.subject(sample, chosen)
-                observation = await location.observe(subject)
+            async with self._locations.hold(session.location) as location:
+                chosen = model_choice.choose(session, location)
+                observation = await location.observe(request.subject(found.input, chosen))
                 try:
-                    plan = await self._boundary.plan(sample.session, waiting.turn, observation)
+                    boundary = self._plan(found.input, observation)
                 except ContextBlockedError as blocked:
                     return shown | _blocked(blocked, observation, snapshot)
-                agent = chosen.agent.id if isinstance(chosen, ChosenModel) else chosen.agent
                 looking = location.attachments.unnoticed()
-                plan = await attached_prompts.with_content(plan, looking, agent)
-                shown |= _planned(plan, observation, snapshot)
-                return shown | await self._request(plan, chosen, location)
+                boundary = await boundaries.with_attachments(boundary, looking, chosen.agent_id)
+                shown |= _planned(boundary, observation, snapshot)
+                return shown | await self._request(boundary, chosen, location)
         except InvalidRequestError as unusable:
             details = preview.told(snapshot)
             return shown | {"sourceDetails": details, "refusal": unusable.message}
+
+    def _plan(self, found: TurnInput, observation: Observation) -> Boundary:
+        step = drain.begin(found.inbox.pending)
+        turn = step if isinstance(step, RunTurn) else RunTurn("none", 1)
+        return boundaries.plan(found, turn, observation, clock=self._clock, ids=self._ids)
 
     async def _epoch(self, session_id: SessionID, epoch: ContextEpoch) -> EpochInfo:
         before = Seq(epoch.baseline_seq - 1)
@@ -81,28 +87,27 @@ class RequestPreviews:
         return EpochInfo(baseline_seq=epoch.baseline_seq, began=event.timestamp)
 
     async def _request(
-        self, plan: BoundaryPlan, chosen: ChosenModel | NoModelChosen, location: Location
+        self, boundary: Boundary, chosen: ChosenModel | NoModelChosen, location: Location
     ) -> JsonObject:
         if isinstance(chosen, NoModelChosen):
             return {"refusal": chosen.reason}
-        history = await self._history(plan, chosen.model.ref)
+        history = await self._history(boundary, chosen.model.ref)
         history = await RequestMedia().within(history, chosen.model.media)
-        offered = request.offered(plan.crossed, chosen.agent, location)
-        built = request.build(plan.crossed, chosen, history, offered)
+        offered = request.offered(boundary, chosen.agent, location)
+        built = request.build(boundary, chosen, history, offered)
         return {
             "request": preview.request(built, agent=chosen.agent.id),
-            "window": _window(context_window.demand(built, history), chosen, location),
+            "window": _window(context_window.demand(built, history, offered), chosen, location),
         }
 
-    async def _history(self, plan: BoundaryPlan, model: ModelRef) -> History:
+    async def _history(self, boundary: Boundary, model: ModelRef) -> History:
         """Session History as it would be then. The one that runs keep is left alone."""
-        crossed = plan.crossed
-        cut = Cut(crossed.compaction, crossed.epoch.baseline_seq)
+        cut = Cut(boundary.compaction, boundary.epoch.baseline_seq)
         rows = await self._store.database.read(
-            lambda tx: message_table.since(tx, crossed.session.id, NO_EVENTS)
+            lambda tx: message_table.since(tx, boundary.session.id, NO_EVENTS)
         )
         messages = [row.message() for row in rows if cut.shows(seq=row.seq, type=row.type)]
-        created = (projection.message_created(fact) for fact in plan.facts)
+        created = (projection.message_created(fact) for fact in boundary.facts)
         messages.extend(message for message in created if message is not None)
         lowered: list[LLMMessage] = []
         size = ConversationSize()
@@ -124,31 +129,25 @@ def _window(demand: Demand, chosen: ChosenModel, location: Location) -> WindowIn
     )
 
 
-async def _waiting(tx: Transaction, session_id: SessionID) -> _Waiting:
-    pending = Pending(
-        steer=await inbox_table.is_pending(tx, session_id, "steer"),
-        queue=await inbox_table.is_pending(tx, session_id, "queue"),
-        notice=await notice_table.is_pending(tx, session_id),
-    )
-    step = drain.begin(pending, force=True)
-    assert isinstance(step, RunTurn)
-    return _Waiting(await inbox_table.count_pending(tx, session_id), step)
+async def _look(tx: Transaction, session_id: SessionID) -> _Found:
+    found = await turn_input.load(tx, session_id)
+    return _Found(found, await inbox_table.count_pending(tx, session_id))
 
 
-def _planned(plan: BoundaryPlan, observation: Observation, snapshot: Snapshot) -> JsonObject:
-    pending = _pending(plan)
+def _planned(boundary: Boundary, observation: Observation, snapshot: Snapshot) -> JsonObject:
+    pending = _pending(boundary)
     details = preview.sources(observation, snapshot, all_told=pending.type == "baseline")
     return {"pending": pending, "sourceDetails": details}
 
 
-def _pending(plan: BoundaryPlan) -> PendingContext:
-    texts = [fact.text for fact in plan.facts if isinstance(fact, ContextUpdated)]
+def _pending(boundary: Boundary) -> PendingContext:
+    texts = [fact.text for fact in boundary.facts if isinstance(fact, ContextUpdated)]
     if texts:
         return PendingContext(type="message", text=texts[0])
-    if plan.waits_for:
-        return PendingContext(type="blocked", keys=plan.waits_for)
-    if plan.stores_epoch:
-        return PendingContext(type="baseline", text=plan.crossed.epoch.baseline)
+    if boundary.blocked_by:
+        return PendingContext(type="blocked", keys=boundary.blocked_by)
+    if boundary.stores_epoch:
+        return PendingContext(type="baseline", text=boundary.epoch.baseline)
     return PendingContext(type="nothing")
 
 

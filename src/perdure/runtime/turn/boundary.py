@@ -1,23 +1,26 @@
-"""The Safe Provider-Turn Boundary: initialize, promote, tell, reconcile: in that order, one commit.
+"""The Safe Provider-Turn Boundary: one commit that fixes what a turn depends on.
 
-Everything a turn depends on is sampled here and stays fixed until the turn is over. The first
-baseline is made before anything is promoted: while it is blocked, the prompt stays pending. Later
-changes of context follow the promoted input, as one message whose commit advances the snapshot.
+In this order: make the first baseline, promote input, tell notices, tell what changed in the
+context. The first baseline comes before anything is promoted: while it is blocked, prompts stay
+pending. Later changes of context follow the promoted input, as one message whose commit also
+advances the stored snapshot. Planning is pure; committing checks that the plan still holds.
 
 Invariant: nothing is committed for a Session that was moved or reverted, or whose inbox was
-changed, since it was looked at, nor while a revert of it is staged.
+changed, since it was read, nor while a revert of it is staged.
 """
 
 from typing import Final, assert_never
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
-from perdure.core import limits
 from perdure.core.context import system_context
 from perdure.core.context.system_context import ContextEpoch, Observation
 from perdure.core.session import drain, inbox
 from perdure.core.session.drain import RunTurn
+from perdure.location.workspace.attachments import Attachments, Listener
 from perdure.ports import Clock, IdSource, Transaction
+from perdure.runtime.turn.turn_input import TurnInput
 from perdure.schema.errors import PromptConflictError
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.session.event import (
@@ -34,17 +37,8 @@ from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import Value
 from perdure.store.log import event_store
-from perdure.store.log.event_store import EventStore, latest_seq
-from perdure.store.tables import (
-    attempt_table,
-    epoch_table,
-    inbox_table,
-    instruction_table,
-    message_table,
-    notice_table,
-    session_table,
-    task_table,
-)
+from perdure.store.log.event_store import EventStore
+from perdure.store.tables import attempt_table, epoch_table, notice_table, session_table
 from perdure.store.tables.notice_table import Notice
 
 _INBOX_CHANGES: Final = (PromptRevised, PromptCancelled, InboxReordered)
@@ -59,209 +53,161 @@ class ContextBlockedError(Exception):
 
 
 class SessionMovedError(Exception):
-    """The Session works elsewhere by now. What was pending is pending, and is for that Location."""
+    """The Session moved to another Location; its pending prompts are for that Location."""
 
     def __init__(self, session_id: SessionID) -> None:
         super().__init__(f"session {session_id} has moved")
 
 
 class RevertStagedError(Exception):
-    """A person is deciding what stays of the Session. Until then nothing is promoted or asked."""
+    """A revert is staged: until it is committed or cleared, nothing is promoted or sent."""
 
     def __init__(self, session_id: SessionID) -> None:
         super().__init__(f"a revert of session {session_id} is staged")
 
 
 class StaleReadError(Exception):
-    """What the boundary was about to promote is gone, or another by now. It can be tried again."""
+    """The Session changed after it was read. Read it again and plan anew."""
 
     def __init__(self, session_id: SessionID) -> None:
         super().__init__(f"session {session_id} was changed meanwhile")
 
 
 class NothingPendingError(Exception):
-    """The turn was for what is pending, and that was taken back. There is nothing to ask."""
+    """The turn was for pending input, and that input was taken back."""
 
     def __init__(self, session_id: SessionID) -> None:
         super().__init__(f"nothing is pending in session {session_id} any more")
 
 
-class BoundaryResult(Value, kw_only=True):
-    """What the boundary settled for the coming turn."""
+class Boundary(Value, kw_only=True):
+    """What the boundary commits, and what stays fixed until its turn is over."""
 
     session: SessionInfo
+    step: int
     epoch: ContextEpoch
     compaction: Seq | None
-    step: int
-    above: tuple[str, ...] = ()
-    """The agents of those who called this Session."""
-
-
-class BoundaryPlan(Value, kw_only=True):
-    """What crossing now would settle, and what it would commit."""
-
-    crossed: BoundaryResult
+    callers: tuple[str, ...]
     facts: tuple[SessionEvent, ...]
     stores_epoch: bool
-    waits_for: tuple[str, ...]
-    """The sources without which a new baseline, which is due, cannot be made."""
+    blocked_by: tuple[str, ...]
+    """Context Sources without which a baseline that is due cannot be made."""
     read_at: Seq
-    """The end of the log when all this was looked at."""
 
 
-class TurnInput(Value, kw_only=True):
-    """What a turn is prepared with: the Session, and what its context depends on."""
-
-    session: SessionInfo
-    discovered: tuple[str, ...]
-    admitted: frozenset[str]
-    above: tuple[str, ...] = ()
-    """The agents of those who called this Session."""
-
-
-class _Inbox(Value, kw_only=True):
-    session: SessionInfo
-    epoch: ContextEpoch | None
-    compaction: Seq | None
-    steers: list[AdmittedPrompt]
-    queued: AdmittedPrompt | None
-    notices: list[Notice]
-    cutoff: Seq
-    above: tuple[str, ...]
-
-
-class Boundary:
-    def __init__(self, store: EventStore, clock: Clock, ids: IdSource) -> None:
-        self._store = store
-        self._clock = clock
-        self._ids = ids
-
-    async def sample(self, session_id: SessionID) -> TurnInput:
-        """The Session as it is now; its agent and model count for the coming turn."""
-
-        async def job(tx: Transaction) -> TurnInput:
-            epoch = await epoch_table.get(tx, session_id)
-            session = await session_table.require(tx, session_id)
-            return TurnInput(
-                session=session,
-                above=await task_table.agents_above(tx, session),
-                discovered=await instruction_table.of(tx, session_id),
-                admitted=frozenset() if epoch is None else system_context.keys(epoch.snapshot),
+def plan(
+    found: TurnInput, turn: RunTurn, observation: Observation, *, clock: Clock, ids: IdSource
+) -> Boundary:
+    """What the boundary would commit now. Raises ContextBlockedError and NothingPendingError."""
+    session, waiting = found.session, found.inbox
+    promoted = inbox.select_promotions(
+        turn.promotion, steers=waiting.steers, queued=waiting.queued, cutoff=found.read_at
+    )
+    notices = () if turn.promotion == "none" else waiting.notices
+    if turn.for_input and not promoted and not notices:
+        raise NothingPendingError(session.id)
+    facts: list[SessionEvent] = [_promotion(prompt) for prompt in promoted]
+    facts += map(_notice, notices)
+    context = _reconcile(found, observation)
+    if context.update is not None:
+        facts.append(
+            ContextUpdated(
+                timestamp=clock.now_millis(),
+                session_id=session.id,
+                message_id=ids.message(),
+                text=context.update,
             )
-
-        return await self._store.database.read(job)
-
-    async def commit(self, plan: BoundaryPlan) -> BoundaryResult:
-        """Do what was planned, unless the Session has changed since."""
-        await self._commit(plan)
-        return plan.crossed
-
-    async def plan(
-        self, session: SessionInfo, turn: RunTurn, observation: Observation
-    ) -> BoundaryPlan:
-        """What crossing would do now. Reads only; raises ContextBlockedError."""
-        sample = await self._store.database.read(lambda tx: _sample(tx, session, turn))
-        promoted = inbox.select_promotions(
-            turn.promotion,
-            steers=sample.steers,
-            queued=sample.queued,
-            cutoff=sample.cutoff,
         )
-        if turn.for_input and not promoted and not sample.notices:
-            raise NothingPendingError(session.id)
-        facts: list[SessionEvent] = [_promotion(prompt) for prompt in promoted]
-        facts += map(_told, sample.notices)
-        admission = _admit_context(sample, observation)
-        if admission.told is not None:
-            facts.append(self._context_updated(session, admission.told))
-        crossed = BoundaryResult(
-            session=session,
-            epoch=admission.epoch,
-            compaction=sample.compaction,
-            step=drain.step_of(turn, promoted=len(promoted)),
-            above=sample.above,
+    return Boundary(
+        session=session,
+        step=drain.step_of(turn, promoted=len(promoted)),
+        epoch=context.epoch,
+        compaction=found.compaction,
+        callers=found.callers,
+        facts=tuple(facts),
+        stores_epoch=context.changed,
+        blocked_by=context.blocked_by,
+        read_at=found.read_at,
+    )
+
+
+async def with_attachments(boundary: Boundary, attachments: Attachments, agent: str) -> Boundary:
+    """The same boundary, with the content of what its prompts attach, read now.
+
+    The content is committed with the promotion or not at all; a later try reads it again.
+    """
+    facts = [await _with_content(fact, attachments, agent) for fact in boundary.facts]
+    return replace(boundary, facts=tuple(facts))
+
+
+async def commit(store: EventStore, boundary: Boundary) -> None:
+    """Commit what was planned. Raises if the Session has changed since it was read."""
+    session = boundary.session
+
+    async def within(tx: Transaction, seq: Seq) -> None:
+        await _check_unchanged(tx, boundary)
+        await _take_notices(tx, boundary)
+        await attempt_table.put(tx, session.id, "prepared", step=boundary.step)
+        if boundary.stores_epoch:
+            await epoch_table.put(tx, session.id, boundary.epoch)
+
+    if boundary.facts:
+        try:
+            await store.append(
+                session.id, boundary.facts, location=session.location, running=True, within=within
+            )
+        except PromptConflictError as error:
+            if await _is_cancelled(store, boundary):
+                raise StaleReadError(session.id) from error
+            raise
+    elif boundary.stores_epoch:
+        await store.leases.write_running(session.id, lambda tx: within(tx, Seq(0)))
+
+
+async def _is_cancelled(store: EventStore, boundary: Boundary) -> bool:
+    """Whether a prompt was cancelled that was going to be promoted."""
+    return await store.database.read(
+        lambda tx: event_store.happened_since(
+            tx, boundary.session.id, boundary.read_at, PromptCancelled
         )
-        return BoundaryPlan(
-            crossed=crossed,
-            facts=tuple(facts),
-            stores_epoch=admission.stored,
-            waits_for=admission.waits_for,
-            read_at=sample.cutoff,
-        )
-
-    def _context_updated(self, session: SessionInfo, text: str) -> ContextUpdated:
-        return ContextUpdated(
-            timestamp=self._clock.now_millis(),
-            session_id=session.id,
-            message_id=self._ids.message(),
-            text=text,
-        )
-
-    async def _commit(self, plan: BoundaryPlan) -> None:
-        session = plan.crossed.session
-
-        async def within(tx: Transaction, seq: Seq) -> None:
-            await _check_unmoved(tx, plan)
-            await _take_notices(tx, plan)
-            await attempt_table.put(tx, session.id, "prepared", step=plan.crossed.step)
-            if plan.stores_epoch:
-                await epoch_table.put(tx, session.id, plan.crossed.epoch)
-
-        if plan.facts:
-            try:
-                await self._store.append(
-                    session.id, plan.facts, location=session.location, running=True, within=within
-                )
-            except PromptConflictError as error:
-                if await self._is_cancelled(plan):
-                    raise StaleReadError(session.id) from error
-                raise
-        elif plan.stores_epoch:
-            await self._store.leases.write_running(session.id, lambda tx: within(tx, Seq(0)))
-
-    async def _is_cancelled(self, plan: BoundaryPlan) -> bool:
-        """Whether a prompt was cancelled that was going to be promoted."""
-        session_id = plan.crossed.session.id
-        return await self._store.database.read(
-            lambda tx: event_store.happened_since(tx, session_id, plan.read_at, PromptCancelled)
-        )
+    )
 
 
-async def _check_unmoved(tx: Transaction, plan: BoundaryPlan) -> None:
-    """What another process may have done while this one looked at the Session's Location."""
-    before = plan.crossed.session
+async def _check_unchanged(tx: Transaction, boundary: Boundary) -> None:
+    """Another process may have changed the Session since it was read."""
+    before = boundary.session
     now = await session_table.require(tx, before.id)
     if now.location != before.location:
         raise SessionMovedError(before.id)
     if now.revert is not UNSET:
         raise RevertStagedError(before.id)
     if await event_store.happened_since(
-        tx, before.id, plan.read_at, RevertCommitted, *_INBOX_CHANGES
+        tx, before.id, boundary.read_at, RevertCommitted, *_INBOX_CHANGES
     ):
         raise StaleReadError(before.id)
 
 
-async def _take_notices(tx: Transaction, plan: BoundaryPlan) -> None:
-    for fact in plan.facts:
+async def _take_notices(tx: Transaction, boundary: Boundary) -> None:
+    for fact in boundary.facts:
         if isinstance(fact, SyntheticAdded) and not await notice_table.take(tx, fact.message_id):
             raise StaleReadError(fact.session_id)
 
 
-class _Admission(Value, kw_only=True):
-    """The epoch from now on, what tells of a change, and whether the epoch is to be stored."""
+class _ContextChange(Value, kw_only=True):
+    """The epoch from now on, and the text that tells the model of a change."""
 
     epoch: ContextEpoch
-    stored: bool
-    told: str | None = None
-    waits_for: tuple[str, ...] = ()
+    changed: bool
+    update: str | None = None
+    blocked_by: tuple[str, ...] = ()
 
 
-def _admit_context(sample: _Inbox, observation: Observation) -> _Admission:
-    if sample.epoch is None:
-        return _Admission(epoch=_first_epoch(sample, observation), stored=True)
-    epoch = sample.epoch
+def _reconcile(found: TurnInput, observation: Observation) -> _ContextChange:
+    epoch = found.epoch
+    if epoch is None:
+        return _ContextChange(epoch=_first_epoch(found, observation), changed=True)
     snapshot = system_context.decode_snapshot(epoch.snapshot)
-    compacted = sample.compaction is not None and sample.compaction > epoch.baseline_seq
+    compacted = found.compaction is not None and found.compaction > epoch.baseline_seq
     reconciled = (
         system_context.replace(observation, snapshot)
         if compacted
@@ -269,52 +215,35 @@ def _admit_context(sample: _Inbox, observation: Observation) -> _Admission:
     )
     match reconciled:
         case system_context.Unchanged():
-            return _Admission(epoch=epoch, stored=False)
+            return _ContextChange(epoch=epoch, changed=False)
         case system_context.ReplacementBlocked(keys=keys):
-            return _Admission(epoch=epoch, stored=False, waits_for=keys)
+            return _ContextChange(epoch=epoch, changed=False, blocked_by=keys)
         case system_context.Updated(text=text, snapshot=changed):
             advanced = ContextEpoch(
                 baseline=epoch.baseline,
                 baseline_seq=epoch.baseline_seq,
                 snapshot=system_context.encode_snapshot(changed),
             )
-            return _Admission(epoch=advanced, stored=True, told=text)
+            return _ContextChange(epoch=advanced, changed=True, update=text)
         case system_context.ReplacementReady(generation=generation):
-            seq = sample.compaction if compacted and sample.compaction else sample.cutoff
-            return _Admission(epoch=_epoch(generation, seq), stored=True)
+            seq = found.compaction if compacted and found.compaction else found.read_at
+            return _ContextChange(epoch=_epoch(generation, seq), changed=True)
         case _:
             assert_never(reconciled)
 
 
-def _first_epoch(sample: _Inbox, observation: Observation) -> ContextEpoch:
+def _first_epoch(found: TurnInput, observation: Observation) -> ContextEpoch:
     generation = system_context.initialize(observation)
     if isinstance(generation, system_context.InitializationBlocked):
         raise ContextBlockedError(generation.keys)
-    return _epoch(generation, sample.cutoff)
+    return _epoch(generation, found.read_at)
 
 
-async def _sample(tx: Transaction, session: SessionInfo, turn: RunTurn) -> _Inbox:
-    steers: list[AdmittedPrompt] = []
-    queued: list[AdmittedPrompt] = []
-    notices: list[Notice] = []
-    if turn.promotion != "none":
-        # One append can hold so many facts; whatever is over joins at the next boundary.
-        steers = await inbox_table.pending(
-            tx, session.id, "steer", limit=limits.APPEND_EVENTS_MAX - 2
-        )
-        room = limits.APPEND_EVENTS_MAX - 2 - len(steers)
-        notices = await notice_table.pending(tx, session.id, limit=room)
-    if turn.promotion == "queue":
-        queued = await inbox_table.pending(tx, session.id, "queue", limit=1)
-    return _Inbox(
-        session=session,
-        epoch=await epoch_table.get(tx, session.id),
-        compaction=await message_table.latest_compaction(tx, session.id),
-        steers=steers,
-        queued=queued[0] if queued else None,
-        notices=notices,
-        cutoff=await latest_seq(tx, session.id),
-        above=await task_table.agents_above(tx, session),
+def _epoch(generation: system_context.Generation, seq: Seq) -> ContextEpoch:
+    return ContextEpoch(
+        baseline=generation.baseline,
+        baseline_seq=seq,
+        snapshot=system_context.encode_snapshot(generation.snapshot),
     )
 
 
@@ -328,7 +257,7 @@ def _promotion(admitted: AdmittedPrompt) -> PromptPromoted:
     )
 
 
-def _told(notice: Notice) -> SyntheticAdded:
+def _notice(notice: Notice) -> SyntheticAdded:
     return SyntheticAdded(
         timestamp=notice.time_created,
         session_id=notice.session_id,
@@ -337,9 +266,9 @@ def _told(notice: Notice) -> SyntheticAdded:
     )
 
 
-def _epoch(generation: system_context.Generation, seq: Seq) -> ContextEpoch:
-    return ContextEpoch(
-        baseline=generation.baseline,
-        baseline_seq=seq,
-        snapshot=system_context.encode_snapshot(generation.snapshot),
-    )
+async def _with_content(fact: SessionEvent, attachments: Attachments, agent: str) -> SessionEvent:
+    if not isinstance(fact, PromptPromoted):
+        return fact
+    listener = Listener(session_id=fact.session_id, message_id=fact.message_id, agent=agent)
+    content = await attachments.told(fact.prompt, listener)
+    return replace(fact, attached=content) if content else fact

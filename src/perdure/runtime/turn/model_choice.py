@@ -21,9 +21,14 @@ class ChosenModel(Confidential, kw_only=True):
     agent: AgentInfo
     model: ResolvedModel
 
+    @property
+    def agent_id(self) -> str:
+        return self.agent.id
+
 
 class NoModelChosen(Value, kw_only=True):
-    agent: str
+    agent_id: str
+    """The agent that was asked for; empty if none was."""
     reason: str
 
 
@@ -31,13 +36,13 @@ def choose(session: SessionInfo, location: Location) -> ChosenModel | NoModelCho
     wanted = None if session.agent is UNSET else session.agent
     selection = location.agents.select(wanted)
     if not isinstance(selection, Selected):
-        return NoModelChosen(agent=wanted or "", reason=_no_agent(wanted))
+        return NoModelChosen(agent_id=wanted or "", reason=_no_agent(wanted))
     agent = selection.agent
     options = location.agents.options(agent.id)
     wanted_model = _model_of(session, agent) or _default(location.catalog, options.variant)
     model = location.catalog.resolve(wanted_model, options.request)
     if not isinstance(model, ResolvedModel):
-        return NoModelChosen(agent=agent.id, reason=model.message)
+        return NoModelChosen(agent_id=agent.id, reason=model.message)
     return ChosenModel(agent=agent, model=model)
 
 

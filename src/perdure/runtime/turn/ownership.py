@@ -46,13 +46,17 @@ class SessionOwnership:
         self._store.listen(self._heard)
 
     @asynccontextmanager
-    async def own(self, session_id: SessionID) -> AsyncGenerator[None]:
-        """Raises LeaseHeldError when another living process runs this Session."""
+    async def own(self, session_id: SessionID) -> AsyncGenerator[bool]:
+        """Whether the lease was taken only now, and what was left unfinished settled.
+
+        Raises LeaseHeldError when another living process runs this Session.
+        """
         try:
-            if session_id not in self._held:
+            taken_over = session_id not in self._held
+            if taken_over:
                 # Whole: once the lease is ours, nobody could tell any more that it was left behind.
                 await shielded(self._take_over(session_id))
-            yield
+            yield taken_over
         except DatabaseError:
             self._forget(session_id)
             self._cut_off.add(session_id)

@@ -1,8 +1,8 @@
-"""One Provider Turn: a request out, a streamed answer in, recorded as it arrives.
+"""One Provider Turn: send a request, record its streamed answer, run its tool calls.
 
-Facts are committed before anything that follows from them can be seen: fragments wait for the
-start of their part, tools for the record of their call, the end of the step for every settlement.
-Facts that nobody waits for yet share a commit. However the turn ends, its step is settled.
+Facts are committed before anything that follows from them becomes visible: a text fragment waits
+for the start of its part, a tool for the record of its call, the end of the step for every tool
+result. Facts that nothing waits for share a commit. However the turn ends, its step is settled.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent, Usage
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
-from perdure.ports import Clock, DatabaseError, Transaction
+from perdure.ports import DatabaseError, Transaction
 from perdure.runtime.files.step_journal import StepJournal, UnjournaledStep
-from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.tasks import Background, shielded
-from perdure.runtime.turn.request_marks import RequestMark
+from perdure.runtime.turn.request_marks import RequestMarks
+from perdure.runtime.turn.services import RunServices
 from perdure.runtime.turn.tool_execution import Succeeded, ToolExecutor, ToolRun
 from perdure.runtime.turn.tool_progress import ToolProgress
 from perdure.schema.ids import Seq
@@ -41,7 +41,6 @@ from perdure.schema.session.event import (
 )
 from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import Value
-from perdure.store.log.event_store import EventStore
 from perdure.store.processes.lease_table import LeaseHeldError
 from perdure.store.tables import instruction_table, task_table
 from perdure.tools.api.registry import ToolError
@@ -51,61 +50,58 @@ TURN_INTERRUPTED = "Provider turn interrupted"
 TURN_BROKEN = "Stopped: an internal error"
 TURN_DECLINED = "Stopped: what a tool asked for was declined"
 _TOO_MANY_CALLS = f"Too many calls in one turn; at most {limits.TOOL_CALLS_PER_TURN_MAX} are run."
-_TOGETHER_SECONDS: Final = 0.02
+_FLUSH_SECONDS: Final = 0.02
 
 
 class _DeclinedError(Exception):
-    """Ends the whole turn from inside one of its calls."""
-
-
-class TurnServices(Value, kw_only=True):
-    """What every turn is run with."""
-
-    store: EventStore
-    hub: LiveHub
-    clock: Clock
+    """Ends the whole turn from inside one of its tool calls."""
 
 
 class TurnEnd(Value, kw_only=True):
-    needs_continuation: bool
+    """How a turn ended."""
+
+    step: int
+    """Which turn since input was last promoted this was."""
+    continues: bool = False
+    """Whether the model waits for the results of its tool calls."""
     answered: bool = False
-    """Whether the answer came to its end."""
+    """Whether the answer is complete."""
     declined: bool = False
+    """Whether a person declined what a tool asked for."""
     overflow: str | None = None
-    """The request was too large, says the provider. Nothing was recorded: it may be sent again."""
+    """The provider's message that the request is too large. Nothing was recorded."""
     failed: LLMError | None = None
-    """The request failed before anything was recorded, in a way that may pass."""
+    """A failure that may pass, before anything was recorded."""
     retry: Retry | None = None
-    """When it is sent again."""
+    """When the request is sent again."""
 
 
 class ProviderTurn:
     def __init__(
         self,
-        services: TurnServices,
+        services: RunServices,
+        marks: RequestMarks,
         session: SessionInfo,
-        recorder: TurnRecorder,
         *,
-        agent: str,
-        toolbox: ToolRun | None,
+        step: int,
+        recorder: TurnRecorder,
+        tools: ToolRun | None,
         cost: Callable[[Usage], float],
-        attempt: RequestMark,
         journal: StepJournal | UnjournaledStep,
     ) -> None:
-        self._journal = journal
         self._store = services.store
         self._hub = services.hub
         self._clock = services.clock
+        self._marks = marks
         self._session = session
+        self._step = step
         self._recorder = recorder
+        self._journal = journal
         self._cost = cost
-        self._attempt = attempt
-        self._settlement = (
-            None
-            if toolbox is None
-            else ToolExecutor(toolbox, agent, self._record, self._progress_of)
+        self._executor = (
+            None if tools is None else ToolExecutor(tools, self._record, self._progress_of)
         )
-        self._beside = Background()
+        self._background = Background()
         self._taken: deque[Output] = deque()
         self._pending: list[SessionEvent] = []
         self._flushing = asyncio.Lock()
@@ -116,14 +112,13 @@ class ProviderTurn:
         self._write_failed = False
 
     async def run(self, call: ModelCall, request: LLMRequest) -> TurnEnd:
-        """Raises CancelledError when interrupted, after the step has been settled."""
-        async with self._beside:
-            await self._attempt.dispatch()
-            return await self._run(call, request)
+        """Send the request and see it through to the end of its step.
 
-    async def _run(self, call: ModelCall, request: LLMRequest) -> TurnEnd:
+        Raises CancelledError when interrupted, after the step has been settled.
+        """
+        await self._marks.mark_dispatched(self._session.id, self._step)
         try:
-            async with asyncio.TaskGroup() as group:
+            async with self._background, asyncio.TaskGroup() as group:
                 failure = await self._stream(group, call, request)
         except asyncio.CancelledError:
             await shielded(self._settle_step(INTERRUPTED, TURN_INTERRUPTED))
@@ -137,18 +132,8 @@ class ProviderTurn:
                     await shielded(self._settle_step(INTERRUPTED, TURN_BROKEN))
                 raise failure from raised
             await shielded(self._settle_step(INTERRUPTED, TURN_DECLINED))
-            return TurnEnd(needs_continuation=False, declined=True)
-        overflow = self._overflow(failure)
-        if overflow is not None:
-            if events := self._drained():
-                await shielded(self._append(events))
-            return TurnEnd(needs_continuation=False, overflow=overflow)
-        failed = self._failed_at_once(failure)
-        if failed is not None:
-            return TurnEnd(needs_continuation=False, failed=failed)
-        await shielded(self._conclude(failure))
-        done = failure is None and self._recorder.provider_error is None
-        return TurnEnd(needs_continuation=done and self._continues, answered=done)
+            return TurnEnd(step=self._step, declined=True)
+        return await self._end(failure)
 
     # ---- the answer as it arrives ---------------------------------------------------------------
 
@@ -157,7 +142,7 @@ class ProviderTurn:
     ) -> LLMError | None:
         stream = call(request)
         try:
-            # To its own end, not only to the finish: the connection is then kept for the next turn.
+            # Read past the finish event to the end: the connection is then reused.
             async for batch in stream:
                 await self._take(group, batch)
         except LLMError as error:
@@ -173,31 +158,32 @@ class ProviderTurn:
         return None
 
     async def _take(self, group: asyncio.TaskGroup, batch: Sequence[LLMEvent]) -> None:
-        audience = self._hub.audience
         now = self._clock.now_millis()
-        # Not in this frame alone: an interrupt between two of them must lose no fact.
-        self._taken.extend(self._recorder.feed(batch, now=now, fragments=audience))
+        # Kept on self, not in this frame: an interrupt between two of them must lose no fact.
+        self._taken.extend(self._recorder.feed(batch, now=now, fragments=self._hub.audience))
+        calls = False
         while self._taken:
             item = self._taken.popleft()
             if not isinstance(item, Fragment):
                 self._pending.append(item)
+                calls = calls or isinstance(item, ToolCalled)
                 continue
             if self._pending or self._flushing.locked():
                 await self._flush(group)
             self._hub.publish(item, self._location)
-        if any(isinstance(event, ToolCalled) for event in self._pending):
+        if calls:
             await self._flush(group)
         elif self._pending and not self._recorder.over:
             self._flush_soon(group)
 
     def _flush_soon(self, group: asyncio.TaskGroup) -> None:
-        """Nobody waits for these facts yet: what comes within a moment shares their commit."""
+        """Commit the pending facts shortly, together with those that arrive until then."""
         if self._timer is None:
+            # A task of the group from the start: a group that is ending takes no new ones.
             self._timer = group.create_task(self._flush_later(group), name="record")
 
     async def _flush_later(self, group: asyncio.TaskGroup) -> None:
-        # A task of the group from the start: a group that is ending takes no new ones.
-        await asyncio.sleep(_TOGETHER_SECONDS)
+        await asyncio.sleep(_FLUSH_SECONDS)
         self._timer = None
         await self._flush(group)
 
@@ -213,33 +199,33 @@ class ProviderTurn:
 
     def _begin_call(self, group: asyncio.TaskGroup, call: ToolCalled) -> None:
         self._calls += 1
-        if self._settlement is None:
+        if self._executor is None:
             self._refuse(call, turn_recorder.TOOLS_DISABLED)
         elif self._calls > limits.TOOL_CALLS_PER_TURN_MAX:
             self._refuse(call, _TOO_MANY_CALLS)
         else:
-            group.create_task(self._run_call(self._settlement, call), name=f"tool {call.tool}")
+            group.create_task(self._run_call(self._executor, call), name=f"tool {call.tool}")
 
     def _refuse(self, call: ToolCalled, message: str) -> None:
         now = self._clock.now_millis()
         self._pending.append(self._recorder.failed(call.call_id, now=now, message=message))
 
-    # ---- calls and their settlement -------------------------------------------------------------
+    # ---- tool calls and their results -----------------------------------------------------------
 
-    async def _run_call(self, settlement: ToolExecutor, call: ToolCalled) -> None:
-        await settlement.settle(call)
-        if settlement.declined:
+    async def _run_call(self, executor: ToolExecutor, call: ToolCalled) -> None:
+        await executor.settle(call)
+        if executor.declined:
             raise _DeclinedError
 
     async def _record(self, call: ToolCalled, outcome: Succeeded | ToolError) -> None:
         now = self._clock.now_millis()
         events: list[SessionEvent] = []
-        brought = None if isinstance(outcome, ToolError) else outcome
+        success = None if isinstance(outcome, ToolError) else outcome
         if isinstance(outcome, ToolError):
             message = outcome.message
             events.append(self._recorder.failed(call.call_id, now=now, message=message))
         else:
-            events += _written(call, outcome, now)
+            events += _todos_updated(call, outcome, now)
             events.append(
                 self._recorder.succeeded(
                     call.call_id,
@@ -249,21 +235,21 @@ class ProviderTurn:
                     output_paths=outcome.output.output_paths,
                 )
             )
-        # The last settlement ends the step, in the same commit.
+        # The last result ends the step, in the same commit.
         ends = self._streamed and not self._recorder.unsettled and not self._pending
         if ends:
-            events += self._ended(now)
-        await self._append(events, brought=brought, continues=ends and self._continues)
+            events += self._step_ended(now)
+        await self._append(events, success=success, continues=ends and self._continues)
         for event in events:
             if isinstance(event, TodosUpdated):
                 changed = TodosChanged(session_id=event.session_id, todos=event.todos)
                 self._hub.publish(changed, self._location)
 
     def _progress_of(self, call: ToolCalled) -> ToolProgress:
-        record = partial(self._progressed, call)
-        return ToolProgress(record, background=self._beside, clock=self._clock)
+        record = partial(self._record_progress, call)
+        return ToolProgress(record, background=self._background, clock=self._clock)
 
-    async def _progressed(self, call: ToolCalled, progress: Progress) -> None:
+    async def _record_progress(self, call: ToolCalled, progress: Progress) -> None:
         if self._step_settled or call.call_id not in self._recorder.unsettled:
             return
         event = ToolProgressed(
@@ -274,57 +260,69 @@ class ProviderTurn:
             structured=progress.structured,
             content=progress.content,
         )
-        # Not worth a failure: whatever is wrong with the store, the settlement will meet it.
+        # Progress is not worth a failure: if the store fails, recording the result meets that.
         with suppress(DatabaseError, LeaseHeldError):
             await self._store.append(
                 call.session_id, [event], location=self._location, running=True
             )
 
-    # ---- how it ends ----------------------------------------------------------------------------
+    # ---- the end of the step --------------------------------------------------------------------
+
+    async def _end(self, failure: LLMError | None) -> TurnEnd:
+        overflow = self._overflow(failure)
+        if overflow is not None:
+            if events := self._unrecorded():
+                await shielded(self._append(events))
+            return TurnEnd(step=self._step, overflow=overflow)
+        failed = self._failed_at_once(failure)
+        if failed is not None:
+            return TurnEnd(step=self._step, failed=failed)
+        await shielded(self._conclude(failure))
+        done = failure is None and self._recorder.provider_error is None
+        return TurnEnd(step=self._step, continues=done and self._continues, answered=done)
 
     def _overflow(self, failure: LLMError | None) -> str | None:
-        """What the provider says of a request that was too large, before any answer began."""
-        said = self._recorder.provider_error if failure is None else failure
-        if said is None or not said.overflow or self._recorder.started:
+        """The provider's message that the request was too large, before any answer began."""
+        error = self._recorder.provider_error if failure is None else failure
+        if error is None or not error.overflow or self._recorder.started:
             return None
-        return said.message
+        return error.message
 
     def _failed_at_once(self, failure: LLMError | None) -> LLMError | None:
         """A failure that may pass, before any answer began."""
-        said = self._recorder.provider_error
-        if failure is None and said is not None:
-            failure = LLMError(said.reason, said.message)
+        error = self._recorder.provider_error
+        if failure is None and error is not None:
+            failure = LLMError(error.reason, error.message)
         if failure is None or self._recorder.started or self._step_settled:
             return None
         return failure if failure.retryable else None
 
     async def _conclude(self, failure: LLMError | None) -> None:
-        now = self._clock.now_millis()
         error = self._recorder.provider_error
         if failure is not None:
             await self._settle_step(INTERRUPTED, failure.message)
         elif error is not None:
             await self._settle_step(INTERRUPTED, error.message)
         elif not self._step_settled:
-            events = [*self._drained(), *self._ended(now)]
+            events = [*self._unrecorded(), *self._step_ended(self._clock.now_millis())]
             await self._append(events, continues=self._continues)
 
     async def _settle_step(self, unsettled: str, reason: str) -> None:
-        """Settle what is open and fail the step, unless its answer had come to its end."""
-        # After a write that failed only the log knows what is open: see runtime.turn.ownership.
+        """Fail open calls and the step; end the step instead if its answer was complete."""
+        # After a failed write only the log knows what is open: see runtime.turn.ownership.
         if self._step_settled or self._write_failed:
             return
         now = self._clock.now_millis()
-        events = [*self._drained(), *self._recorder.flush(now=now)]
+        events = [*self._unrecorded(), *self._recorder.flush(now=now)]
         events += self._recorder.fail_unsettled(unsettled, now=now)
         if self._recorder.finish is not None:
-            events += self._ended(now)
+            events += self._step_ended(now)
         else:
             self._step_settled = True
             events += self._recorder.step_failed(reason, now=now)
         await self._append(events)
 
-    def _ended(self, now: int) -> list[SessionEvent]:
+    def _step_ended(self, now: int) -> list[SessionEvent]:
         self._step_settled = True
         finish = self._recorder.finish
         assert finish is not None
@@ -334,7 +332,8 @@ class ProviderTurn:
             *self._recorder.step_ended(now=now, cost=cost, after=self._journal.snapshot),
         ]
 
-    def _drained(self) -> list[SessionEvent]:
+    def _unrecorded(self) -> list[SessionEvent]:
+        """The facts that no commit has yet; the caller appends them."""
         facts = [item for item in self._taken if not isinstance(item, Fragment)]
         events, self._pending = [*self._pending, *facts], []
         self._taken.clear()
@@ -344,20 +343,20 @@ class ProviderTurn:
         self,
         events: list[SessionEvent],
         *,
-        brought: Succeeded | None = None,
+        success: Succeeded | None = None,
         continues: bool = False,
     ) -> None:
-        """`continues`: once these facts settle the step, the model is owed its tools' results."""
+        """`continues`: if these facts settle the step, the model waits for tool results."""
         session_id = self._session.id
         settles = any(isinstance(event, StepEnded | StepFailed) for event in events)
 
         async def within(tx: Transaction, seq: Seq) -> None:
-            if brought is not None:
-                await instruction_table.add(tx, session_id, brought.discovered)
-            if brought is not None and brought.delivers is not None:
-                await task_table.mark(tx, brought.delivers, "delivered")
+            if success is not None:
+                await instruction_table.add(tx, session_id, success.discovered)
+            if success is not None and success.delivers is not None:
+                await task_table.mark(tx, success.delivers, "delivered")
             if settles:
-                await self._attempt.settle(tx, continues=continues)
+                await self._marks.settle(tx, session_id, continues=continues)
 
         try:
             await self._store.append(
@@ -365,7 +364,7 @@ class ProviderTurn:
                 events,
                 location=self._location,
                 running=True,
-                within=within if brought is not None or settles else None,
+                within=within if success is not None or settles else None,
             )
         except DatabaseError:
             self._write_failed = True
@@ -373,18 +372,18 @@ class ProviderTurn:
 
     @property
     def _continues(self) -> bool:
-        """Whether the model waits for results of ours, if the answer came to its end."""
+        """Whether the model waits for results of ours, if its answer is complete."""
         if self._recorder.provider_error is not None:
             return False
-        return self._recorder.local_calls > 0 and self._settlement is not None
+        return self._recorder.local_calls > 0 and self._executor is not None
 
     @property
     def _location(self) -> LocationRef:
         return self._session.location
 
 
-def _written(call: ToolCalled, outcome: Succeeded, now: int) -> list[SessionEvent]:
-    """The list that a call wrote, if it did."""
+def _todos_updated(call: ToolCalled, outcome: Succeeded, now: int) -> list[SessionEvent]:
+    """The todo list that a call wrote, if it did."""
     if outcome.todos is None:
         return []
     return [

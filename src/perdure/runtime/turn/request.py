@@ -1,4 +1,4 @@
-"""The next request to a model, made of what was sampled at the boundary.
+"""The next request to a model, built from what the boundary fixed.
 
 A turn sends what is made here and runtime.drain.request_preview shows it, so that what is shown
 is what would be sent. What the Catalog adds on the way out (address, headers, key, fields of the
@@ -16,9 +16,10 @@ from perdure.llm.request import LLMRequest
 from perdure.location.context.registry import Subject
 from perdure.location.location import Location
 from perdure.runtime.turn import model_choice
-from perdure.runtime.turn.boundary import BoundaryResult, TurnInput
+from perdure.runtime.turn.boundary import Boundary
 from perdure.runtime.turn.history_cache import History
 from perdure.runtime.turn.model_choice import ChosenModel, NoModelChosen
+from perdure.runtime.turn.turn_input import TurnInput
 from perdure.schema.ids import SessionID
 from perdure.schema.settings.agent import AgentInfo
 from perdure.tools.api.registry import TurnTools
@@ -29,32 +30,32 @@ STEP_LIMIT: Final = (
 )
 
 
-def subject(sample: TurnInput, chosen: ChosenModel | NoModelChosen) -> Subject:
-    """Who is told at the boundary before the request."""
+def subject(found: TurnInput, chosen: ChosenModel | NoModelChosen) -> Subject:
+    """For whom the Context Sources are observed."""
     known = isinstance(chosen, ChosenModel)
     return Subject(
-        session_id=sample.session.id,
+        session_id=found.session.id,
         agent=chosen.agent if known else None,
         model=chosen.model.ref if known else None,
-        discovered=sample.discovered,
-        admitted=sample.admitted,
-        above=sample.above,
+        discovered=found.discovered,
+        admitted=found.admitted,
+        above=found.callers,
     )
 
 
-def offered(crossed: BoundaryResult, agent: AgentInfo, location: Location) -> TurnTools | None:
+def offered(boundary: Boundary, agent: AgentInfo, location: Location) -> TurnTools | None:
     """The tools of the turn; None at the last step that the agent may take."""
-    if drain.is_last(crossed.step, None if agent.steps is UNSET else agent.steps):
+    if drain.is_last(boundary.step, None if agent.steps is UNSET else agent.steps):
         return None
-    bounds = subagent.ceilings(crossed.above, location.agents.rules)
+    bounds = subagent.ceilings(boundary.callers, location.agents.rules)
     return location.tools.registry().materialize(agent.permissions, *bounds)
 
 
 def build(
-    crossed: BoundaryResult, chosen: ChosenModel, history: History, tools: TurnTools | None
+    boundary: Boundary, chosen: ChosenModel, history: History, tools: TurnTools | None
 ) -> LLMRequest:
-    session_id = crossed.session.id
-    system = ("" if chosen.agent.system is UNSET else chosen.agent.system, crossed.epoch.baseline)
+    session_id = boundary.session.id
+    system = ("" if chosen.agent.system is UNSET else chosen.agent.system, boundary.epoch.baseline)
     request = LLMRequest(
         model=chosen.model.ref,
         system=tuple(text for text in system if text),

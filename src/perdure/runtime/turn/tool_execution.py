@@ -45,22 +45,23 @@ from perdure.tools.api.tool import ToolCallContext
 logger = logging.getLogger(__name__)
 
 
-class ToolRun(Value):
-    """What the calls of one turn are run with."""
+class ToolRun(Value, kw_only=True):
+    """What the tool calls of one turn are run with."""
 
-    offered: TurnTools
+    tools: TurnTools
+    agent: str
     outputs: ToolOutputStore
     limits: OutputLimits
-    beside: Callable[[str], tuple[str, ...]]
+    instructions_beside: Callable[[str], tuple[str, ...]]
     """The instruction files that lie beside a file."""
     permissions: PermissionGate
-    discipline: RepeatedCallGuard
-    """Shared by the turns of a run, until a person says something."""
-    above: tuple[str, ...] = ()
-    """The agents of those who called this Session."""
+    repeated_calls: RepeatedCallGuard
+    """Shared by the turns of a drain, until new input is promoted."""
+    callers: tuple[str, ...] = ()
+    """The agents that called this Session as a subagent."""
     journal: Journal = NO_JOURNAL
-    """Keeps what the calls do to files."""
-    measures: Metrics = field(default_factory=Metrics)
+    """Records what the calls do to files."""
+    metrics: Metrics = field(default_factory=Metrics)
     reads_documents: bool = False
     """Whether the model can be shown a PDF."""
 
@@ -83,13 +84,11 @@ class ToolExecutor:
 
     def __init__(
         self,
-        toolbox: ToolRun,
-        agent: str,
+        tool_run: ToolRun,
         record: Record,
         progress: Callable[[ToolCalled], ToolProgress],
     ) -> None:
-        self._toolbox = toolbox
-        self._agent = agent
+        self._with = tool_run
         self._record = record
         self._progress = progress
         self._slots = asyncio.Semaphore(limits.TOOLS_PARALLEL_MAX)
@@ -111,16 +110,16 @@ class ToolExecutor:
 
     async def _not_again(self, call: ToolCalled) -> ToolError | None:
         """Why a call that brings nothing new is not made once more; None when it is."""
-        discipline = self._toolbox.discipline
-        verdict = discipline.verdict(call.tool, call.input)
+        guard = self._with.repeated_calls
+        verdict = guard.verdict(call.tool, call.input)
         if verdict == "run":
             return None
         if verdict == "stop":
             raise PermissionDeclinedError("The call was refused too often.")
         try:
-            await self._toolbox.permissions.require(self._ask_to_repeat(call))
+            await self._with.permissions.require(self._ask_to_repeat(call))
         except (PermissionBlockedError, PermissionCorrectedError) as error:
-            discipline.refused(call.tool, call.input)
+            guard.refused(call.tool, call.input)
             return ToolError(repeated_calls.refusal(str(error)))
         return None
 
@@ -128,8 +127,8 @@ class ToolExecutor:
         progress = self._progress(call)
         context = self._context(call, progress)
         try:
-            with self._toolbox.measures.timed("tool", session=call.session_id, tool=call.tool):
-                settled = await self._toolbox.offered.settle(call.tool, call.input, context)
+            with self._with.metrics.timed("tool", session=call.session_id, tool=call.tool):
+                settled = await self._with.tools.settle(call.tool, call.input, context)
         except (PermissionDeclinedError, QuestionRejectedError):
             raise
         except asyncio.CancelledError:
@@ -140,33 +139,33 @@ class ToolExecutor:
             settled = ToolError(f"Tool execution failed: {error}")
         finally:
             progress.close()
-        nudge = self._toolbox.discipline.settled(call.tool, call.input, settled)
+        nudge = self._with.repeated_calls.settled(call.tool, call.input, settled)
         return settled if nudge is None else _nudged(settled, nudge)
 
     async def _bound_and_record(self, call: ToolCalled, success: ToolSuccess) -> None:
-        toolbox = self._toolbox
-        bounded = await output_store.bound(success, toolbox.outputs, toolbox.limits)
-        found = (toolbox.beside(path) for path in success.reads)
+        run = self._with
+        bounded = await output_store.bound(success, run.outputs, run.limits)
+        found = (run.instructions_beside(path) for path in success.reads)
         discovered = tuple(chain.from_iterable(found))
         await self._record(call, Succeeded(bounded, discovered, success.todos, success.delivers))
 
     def _context(self, call: ToolCalled, progress: ToolProgress) -> ToolCallContext:
         return ToolCallContext(
             session_id=call.session_id,
-            agent=self._agent,
-            above=self._toolbox.above,
+            agent=self._with.agent,
+            above=self._with.callers,
             assistant_message_id=call.assistant_message_id,
             call_id=call.call_id,
             report=progress.report,
-            journal=self._toolbox.journal,
-            reads_documents=self._toolbox.reads_documents,
+            journal=self._with.journal,
+            reads_documents=self._with.reads_documents,
         )
 
     def _ask_to_repeat(self, call: ToolCalled) -> PermissionAsk:
         return PermissionAsk(
             session_id=call.session_id,
-            agent=self._agent,
-            above=self._toolbox.above,
+            agent=self._with.agent,
+            above=self._with.callers,
             action=repeated_calls.ACTION,
             resources=(call.tool,),
             save=(call.tool,),

@@ -10,10 +10,13 @@ Invariant: a call runs the very registration that its turn advertised, or it doe
 import re
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from typing import Final
 
 import msgspec
 
+from perdure.core import limits
+from perdure.core.request import token_budget
 from perdure.core.text import wildcard
 from perdure.llm.request import ToolDefinition
 from perdure.ports import PermissionBlockedError, PermissionCorrectedError
@@ -67,6 +70,8 @@ class ToolRegistry:
     def __init__(self, *, application: "ToolRegistry | None" = None) -> None:
         self._application = application
         self._stacks: dict[str, list[Registration]] = {}
+        self._changes = 0
+        self._turn_tools: dict[tuple[int, ...], _Materialized] = {}
 
     def register(self, tool: Tool[InputT, OutputT]) -> AbstractContextManager[None]:
         """Offer `tool` while the scope is open. Raises ToolRegistrationError at once."""
@@ -82,8 +87,29 @@ class ToolRegistry:
             return self._stacks[name][-1]
         return None if self._application is None else self._application.holder(name)
 
+    @property
+    def version(self) -> int:
+        """Grows with every registration that begins or ends, here or in the application."""
+        below = 0 if self._application is None else self._application.version
+        return self._changes + below
+
     def materialize(self, *rules: Ruleset) -> "TurnTools":
-        """The tools of one turn: all but those that one of the rulesets denies for everything."""
+        """The tools of one turn: all but those that one of the rulesets denies for everything.
+
+        The same rulesets give the same object until a registration changes.
+        """
+        # By identity: an agent's rules are one object until its configuration changes.
+        key, version = tuple(map(id, rules)), self.version
+        kept = self._turn_tools.get(key)
+        if kept is not None and kept.version == version:
+            return kept.tools
+        if len(self._turn_tools) >= limits.TURN_TOOLS_KEPT_MAX:
+            self._turn_tools.clear()
+        tools = self._materialize(rules)
+        self._turn_tools[key] = _Materialized(rules, version, tools)
+        return tools
+
+    def _materialize(self, rules: tuple[Ruleset, ...]) -> "TurnTools":
         held = {name: self.holder(name) for name in sorted(self.names())}
         offered = {
             name: registration
@@ -97,9 +123,11 @@ class ToolRegistry:
     def _scope(self, name: str, registration: Registration) -> Generator[None]:
         stack = self._stacks.setdefault(name, [])
         stack.append(registration)
+        self._changes += 1
         try:
             yield
         finally:
+            self._changes += 1
             stack.remove(registration)
             if not stack:
                 del self._stacks[name]
@@ -113,6 +141,11 @@ class TurnTools:
         self._offered = offered
         self.definitions = tuple(registration.definition for registration in offered.values())
 
+    @cached_property
+    def tokens(self) -> int:
+        """The estimated size of the definitions in a request."""
+        return token_budget.of_tools(self.definitions)
+
     async def settle(self, name: str, input: JsonObject, context: ToolCallContext) -> Settled:
         """Run one call. Declined permissions, rejected questions and defects are raised."""
         registration = self._offered.get(name)
@@ -121,6 +154,13 @@ class TurnTools:
         if self._registry.holder(name) is not registration:
             return ToolError(f"Stale tool call: {name}")
         return await registration.run(input, context)
+
+
+class _Materialized(Value):
+    rules: tuple[Ruleset, ...]
+    """Kept alive, so that their identities stay theirs."""
+    version: int
+    tools: TurnTools
 
 
 def _registration(tool: Tool[InputT, OutputT]) -> Registration:

@@ -117,7 +117,7 @@ class Model:
 
     def count(self, request: LLMRequest) -> int:
         messages = [message for run in request.runs for message in run.messages]
-        fixed = token_budget.of_fixed(request.system, request.tools)
+        fixed = token_budget.of_system(request.system) + token_budget.of_tools(request.tools)
         return round(self.factor * (fixed + token_budget.of_messages(messages)))
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from perdure.core.session import drain
-from perdure.core.session.drain import DrainStep, Pending, RunTurn, Stop, TurnOutcome
+from perdure.core.session.drain import DrainStep, Pending, RunTurn, Stop
 from tests.requirements import requirement
 
 NOTHING = Pending(steer=False, queue=False)
@@ -16,23 +16,18 @@ NOTICE_AND_QUEUE = Pending(steer=False, queue=True, notice=True)
 
 @requirement("S69", "S70")
 @pytest.mark.parametrize(
-    ("pending", "force", "first"),
+    ("pending", "first"),
     [
-        (NOTHING, False, Stop()),
-        (NOTHING, True, RunTurn("none", 1)),
-        (STEER, False, RunTurn("steer", 1, for_input=True)),
-        (STEER, True, RunTurn("steer", 1, for_input=True)),
-        (QUEUE, False, RunTurn("queue", 1, for_input=True)),
-        (QUEUE, True, RunTurn("queue", 1, for_input=True)),
-        (BOTH, False, RunTurn("steer", 1, for_input=True)),
-        (BOTH, True, RunTurn("steer", 1, for_input=True)),
-        (NOTICE, False, RunTurn("steer", 1, for_input=True)),
-        (NOTICE, True, RunTurn("steer", 1, for_input=True)),
-        (NOTICE_AND_QUEUE, False, RunTurn("steer", 1, for_input=True)),
+        (NOTHING, Stop()),
+        (STEER, RunTurn("steer", 1, for_input=True)),
+        (QUEUE, RunTurn("queue", 1, for_input=True)),
+        (BOTH, RunTurn("steer", 1, for_input=True)),
+        (NOTICE, RunTurn("steer", 1, for_input=True)),
+        (NOTICE_AND_QUEUE, RunTurn("steer", 1, for_input=True)),
     ],
 )
-def test_a_drain_begins(pending: Pending, first: DrainStep, *, force: bool) -> None:
-    assert drain.begin(pending, force=force) == first
+def test_a_drain_begins(pending: Pending, first: DrainStep) -> None:
+    assert drain.begin(pending) == first
 
 
 @requirement("S68", "S69")
@@ -53,8 +48,7 @@ def test_a_drain_begins(pending: Pending, first: DrainStep, *, force: bool) -> N
     ],
 )
 def test_a_drain_goes_on(pending: Pending, following: DrainStep, *, continues: bool) -> None:
-    outcome = TurnOutcome(step=3, needs_continuation=continues)
-    assert drain.after(outcome, pending) == following
+    assert drain.after(3, pending, continues=continues) == following
 
 
 @requirement("S68")
@@ -89,17 +83,16 @@ def test_a_steer_and_two_queued_prompts_run_one_after_the_other_on_one_wake() ->
     def pending() -> Pending:
         return Pending(steer=bool(steers), queue=bool(queued))
 
-    step = drain.begin(pending(), force=False)
+    step = drain.begin(pending())
     while isinstance(step, RunTurn):
         if step.promotion == "queue":
             order.append(queued.pop(0))
         order += steers
         steers.clear()
-        step = drain.after(TurnOutcome(step=step.step, needs_continuation=False), pending())
+        step = drain.after(step.step, pending(), continues=False)
     assert order == ["steer", "first", "second"]
 
 
 @requirement("S68")
 def test_a_steer_that_arrives_during_the_last_turn_is_not_left_behind() -> None:
-    outcome = TurnOutcome(step=1, needs_continuation=False)
-    assert drain.after(outcome, STEER) == RunTurn("steer", 2, for_input=True)
+    assert drain.after(1, STEER, continues=False) == RunTurn("steer", 2, for_input=True)

@@ -12,17 +12,13 @@ from perdure.core.context.system_context import (
     Unavailable,
 )
 from perdure.core.session.drain import RunTurn
-from perdure.runtime.turn.boundary import (
-    Boundary,
-    BoundaryResult,
-    ContextBlockedError,
-    SessionMovedError,
-)
+from perdure.runtime.turn import boundary, turn_input
+from perdure.runtime.turn.boundary import Boundary, ContextBlockedError, SessionMovedError
+from perdure.runtime.turn.turn_input import TurnInput
 from perdure.schema.errors import SessionNotFoundError
-from perdure.schema.ids import Seq
+from perdure.schema.ids import Seq, SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.session import event as events
-from perdure.schema.session.session import SessionInfo
 from perdure.store.log.event_store import EventStore
 from perdure.store.tables import epoch_table
 from perdure.testing import ManualClock, SeededIds
@@ -43,19 +39,32 @@ def day(value: str | Unavailable) -> Observation:
 
 
 @pytest.fixture
-def boundary(store: EventStore) -> Boundary:
-    return Boundary(store, ManualClock(), SeededIds(7))
+def crossing(store: EventStore) -> "Crossing":
+    return Crossing(store)
 
 
-async def cross(boundary: Boundary, turn: RunTurn, seen: Observation) -> BoundaryResult:
-    return await cross_as(boundary, (await boundary.sample(SESSION)).session, turn, seen)
+class Crossing:
+    """Plans and commits boundaries of the one Session."""
+
+    def __init__(self, store: EventStore, seed: int = 7) -> None:
+        self._store = store
+        self._clock = ManualClock()
+        self._ids = SeededIds(seed)
+
+    async def read(self, session_id: SessionID = SESSION) -> TurnInput:
+        return await self._store.database.read(lambda tx: turn_input.load(tx, session_id))
+
+    def plan(self, found: TurnInput, turn: RunTurn, seen: Observation) -> Boundary:
+        return boundary.plan(found, turn, seen, clock=self._clock, ids=self._ids)
+
+    async def commit(self, found: TurnInput, turn: RunTurn, seen: Observation) -> Boundary:
+        planned = self.plan(found, turn, seen)
+        await boundary.commit(self._store, planned)
+        return planned
 
 
-async def cross_as(
-    boundary: Boundary, session: SessionInfo, turn: RunTurn, seen: Observation
-) -> BoundaryResult:
-    """With the Session as it was sampled earlier."""
-    return await boundary.commit(await boundary.plan(session, turn, seen))
+async def cross(crossing: Crossing, turn: RunTurn, seen: Observation) -> Boundary:
+    return await crossing.commit(await crossing.read(), turn, seen)
 
 
 async def kinds(store: EventStore, after: int) -> list[str]:
@@ -69,10 +78,10 @@ async def stored_epoch(store: EventStore) -> ContextEpoch | None:
 
 @requirement("S34", "S54", "S7", "S25")
 async def test_the_first_turn_stores_its_baseline_and_tells_nothing_more(
-    store: EventStore, facts: Facts, boundary: Boundary
+    store: EventStore, facts: Facts, crossing: Crossing
 ) -> None:
     await append(store, [facts.admitted("msg_1")])
-    crossed = await cross(boundary, STEER, day("Monday"))
+    crossed = await cross(crossing, STEER, day("Monday"))
     assert crossed.epoch.baseline == "Today is Monday."
     assert crossed.epoch.baseline_seq == 1
     assert await stored_epoch(store) == crossed.epoch
@@ -82,26 +91,26 @@ async def test_the_first_turn_stores_its_baseline_and_tells_nothing_more(
 
 @requirement("S35", "S34", "S66")
 async def test_a_blocked_first_baseline_leaves_the_prompt_pending(
-    store: EventStore, facts: Facts, boundary: Boundary
+    store: EventStore, facts: Facts, crossing: Crossing
 ) -> None:
     await append(store, [facts.admitted("msg_1")])
     before = await dump(store)
     with pytest.raises(ContextBlockedError, match="core/date"):
-        await cross(boundary, STEER, day(UNAVAILABLE))
+        await cross(crossing, STEER, day(UNAVAILABLE))
     assert await dump(store) == before
     assert await stored_epoch(store) is None
-    crossed = await cross(boundary, STEER, day("Monday"))
+    crossed = await cross(crossing, STEER, day("Monday"))
     assert crossed.step == 1
     assert await kinds(store, 1) == ["PromptPromoted"]
 
 
 @requirement("S33", "S5", "S28", "S29", "S10")
 async def test_a_change_is_told_after_the_promoted_input_and_the_snapshot_moves_with_it(
-    store: EventStore, facts: Facts, boundary: Boundary
+    store: EventStore, facts: Facts, crossing: Crossing
 ) -> None:
-    first = await cross(boundary, NONE, day("Monday"))
+    first = await cross(crossing, NONE, day("Monday"))
     await append(store, [facts.admitted("msg_1")])
-    second = await cross(boundary, STEER, day("Tuesday"))
+    second = await cross(crossing, STEER, day("Tuesday"))
     assert await kinds(store, 1) == ["PromptPromoted", "ContextUpdated"]
     told = await rows(store, "SELECT data FROM session_message WHERE type = 'system'")
     assert '"Today is now Tuesday."' in str(told[0][0])
@@ -112,11 +121,11 @@ async def test_a_change_is_told_after_the_promoted_input_and_the_snapshot_moves_
 
 @requirement("S50", "S55")
 async def test_what_was_told_is_not_told_again(
-    store: EventStore, facts: Facts, boundary: Boundary
+    store: EventStore, facts: Facts, crossing: Crossing
 ) -> None:
-    await cross(boundary, NONE, day("Monday"))
-    changed = await cross(boundary, NONE, day("Tuesday"))
-    again = Boundary(store, ManualClock(), SeededIds(8))
+    await cross(crossing, NONE, day("Monday"))
+    changed = await cross(crossing, NONE, day("Tuesday"))
+    again = Crossing(store, seed=8)
     retried = await cross(again, NONE, day("Tuesday"))
     assert retried.epoch == changed.epoch
     assert await kinds(store, 0) == ["ContextUpdated"]
@@ -124,55 +133,55 @@ async def test_what_was_told_is_not_told_again(
 
 @requirement("S9")
 async def test_what_cannot_be_seen_later_changes_nothing(
-    store: EventStore, facts: Facts, boundary: Boundary
+    store: EventStore, facts: Facts, crossing: Crossing
 ) -> None:
-    first = await cross(boundary, NONE, day("Monday"))
-    assert (await cross(boundary, NONE, day(UNAVAILABLE))).epoch == first.epoch
+    first = await cross(crossing, NONE, day("Monday"))
+    assert (await cross(crossing, NONE, day(UNAVAILABLE))).epoch == first.epoch
     assert await kinds(store, 0) == []
 
 
 @requirement("S36", "S58", "S6")
 async def test_after_a_compaction_the_baseline_is_made_anew_at_its_place(
-    store: EventStore, facts: Facts, boundary: Boundary
+    store: EventStore, facts: Facts, crossing: Crossing
 ) -> None:
-    await cross(boundary, NONE, day("Monday"))
-    await cross(boundary, NONE, day("Tuesday"))
+    await cross(crossing, NONE, day("Monday"))
+    await cross(crossing, NONE, day("Tuesday"))
     compacted = await append(store, [facts.compacted("msg_c")])
-    crossed = await cross(boundary, NONE, day("Tuesday"))
+    crossed = await cross(crossing, NONE, day("Tuesday"))
     assert crossed.epoch.baseline == "Today is Tuesday."
     assert crossed.epoch.baseline_seq == crossed.compaction == compacted.last_seq
-    assert (await cross(boundary, NONE, day("Tuesday"))).epoch == crossed.epoch
+    assert (await cross(crossing, NONE, day("Tuesday"))).epoch == crossed.epoch
 
 
 @requirement("S43")
 async def test_a_new_baseline_that_is_blocked_leaves_the_old_one(
-    store: EventStore, facts: Facts, boundary: Boundary
+    store: EventStore, facts: Facts, crossing: Crossing
 ) -> None:
-    first = await cross(boundary, NONE, day("Monday"))
+    first = await cross(crossing, NONE, day("Monday"))
     await append(store, [facts.compacted("msg_c")])
-    assert (await cross(boundary, NONE, day(UNAVAILABLE))).epoch == first.epoch
+    assert (await cross(crossing, NONE, day(UNAVAILABLE))).epoch == first.epoch
 
 
 @requirement("S6", "S42")
 async def test_a_source_that_vanishes_for_good_starts_a_new_epoch(
-    store: EventStore, facts: Facts, boundary: Boundary
+    store: EventStore, facts: Facts, crossing: Crossing
 ) -> None:
-    await cross(boundary, NONE, day("Monday"))
+    await cross(crossing, NONE, day("Monday"))
     await append(store, [facts.admitted("msg_1")])
     other = ContextSource(key="core/other", type=str, baseline=str, update=lambda _, __: "u")
-    crossed = await cross(boundary, NONE, (system_context.make(other, "only this"),))
+    crossed = await cross(crossing, NONE, (system_context.make(other, "only this"),))
     assert crossed.epoch.baseline == "only this"
     assert crossed.epoch.baseline_seq == 1
 
 
 async def test_a_damaged_snapshot_stops_the_turn_and_promotes_nothing(
-    store: EventStore, facts: Facts, boundary: Boundary
+    store: EventStore, facts: Facts, crossing: Crossing
 ) -> None:
     damaged = ContextEpoch(baseline="b", baseline_seq=Seq(0), snapshot="{")
     await store.database.write(lambda tx: epoch_table.put(tx, SESSION, damaged))
     await append(store, [facts.admitted("msg_1")])
     with pytest.raises(SnapshotDecodeError):
-        await cross(boundary, STEER, day("Monday"))
+        await cross(crossing, STEER, day("Monday"))
     assert await kinds(store, 1) == []
 
 
@@ -188,7 +197,7 @@ async def test_a_damaged_snapshot_stops_the_turn_and_promotes_nothing(
 async def test_a_boundary_promotes_what_its_turn_asks_for(
     store: EventStore,
     facts: Facts,
-    boundary: Boundary,
+    crossing: Crossing,
     turn: RunTurn,
     promoted: list[str],
     step: int,
@@ -202,7 +211,7 @@ async def test_a_boundary_promotes_what_its_turn_asks_for(
             facts.admitted("msg_d", "q", "queue"),
         ],
     )
-    crossed = await cross(boundary, turn, day("Monday"))
+    crossed = await cross(crossing, turn, day("Monday"))
     found = await rows(store, "SELECT id FROM session_message ORDER BY seq")
     assert [row[0] for row in found] == promoted
     assert crossed.step == step
@@ -210,66 +219,66 @@ async def test_a_boundary_promotes_what_its_turn_asks_for(
 
 @requirement("S12")
 async def test_a_promoted_message_has_the_time_of_its_admission(
-    store: EventStore, facts: Facts, boundary: Boundary
+    store: EventStore, facts: Facts, crossing: Crossing
 ) -> None:
     admitted = facts.admitted("msg_1")
     await append(store, [admitted])
-    await cross(boundary, STEER, day("Monday"))
+    await cross(crossing, STEER, day("Monday"))
     assert await rows(store, "SELECT time_created FROM session_message") == [(admitted.timestamp,)]
 
 
-async def test_a_session_that_is_not_there_is_named(store: EventStore, boundary: Boundary) -> None:
+async def test_a_session_that_is_not_there_is_named(store: EventStore, crossing: Crossing) -> None:
     with pytest.raises(SessionNotFoundError, match=OTHER):
-        await boundary.sample(OTHER)
+        await crossing.read(OTHER)
 
 
 @requirement("S86")
 async def test_agent_and_model_are_those_of_when_the_turn_began(
-    store: EventStore, facts: Facts, boundary: Boundary
+    store: EventStore, facts: Facts, crossing: Crossing
 ) -> None:
-    sampled = (await boundary.sample(SESSION)).session
+    found = await crossing.read()
     await append(store, [facts.stamped(events.AgentSwitched, message_id="msg_x", agent="plan")])
-    crossed = await cross_as(boundary, sampled, NONE, day("Monday"))
-    assert crossed.session == sampled
-    assert (await boundary.sample(SESSION)).session.agent == "plan"
+    crossed = await crossing.commit(found, NONE, day("Monday"))
+    assert crossed.session == found.session
+    assert (await crossing.read()).session.agent == "plan"
 
 
 @requirement("S61", "S62")
 async def test_a_boundary_is_not_crossed_for_a_session_that_has_moved_meanwhile(
-    store: EventStore, facts: Facts, boundary: Boundary
+    store: EventStore, facts: Facts, crossing: Crossing
 ) -> None:
     await append(store, [facts.admitted("msg_1")])
-    session = (await boundary.sample(SESSION)).session
+    found = await crossing.read()
     await append(store, [facts.stamped(events.Moved, location=LocationRef(directory="/new"))])
     before = await dump(store)
     with pytest.raises(SessionMovedError):
-        await cross_as(boundary, session, STEER, day("Monday"))
+        await crossing.commit(found, STEER, day("Monday"))
     assert await dump(store) == before
     assert await stored_epoch(store) is None
-    await cross(boundary, STEER, day("Monday"))
+    await cross(crossing, STEER, day("Monday"))
     assert await kinds(store, 2) == ["PromptPromoted"]
 
 
 @requirement("S61")
 async def test_an_epoch_alone_is_not_stored_for_a_session_that_has_moved_meanwhile(
-    store: EventStore, facts: Facts, boundary: Boundary
+    store: EventStore, facts: Facts, crossing: Crossing
 ) -> None:
-    session = (await boundary.sample(SESSION)).session
+    found = await crossing.read()
     await append(store, [facts.stamped(events.Moved, location=LocationRef(directory="/new"))])
     with pytest.raises(SessionMovedError):
-        await cross_as(boundary, session, NONE, day("Monday"))
+        await crossing.commit(found, NONE, day("Monday"))
     assert await stored_epoch(store) is None
 
 
 @requirement("S141")
 async def test_a_plan_says_what_crossing_would_do_and_does_nothing(
-    store: EventStore, facts: Facts, boundary: Boundary
+    store: EventStore, facts: Facts, crossing: Crossing
 ) -> None:
-    await cross(boundary, NONE, day("Monday"))
+    await cross(crossing, NONE, day("Monday"))
     await append(store, [facts.admitted("msg_1")])
-    session = (await boundary.sample(SESSION)).session
+    found = await crossing.read()
     before = await dump(store)
-    plan = await boundary.plan(session, STEER, day("Tuesday"))
+    plan = crossing.plan(found, STEER, day("Tuesday"))
     assert await dump(store) == before
     assert [type(fact).__name__ for fact in plan.facts] == ["PromptPromoted", "ContextUpdated"]
-    assert await cross_as(boundary, session, STEER, day("Tuesday")) == plan.crossed
+    assert await crossing.commit(found, STEER, day("Tuesday")) == plan

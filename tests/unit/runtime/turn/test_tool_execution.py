@@ -108,15 +108,16 @@ def settlement(
     store: ToolOutputStore,
     desk: RecordedDesk | None = None,
 ) -> ToolExecutor:
-    toolbox = ToolRun(
-        registry.materialize(()),
-        store,
-        OutputLimits(),
-        lambda path: (),
-        desk or RecordedDesk(),
-        RepeatedCallGuard(),
+    tool_run = ToolRun(
+        tools=registry.materialize(()),
+        agent="build",
+        outputs=store,
+        limits=OutputLimits(),
+        instructions_beside=lambda path: (),
+        permissions=desk or RecordedDesk(),
+        repeated_calls=RepeatedCallGuard(),
     )
-    return ToolExecutor(toolbox, "build", recorded.record, recorded.progress)
+    return ToolExecutor(tool_run, recorded.record, recorded.progress)
 
 
 def outputs(tmp_path: Path, filesystem: LocalFilesystem) -> ToolOutputStore:

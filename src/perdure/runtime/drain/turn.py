@@ -1,0 +1,285 @@
+"""One turn of a drain: observe the context, commit the boundary, build, stream, settle.
+
+A turn that cannot be sent (no such model, no such agent, no budget left) still becomes a step, one
+that failed and says why. Which turn comes next is decided by runtime.drain.drain; how an answer is
+recorded while it streams, by runtime.turn.provider_turn.
+
+Invariant: a turn that is interrupted after its boundary leaves no promoted prompt unanswered.
+"""
+
+import asyncio
+
+from msgspec import UNSET, UnsetType, field
+
+from perdure.core.context import system_context
+from perdure.core.models import catalog
+from perdure.core.request.token_budget import Demand
+from perdure.core.session import retry, title, usage
+from perdure.core.session.drain import RunTurn
+from perdure.core.session.history import Cut
+from perdure.core.session.repeated_calls import RepeatedCallGuard
+from perdure.core.session.turn_recorder import TurnRecorder
+from perdure.llm.error import LLMError
+from perdure.llm.request import LLMRequest
+from perdure.location.location import Location
+from perdure.ports import Transaction
+from perdure.runtime.compaction import context_window
+from perdure.runtime.compaction.context_window import STILL_TOO_LARGE, ContextWindow
+from perdure.runtime.files import step_journal
+from perdure.runtime.files.step_journal import StepJournal, UnjournaledStep
+from perdure.runtime.tasks import shielded
+from perdure.runtime.turn import boundary as boundaries
+from perdure.runtime.turn import budget, failed_step, model_choice
+from perdure.runtime.turn import request as requests
+from perdure.runtime.turn import turn_input as turn_inputs
+from perdure.runtime.turn.boundary import Boundary
+from perdure.runtime.turn.history_cache import History, HistoryCache
+from perdure.runtime.turn.media import RequestMedia
+from perdure.runtime.turn.model_choice import ChosenModel, NoModelChosen
+from perdure.runtime.turn.provider_turn import TURN_INTERRUPTED, ProviderTurn, TurnEnd
+from perdure.runtime.turn.request_marks import RequestMarks
+from perdure.runtime.turn.retries import Retries
+from perdure.runtime.turn.services import RunServices
+from perdure.runtime.turn.titles import Titles
+from perdure.runtime.turn.tool_execution import ToolRun
+from perdure.runtime.turn.turn_input import TurnInput
+from perdure.schema.location import LocationRef
+from perdure.schema.models.model import ModelRef
+from perdure.schema.value import Confidential, State, Value
+from perdure.store.tables import file_change_table
+from perdure.tools.api.registry import TurnTools
+
+
+class TurnServices(Value, kw_only=True):
+    """What the turns of all drains work with."""
+
+    run: RunServices
+    context_window: ContextWindow
+    marks: RequestMarks
+    retries: Retries
+    histories: HistoryCache
+    titles: Titles
+    media: RequestMedia
+
+
+class DrainState(State):
+    """What the turns of one drain have in common."""
+
+    unanswered: bool = False
+    """Whether a prompt that a dead process promoted may still have no answer."""
+    location: LocationRef | None = None
+    """Where the first turn ran; the drain ends when the Session moves elsewhere."""
+    failures: int = 0
+    """How often the coming turn has been sent in vain."""
+    untitled: bool = False
+    """Whether the Session still has a placeholder title."""
+    waited: bool = False
+    """Whether the drain waited for a retry that is still recorded in the store."""
+    repeated_calls: RepeatedCallGuard = field(default_factory=RepeatedCallGuard)
+
+
+class _Prepared(Confidential, kw_only=True):
+    """A request that is ready to be sent, with the tools it offers."""
+
+    request: LLMRequest
+    demand: Demand
+    tools: TurnTools | None
+    snapshot: str | None
+    """The newest file snapshot of the Session."""
+
+
+class Turn:
+    def __init__(
+        self, services: TurnServices, state: DrainState, found: TurnInput, location: Location
+    ) -> None:
+        self._services = services
+        self._store = services.run.store
+        self._metrics = services.run.measures
+        self._state = state
+        self._found = found
+        self._session = found.session
+        self._location = location
+        self._chosen = model_choice.choose(found.session, location)
+
+    async def run(self, turn: RunTurn) -> TurnEnd:
+        """Raises what `boundary.commit` and `boundary.plan` raise; nothing was committed then."""
+        try:
+            boundary = await self._commit_boundary(self._found, turn)
+            self._state.untitled |= title.is_placeholder(self._session.title)
+            if boundary.step == 1:
+                # New input: calls that brought nothing new before may do so now.
+                self._state.repeated_calls = RepeatedCallGuard()
+            chosen = self._chosen
+            if isinstance(chosen, NoModelChosen):
+                return await self._fail(boundary, chosen.reason)
+            if reached := await self._exceeded_budget(chosen):
+                return await self._fail(boundary, reached, chosen.model.ref)
+            return await self._answer(boundary, chosen)
+        except asyncio.CancelledError:
+            await shielded(
+                failed_step.record_unanswered(
+                    self._services.run, self._session.id, reason=TURN_INTERRUPTED
+                )
+            )
+            raise
+
+    async def _commit_boundary(self, found: TurnInput, turn: RunTurn) -> Boundary:
+        """Observe the Context Sources, then commit what they and the inbox change."""
+        run, chosen = self._services.run, self._chosen
+        with self._metrics.timed("boundary", session=self._session.id):
+            observation = await self._location.observe(requests.subject(found, chosen))
+            boundary = boundaries.plan(found, turn, observation, clock=run.clock, ids=run.ids)
+            attachments = self._location.attachments
+            boundary = await boundaries.with_attachments(boundary, attachments, chosen.agent_id)
+            await shielded(boundaries.commit(self._store, boundary))
+        self._metrics.count("boundary.unavailable", system_context.missing(observation))
+        self._metrics.told(boundary.epoch.baseline)
+        return boundary
+
+    async def _answer(self, boundary: Boundary, chosen: ChosenModel) -> TurnEnd:
+        """Send the request. Compact before it if it is too large, and once after an overflow."""
+        services, session, location = self._services, self._session, self._location
+        services.marks.take_charge(session.id)
+        prepared = await self._build(boundary, chosen)
+        window = services.context_window
+        if await window.ensure_fits(session, location, chosen, demand=prepared.demand):
+            boundary, prepared = await self._build_again(boundary, chosen)
+        end = await self._stream(boundary, chosen, prepared)
+        if end.overflow is not None:
+            await services.marks.mark_refused(session.id, boundary.step)
+            if await window.shrink_after_overflow(
+                session, location, chosen, demand=prepared.demand
+            ):
+                boundary, prepared = await self._build_again(boundary, chosen)
+                end = await self._stream(boundary, chosen, prepared)
+            if end.overflow is not None:
+                reason = f"{STILL_TOO_LARGE} {end.overflow}"
+                return await self._fail(boundary, reason, chosen.model.ref)
+        if end.answered and self._state.untitled:
+            self._state.untitled = False
+            services.titles.begin(session.id, chosen.model.ref)
+        if end.failed is not None:
+            return await self._retry_or_fail(boundary, chosen, end.failed)
+        return end
+
+    async def _build(self, boundary: Boundary, chosen: ChosenModel) -> _Prepared:
+        """The request of the turn, from the history that the boundary has just completed."""
+        tools = requests.offered(boundary, chosen.agent, self._location)
+        cut = Cut(boundary.compaction, boundary.epoch.baseline_seq)
+        histories, session_id = self._services.histories, self._session.id
+
+        async def read(tx: Transaction) -> tuple[History, str | None]:
+            history = await histories.load(tx, session_id, cut=cut, model=chosen.model.ref)
+            return history, await file_change_table.snapshot(tx, session_id)
+
+        history, snapshot = await self._store.database.read(read)
+        history = await self._services.media.within(history, chosen.model.media)
+        request = requests.build(boundary, chosen, history, tools)
+        return _Prepared(
+            request=request,
+            demand=context_window.demand(request, history, tools),
+            tools=tools,
+            snapshot=snapshot,
+        )
+
+    async def _build_again(
+        self, boundary: Boundary, chosen: ChosenModel
+    ) -> tuple[Boundary, _Prepared]:
+        """After a compaction: the epoch begins anew, so the boundary is committed again."""
+        found = await self._store.database.read(lambda tx: turn_inputs.load(tx, self._session.id))
+        boundary = await self._commit_boundary(found, RunTurn("none", boundary.step))
+        return boundary, await self._build(boundary, chosen)
+
+    async def _stream(
+        self, boundary: Boundary, chosen: ChosenModel, prepared: _Prepared
+    ) -> TurnEnd:
+        run, model = self._services.run, chosen.model
+        recorder = TurnRecorder(
+            session_id=self._session.id,
+            message_id=run.ids.message(),
+            agent=chosen.agent.id,
+            model=model.ref,
+        )
+        journal = self._journal(recorder, prepared)
+        recorder.before = journal.snapshot
+        provider_turn = ProviderTurn(
+            run,
+            self._services.marks,
+            self._session,
+            step=boundary.step,
+            recorder=recorder,
+            tools=self._tool_run(boundary, chosen, prepared.tools, journal),
+            cost=lambda spent: catalog.cost_of(model.cost, usage.tokens_of(spent)),
+            journal=journal,
+        )
+        name = f"{model.ref.provider_id}/{model.ref.id}"
+        with self._metrics.timed("turn", session=self._session.id, model=name):
+            end = await provider_turn.run(model.call, prepared.request)
+        if not (end.answered or end.declined or end.overflow):
+            self._metrics.count("turn.failed")
+        return end
+
+    def _journal(
+        self, recorder: TurnRecorder, prepared: _Prepared
+    ) -> StepJournal | UnjournaledStep:
+        if not self._location.settings.snapshots:
+            return UnjournaledStep()
+        return StepJournal(
+            self._services.run.snapshots,
+            self._session.id,
+            recorder.message_id,
+            root=step_journal.root_of(self._session.location.directory),
+            start=prepared.snapshot,
+        )
+
+    def _tool_run(
+        self,
+        boundary: Boundary,
+        chosen: ChosenModel,
+        tools: TurnTools | None,
+        journal: StepJournal | UnjournaledStep,
+    ) -> ToolRun | None:
+        if tools is None:
+            return None
+        location = self._location
+        return ToolRun(
+            tools=tools,
+            agent=chosen.agent.id,
+            callers=boundary.callers,
+            outputs=self._services.run.outputs,
+            limits=location.output_limits,
+            instructions_beside=location.instructions.beside,
+            permissions=location.permissions,
+            repeated_calls=self._state.repeated_calls,
+            journal=journal,
+            metrics=self._metrics,
+            reads_documents=chosen.model.media.reads_documents,
+        )
+
+    async def _exceeded_budget(self, chosen: ChosenModel) -> str | None:
+        """Which budget is used up, in words."""
+        own = self._location.agents.options(chosen.agent.id).budget
+        bounds = self._location.settings.budget.narrowed(own)
+        return await budget.reached(self._store.database, self._session, bounds)
+
+    async def _retry_or_fail(
+        self, boundary: Boundary, chosen: ChosenModel, error: LLMError
+    ) -> TurnEnd:
+        failures = self._state.failures + 1
+        planned = self._services.retries.plan(error, failed=failures, step=boundary.step)
+        if planned is not None:
+            return TurnEnd(step=boundary.step, failed=error, retry=planned)
+        return await self._fail(boundary, retry.last_words(error), chosen.model.ref)
+
+    async def _fail(
+        self, boundary: Boundary, reason: str, model: ModelRef | UnsetType = UNSET
+    ) -> TurnEnd:
+        """Record a step that failed without having been sent."""
+        await failed_step.record(
+            self._services.run,
+            self._session,
+            agent=self._chosen.agent_id,
+            reason=reason,
+            model=model,
+        )
+        return TurnEnd(step=boundary.step)
