@@ -160,7 +160,7 @@ def test_attached_without_a_terminal_a_permission_is_refused_and_nothing_waits(
 ) -> None:
     with installation.server() as url:
         ran = installation.perdure("run", "--attach", url, *MODEL, PERMISSION)
-    assert "nobody is there" in ran.stderr
+    assert "no terminal to ask at" in ran.stderr
     assert "read failed" in ran.stderr
     assert "You allowed it" not in ran.stdout
 
@@ -209,7 +209,7 @@ def test_a_run_that_may_wait_for_somebody_is_refused_when_the_time_is_over(
     installation: Installation,
 ) -> None:
     ran = installation.perdure("run", *MODEL, "--permission-timeout", "0.3", PERMISSION)
-    assert "waiting for somebody to allow" in ran.stderr
+    assert "waiting for another client to allow" in ran.stderr
     assert "failed" in ran.stderr
 
 
