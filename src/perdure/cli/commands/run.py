@@ -177,7 +177,7 @@ async def _prepare_session(client: PerdureClient, arguments: _Arguments) -> str:
     if arguments.agent is not None:
         await sessions.switch_agent(arguments.session, arguments.agent)
     if arguments.model is not None:
-        await sessions.switch_parse_model(arguments.session, arguments.model)
+        await sessions.switch_model(arguments.session, arguments.model)
     return arguments.session
 
 

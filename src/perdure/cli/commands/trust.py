@@ -91,7 +91,8 @@ def _trust(configuration: Configuration, directory: str, data_dir: str | None) -
     documents = _untrusted_documents(_read_settings(configuration, directory))
     if not documents:
         terminal.print_output(
-            "nothing to trust: no configuration file of this project starts programs or uses keys\n"
+            "nothing to trust: no file of this project starts programs or uses keys, apart from"
+            " trusted ones\n"
         )
         return
     _grant(configuration, options.read_environment(data_dir), documents)

@@ -89,5 +89,8 @@ def test_control_characters_of_a_project_do_not_reach_the_terminal(
 
 def test_nothing_configured_is_said(installation: Installation) -> None:
     told = installation.perdure("config")
-    assert (told.returncode, told.stdout) == (0, "nothing is configured here; docs/configuration.md lists the keys of opencode.json\n")
+    assert (told.returncode, told.stdout) == (
+        0,
+        "nothing is configured here; docs/configuration.md lists the keys of opencode.json\n",
+    )
     assert not installation.data_dir.exists()

@@ -52,10 +52,11 @@ def test_json_prints_every_event_on_a_line(installation: Installation) -> None:
     assert len({event["data"]["sessionID"] for event in events}) == 1
 
 
-def test_a_session_can_be_continued(installation: Installation) -> None:
+@pytest.mark.parametrize("switch", [(), (*MODEL, "--agent", "build")])
+def test_a_session_can_be_continued(installation: Installation, switch: tuple[str, ...]) -> None:
     installation.perdure("run", *MODEL, "list the files here")
     (session_id, *_) = installation.perdure("sessions").stdout.split()
-    ran = installation.perdure("run", "--session", session_id, "explain this runtime")
+    ran = installation.perdure("run", "--session", session_id, *switch, "explain this runtime")
     assert ran.returncode == 0, ran.stderr
     exported = json.loads(installation.perdure("export", session_id).stdout)
     spoken = [m["text"] for m in exported["messages"] if m["type"] == "user"]
