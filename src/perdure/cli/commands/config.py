@@ -52,7 +52,7 @@ def _show_json(origins: Sequence[Origin], problems: Sequence[Problem]) -> None:
 def _show_text(origins: Sequence[Origin], problems: Sequence[Problem]) -> None:
     if not origins:
         terminal.print_output(
-            "nothing is configured here; docs/configuration.md lists the keys of opencode.json\n"
+            "nothing is configured here: opencode.json holds settings, and `perdure doctor` shows where\n"
         )
     for origin in origins:
         value = json.dumps(origin.value, ensure_ascii=False)
