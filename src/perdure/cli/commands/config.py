@@ -52,7 +52,7 @@ def _show_json(origins: Sequence[Origin], problems: Sequence[Problem]) -> None:
 def _show_text(origins: Sequence[Origin], problems: Sequence[Problem]) -> None:
     if not origins:
         terminal.print_output(
-            "nothing is configured here: opencode.json holds settings, and `perdure doctor` shows where\n"
+            "nothing is configured here: there is no opencode.json; `perdure doctor` shows paths\n"
         )
     for origin in origins:
         value = json.dumps(origin.value, ensure_ascii=False)

@@ -91,6 +91,6 @@ def test_nothing_configured_is_said(installation: Installation) -> None:
     told = installation.perdure("config")
     assert (told.returncode, told.stdout) == (
         0,
-        "nothing is configured here: opencode.json holds settings, and `perdure doctor` shows where\n",
+        "nothing is configured here: there is no opencode.json; `perdure doctor` shows paths\n",
     )
     assert not installation.data_dir.exists()
