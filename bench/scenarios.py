@@ -1,8 +1,8 @@
 """The scenarios of the benchmark.
 
 Each takes a `Bench` with a stopped server in a new HOME and returns metrics. Names of
-metrics end in their unit: `_ms`, `_per_s`, `_mib`, `_bytes`. Less is better, except for `_per_s` and
-`_percent`.
+metrics end in their unit: `_ms`, `_per_s`, `_mib`, `_bytes`. Less is better, except for
+`_per_s` and `_percent`.
 """
 
 from __future__ import annotations
