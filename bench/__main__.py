@@ -24,7 +24,7 @@ from .server import Server, Target
 
 HERE = Path(__file__).resolve().parent
 COMPARED = ("opencode", "perdure")
-# What a server under test can do to a scenario. One failed scenario must not lose the others.
+# Errors that a server under test can cause. A failed scenario must not end the others.
 FAILURES = (HttpError, OSError, RuntimeError, LookupError, TypeError, ValueError)
 
 
@@ -36,7 +36,7 @@ def main() -> int:
         case "run":
             run(options)
         case "inside":
-            # Only here: the other commands need nothing but the standard library.
+            # Imported here because the other commands need only the standard library.
             importlib.import_module("bench.inside_store")
             importlib.import_module("bench.inside_tools")
             importlib.import_module("bench.inside_snapshots")
@@ -46,7 +46,7 @@ def main() -> int:
             print(table(options.results, options.baseline))
         case _:
             for name, function in SCENARIOS.items():
-                print(f"{name:12} {function.__doc__}")
+                print(f"{name:16} {function.__doc__}")
     return 0
 
 
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> None:
     with fake_model(options.llm_port or free_port()) as llm:
         for name in names:
             for repeat in range(options.repeat):
-                # Alternating, so that a drift of the machine meets both alike.
+                # Alternating, so that a slowdown of the machine affects both.
                 for target in targets if repeat % 2 == 0 else targets[::-1]:
                     server = make_server(options, name, target, llm)
                     rows.append(measure(options, name, repeat, server))
@@ -122,7 +122,7 @@ async def one(name: str, server: Server, scale: float) -> dict[str, object]:
 
 @contextlib.contextmanager
 def fake_model(port: int):
-    """The fake model in a process of its own; its base URL."""
+    """Start the fake model in its own process and yield its base URL."""
     command = [sys.executable, "-m", f"{HERE.name}.fakellm", "--port", str(port)]
     process = subprocess.Popen(command, cwd=HERE.parent, start_new_session=True)
     try:
@@ -160,28 +160,39 @@ def parse_arguments() -> argparse.Namespace:
     add_run_options(comparer, repeat=3, out=str(FOLDER / "results.json"))
     runner = commands.add_parser("run", help="run scenarios against one or more targets")
     runner.add_argument(
-        "--target", action="append", required=True, help="target JSON file; give several to compare"
+        "--target",
+        action="append",
+        required=True,
+        help="target JSON file; may be repeated to compare",
     )
     add_run_options(runner, repeat=1, out="results.json")
-    reporter = commands.add_parser("report", help="tables of medians and factors")
+    reporter = commands.add_parser("report", help="print tables of medians and factors")
     reporter.add_argument("results", nargs="+")
     reporter.add_argument("--baseline")
-    insider = commands.add_parser("inside", help="single parts of ours, in this process")
-    insider.add_argument("names", nargs="*", help="default: all of bench/inside*.py")
-    commands.add_parser("list", help="the scenarios")
+    insider = commands.add_parser("inside", help="measure single parts of Perdure in this process")
+    insider.add_argument(
+        "names", nargs="*", help="names of parts (default: all of bench/inside*.py)"
+    )
+    commands.add_parser("list", help="list the scenarios")
     return parser.parse_args()
 
 
 def add_run_options(parser: argparse.ArgumentParser, *, repeat: int, out: str) -> None:
     names = ",".join(SCENARIOS)
-    parser.add_argument("--scenarios", help=f"comma-separated; default all: {names}")
+    parser.add_argument("--scenarios", help=f"comma-separated (default: all: {names})")
     parser.add_argument("--repeat", type=int, default=repeat)
-    parser.add_argument("--scale", type=float, default=1.0, help="multiplies counts; 0.1 to try")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="multiply counts; 0.1 is a quick run"
+    )
     parser.add_argument("--out", default=out)
     parser.add_argument("--append", action="store_true")
     parser.add_argument("--work", default=str(Path(tempfile.gettempdir()) / "perdure-bench"))
-    parser.add_argument("--port", type=int, default=0, help="of the server; default: a free one")
-    parser.add_argument("--llm-port", type=int, default=0, help="of the model; default: a free one")
+    parser.add_argument(
+        "--port", type=int, default=0, help="port of the server (default: a free one)"
+    )
+    parser.add_argument(
+        "--llm-port", type=int, default=0, help="port of the model (default: a free one)"
+    )
 
 
 if __name__ == "__main__":

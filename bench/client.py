@@ -22,7 +22,7 @@ class HttpError(Exception):
 
 
 class _Connection(asyncio.Protocol):
-    """One connection: one request at a time, the body given piecewise to a sink."""
+    """One connection: one request at a time; the body goes to a sink in pieces."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
@@ -61,7 +61,7 @@ class _Connection(asyncio.Protocol):
         self.sink = sink
         self.done = loop.create_future()
         self.head = loop.create_future()
-        # A stream may end with nobody waiting: mark failures as seen, awaiting still raises them.
+        # A stream may end while no task waits: mark failures as seen; awaiting still raises them.
         for future in (self.head, self.done):
             future.add_done_callback(lambda f: f.cancelled() or f.exception())
         self.transport.write(payload)
@@ -145,7 +145,7 @@ class _Connection(asyncio.Protocol):
 
 
 class Client:
-    """Keep-alive requests against one base URL."""
+    """Sends keep-alive requests to one base URL."""
 
     def __init__(self, base: str, headers: dict[str, str] | None = None) -> None:
         parts = urlsplit(base)

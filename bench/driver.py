@@ -1,4 +1,4 @@
-"""What the scenarios drive: a server under test, through the contract and nothing else.
+"""Drives a server under test through the contract alone.
 
 A turn has ended when the durable stream shows `step.ended` with a finish that is not a tool call.
 """
@@ -49,7 +49,7 @@ class Turn:
 
 
 class Watch:
-    """Follows a session's durable event stream and tells when a turn has settled."""
+    """Follows a session's durable event stream and notifies when a turn has settled."""
 
     def __init__(self, client: Client, session: str) -> None:
         self.client, self.session = client, session
@@ -112,7 +112,7 @@ class Bench:
     # ---- contract -----------------------------------------------------------------------------
 
     async def boot(self, prefix: list[str] | None = None) -> tuple[float, float, float]:
-        """Starts the server; ms until /api/health, until /api/session, until the model is listed.
+        """Starts the server; returns ms until /api/health, /api/session and the listed model.
 
         The last matters: opencode fills its catalog in the background and drops (promotes, then
         fails without any event) a prompt that comes before its model is there.
@@ -144,7 +144,7 @@ class Bench:
         return reply["data"]["id"]
 
     async def latest(self, session: str) -> int:
-        """The sequence of the last durable event; 0 for a fresh session."""
+        """Returns the sequence of the last durable event; 0 for a fresh session."""
         after = 0
         while True:
             page = await self.client.call(
@@ -180,7 +180,7 @@ class Bench:
         )
 
     async def fresh(self, warm: int = 1) -> tuple[str, Watch]:
-        """A new session, followed, with `warm` small turns behind it."""
+        """Creates and follows a session, and runs `warm` small turns in it."""
         session = await self.create()
         watch = await Watch(self.client, session).open(0)
         for _ in range(warm):

@@ -1,7 +1,7 @@
 """A fast fake of an OpenAI-compatible streaming model (`POST .../chat/completions`).
 
-It never parses the request body. What it answers is decided by the *last* directive found in the
-raw bytes of the request, which a scenario puts in the text of its prompt:
+It never parses the request body. The *last* directive in the raw bytes of the request, which a
+scenario puts in the text of its prompt, decides the answer:
 
     [[bench deltas=200 steps=20 parallel=1 tool=read path=small.txt delay_us=0 chunk=1]]
 
@@ -11,12 +11,12 @@ raw bytes of the request, which a scenario puts in the text of its prompt:
     chunk     deltas in one socket write (1 = the usual one-token-per-packet stream)
     delay_us  pause between two writes, microseconds
 
-How many provider turns have gone by is the number of `"role":"tool"` messages after the directive,
+The number of past provider turns is the number of `"role":"tool"` messages after the directive,
 divided by `parallel`: the fake keeps no state between requests, so any number of sessions can use
 it.
 
     POST /prefixes     begin to compare each request that offers tools with the one before
-    GET  /prefixes     [share, ...]: how much of the one before each of them began with, 0 to 1
+    GET  /prefixes     [share, ...]: the share of the previous request that each began with
     GET  /stats        {"requests", "busy_ns", "bytes_in", "bytes_out",
                         "log": [[t0, t1, t2, in, out], ...]}
     POST /stats/reset
@@ -57,7 +57,7 @@ LOG_LIMIT = 100_000
 
 
 def directive(**fields: object) -> str:
-    """The text that makes the fake answer in the given way."""
+    """Returns the text that makes the fake model answer in the given way."""
     unknown = fields.keys() - DEFAULTS.keys()
     if unknown:
         raise ValueError(f"unknown directive fields: {sorted(unknown)}")
@@ -99,7 +99,7 @@ def _text_reply(deltas: int, size: int, chunk: int) -> tuple[bytes, ...]:
 def _tool_reply(tool: str, path: str, parallel: int, step: int) -> tuple[bytes, ...]:
     events = [_event({"role": "assistant", "content": None})]
     for index in range(parallel):
-        # Each call differs: a server may ask a person about calls that only repeat themselves.
+        # Each call differs because a server may ask a person about repeated calls.
         read = {"path": path, "limit": 1000 + step * parallel + index}
         arguments = json.dumps({"pattern": path} if tool == "glob" else read)
         call = {
@@ -123,7 +123,7 @@ def _fields(raw: bytes) -> dict:
 
 
 def plan(body: bytes) -> tuple[tuple[bytes, ...], int]:
-    """The socket writes that answer one request, and the pause between them in microseconds."""
+    """Returns the socket writes that answer one request, and the pause between them in us."""
     start = body.rfind(b"[[bench ")
     match = DIRECTIVE.match(body, start) if start >= 0 else None
     fields = _fields(match.group(1)) if match else DEFAULTS
@@ -164,7 +164,7 @@ class Stats:
 
 
 class Prefixes:
-    """What a provider could have kept of the request before: tools, then message by message."""
+    """Returns what a provider could cache of the request: tools, then message by message."""
 
     def __init__(self) -> None:
         self.shares: list[float] | None = None
@@ -175,7 +175,7 @@ class Prefixes:
 
     def add(self, body: bytes) -> None:
         request = json.loads(body)
-        # Side requests, such as for a title, offer no tools and are another conversation.
+        # Side requests, such as for a title, have no tools and are another conversation.
         if self.shares is None or not request.get("tools"):
             return
         units = [json.dumps(unit) for unit in (request["tools"], *request["messages"])]

@@ -1,7 +1,7 @@
-"""Measures of single parts inside one process, by CPU time: `python -m bench inside [NAME ...]`.
+"""Measures single parts inside one process, by CPU time: `python -m bench inside [NAME ...]`.
 
-The other scenarios see a whole server from outside. These say what one part of ours costs, with
-nothing else in the way; there is nothing to compare them with but their budgets.
+The other scenarios measure a whole server from outside. These measure one part of Perdure alone;
+they are compared with their budgets only.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def measure(function: Measure) -> Measure:
 
 @measure
 async def boundary() -> dict[str, object]:
-    """Milliseconds to look at every context source when nothing has changed (budget: 1)."""
+    """Milliseconds to observe all Context Sources when nothing has changed (budget: 1)."""
     with tempfile.TemporaryDirectory() as folder:
         place = Place(Path(folder))
         deepest = furnish(place)
@@ -75,7 +75,7 @@ async def boundary() -> dict[str, object]:
 
 
 def furnish(place: Place) -> Path:
-    """Instruction files on the way up, and skills; the deepest directory."""
+    """Create instruction files in nested directories, and skills; return the deepest one."""
     place.git("init")
     place.write(place.home / ".config" / "opencode" / "AGENTS.md", "Be kind.\n")
     deepest = place.project
@@ -90,7 +90,7 @@ def furnish(place: Place) -> Path:
 
 
 async def looks(locations: LocationRegistry, ref: LocationRef) -> list[float]:
-    """What each of many looks cost, in milliseconds of CPU."""
+    """Return the cost of each of many observations, in milliseconds of CPU."""
 
     async def look() -> Observation:
         async with locations.hold(ref) as location:
@@ -100,7 +100,7 @@ async def looks(locations: LocationRegistry, ref: LocationRef) -> list[float]:
             return await location.observe(subject)
 
     seen = await look()
-    # Files that were written just now are not trusted to be unchanged for a moment.
+    # Files that were just written are read again for a moment.
     await asyncio.sleep(3)
     if system_context.initialize(await look()) != system_context.initialize(seen):
         raise RuntimeError("the context changed although nothing did")
@@ -120,7 +120,7 @@ async def embedded() -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         async with held_here(root / "near") as inside, served_elsewhere(root / "far") as outside:
-            # In turn, a round each: a machine that is slow for a while is slow for both.
+            # In alternation, so that a slowdown of the machine affects both.
             for _ in range(ROUNDS):
                 near.append(await admissions(inside))
                 far.append(await admissions(outside))
@@ -146,7 +146,7 @@ async def held_here(root: Path) -> AsyncGenerator[PerdureClient]:
 
 @asynccontextmanager
 async def served_elsewhere(root: Path) -> AsyncGenerator[PerdureClient]:
-    """A server as its users run it: a process of its own, over a socket."""
+    """Start a server as users do: in its own process, over a socket."""
     async with scripted_provider.scripted_provider() as provider:
         place = make_place(root, provider)
         async with AsyncExitStack() as stack:
@@ -156,7 +156,7 @@ async def served_elsewhere(root: Path) -> AsyncGenerator[PerdureClient]:
 
 
 async def admissions(client: PerdureClient) -> list[float]:
-    """What each of a round of pairs of calls took, in milliseconds."""
+    """Return the duration of each pair of calls of a round, in milliseconds."""
     costs: list[float] = []
     for _ in range(ROUND):
         began = time.perf_counter()
@@ -168,12 +168,12 @@ async def admissions(client: PerdureClient) -> list[float]:
 
 @measure
 async def decode() -> dict[str, object]:
-    """Deltas a second that each wire protocol reads, from the bytes on (budget: 150,000)."""
+    """Deltas a second that each wire protocol decodes from bytes (budget: 150,000)."""
     return {name: f"{rate(*stream):,.0f}" for name, stream in streams().items()}
 
 
 def streams() -> dict[str, tuple[WireProtocol, bytes]]:
-    """A protocol and the body of one long text answer in it."""
+    """Return a protocol and the body of one long text answer in it."""
     words = [f"w{number} " for number in range(DELTAS)]
     chat = (piece for piece in scripted_provider.text(*words).pieces if isinstance(piece, bytes))
     claude = [anthropic.begin(), *anthropic.text(0, *words), anthropic.reason("end_turn")]
@@ -190,7 +190,7 @@ def streams() -> dict[str, tuple[WireProtocol, bytes]]:
 
 
 def rate(protocol: WireProtocol, body: bytes) -> float:
-    """The best of several readings, which arrive in pieces as from a socket."""
+    """Return the best of several runs; the bytes arrive in pieces as from a socket."""
     pieces = [body[at : at + PIECE] for at in range(0, len(body), PIECE)]
     best = 0.0
     for _ in range(7):
@@ -207,7 +207,7 @@ def rate(protocol: WireProtocol, body: bytes) -> float:
 
 @measure
 async def assembly() -> dict[str, object]:
-    """Milliseconds to make the next request of 5,000 turns, with what is kept (budget: 2)."""
+    """Milliseconds to build the next request after 5,000 turns, with the cache (budget: 2)."""
     runs = segments_of(tuple(message for number in range(TURNS) for message in turn(number)))
     found: dict[str, object] = {}
     for protocol, _ in streams().values():

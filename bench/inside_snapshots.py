@@ -1,7 +1,7 @@
-"""What keeping the changes of steps costs: `python -m bench inside snapshots`.
+"""Measures the cost of recording file changes: `python -m bench inside snapshots`.
 
 The budget: a step that changes nothing starts no process and costs at most 5 ms in a project of
-10,000 files. What a command costs beside its own work is two looks at the tree.
+10,000 files. A command costs two additional scans of the tree.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROUNDS = 50
 
 @measure
 async def snapshots() -> dict[str, object]:
-    """CPU and time that the journal of a step takes, in a project of 10,000 files."""
+    """CPU and wall time of the journal of a step, in a project of 10,000 files."""
     with tempfile.TemporaryDirectory() as directory:
         async with snapshot_bench(Path(directory)) as bench:
             furnish(bench.root)

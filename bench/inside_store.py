@@ -1,7 +1,7 @@
-"""Measures of servers on much data, and on the same: `python -m bench inside large handover`.
+"""Measures servers with much data and shared data: `python -m bench inside large handover`.
 
-One real Session is copied in the database until there are 10,000 of them with a million events, and
-one of 50,000 events among them. Then a server on that is compared with one on nothing.
+One real Session is copied in the database until there are 10,000 with a million events, one of them
+with 50,000 events. A server on that data is compared with one on an empty database.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def places(root: Path, provider: ScriptedProvider) -> tuple[Place, Place]:
 
 
 async def seeded(place: Place, *, copies: int = SESSIONS) -> str:
-    """A place whose server has run, with `copies` of its Session; the id of a long one."""
+    """Make a data directory with `copies` of a Session; return the id of a long one."""
     server = await start(place, "seed")
     session = await server.api.create()
     turns = 0
@@ -117,7 +117,7 @@ def copy(database: Path, session: str, copies: int) -> None:
 
 
 async def starts(*places: Place) -> list[float]:
-    """Seconds from the start of a process to its first answer about Sessions, in turn at each."""
+    """Return the seconds from process start to the first list of Sessions, alternately for each."""
     took: list[list[float]] = [[] for _ in places]
     for _ in range(STARTS):
         for place, seen in zip(places, took, strict=True):
@@ -144,7 +144,7 @@ async def first_byte(api: Api, session: str) -> None:
 
 
 async def rested(place: Place) -> float:
-    """MiB of a server that has answered once and then has nothing to do."""
+    """Return the MiB of a server that has answered once and is idle."""
     server = await start(place, "idle")
     await server.api.get("/api/session?limit=50")
     await asyncio.sleep(IDLE_SECONDS)
@@ -190,13 +190,13 @@ async def handed_over(place: Place) -> float:
 
 @measure
 async def client_import() -> dict[str, object]:
-    """Times the import of httpx2 alone that importing the client takes (budget: 1.3)."""
+    """Import time of the client as a multiple of that of httpx2 alone (budget: 1.3)."""
     ours, theirs = imported("perdure.client"), imported("httpx2")
     return {"factor": f"{ours / theirs:.2f} ({ours * 1e3:.0f} ms against {theirs * 1e3:.0f})"}
 
 
 def imported(module: str) -> float:
-    """CPU seconds of an interpreter that imports it: the least of many."""
+    """Return the least CPU seconds of many interpreters that import the module."""
     took: list[float] = []
     for _ in range(IMPORTS):
         before = os.times()

@@ -1,4 +1,4 @@
-"""What it costs to have many subagents at work at once: `python -m bench inside subagents`."""
+"""Measures many subagents at work at once: `python -m bench inside subagents`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def subagents() -> dict[str, object]:
 
 
 async def delegated(api: Api, cast: Cast, name: str, children: int) -> float:
-    """How long a prompt takes whose turn has so many children do something."""
+    """Return the duration of a prompt whose turn starts this many children."""
     markers = [f"{name}child{number}" for number in range(children)]
     cast.plays(name, calls(*(task(marker, id=marker) for marker in markers)))
     for marker in markers:
@@ -52,7 +52,7 @@ async def delegated(api: Api, cast: Cast, name: str, children: int) -> float:
 
 
 def thinking(request: Request) -> Reply:
-    """An answer that a model takes its time for."""
+    """Return an answer that the model delays."""
     thought = asyncio.Event()
     asyncio.get_running_loop().call_later(THINKS_SECONDS, thought.set)
     return text("done", hold=thought)

@@ -1,7 +1,7 @@
-"""Measures of the tools inside one process: `python -m bench inside tool_call search`.
+"""Measures tools inside one process: `python -m bench inside tool_call search`.
 
-A call is timed from the moment its event is durable to the moment its settlement is. Searches are
-compared with plain ripgrep on the same tree, one after the other, so that both find it warm.
+A call is timed from the commit of its event to the commit of its settlement. Searches are
+compared with plain ripgrep on the same tree, alternately, so that the file cache is warm for both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FILES = 50_000
 FOLDER_FILES = 100
 ROUNDS = 15
 Row = tuple[tuple[str, ...], str, JsonObject]
-"""What plain ripgrep is given, which tool, and its input."""
+"""Arguments of plain ripgrep, the name of the tool, and the input of the tool."""
 
 SEARCHES: dict[str, Row] = {
     "glob of many": (("--files", "-g", "*.py"), "glob", {"pattern": "*.py"}),
@@ -39,7 +39,7 @@ SEARCHES: dict[str, Row] = {
 
 
 class Stopwatch:
-    """Hears of every commit."""
+    """Records the time of every commit."""
 
     def __init__(self) -> None:
         self.open: dict[str, float] = {}
@@ -58,7 +58,7 @@ class Stopwatch:
 
 @measure
 async def tool_call() -> dict[str, object]:
-    """Milliseconds from the event of a call to that of its settlement, `read` (budget: 3)."""
+    """Milliseconds from the event of a `read` call to that of its settlement (budget: 3)."""
     watch = Stopwatch()
     with tempfile.TemporaryDirectory() as folder:
         async with scripted_provider() as provider:
@@ -83,7 +83,7 @@ async def tool_call() -> dict[str, object]:
 
 @measure
 async def search() -> dict[str, object]:
-    """Times plain ripgrep over 50,000 files (budget: 1.5)."""
+    """Search time over 50,000 files as a multiple of plain ripgrep's (budget: 1.5)."""
     program = find_ripgrep()
     if program is None:
         raise RuntimeError("there is no ripgrep to compare with")
@@ -108,14 +108,14 @@ async def compared(bench: Workbench, program: str, row: Row) -> str:
 
 
 def plainly(command: Sequence[str], root: Path) -> float:
-    """Seconds of a search without us."""
+    """Return the seconds of a search with plain ripgrep."""
     began = time.perf_counter()
     subprocess.run(command, cwd=root, capture_output=True, check=True)
     return time.perf_counter() - began
 
 
 def plant(root: Path) -> None:
-    """A tree of small sources, some of them with the word, one with the needle."""
+    """Create a tree of small sources; some contain a frequent word, one a rare word."""
     for start in range(0, FILES, FOLDER_FILES):
         folder = root / f"part{start // 5_000}" / f"folder{start // FOLDER_FILES}"
         folder.mkdir(parents=True)

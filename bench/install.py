@@ -1,7 +1,7 @@
-"""Puts both servers below `.bench/`: the real one from npm, ours as an installed wheel.
+"""Installs both servers below `.bench/`: the original from npm, Perdure as a wheel.
 
-A wheel and not the checkout, because only an installer compiles bytecode: an editable install may
-compile every module at each start and would look twice as slow as it is.
+A wheel instead of the checkout, because only an installer compiles bytecode: an editable install
+may compile every module at each start, which makes it twice as slow.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def install_opencode() -> Path:
     folder.mkdir(exist_ok=True)
     package = f"opencode-ai@{OPENCODE_VERSION}"
     run("npm", "install", "--silent", "--ignore-scripts", "--prefix", str(folder), package)
-    # Whether npm runs a package's install script depends on the machine's policy; this one only
-    # puts the platform's binary in place, so it is run here in any case.
+    # Whether npm runs install scripts depends on the machine's policy. This script only copies
+    # the platform's binary, so it is always run here.
     run("node", str(folder / "node_modules" / "opencode-ai" / "postinstall.mjs"))
     if installed_version(commands / "opencode") != OPENCODE_VERSION:
         raise InstallError(f"{package} was installed and does not start")
@@ -62,7 +62,7 @@ def install_perdure() -> Path:
 
 
 def constraints(lock: str) -> str:
-    """The versions of the lock without its hashes, which cannot cover a wheel built here."""
+    """Return the locked versions without hashes, which cannot cover a wheel that is built here."""
     return "\n".join(re.findall(r"^[a-z0-9_.-]+==[^ \\]+", lock, flags=re.MULTILINE)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Result files as tables: medians with their spread, and factors against a baseline."""
+"""Prints result files as tables: medians with their spread, and factors against a baseline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Row = dict[str, object]
 
 
 def table(paths: list[str], baseline: str | None) -> str:
-    """Medians (least to greatest) per target, and how many times better than `baseline`."""
+    """Return medians (least to greatest) for each target, and factors against `baseline`."""
     rows = [row for path in paths for row in json.loads(Path(path).read_text())["rows"]]
     targets = list(dict.fromkeys(row["target"] for row in rows))
     base = baseline if baseline in targets else targets[0]
@@ -55,7 +55,7 @@ def cell(values: list[float]) -> str:
 
 
 def factor(key: str, base: list[float], other: list[float]) -> str:
-    """More is better for rates and shares, less is better for everything else."""
+    """Return whether more is better: for rates and shares it is, otherwise less is."""
     if not base or not other:
         return ""
     a, b = statistics.median(base), statistics.median(other)

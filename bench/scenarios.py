@@ -1,6 +1,7 @@
-"""The scenarios. Each takes a `Bench` with a stopped server in a new HOME and returns metrics.
+"""The scenarios of the benchmark.
 
-Names of metrics end in their unit: `_ms`, `_per_s`, `_mib`, `_bytes`. Less is better, except for
+Each takes a `Bench` with a stopped server in a new HOME and returns metrics. Names of
+metrics end in their unit: `_ms`, `_per_s`, `_mib`, `_bytes`. Less is better, except for
 `_per_s` and `_percent`.
 """
 
@@ -104,7 +105,7 @@ async def memory(bench: Bench) -> Metrics:
 
 @scenario
 async def prefix(bench: Bench) -> Metrics:
-    """How much of each request begins the next: 200 tool turns, AGENTS.md changed 20 times."""
+    """Share of a request that begins the next: 200 tool turns, AGENTS.md changed 20 times."""
     await bench.boot()
     turns, changes = bench.n(200, 20), bench.n(20, 4)
     session, watch = await bench.fresh(0)
@@ -134,7 +135,7 @@ async def _timed(bench: Bench, payload: bytes, into: list[float]) -> None:
 
 @scenario
 async def create(bench: Bench) -> Metrics:
-    """POST /api/session: one after the other, then 32 at a time."""
+    """POST /api/session: sequentially, then 32 at a time."""
     await bench.boot()
     payload = bench.client.payload("POST", "/api/session", {"model": bench.server.target.model})
     for _ in range(10):
@@ -154,7 +155,7 @@ async def create(bench: Bench) -> Metrics:
 
 @scenario
 async def admit(bench: Bench) -> Metrics:
-    """POST /prompt, resume:false, 1 KB: one session one by one, then 32 sessions at once."""
+    """POST /prompt, resume:false, 1 KB: sequentially in one session, then 32 sessions at once."""
     await bench.boot()
     body = {"prompt": {"text": "x" * 1000}, "resume": False}
     result: Metrics = {}
@@ -254,7 +255,7 @@ async def concurrency(bench: Bench) -> Metrics:
 
 @scenario
 async def growth(bench: Bench) -> Metrics:
-    """One session with 100, 1,000 and 5,000 turns behind it: next turn, reads, replay."""
+    """One session with 100, 1,000 and 5,000 past turns: next turn, reads, replay."""
     await bench.boot()
     result: Metrics = {}
     session, watch = await bench.fresh(1)
@@ -291,7 +292,7 @@ async def _grow(bench: Bench, session: str, watch: Watch, turns: int) -> Watch:
 
 async def _next_turns(bench: Bench, session: str, watch: Watch, name: str) -> Metrics:
     turns = [await bench.turn(session, watch, directive(deltas=20), 600) for _ in range(3)]
-    # Three are too few for a server whose turn is as short as the machine's hiccups.
+    # Three are too few for a server whose turn is as short as the noise of the machine.
     spare = 2000 - sum(turn.total for turn in turns)
     while spare > 0 and len(turns) < 31:
         turns.append(await bench.turn(session, watch, directive(deltas=20), 600))
@@ -446,7 +447,7 @@ async def stalled_reader(bench: Bench) -> Metrics:
 
 
 async def _unread(bench: Bench, path: str) -> Stream:
-    """A stream whose answer has begun and is then left in the socket."""
+    """Open a stream, read the start of its answer, and leave the rest in the socket."""
     stream = await bench.client.sse(path, lambda data: None)
     await stream.opened()
     if stream.connection.transport is not None:

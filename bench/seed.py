@@ -1,4 +1,4 @@
-"""Building a session with a long history."""
+"""Builds a session with a long history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launching, observing and stopping the server under test."""
+"""Starts, observes and stops the server under test."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Server:
         self.process: subprocess.Popen | None = None
 
     def reset(self) -> None:
-        """A brand-new HOME and project."""
+        """Create a new HOME and project."""
         shutil.rmtree(self.root, ignore_errors=True)
         self.home.mkdir(parents=True)
         self.project.mkdir(parents=True)
@@ -117,7 +117,7 @@ class Server:
         return started
 
     def poll(self, path: str, timeout: float = 60) -> int:
-        """Asks for `path` on fresh connections until one answers 200; returns that moment in ns.
+        """Requests `path` on new connections until one answers 200; returns that moment in ns.
 
         Every 10 ms one more request is sent without waiting for the earlier ones: opencode never
         answers a request that arrives in the first moments after it begins to listen.
@@ -177,7 +177,7 @@ class Server:
     # ---- observation -------------------------------------------------------------------------
 
     def tree(self) -> list[int]:
-        """The server's process and its living descendants."""
+        """Returns the server's process and its living descendants."""
         found, queue = [], [self.process.pid]
         while queue:
             pid = queue.pop()
@@ -191,7 +191,7 @@ class Server:
         return found
 
     def memory(self) -> dict[str, float]:
-        """MiB over the process tree, and the peak resident of the main process."""
+        """Returns the MiB of the process tree, and the peak resident size of the main process."""
         total = {"Rss": 0, "Private_Clean": 0, "Private_Dirty": 0, "Anonymous": 0}
         for pid in self.tree():
             with contextlib.suppress(OSError):
@@ -211,12 +211,12 @@ class Server:
         }
 
     def cpu(self) -> float:
-        """CPU milliseconds spent so far by the main process and by its reaped children."""
+        """Returns the CPU milliseconds of the main process and its reaped children so far."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return sum(map(int, fields[11:15])) * 1000 / CLOCK
 
     def io(self) -> dict[str, int]:
-        """Bytes handed to write(2) and bytes sent to the storage layer by the main process."""
+        """Returns the bytes of write(2) calls and of storage writes of the main process."""
         rows = dict(
             line.split(": ")
             for line in Path(f"/proc/{self.process.pid}/io").read_text().splitlines()

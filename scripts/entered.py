@@ -1,6 +1,7 @@
-"""A pytest plugin for `mutate.py`: what each test took, and the functions that it entered.
+"""Pytest plugin for `mutate.py`: records the CPU time of each test and the functions it entered.
 
-Written as JSON to the file that `ENTERED` names. Processes that a test starts are not seen.
+The result is written as JSON to the file that `ENTERED` names. Functions that run in other
+processes are not recorded.
 """
 
 import json
@@ -25,8 +26,8 @@ _tests: Final[dict[str, tuple[float, list[str]]]] = {}
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     _functions.clear()
     started = process_time()
-    threading.settrace(_called)
-    sys.settrace(_called)
+    threading.settrace(_record_call)
+    sys.settrace(_record_call)
     try:
         return (yield)
     finally:
@@ -39,7 +40,7 @@ def pytest_sessionfinish() -> None:
     KEPT.write_text(json.dumps(_tests), encoding="utf-8")
 
 
-def _called(frame: FrameType, _event: str, _argument: object) -> None:
+def _record_call(frame: FrameType, _event: str, _argument: object) -> None:
     code = frame.f_code
     if code.co_filename.startswith(PROGRAM) and code.co_name != "<module>":
         _functions.add(f"{code.co_filename.removeprefix(PROGRAM)}:{code.co_qualname}")

@@ -1,9 +1,9 @@
-"""The small changes of a module that its tests should notice.
+"""Makes the small changes of a module that its tests should notice.
 
-Conditions are turned around, comparisons moved by one, numbers raised, statements left out, and the
-words of SQL exchanged for their opposites. What could not even be imported or prepared is not made:
-annotations, text that is put together, a column of a SET. It would be noticed by anything and say
-nothing of the tests. Nor is what nobody is promised: a line of the log, how a struct is called.
+Conditions are negated, comparisons moved by one, numbers raised, statements left out, and words of
+SQL exchanged for their opposites. Changes that would fail on import or when a statement is prepared
+are not made (annotations, concatenated text, a column of a SET): every test would notice them. Nor
+are changes of what no caller is promised: a line of the log, the name of a struct.
 """
 
 import ast
@@ -61,7 +61,7 @@ SQL_OPPOSITES: Final = tuple(
 
 @dataclass(frozen=True)
 class Change:
-    """Some bytes of a module, and what is put there instead."""
+    """A range of bytes of a module and its replacement."""
 
     start: int
     end: int
@@ -75,7 +75,7 @@ class Change:
         return source[: self.start] + self.instead + source[self.end :]
 
     def shown(self, source: bytes) -> str:
-        """The number of its line, and what became of it."""
+        """Return the line number, and the line before and after the change."""
         line = source.count(b"\n", 0, self.start)
         before, after = (
             text.splitlines()[line].decode() for text in (source, self.applied(source))
@@ -84,7 +84,7 @@ class Change:
 
 
 def changes(source: bytes) -> list[Change]:
-    """In the order of the source; the same change only once."""
+    """Return all changes of `source` in its order, without duplicates."""
     found = _Changes(source)
     found.visit(ast.parse(source))
     return sorted(set(found.made), key=lambda change: (change.start, change.end, change.instead))
@@ -122,7 +122,7 @@ class _Changes(ast.NodeVisitor):
     def visit_Expr(self, node: ast.Expr) -> None:
         match node.value:
             case ast.Constant() | ast.Call(func=ast.Name(id="assert_never")):
-                return  # a docstring, and what is never reached
+                return  # a docstring, or code that is never reached
             case ast.Call(func=ast.Attribute(value=ast.Name(id="logger"))):
                 return
             case ast.Call() | ast.Await():
@@ -150,7 +150,7 @@ class _Changes(ast.NodeVisitor):
             self.visit(node.value)
 
     def visit_arg(self, node: ast.arg) -> None:
-        """Its annotation stays."""
+        """Leave the annotation as it is."""
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         for part in node.body:

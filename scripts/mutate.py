@@ -33,7 +33,7 @@ import pytest_asyncio
 from scripts.mutants import Change, changes
 
 LOADED: Final = (apsw, hypothesis, msgspec, pytest_asyncio)
-"""What tests need and nobody changes. Each run of them is a fork that has it already."""
+"""Modules that tests need and that are not changed, imported here so that each fork has them."""
 ROOT: Final = Path(__file__).resolve().parent.parent
 PLACE: Final = ROOT / ".scratch" / "mutate"
 TREES: Final = (PLACE / "tree_1", PLACE / "tree_2")

@@ -1,14 +1,14 @@
-"""Writes tests/contract/recorded: what recorded traffic looked like, without what it said.
+"""Writes tests/contract/recorded: the shape of recorded traffic, without its content.
 
     .venv/bin/python scripts/recorded_shapes.py RECORDINGS
 
 RECORDINGS holds lists of exchanges (`errors_session.json`, ...), streams (`run_x.durable.sse`),
-answers as text (`auth_cors.txt`), frames of a WebSocket, and what a restart found. Of an exchange
-its request is kept, with names for its ids, and of the answer the status and the shape: keys and
-types, elements of lists by their `type`. Of a stream the types of its events are kept in their
-order, and of each type its shape. None of what was said is.
+answers as text (`auth_cors.txt`), frames of a WebSocket, and the state after a restart. Of an
+exchange the request is kept, with names for its ids, and of the answer the status and the shape:
+keys and types, elements of lists by their `type`. Of a stream the types of its events are kept in
+order, and of each type its shape. No text of a conversation is kept.
 
-A recording that nothing is made of is refused.
+A recording that is not used is refused.
 """
 
 import json
@@ -32,32 +32,32 @@ EXCHANGES: Final = (
     "permission_question",
 )
 REVERT: Final = "run_revert"
-"""A run beside which exchanges were recorded."""
+"""A run during which exchanges were recorded."""
 ANSWERS: Final = ("auth_cors", "misc_http")
-"""Answers as text, below a line that names each."""
+"""Answers as text, each after a line with its name."""
 STREAMS: Final = ("live1.sse", "live_misc.sse", "perm_question.live.sse", "live_heartbeat.txt")
-"""Live streams as a whole."""
+"""Whole live streams."""
 OTHERS: Final = ("live1.hdr", "examples.txt", "pty_ws.json", "restart_recovery.json")
 _HEADERS: Final = re.compile(
     r"content-(type|encoding)|www-authenticate|access-control-.*|vary|allow|cache-control|x-.*"
 )
 _FRAME: Final = re.compile(r"^(?:(\d+\.\d+) )?(?:data: (\{.*)|: heartbeat)$", re.MULTILINE)
-# What a server made: its kind, and at least ten characters of which some are digits.
+# An id that a server made: its prefix, and at least ten characters of which some are digits.
 _ID: Final = re.compile(
     r"\b(ses|msg|per|que|pty|psv|evt|cred)_(?=[0-9A-Za-z]*\d)[0-9A-Za-z]{20,}\b"
 )
-_NOBODY: Final = re.compile(r"0{20,}")
+_ZERO_ID: Final = re.compile(r"0{20,}")
 _MACHINE: Final = re.compile(r"%2Ftmp%2F\w+%2Fproj2")
 _LONG: Final = 2_000
 STOPPED: Final = "..."
-"""Stands where a stream was no longer recorded although its run went on."""
+"""Marks the place where the recording of a stream ended before its run did."""
 HEARTBEAT: Final = ": heartbeat"
 MERGED: Final = (".delta", "plugin.added")
-"""Of these, those that follow each other are one."""
+"""Consecutive events of these types are merged into one."""
 
 
 class Names:
-    """Names for ids, in the order in which they appear."""
+    """Gives ids names in the order of their appearance."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
@@ -66,7 +66,7 @@ class Names:
         return _ID.sub(self._name, text)
 
     def _name(self, match: re.Match[str]) -> str:
-        if _NOBODY.search(match[0]):
+        if _ZERO_ID.search(match[0]):
             return match[0]
         return self._known.setdefault(match[0], f"<{match[1]}{len(self._known) + 1}>")
 
@@ -74,7 +74,10 @@ class Names:
 def main() -> int:
     recordings = Path(sys.argv[1])
     if left := left_out(recordings):
-        print(f"nothing is made of {', '.join(left)}", file=sys.stderr)
+        print(
+            f"these recordings are not used: {', '.join(left)}; add them to a table of this script",
+            file=sys.stderr,
+        )
         return 1
     OUT.mkdir(parents=True, exist_ok=True)
     write_exchanges(recordings)
@@ -97,7 +100,7 @@ def write_exchanges(recordings: Path) -> None:
 
 
 def write_runs(recordings: Path) -> None:
-    """Runs, those that a restart found, and the shapes of the events of all recordings."""
+    """Return runs, the state after a restart, and the shapes of the events of all recordings."""
     names = sorted(
         path.name.removeprefix("run_").removesuffix(".durable.sse")
         for path in recordings.glob("run_*.durable.sse")
@@ -123,7 +126,7 @@ def write_runs(recordings: Path) -> None:
 
 
 def left_out(recordings: Path) -> list[str]:
-    """Recordings of which nothing is made, and examples that are in no other recording."""
+    """Return recordings that are not used, and examples that are in no other recording."""
     known = {*(f"{name}.json" for name in EXCHANGES), *(f"{name}.txt" for name in ANSWERS)}
     known |= {*STREAMS, *OTHERS}
     names = sorted(path.name for path in recordings.iterdir())
@@ -140,13 +143,13 @@ def loaded(path: Path) -> JsonValue:
 
 
 def write(name: str, rows: JsonObject) -> None:
-    """An object, a line for each of its keys."""
+    """Format an object with one line for each key."""
     lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items())
     (OUT / name).write_text("{\n" + lines + "\n}\n", encoding="utf-8")
 
 
 def meanwhile(extra: list[JsonObject]) -> list[JsonObject]:
-    """What was exchanged during a run, in the form in which other exchanges were recorded."""
+    """Return the exchanges of a run in the form of the other exchanges."""
     found: list[JsonObject] = []
     for number, each in enumerate(extra, 1):
         method, path, *sent = each["req"]
@@ -161,7 +164,7 @@ def meanwhile(extra: list[JsonObject]) -> list[JsonObject]:
 
 
 def exchange(recorded: JsonObject, names: Names) -> str | None:
-    """One exchange on one line; None for what is too long to keep."""
+    """Format one exchange on one line, or return None if it is too long."""
     request, response = recorded["request"], recorded["response"]
     kept = {
         "name": recorded["name"],
@@ -180,7 +183,7 @@ def exchange(recorded: JsonObject, names: Names) -> str | None:
 
 
 def shape(value: JsonValue, names: Names | None = None) -> JsonValue:
-    """Keys and types; with names, a text that is an id by its name."""
+    """Return keys and types. With `names`, an id is replaced by its name."""
     if jsonc.is_object(value):
         return {key: shape(item, names) for key, item in value.items()}
     if jsonc.is_list(value):
@@ -203,7 +206,7 @@ def shape(value: JsonValue, names: Names | None = None) -> JsonValue:
 
 
 def merged(one: JsonValue, other: JsonValue) -> JsonValue:
-    """The shape of both: a key that one of them lacks ends with a question mark."""
+    """Merge two shapes: a key that one of them lacks ends with a question mark."""
     if jsonc.is_object(one) and jsonc.is_object(other):
         return _merged_objects(one, other)
     if jsonc.is_list(one) and jsonc.is_list(other):
@@ -230,7 +233,7 @@ def _merged_kinds(one: JsonObject, other: JsonObject) -> JsonObject:
 
 
 def run(recordings: Path, name: str) -> dict[str, list[JsonObject]]:
-    """The durable and the live events of a run, without those of Sessions beside it."""
+    """Return the durable and live events of a run, without those of other Sessions."""
     durable = frames(recordings / f"run_{name}.durable.sse")
     session = durable[0]["data"]["sessionID"]
     live = [
@@ -246,7 +249,7 @@ def run(recordings: Path, name: str) -> dict[str, list[JsonObject]]:
 
 
 def settled(recordings: Path, name: str) -> JsonObject:
-    """What a Session was when its run was over, and meanwhile if that was looked at."""
+    """Return the state of a Session at the end of its run, and during it if that was recorded."""
     path, final = recordings / f"run_{name}.json", recordings / f"run_{name}_final.json"
     kept = ("session", "messages", "context")
     if final.exists():
@@ -260,7 +263,7 @@ def settled(recordings: Path, name: str) -> JsonObject:
 
 
 def outline(message: JsonObject) -> str:
-    """Its type, those of its parts with their states, and how it ended."""
+    """Return the type of a message, the types and states of its parts, and how it ended."""
     if message["type"] != "assistant":
         return message["type"]
     parts = (
@@ -276,7 +279,7 @@ def frames(path: Path) -> list[JsonObject]:
 
 
 def answers(path: Path) -> JsonObject:
-    """By name, the answers below it; a name that is followed by none is left out."""
+    """Return the answers by name; a name without answers is left out."""
     parts = re.split(r"^### (.*)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     named = zip(parts[::2], parts[1::2], strict=True)
     return {name: found for name, said in named if (found := _answers(said))}
@@ -304,7 +307,7 @@ def kept_header(name: str, value: str) -> dict[str, str]:
 
 
 def bodies(line: str) -> list[JsonValue]:
-    """The JSON objects with which a line begins, one behind the other."""
+    """Return the consecutive JSON objects at the beginning of a line."""
     found: list[JsonValue] = []
     at = 0
     while line[at : at + 1] == "{":
@@ -314,7 +317,7 @@ def bodies(line: str) -> list[JsonValue]:
 
 
 def live(path: Path) -> JsonObject:
-    """A live stream: its headers, its frames, and the seconds between its heartbeats."""
+    """Return a live stream: headers, frames, and the seconds between its heartbeats."""
     names, told = Names(), list[str]()
     found: list[tuple[str, str]] = _FRAME.findall(path.read_text(encoding="utf-8"))
     for _, data in found:
@@ -327,20 +330,20 @@ def live(path: Path) -> JsonObject:
 
 
 def line_of(event: JsonObject, names: Names) -> str:
-    """Its type, and the name of its Session."""
+    """Return the type of an event and the name of its Session."""
     session = names.named(event["data"].get("sessionID", ""))
     return f"{event['type'].removeprefix('session.')} {session}".rstrip()
 
 
 def headers_of(path: Path) -> dict[str, str]:
-    """None if they were not recorded."""
+    """Return the headers, or None if they were not recorded."""
     head = path.read_text(encoding="utf-8") if path.exists() else ""
     fields = re.findall(r"^([\w-]+): (.*)$", head, re.MULTILINE)
     return {key: item for field in fields for key, item in kept_header(*field).items()}
 
 
 def sockets(recorded: JsonObject) -> JsonObject:
-    """By case, the status and the kinds of the frames."""
+    """Return the status and the kinds of frames for each case."""
     kinds = {"(1": "text", "(2": "cursor"}
     return {
         case: {
@@ -352,7 +355,7 @@ def sockets(recorded: JsonObject) -> JsonObject:
 
 
 def restarted(look: JsonObject) -> JsonObject:
-    """What a Session was after a restart."""
+    """Return the state of a Session after a restart."""
     return {
         "history": types_of(look["history"]["data"]),
         "messages": shape(look["messages"]),
@@ -376,7 +379,7 @@ def types_of(events: list[JsonObject]) -> list[str]:
 
 
 def events_of(runs: list[dict[str, list[JsonObject]]]) -> JsonObject:
-    """The shape of each type of event in each stream."""
+    """Return the shape of each event type for each stream."""
     shapes: JsonObject = {}
     for stream in ("durable", "live"):
         for event in [event for streams in runs for event in streams[stream]]:

@@ -1,7 +1,7 @@
-"""Makes `.venv`: the locked packages, this project in editable form, and compiled bytecode.
+"""Creates `.venv` with the locked packages, this project in editable form, and bytecode.
 
 Uses `uv` when it is on PATH and pip otherwise; both install exactly `requirements-dev.lock`, whose
-hashes they check. Where packages come from is the machine's own configuration, never ours.
+hashes they check. The configuration of the machine decides which package index is used.
 """
 
 import importlib.util
@@ -30,7 +30,11 @@ def main() -> int:
     try:
         install(with_uv(uv) if uv else with_pip())
     except subprocess.CalledProcessError as failure:
-        print(f"setup failed: {' '.join(failure.cmd)}", file=sys.stderr)
+        print(
+            f"setup failed at: {' '.join(failure.cmd)}\n"
+            "Fix the error above and run `make setup` again.",
+            file=sys.stderr,
+        )
         return 1
     return 0
 
@@ -38,8 +42,8 @@ def main() -> int:
 def install(commands: Sequence[Sequence[str]]) -> None:
     for command in commands:
         subprocess.run(command, cwd=ROOT, check=True)
-    # Editable modules are never compiled by an installer, and where bytecode is not written on
-    # import each start would compile them anew.
+    # Installers do not compile editable modules, and where bytecode is not written on import,
+    # each start would compile them again.
     compiler = [str(python()), "-m", "compileall", "-q", "src"]
     subprocess.run(compiler, cwd=ROOT, check=True)
 

@@ -1,12 +1,12 @@
-"""The long versions of the harness, one part after the other, with the figures that each reached.
+"""Runs the long versions of the test harness, part by part, and prints the figures reached.
 
     make soak
     make soak ROWS="1 2 3"
     PERDURE_SEEDS=10000 make soak ROWS=16
 
-A variable of the environment wins over that of a part (`soak_parts`). Every part runs, also after
-one that failed. A figure below the wanted one is said to be, and fails nothing: how long a machine
-may be used is for whoever runs it to decide.
+An environment variable overrides that of a part (`soak_parts`). Every part runs, even if an earlier
+one failed. A figure below the wanted one is marked but does not fail the run, because the user
+decides how long a machine may be used.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def run(part: Part) -> Ran:
         text=True,
         check=False,
     )
-    # A measurement goes on after a scenario that failed, and says so.
+    # A measurement continues after a failed scenario and prints this line.
     failed = ran.returncode != 0 or "   FAILED " in ran.stdout
     return Ran(failed, ran.stdout, time.monotonic() - started)
 
@@ -80,7 +80,7 @@ def environment(part: Part) -> dict[str, str]:
 
 
 def report(part: Part, ran: Ran) -> Iterator[str]:
-    """A line for the part, one for each figure, and everything it printed if it failed."""
+    """Return a line for the part, one for each figure, and its whole output if it failed."""
     yield f"{part.row:>2}  {part.name:<38} {outcome(part, ran):<24} {ran.seconds:7.0f} s"
     reached = figures_of(part, ran)
     wanted = {each.figure: each for each in part.wanted}
@@ -95,7 +95,7 @@ def report(part: Part, ran: Ran) -> Iterator[str]:
 
 
 def outcome(part: Part, ran: Ran) -> str:
-    """The counts of pytest's last line, or how a measurement went."""
+    """Return the counts of pytest's last line, or the outcome of a measurement."""
     if part.bench:
         return "failed" if ran.failed else "measured"
     last = ran.printed.rstrip().rpartition("\n")[2]
@@ -112,7 +112,7 @@ def counted(printed: str) -> dict[str, str]:
 
 
 def _goal(amount: str, wanted: Wanted | None) -> str:
-    """What was wanted of a figure, and whether that was reached; nothing if nothing was."""
+    """Return the wanted figure and whether it was reached; empty if none was wanted."""
     if wanted is None:
         return ""
     number = _NUMBER.search(amount)

@@ -1,8 +1,8 @@
-"""What a soak is made of: a part for each test of the harness that has a figure to reach.
+"""The parts of a soak: one for each test of the harness that has a figure to reach.
 
-Rows are those of the table in `docs/figures.md`. A part says which tests or which measurement of
-`bench` it runs, the variables that make them long, and the figures that are wanted. What a part
-does less of than its row asks for is said in `lacks`, and printed.
+Rows are those of the table in `docs/figures.md`. A part names the tests or the measurement of
+`bench` that it runs, the variables that make them long, and the wanted figures. `lacks` says what a
+part covers less than its row asks for; it is printed.
 
 Invariant: every row has a part, or a reason why it has none.
 """
@@ -13,7 +13,7 @@ from typing import Final
 
 ROWS: Final = range(1, 25)
 SECONDS: Final = "seconds"
-"""The figure that every part has: how long it took."""
+"""The figure that every part has: its duration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Part:
     """Arguments of `python -m bench`, for a part that measures."""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     wanted: tuple[Wanted, ...] = ()
-    """What the row asks for. Where it asks for everything there is, no number is."""
+    """The figures that the row asks for; none if the row asks for everything that exists."""
     lacks: str = ""
     alone: bool = False
-    """Whether it fills the machine by itself, so that no second worker may."""
+    """Whether the part uses the whole machine, so that it runs without parallel workers."""
 
 
 def _scenario(name: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Writes what is generated from the endpoint table. `python -m scripts.codegen [folder]`."""
+"""Writes the files generated from the endpoint table: `python -m scripts.codegen [folder]`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The generated files of this repository: their names and what must stand in them."""
+"""The generated files of this repository, with their content."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ _TYPESCRIPT: Final = "clients/typescript/src/generated"
 
 
 def generated(version: str) -> dict[str, str]:
-    """Path below the repository's root -> content."""
+    """Return the content of each file, by its path below the repository's root."""
     contract = compile_contract(API)
     document = openapi_emitter.document(contract, title="Perdure", version=version)
     return {

@@ -1,6 +1,6 @@
-"""Python, written: brackets that fit a line or are spread over several, types, group classes.
+"""Writes Python source: calls on one or several lines, types, group classes.
 
-What comes out is laid out as the formatter would, so that a generated file needs no second pass.
+The output has the layout of the formatter, so that a generated file needs no second pass.
 """
 
 import re
@@ -17,7 +17,7 @@ _HEADER: Final = (
 )
 
 Imports = Mapping[str, Sequence[str]]
-"""Module -> the names that may be needed from it."""
+"""Module -> names that generated code may import from it."""
 
 _SCALARS: Final = {
     "string": "str",
@@ -30,7 +30,7 @@ _SCALARS: Final = {
 
 
 def module(what: str, body: str, *, eager: Imports, lazy: Imports) -> str:
-    """A whole file: `body` with the imports that it uses, those for types alone kept apart."""
+    """Return a whole file: `body` with its imports; those that only types need are separate."""
     kept = _imports(lazy, body, indent=4)
     names = {**eager, "typing": [*eager.get("typing", ()), "TYPE_CHECKING"]}
     loaded = _imports(names, body + "TYPE_CHECKING" * bool(kept), indent=0)
@@ -62,10 +62,10 @@ def _import(name: str, used: Sequence[str], *, indent: int) -> str:
 
 
 def bracketed(before: str, items: Sequence[str], after: str, *, indent: int) -> str:
-    """`before` item, item `after`: on one line if that fits, else an item on each."""
+    """Return `before` items `after` on one line if that fits, otherwise one item on each line."""
     margin = " " * indent
     one = f"{margin}{before}{', '.join(items)}{after}"
-    # What is inside another bracket is followed by a comma.
+    # Inside another bracket a comma follows.
     follows = 0 if indent <= METHOD_INDENT else 1
     if len(one) + follows <= LINE_MAX and "\n" not in one:
         return one
@@ -75,7 +75,7 @@ def bracketed(before: str, items: Sequence[str], after: str, *, indent: int) -> 
 
 
 def spelled(shape: Shape, *, prefix: str = "", accepts: bool = False) -> str:
-    """A Shape as an annotation. What a call `accepts` may be any sequence or mapping."""
+    """Return a Shape as an annotation. With `accepts`, any sequence or mapping is allowed."""
     match shape:
         case Scalar(name):
             return _SCALARS[name]
@@ -104,7 +104,7 @@ def union(name: str, members: Sequence[str]) -> str:
 def signature(
     operation: Operation, annotations: Iterable[tuple[Parameter, str]], *, returns: str, kind: str
 ) -> str:
-    """The head of a method: what is required first, then by name what may be left out."""
+    """Return the head of a method: required parameters first, then optional ones by keyword."""
     leading: list[str] = []
     named: list[str] = []
     short = operation.public.shorthand
@@ -123,13 +123,13 @@ def signature(
 
 
 def method_name(operation: Operation) -> str:
-    """As it was chosen. A socket is opened by the caller's own library; here is its address."""
+    """Return the public name. For a socket it returns the URL, which the caller opens itself."""
     socket = operation.success.kind == "websocket"
     return f"{operation.public.method}_url" if socket else operation.public.method
 
 
 def path_of(operation: Operation) -> str:
-    """The address as an expression, with each parameter in its place."""
+    """Return the path as an expression with its parameters."""
     path = operation.path
     found = [parameter for parameter in operation.parameters if parameter.place == "path"]
     for parameter in found:
@@ -138,7 +138,7 @@ def path_of(operation: Operation) -> str:
 
 
 def by_group(contract: Contract) -> dict[tuple[str, ...], list[Operation]]:
-    """The operations by their group, inner groups first."""
+    """Return the operations by group, inner groups first."""
     groups: dict[tuple[str, ...], list[Operation]] = {}
     for operation in contract.operations:
         groups.setdefault(operation.public.group, []).append(operation)

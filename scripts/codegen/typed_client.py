@@ -48,12 +48,12 @@ def typed_module(contract: Contract) -> str:
 
 
 class _Spelling:
-    """Types by their names, and the imports that these need."""
+    """Spells types and collects the imports that they need."""
 
     def __init__(self, aliases: tuple[Alias, ...]) -> None:
         self._aliases = aliases
         self.used: dict[str, list[str]] = {}
-        """Module -> names that were spelled."""
+        """Module -> names that generated code imports from it."""
 
     def of(self, kind: JsonValue) -> str:
         for alias in self._aliases:

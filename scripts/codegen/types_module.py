@@ -30,7 +30,7 @@ def failures_module(contract: Contract) -> str:
 
 
 def _definitions(contract: Contract) -> Iterator[str]:
-    """Each after those it refers to: what is optional is known only if it can be evaluated."""
+    """Sort records after those that they refer to, so that optional keys can be evaluated."""
     defined: set[str] = set()
     begun: set[str] = set()
 
@@ -70,7 +70,7 @@ def _member(field: Field, undefined: set[str]) -> str:
         raise ValueError(f"{field.wire!r} cannot be a member of a class")
     annotation = spelled(field.shape)
     if undefined.intersection(_named([field.shape])):
-        # A record that holds its own kind.
+        # A record that contains records of its own type.
         annotation = f'"{annotation}"'
     return f"{field.wire}: {annotation if field.required else f'NotRequired[{annotation}]'}"
 

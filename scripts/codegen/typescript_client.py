@@ -1,7 +1,8 @@
 """Emits the TypeScript client: the values of the wire, guards for failures, and the groups.
 
-How a call is sent and read stands in `clients/typescript/src`, by hand and once. Parameters have
-the names of the wire, which are those of the language; the place of one is no concern of a caller.
+The code that sends a call and reads its answer is hand-written in `clients/typescript/src`.
+Parameters have the names of the wire; callers do not see whether one is part of the path, the query
+or the body.
 """
 
 from collections.abc import Iterator
@@ -77,7 +78,7 @@ def _interface(record: Record) -> str:
 
 
 def _input(operation: Operation) -> str:
-    """What a call is given, as one object."""
+    """Return the input type of a call."""
     short = operation.public.shorthand
     lines = [
         member(_name(one), spelled(one.encoded, prefix="types."), required=one.required)
@@ -175,7 +176,7 @@ def _call(operation: Operation) -> str:
 
 
 def _spread(operation: Operation, parts: list[str]) -> Iterator[str]:
-    """Each part on a line, and what is still too long with a line for each of its members."""
+    """Put each part on a line, and split a part that is too long into its members."""
     for part in parts:
         if len(part) <= source.LINE_MAX - 10:
             yield part
@@ -244,7 +245,7 @@ def _returned(operation: Operation) -> str:
 
 
 def _by_group(contract: Contract) -> dict[Group, list[Operation]]:
-    """Inner groups before those that hold them."""
+    """Return inner groups before the groups that contain them."""
     groups: dict[Group, list[Operation]] = {}
     for operation in contract.operations:
         groups.setdefault(operation.public.group, []).append(operation)
@@ -260,5 +261,5 @@ def _input_name(operation: Operation) -> str:
 
 
 def _name(parameter: Parameter) -> str:
-    """A Location's own are spelled without the brackets that the query puts around them."""
+    """Return the names of Location parameters without the brackets of the query."""
     return parameter.name if parameter.place == "location" else parameter.wire

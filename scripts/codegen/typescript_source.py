@@ -1,7 +1,6 @@
-"""TypeScript, written: files with their header, types, members, and comments.
+"""Writes TypeScript source: files with their header, types, members, and comments.
 
-What a line holds decides how it is broken, as a formatter would: 100 columns, two spaces, no
-semicolons.
+Lines are broken as a formatter would: 100 columns, two spaces, no semicolons.
 """
 
 import re
@@ -29,23 +28,23 @@ _SCALARS: Final = {
 
 
 def module(what: str, imports: Sequence[str], body: str) -> str:
-    """A whole file."""
+    """Return a whole file with its header."""
     head = _HEADER.format(what=what)
     return "\n".join([head, *(f"{one}" for one in imports), *([""] if imports else []), body])
 
 
 def camel(name: str) -> str:
-    """`switch_agent` -> `switchAgent`."""
+    """Convert `switch_agent` to `switchAgent`."""
     return _WORD.sub(lambda found: found[1].upper(), name)
 
 
 def pascal(words: Iterable[str]) -> str:
-    """`sessions`, `switch_agent` -> `SessionsSwitchAgent`."""
+    """Convert `sessions`, `switch_agent` to `SessionsSwitchAgent`."""
     return "".join(part.capitalize() for word in words for part in word.split("_"))
 
 
 def spelled(shape: Shape, *, prefix: str = "") -> str:
-    """A Shape as a type. Values of the wire are never changed in place."""
+    """Return a Shape as a type. Values of the wire are read-only."""
     match shape:
         case Scalar("any"):
             return f"{prefix}JsonValue"
@@ -65,7 +64,7 @@ def spelled(shape: Shape, *, prefix: str = "") -> str:
 
 
 def member(wire: str, kind: str, *, required: bool, indent: int = 2) -> str:
-    """One member of an interface. What may be left out may also be given as undefined."""
+    """Return one member of an interface. An optional member also accepts undefined."""
     name = wire if _NAME.fullmatch(wire) else quoted(wire)
     margin = " " * indent
     mark, more = ("", "") if required else ("?", " | undefined")
@@ -85,7 +84,7 @@ def union(name: str, options: Sequence[str]) -> str:
 
 
 def bracketed(before: str, items: Sequence[str], after: str, *, indent: int) -> str:
-    """`before` item, item `after`: on one line if that fits, else an item on each."""
+    """Return `before` items `after` on one line if that fits, otherwise one item on each line."""
     margin = " " * indent
     one = f"{margin}{before}{', '.join(items)}{after}"
     if len(one) <= LINE_MAX:

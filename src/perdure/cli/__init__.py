@@ -4,5 +4,5 @@
 The modules here are what several commands share: options, output, prompts at the terminal, and the
 two ways to reach Sessions (the local data directory, or a server).
 
-Commands print through `terminal` only. What a command decides about Sessions belongs in `runtime`.
+Commands print through `terminal` only. Decisions about Sessions belong in `runtime`.
 """

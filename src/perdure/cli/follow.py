@@ -1,10 +1,10 @@
-"""One prompt, followed from its admission to the end of the work it started.
+"""Sends one prompt and follows the live stream until the work that it started has ended.
 
-Follows the live stream, which carries fragments, permission requests, questions and durable facts
-in one order. How either is answered is the caller's concern. Nothing is printed here but through
-the Output.
+The live stream carries text fragments, permission requests, questions and durable events in one
+order. The caller decides how permission requests and questions are answered. All printing goes
+through the given Output.
 
-Invariant: following ends. The Session goes idle or fails, or the stream is lost.
+Invariant: following ends when the Session becomes idle, fails, or the stream is lost.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,10 +19,12 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
 Answer = Callable[[JsonObject, PerdureClient], Awaitable[None]]
-"""Settles the permission request or the question that this event announces."""
+"""Answers the permission request or the question that the event announces."""
 
 
-class Followed(Value, kw_only=True):
+class FollowTarget(Value, kw_only=True):
+    """The Session to follow, where its events are printed, and how its requests are answered."""
+
     client: PerdureClient
     session_id: str
     output: Output
@@ -30,72 +32,76 @@ class Followed(Value, kw_only=True):
     answer_question: Answer
 
 
-async def follow(followed: Followed, text: str) -> int:
-    """Prompt the Session and show what happens; the status to exit with."""
-    client, session_id = followed.client, followed.session_id
+async def follow(target: FollowTarget, text: str) -> int:
+    """Prompt the Session, show its events until it is idle, and return the exit status."""
+    client, session_id = target.client, target.session_id
     async with aclosing(client.events.subscribe()) as events:
-        # The greeting says that the subscription is there: nothing of this prompt is missed.
+        # The first event confirms the subscription, so no event of this prompt is missed.
         await anext(events, None)
         receipt = await client.sessions.prompt(session_id, text=text)
-        progress = _Progress(followed, receipt["id"])
+        progress = _Progress(target, receipt["id"])
         async for event in events:
-            shown = cast("JsonObject", event)
-            if _session_of(shown) == session_id and await progress.take(shown):
-                followed.output.finish()
+            received = cast("JsonObject", event)
+            if _session_id(received) == session_id and await progress.handle(received):
+                target.output.finish()
                 return FAILED_STATUS if progress.failed else 0
-    followed.output.finish()
-    raise Problem(f"the stream ended before the work did; see it with: perdure export {session_id}")
+    target.output.finish()
+    raise Problem(
+        f"the event stream of {session_id} was lost before the work ended;"
+        f" `perdure export {session_id}` prints what is stored"
+    )
 
 
 class _Progress:
-    """How far the prompt has come."""
+    """Tracks whether the prompt was promoted and whether a step failed."""
 
-    def __init__(self, followed: Followed, prompt_id: str) -> None:
-        self._followed = followed
+    def __init__(self, target: FollowTarget, prompt_id: str) -> None:
+        self._target = target
         self._prompt_id = prompt_id
         self._promoted = False
         self.failed = False
 
-    async def take(self, event: JsonObject) -> bool:
-        """Note one event of the Session; whether it was the last."""
+    async def handle(self, event: JsonObject) -> bool:
+        """Show and handle one event of the Session; return whether it ended the work."""
         data = cast("JsonObject", event["data"])
-        self._followed.output.show(event)
+        self._target.output.show(event)
         match event["type"]:
             case "session.next.prompted":
                 self._promoted = self._promoted or data["messageID"] == self._prompt_id
             case "session.next.step.failed":
                 self.failed = True
             case "permission.v2.asked":
-                self._followed.output.finish()
-                await self._followed.answer_permission(event, self._followed.client)
+                self._target.output.finish()
+                await self._target.answer_permission(event, self._target.client)
             case "question.v2.asked":
-                self._followed.output.finish()
-                await self._followed.answer_question(event, self._followed.client)
+                self._target.output.finish()
+                await self._target.answer_question(event, self._target.client)
             case "session.status":
-                return await self._ended(data["status"])
+                return await self._is_ended(data["status"])
             case _:
                 pass
         return False
 
-    async def _ended(self, status: JsonObject) -> bool:
+    async def _is_ended(self, status: JsonObject) -> bool:
         if status["type"] == "running":
             return False
         if status["type"] == "failed":
             reason = terminal.one_line(status.get("message", "no reason was given"))
-            raise Problem(f"the Session failed: {reason}")
-        # An idle status from before our prompt's turn is that of earlier work.
+            raise Problem(f"{self._target.session_id} failed: {reason}")
+        # An idle status that arrives before our prompt is promoted belongs to earlier work.
         if not self._promoted and not await self._is_in_history():
             raise Problem(
-                "the prompt is admitted, but it does not run here: it was interrupted, or another"
-                " process has this Session and will run it"
+                f"the prompt is stored in {self._target.session_id} but does not run in this"
+                " process: it was interrupted, or another process owns the Session and will run"
+                f" it; `perdure export {self._target.session_id}` shows its state"
             )
         return self._promoted
 
     async def _is_in_history(self) -> bool:
-        sessions = self._followed.client.sessions
-        await sessions.wait(self._followed.session_id)
+        sessions = self._target.client.sessions
+        await sessions.wait(self._target.session_id)
         try:
-            await sessions.message(self._followed.session_id, self._prompt_id)
+            await sessions.message(self._target.session_id, self._prompt_id)
         except DeclaredError as error:
             if error.tag == "MessageNotFoundError":
                 return False
@@ -103,6 +109,6 @@ class _Progress:
         return True
 
 
-def _session_of(event: JsonObject) -> str | None:
+def _session_id(event: JsonObject) -> str | None:
     data = event.get("data")
     return cast("JsonObject", data).get("sessionID") if isinstance(data, dict) else None

@@ -1,10 +1,10 @@
-"""The log of a server: a line for each record, to read or to feed to a machine.
+"""Log formats of `perdure serve`: one line of text or one JSON object for each record.
 
-Every line quotes files, providers and requests, so it is cleaned of what a terminal would obey and
-of what is, or looks like, a secret. Standard error is where it goes; keeping it is somebody else's
-work.
+Log lines quote files, providers and requests. Terminal control sequences and secrets, known ones
+and texts that look like one, are removed. The log goes to standard error; the program that starts
+the server stores it.
 
-Invariant: one record is one line of text, or one JSON object a line.
+Invariant: one record is one line.
 """
 
 import json
@@ -25,7 +25,7 @@ _TEXT: Final = "%(asctime)s %(levelname)s %(message)s"
 
 
 def configure(*, form: str = "text", level: str = "info", secrets: Iterable[str] = ()) -> None:
-    """Set up the log of this process. `secrets` are known values that must not be in it."""
+    """Set up the log of this process. The values in `secrets` are masked in every line."""
     known = frozenset(secret for secret in secrets if len(secret) >= _SECRET_CHARS_MIN)
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter(known) if form == "json" else TextFormatter(known))
@@ -33,6 +33,8 @@ def configure(*, form: str = "text", level: str = "info", secrets: Iterable[str]
 
 
 class TextFormatter(logging.Formatter):
+    """Formats a record as time, level, message and, inside a Session, its id."""
+
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__(_TEXT)
         self._secrets = tuple(secrets)
@@ -44,28 +46,30 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
+    """Formats a record as one JSON object."""
+
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__()
         self._secrets = tuple(secrets)
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
-            "time": _moment(record),
+            "time": _timestamp(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": self._shown(record.getMessage()),
+            "message": self._redact(record.getMessage()),
         }
         if (session := log_context.SESSION.get()) is not None:
             line["session"] = session
         if record.exc_info:
-            line["exception"] = self._shown(self.formatException(record.exc_info))
-        # Pure ASCII: nothing that a terminal obeys is left, and nothing is lost.
+            line["exception"] = self._redact(self.formatException(record.exc_info))
+        # json.dumps escapes everything that is not ASCII, terminal control characters included.
         return json.dumps(line)
 
-    def _shown(self, text: str) -> str:
+    def _redact(self, text: str) -> str:
         return redaction.redact(text, self._secrets)
 
 
-def _moment(record: logging.LogRecord) -> str:
+def _timestamp(record: logging.LogRecord) -> str:
     seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
     return f"{seconds}.{int(record.msecs):03d}Z"

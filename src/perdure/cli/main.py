@@ -1,43 +1,59 @@
-"""The `perdure` command: finds the subcommand, and loads that one alone.
+"""The `perdure` command: finds the subcommand and loads only that module.
 
-`--version` and the list of commands load nothing. Whatever a command expects to go wrong it says
-as a Problem; anything else is a defect and keeps its traceback.
+`--version` and `--help` load no command. A command raises `Problem` for every failure that it
+expects. Any other exception is a defect and keeps its traceback.
 """
 
 import os
 import sys
 from importlib import import_module
 from types import ModuleType
+from typing import Final
 
 from perdure import __version__
 from perdure.cli.problem import FAILED_STATUS, INTERRUPTED_STATUS, USAGE_STATUS, Problem
 
-_COMMANDS = {
-    "run": "one prompt in this directory, streamed as it happens",
-    "serve": "the HTTP server",
-    "sessions": "the Sessions there are",
-    "export": "one Session as JSON",
-    "usage": "what a Session has used: money, tokens and turns, by model",
-    "budget": "what a Session may use, with all below it",
-    "context": "what the model of a Session is told, and the next request to it",
-    "compact": "what the model of a Session is shown, into a summary",
-    "jobs": "the commands that a Session runs in the background, and ending one",
-    "recover": "what a crash left of a Session: see it, send it again, or give it up",
-    "move": "a Session to another directory of its project",
-    "rename": "a Session, by giving it another title",
-    "archive": "a Session, or take it out of the archive",
-    "fork": "a Session into a new one, up to a message or a sequence",
-    "delete": "Sessions for good, with everything that is kept of them",
-    "auth": "the credentials of providers: list, login, logout",
-    "trust": "what a project's configuration asks for: programs, and keys for its addresses",
-    "config": "the configuration in force here, and where each key comes from",
-    "storage": "what is kept here, how much room it takes, and getting some of it back",
-    "doctor": "paths, versions, and the health of the database and the configuration",
+_GROUPS: Final = {
+    "Everyday": {
+        "run": "Send one prompt and show the work as it happens",
+        "sessions": "List Sessions, newest first",
+        "context": "Show what the model is told, and the size of the next request",
+        "usage": "Show what a Session has used: money, tokens and turns",
+        "jobs": "List the background commands of a Session, or cancel one",
+    },
+    "Sessions": {
+        "compact": "Summarise older messages to free context",
+        "budget": "Limit what a Session and its subagents may use",
+        "recover": "Decide about a request that a crash interrupted",
+        "move": "Move a Session to another directory of its project",
+        "fork": "Copy a Session into a new one",
+        "rename": "Give a Session another title",
+        "archive": "Archive a Session, or restore it",
+        "export": "Print a Session with its messages and events as JSON",
+        "delete": "Delete Sessions and everything stored for them",
+    },
+    "Setup": {
+        "auth": "List, store and remove the credentials of providers",
+        "config": "Show the configuration of this directory and its sources",
+        "trust": "Let a project's configuration start programs and use keys",
+        "doctor": "Check versions, paths, the database and the configuration",
+        "storage": "Show what takes up disk space, and free some of it",
+    },
+    "Server": {
+        "serve": "Start the HTTP server",
+    },
 }
+_COMMANDS: Final = frozenset(name for group in _GROUPS.values() for name in group)
+_EXAMPLES: Final = """\
+Examples:
+  perdure auth login anthropic
+  perdure run "explain the failing test"
+  perdure run --model demo/demo "list the files here"     (offline, needs no key)
+"""
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line; the status to exit with."""
+    """Run the command line and return the exit status."""
     match sys.argv[1:] if argv is None else argv:
         case ["--version" | "-V", *_]:
             sys.stdout.write(f"perdure {__version__}\n")
@@ -46,52 +62,61 @@ def main(argv: list[str] | None = None) -> int:
             sys.stdout.write(_usage())
             return 0
         case [name, *rest] if name in _COMMANDS:
-            return _guarded(name, rest)
+            return _run_command(name, rest)
         case [name, *_]:
-            sys.stderr.write(f"perdure: there is no command {name!r}\n\n{_usage()}")
+            sys.stderr.write(
+                f"perdure: there is no command {name!r}; `perdure --help` lists the commands\n"
+            )
             return USAGE_STATUS
         case _:
             sys.stderr.write(_usage())
             return USAGE_STATUS
 
 
-def _guarded(name: str, argv: list[str]) -> int:
+def _run_command(name: str, argv: list[str]) -> int:
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         # A character that the terminal's encoding lacks must not end the command.
         reconfigure(errors="replace")
     _terminal().clean_warnings()
     try:
-        status = _run(name, argv)
+        status = _load_and_run(name, argv)
         sys.stdout.flush()
     except Problem as problem:
-        _terminal().note(f"perdure: {problem}\n")
+        _terminal().print_note(f"perdure: {problem}\n")
         return FAILED_STATUS
     except KeyboardInterrupt:
         return INTERRUPTED_STATUS
     except BrokenPipeError:
-        # Whoever read our output has gone. Nothing is left to flush, and nobody to tell.
+        # The reader of our output has closed the pipe. Python flushes stdout once more at exit;
+        # /dev/null makes that succeed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED_STATUS
     return status
 
 
-def _run(name: str, argv: list[str]) -> int:
+def _load_and_run(name: str, argv: list[str]) -> int:
     assert name in _COMMANDS
     return int(import_module(f"perdure.cli.commands.{name}").main(argv))
 
 
 def _terminal() -> ModuleType:
-    # Late: whoever asks for the version needs none of it.
+    # Imported late because `--version` and `--help` do not need it.
     return import_module("perdure.cli.terminal")
 
 
 def _usage() -> str:
-    commands = "".join(f"  {name:10}{summary}\n" for name, summary in _COMMANDS.items())
+    groups = "".join(
+        f"{title}:\n"
+        + "".join(f"  {name:10}{summary}\n" for name, summary in commands.items())
+        + "\n"
+        for title, commands in _GROUPS.items()
+    )
     return (
         f"perdure {__version__}: a durable home for coding-agent conversations\n\n"
-        f"usage: perdure COMMAND [options]\n\n{commands}\n"
-        "perdure COMMAND --help tells the options of a command; perdure --version the version.\n"
+        f"Usage: perdure COMMAND [options]\n\n{groups}{_EXAMPLES}\n"
+        "`perdure COMMAND --help` shows the options of a command.\n"
+        "`perdure --version` shows the version.\n"
     )
 
 

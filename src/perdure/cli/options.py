@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they mean."""
+"""Command-line options that several commands share."""
 
 import argparse
 import os
@@ -10,58 +10,81 @@ from perdure.host import environment
 from perdure.host.environment import Environment
 
 
-def parser(command: str, description: str) -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog=f"perdure {command}", description=description, allow_abbrev=False
+def make_parser(command: str, description: str, *, examples: str = "") -> argparse.ArgumentParser:
+    """Make the parser of one command. `examples` holds one command line on each line."""
+    lines = "".join(f"  {line}\n" for line in examples.splitlines())
+    parser = argparse.ArgumentParser(
+        prog=f"perdure {command}",
+        description=description,
+        epilog=f"examples:\n{lines}" if lines else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
-    made.add_argument(
+    parser.add_argument(
         "--data-dir",
         metavar="DIR",
-        help="where Perdure keeps its data (default: PERDURE_DATA_DIR or the user's own)",
+        help="keep data in DIR (default: $PERDURE_DATA_DIR, or ~/.local/share/perdure)",
     )
-    return made
+    return parser
 
 
-def add_attach(made: argparse.ArgumentParser) -> None:
-    made.add_argument(
-        "--attach", metavar="URL", help="ask the server at URL instead of opening the data here"
+def add_attach(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--attach",
+        metavar="URL",
+        help="use the server at URL instead of opening the data directory",
     )
 
 
-def add_local_models(made: argparse.ArgumentParser) -> None:
-    made.add_argument(
+def add_session(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "session", metavar="SESSION", help="id of the Session; `perdure sessions` lists them"
+    )
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="print text for people or JSON for programs (default: text)",
+    )
+
+
+def add_local_models(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--local-models",
         action="store_true",
         help="also use model servers found running on this machine (Ollama, LM Studio, ...)",
     )
 
 
-def add_permission_timeout(made: argparse.ArgumentParser) -> None:
-    made.add_argument(
+def add_permission_timeout(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--permission-timeout",
         metavar="SECONDS",
         type=_seconds,
-        help="wait that long for somebody to answer a permission or a question, then refuse",
+        help="wait that long for an answer to a permission request or a question, then refuse",
     )
 
 
-def add_trust(made: argparse.ArgumentParser) -> None:
-    made.add_argument(
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--trust",
         action="store_true",
-        help="let this project's configuration start programs and use keys; see perdure trust",
+        help="let this project's configuration start programs and use keys; see `perdure trust`",
     )
 
 
-def surroundings(data_dir: str | None) -> Environment:
-    """The environment of this process, with `--data-dir` in force."""
+def read_environment(data_dir: str | None) -> Environment:
+    """Return the environment of this process, with `--data-dir` applied to it."""
     found = environment.from_process()
     return found if data_dir is None else replace(found, data_dir=os.path.abspath(data_dir))
 
 
 def _seconds(text: str) -> float:
     seconds = float(text)
-    # Written so that what is not a number is refused too.
+    # The comparison is written so that NaN is refused too.
     if not 0 < seconds <= limits.PERMISSION_TIMEOUT_SECONDS_MAX:
         raise ValueError(text)
     return seconds

@@ -1,7 +1,7 @@
-"""What `perdure run` shows of a Session, event by event: text for people, or lines of JSON.
+"""Output of `perdure run`: text for people, or one line of JSON for each event.
 
-The assistant's text goes to stdout and everything about it to stderr, so that the answer alone
-can be piped on. Nothing that a model or a tool made is shown without being cleaned.
+The assistant's text goes to stdout, everything else to stderr, so that a pipe gets the answer
+alone. Text from a model or a tool is cleaned of control sequences before it is shown.
 """
 
 import json
@@ -14,15 +14,17 @@ from perdure.schema.codec import JsonObject
 
 
 class Output(Protocol):
+    """Shows the events of one Session."""
+
     def show(self, event: JsonObject) -> None: ...
     def finish(self) -> None: ...
 
 
 class JsonOutput:
-    """Every event of the Session on a line of its own."""
+    """Prints every event of the Session as JSON on its own line."""
 
     def show(self, event: JsonObject) -> None:
-        terminal.say(terminal.as_json(event) + "\n")
+        terminal.print_output(terminal.as_json(event) + "\n")
         sys.stdout.flush()
 
     def finish(self) -> None:
@@ -30,61 +32,63 @@ class JsonOutput:
 
 
 class TextOutput:
-    """Text as it is spoken, a line for each tool call and its end."""
+    """Prints text as it arrives, and a line for each tool call and for its result."""
 
     def __init__(self) -> None:
         self._cleaner = Cleaner()
-        self._spoken = False
-        """Whether fragments of the current text were shown."""
-        self._open_line = False
+        self._has_deltas = False
+        """Whether deltas of the current text were shown."""
+        self._line_is_open = False
         self._tools: dict[tuple[str, str], str] = {}
 
     def show(self, event: JsonObject) -> None:
         data = cast("JsonObject", event["data"])
         match event["type"]:
             case "session.next.text.started":
-                self._cleaner, self._spoken = Cleaner(), False
+                self._cleaner, self._has_deltas = Cleaner(), False
             case "session.next.text.delta":
-                self._spoken = True
-                self._say(data["delta"])
+                self._has_deltas = True
+                self._print_text(data["delta"])
             case "session.next.text.ended":
-                if not self._spoken:
-                    self._say(data["text"])
+                if not self._has_deltas:
+                    self._print_text(data["text"])
                 self._end_line()
             case "session.next.tool.called":
-                self._tools[_call(data)] = data["tool"]
-                self._note(f"> {data['tool']} {json.dumps(data['input'], ensure_ascii=False)}")
+                self._tools[_call_key(data)] = data["tool"]
+                self._print_note(
+                    f"> {data['tool']} {json.dumps(data['input'], ensure_ascii=False)}"
+                )
             case "session.next.tool.success":
-                self._note(f"  {self._tools.pop(_call(data), 'tool')} done")
+                self._print_note(f"  {self._tools.pop(_call_key(data), 'tool')} done")
             case "session.next.tool.failed":
-                name = self._tools.pop(_call(data), "tool")
-                self._note(f"  {name} failed: {data['error']['message']}")
+                name = self._tools.pop(_call_key(data), "tool")
+                self._print_note(f"  {name} failed: {data['error']['message']}")
             case "session.next.retried":
-                self._note(f"  trying again: {data['error']['message']}")
+                self._print_note(f"  retrying: {data['error']['message']}")
             case "session.next.step.failed":
-                self._note(f"failed: {data['error']['message']}")
+                self._print_note(f"failed: {data['error']['message']}")
             case _:
                 pass
 
     def finish(self) -> None:
         self._end_line()
 
-    def _say(self, text: str) -> None:
+    def _print_text(self, text: str) -> None:
         shown = self._cleaner.feed(text)
         if shown:
-            self._open_line = not shown.endswith("\n")
-            terminal.say(shown)
+            self._line_is_open = not shown.endswith("\n")
+            terminal.print_output(shown)
             sys.stdout.flush()
 
-    def _note(self, line: str) -> None:
+    def _print_note(self, line: str) -> None:
         self._end_line()
-        terminal.note(_indented_line(line) + "\n")
+        terminal.print_note(_indented_line(line) + "\n")
         sys.stderr.flush()
 
     def _end_line(self) -> None:
-        if self._open_line:
-            self._open_line = False
-            terminal.say("\n")
+        if self._line_is_open:
+            self._line_is_open = False
+            terminal.print_output("\n")
             sys.stdout.flush()
 
 
@@ -93,5 +97,5 @@ def _indented_line(line: str) -> str:
     return indent + one_line(line)
 
 
-def _call(data: JsonObject) -> tuple[str, str]:
+def _call_key(data: JsonObject) -> tuple[str, str]:
     return data["assistantMessageID"], data["callID"]

@@ -1,7 +1,7 @@
-"""Permission requests on the command line: a question at the terminal, or a refusal that says why.
+"""Answers permission requests: asks at the terminal, refuses, or leaves them to another client.
 
-Both are answered through the client, whether the Session runs here or on a server. What is asked
-for was written by a model; it is shown on one line, cleaned.
+Every answer goes through the client, whether the Session runs in this process or on a server. The
+model wrote the text of the request, so it is cleaned and shown on one line.
 """
 
 from typing import Final
@@ -24,23 +24,26 @@ _UNATTENDED: Final = (
 
 
 async def answer_at_terminal(event: JsonObject, client: PerdureClient) -> None:
-    """Ask, and pass the answer on. Anything but a clear yes is a no."""
+    """Ask the user and send the answer. Everything except yes and always is a no."""
     request = event["data"]
-    question = f"Allow {_wish(request)}?\n{_lasting(request)}[y]es, [a]lways, [N]o: "
+    question = f"Allow {_describe(request)}?\n{_describe_always(request)}[y]es, [a]lways, [N]o: "
     reply = _REPLIES.get((await terminal.ask(question)).lower(), "reject")
     await _reply(client, request, reply)
 
 
 async def refuse(event: JsonObject, client: PerdureClient) -> None:
-    """Nobody here can be asked: tell the model so, rather than leave the work waiting."""
+    """Refuse because there is no terminal to ask at; otherwise the work would wait for ever."""
     request = event["data"]
-    terminal.note(f"refused {_wish(request)}: nobody is there to be asked\n")
+    terminal.print_note(
+        f"refused {_describe(request)}: there is no terminal to ask at; allow it with a permission"
+        " rule, or use --permission-timeout to let another client answer\n"
+    )
     await _reply(client, request, "reject", message=_UNATTENDED)
 
 
-async def leave_to_others(event: JsonObject, client: PerdureClient) -> None:
-    """Somebody else may answer, until the time for it is over."""
-    terminal.note(f"waiting for somebody to allow {_wish(event['data'])}\n")
+async def wait_for_other_client(event: JsonObject, client: PerdureClient) -> None:
+    """Wait for another client to answer. The runtime refuses at the `--permission-timeout`."""
+    terminal.print_note(f"waiting for another client to allow {_describe(event['data'])}\n")
 
 
 async def _reply(
@@ -52,14 +55,14 @@ async def _reply(
     except DeclaredError as error:
         if error.tag != "PermissionNotFoundError":
             raise
-        terminal.note("It is settled already.\n")
+        terminal.print_note("The request was already answered by another client, or it expired.\n")
 
 
-def _wish(request: JsonObject) -> str:
+def _describe(request: JsonObject) -> str:
     return terminal.one_line(f"{request['action']} {', '.join(request['resources'])}")
 
 
-def _lasting(request: JsonObject) -> str:
+def _describe_always(request: JsonObject) -> str:
     patterns: list[str] = request.get("save", [])
     if not patterns:
         return ""

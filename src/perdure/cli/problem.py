@@ -1,6 +1,6 @@
-"""How a command ends when not well: a Problem instead of a traceback, and the status to exit with.
+"""`Problem`, the expected failure of a command, and the exit statuses.
 
-Loaded by every command, also by those that must start quickly: it imports nothing.
+Every command loads this module, also those that must start quickly, so it imports nothing.
 """
 
 FAILED_STATUS = 1
@@ -9,4 +9,4 @@ INTERRUPTED_STATUS = 130
 
 
 class Problem(Exception):
-    """Expected and explained; the command ends with FAILED_STATUS."""
+    """An expected failure. Its text is printed and the command exits with FAILED_STATUS."""

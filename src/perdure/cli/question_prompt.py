@@ -1,7 +1,7 @@
-"""Questions on the command line: numbered options at the terminal, or a refusal that says why.
+"""Answers questions of the model: asks at the terminal, declines, or leaves them to another client.
 
-Both are settled through the client, whether the Session runs here or on a server. What is asked
-was written by a model; it is shown cleaned, a line for each part.
+Every answer goes through the client, whether the Session runs in this process or on a server. The
+model wrote the question, so its parts are cleaned and shown on one line each.
 """
 
 from collections.abc import Awaitable
@@ -14,39 +14,44 @@ from perdure.schema.codec import JsonObject
 
 
 async def answer_at_terminal(event: JsonObject, client: PerdureClient) -> None:
-    """Ask one question after the other. An empty line declines them all and stops the run."""
+    """Ask the questions in order. An empty line declines all of them and stops the run."""
     request = codec.convert(QuestionRequest, event["data"])
     answers: list[tuple[str, ...]] = []
     for question in request.questions:
         labels = await _ask(question)
         if not labels:
-            await _settled(client.sessions.questions.reject(request.session_id, request.id))
+            await _settle(client.sessions.questions.reject(request.session_id, request.id))
             return
         answers.append(labels)
-    await _settled(client.sessions.questions.reply(request.session_id, request.id, answers))
+    await _settle(client.sessions.questions.reply(request.session_id, request.id, answers))
 
 
 async def refuse(event: JsonObject, client: PerdureClient) -> None:
-    """Nobody here can be asked: stop the run, rather than leave it waiting."""
+    """Decline because there is no terminal to ask at; this stops the run."""
     request = codec.convert(QuestionRequest, event["data"])
-    asked = terminal.one_line(request.questions[0].question) if request.questions else ""
-    terminal.note(f"refused to answer {asked!r}: nobody is there to be asked\n")
-    await _settled(client.sessions.questions.reject(request.session_id, request.id))
+    terminal.print_note(
+        f"declined to answer {_first_question(request)!r}: there is no terminal to ask at; use"
+        " --permission-timeout to let another client answer\n"
+    )
+    await _settle(client.sessions.questions.reject(request.session_id, request.id))
 
 
-async def leave_to_others(event: JsonObject, client: PerdureClient) -> None:
-    """Somebody else may answer, until the time for it is over."""
+async def wait_for_other_client(event: JsonObject, client: PerdureClient) -> None:
+    """Wait for another client to answer. The runtime declines at the `--permission-timeout`."""
     request = codec.convert(QuestionRequest, event["data"])
-    asked = terminal.one_line(request.questions[0].question) if request.questions else ""
-    terminal.note(f"waiting for somebody to answer {asked!r}\n")
+    terminal.print_note(f"waiting for another client to answer {_first_question(request)!r}\n")
 
 
-def chosen(question: Question, typed: str) -> tuple[str, ...] | None:
-    """The answers that `typed` names by number or in words; None when it is no answer."""
+def parse_answer(question: Question, typed: str) -> tuple[str, ...] | None:
+    """Return the answers that `typed` names by number or in words, or None if it names none."""
     parts = typed.split(",") if question.takes_many else [typed]
     labels = [_label(question, part.strip()) for part in parts if part.strip()]
     named = tuple(dict.fromkeys(label for label in labels if label is not None))
     return named if labels and None not in labels else None
+
+
+def _first_question(request: QuestionRequest) -> str:
+    return terminal.one_line(request.questions[0].question) if request.questions else ""
 
 
 def _label(question: Question, part: str) -> str | None:
@@ -57,29 +62,29 @@ def _label(question: Question, part: str) -> str | None:
 
 
 async def _ask(question: Question) -> tuple[str, ...]:
-    """The answers; none when the person typed nothing."""
-    terminal.note(f"{terminal.one_line(question.question)}\n")
+    """Return the answers, or an empty tuple if the user typed nothing."""
+    terminal.print_note(f"{terminal.one_line(question.question)}\n")
     for number, option in enumerate(question.options, start=1):
         shown = terminal.one_line(f"{option.label}: {option.description}")
-        terminal.note(f"  {number}. {shown}\n")
-    while typed := await terminal.ask(_invitation(question)):
-        labels = chosen(question, typed)
+        terminal.print_note(f"  {number}. {shown}\n")
+    while typed := await terminal.ask(_hint(question)):
+        labels = parse_answer(question, typed)
         if labels is not None:
             return labels
-        terminal.note("That is none of the options.\n")
+        terminal.print_note("That is not one of the options. Type a number from the list.\n")
     return ()
 
 
-def _invitation(question: Question) -> str:
+def _hint(question: Question) -> str:
     numbers = "Numbers, with commas" if question.takes_many else "A number"
     own = ", or your own words" if question.takes_own_words else ""
     return f"{numbers}{own}; empty declines: "
 
 
-async def _settled(settling: Awaitable[None]) -> None:
+async def _settle(call: Awaitable[None]) -> None:
     try:
-        await settling
+        await call
     except DeclaredError as error:
         if error.tag != "QuestionNotFoundError":
             raise
-        terminal.note("It is settled already.\n")
+        terminal.print_note("The question was already answered by another client, or it expired.\n")

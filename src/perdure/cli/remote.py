@@ -1,7 +1,8 @@
-"""A client for a server that runs elsewhere, with the password that belongs to it.
+"""Makes the client for a server at a URL, with its password.
 
-The password in the environment goes where the user points. The one that a server made for itself
-goes to this machine only: it must not be told to others because of a mistyped URL.
+The password in OPENCODE_SERVER_PASSWORD is sent to any URL that the user names. The password that
+a server generated in the data directory is sent to loopback addresses only, so that a mistyped URL
+does not disclose it.
 """
 
 import base64
@@ -18,46 +19,51 @@ from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.environment import Environment
 
 
-def client_for(url: str, surroundings: Environment) -> PerdureClient:
-    _check(url)
-    password = surroundings.variables.get("OPENCODE_SERVER_PASSWORD")
+def make_client(url: str, environment: Environment) -> PerdureClient:
+    """Make the client for the server at `url`; raise Problem if that is not an HTTP URL."""
+    _check_url(url)
+    password = environment.variables.get("OPENCODE_SERVER_PASSWORD")
     if not password and is_loopback(url):
-        password = _made_by_the_server(surroundings)
+        password = _read_generated_password(environment)
     if not password:
         return PerdureClient(url)
-    username = surroundings.variables.get("OPENCODE_SERVER_USERNAME") or "opencode"
+    username = environment.variables.get("OPENCODE_SERVER_USERNAME") or "opencode"
     credential = base64.b64encode(f"{username}:{password}".encode()).decode()
     return PerdureClient(url, headers={"authorization": f"Basic {credential}"})
 
 
 @contextmanager
-def explained() -> Generator[None]:
-    """Failures of calls as a person reads them."""
+def errors_as_problems() -> Generator[None]:
+    """Turn errors of client calls into Problems with a text for the user."""
     try:
         yield
     except ClientError as error:
-        raise Problem(f"the server could not be asked ({error.reason}): {error}") from error
+        raise Problem(f"the request to the server failed ({error.reason}): {error}") from error
     except DeclaredError as error:
         if error.tag == "UnauthorizedError":
             raise Problem(
-                "the server asks for a password; set OPENCODE_SERVER_PASSWORD, and"
-                " OPENCODE_SERVER_USERNAME unless it is `opencode`"
+                "the server requires a password; set OPENCODE_SERVER_PASSWORD, and"
+                " OPENCODE_SERVER_USERNAME if the user name is not `opencode`"
             ) from error
         raise Problem(terminal.one_line(error.message)) from error
 
 
-def _check(url: str) -> None:
+def _check_url(url: str) -> None:
     try:
         parts = urlsplit(url)
-        known = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        is_http = parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError as error:
-        raise Problem(f"{url} is not a URL: {error}") from error
-    if not known:
-        raise Problem(f"{url} is not the URL of a server; one looks like http://127.0.0.1:4096")
+        raise Problem(
+            f"--attach {url} is not a URL: {error}; use one like http://127.0.0.1:4096"
+        ) from error
+    if not is_http:
+        raise Problem(
+            f"--attach {url} is not the URL of a server; use one like http://127.0.0.1:4096"
+        )
 
 
-def _made_by_the_server(surroundings: Environment) -> str | None:
+def _read_generated_password(environment: Environment) -> str | None:
     try:
-        return secrets.known_password(surroundings.data_dir)
+        return secrets.known_password(environment.data_dir)
     except SecretFileError as error:
         raise Problem(str(error)) from error

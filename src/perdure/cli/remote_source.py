@@ -1,4 +1,4 @@
-"""Reading what a server keeps, page by page."""
+"""Reads Sessions, messages and events from a server, page by page."""
 
 from collections.abc import AsyncIterator
 from typing import cast
@@ -10,7 +10,7 @@ _PAGE_ITEMS = 100
 
 
 class RemoteSource:
-    """Implements cli.session_source.Archive."""
+    """Implements cli.session_source.SessionSource."""
 
     def __init__(self, client: PerdureClient) -> None:
         self._sessions = client.sessions

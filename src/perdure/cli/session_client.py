@@ -1,6 +1,7 @@
-"""A client for a command that is about one Session and runs none.
+"""Opens the client for commands that read or change a Session without running it.
 
-Opening a runtime would resume work that was left waiting, and end it again with the command.
+The embedded host is opened with `resumes=False`: it would otherwise resume interrupted work and
+interrupt it again when the command ends.
 """
 
 import asyncio
@@ -22,26 +23,28 @@ T = TypeVar("T")
 
 
 def run(work: Coroutine[None, None, T]) -> T:
-    """What `work` returns; what may go wrong on the way is said as a Problem."""
+    """Run `work` and return its result; expected failures become Problems."""
     try:
-        with remote.explained():
+        with remote.errors_as_problems():
             return asyncio.run(work)
     except (DataDirectoryError, DatabaseError, SecretFileError) as error:
         raise Problem(str(error)) from error
 
 
 @asynccontextmanager
-async def open_client(url: str | None, surroundings: Environment) -> AsyncGenerator[PerdureClient]:
-    """The server at `url`, or else the data directory, which must be there."""
+async def open_client(url: str | None, environment: Environment) -> AsyncGenerator[PerdureClient]:
+    """Open the server at `url`, or without one the data directory, which must hold a database."""
     if url is not None:
-        async with remote.client_for(url, surroundings) as client:
+        async with remote.make_client(url, environment) as client:
             yield client
         return
-    _check(surroundings.data_dir)
-    async with open_embedded_wire(surroundings=surroundings, resumes=False) as perdure:
+    _require_database(environment.data_dir)
+    async with open_embedded_wire(surroundings=environment, resumes=False) as perdure:
         yield perdure
 
 
-def _check(data_dir: str) -> None:
+def _require_database(data_dir: str) -> None:
     if not os.path.exists(os.path.join(data_dir, DATABASE_NAME)):
-        raise Problem(f"there are no Sessions: {data_dir} holds no database yet")
+        raise Problem(
+            f"there are no Sessions: {data_dir} holds no database yet; `perdure run` creates it"
+        )

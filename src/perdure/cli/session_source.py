@@ -1,6 +1,6 @@
-"""Reading what is kept without running any of it: from the data directory, or from a server.
+"""Reads Sessions, messages and events from the data directory or from a server.
 
-Opening a runtime would resume work that was left waiting; looking at it must not.
+The data directory is read without opening a runtime, which would resume interrupted work.
 """
 
 import os
@@ -32,8 +32,10 @@ _BEFORE_ALL: Final = Seq(-1)
 
 
 class SessionSource(Protocol):
+    """Stored Sessions, read only."""
+
     async def sessions(self, limit: int) -> tuple[JsonObject, ...]:
-        """The newest Sessions, at most `limit`."""
+        """Return the newest Sessions, at most `limit`."""
         ...
 
     async def session(self, session_id: str) -> JsonObject: ...
@@ -42,12 +44,13 @@ class SessionSource(Protocol):
 
 
 @asynccontextmanager
-async def open_archive(url: str | None, surroundings: Environment) -> AsyncGenerator[SessionSource]:
+async def open_source(url: str | None, environment: Environment) -> AsyncGenerator[SessionSource]:
+    """Open the server at `url`, or without one the data directory."""
     if url is not None:
-        async with remote.client_for(url, surroundings) as client:
+        async with remote.make_client(url, environment) as client:
             yield RemoteSource(client)
         return
-    async with _database(surroundings.data_dir) as database:
+    async with _open_database(environment.data_dir) as database:
         try:
             yield LocalSource(EventStore(database, SystemIds(SystemClock()), SingleProcess()))
         except DamagedRowError as error:
@@ -55,7 +58,7 @@ async def open_archive(url: str | None, surroundings: Environment) -> AsyncGener
 
 
 class LocalSource:
-    """The data directory, read beside whoever else uses it."""
+    """Reads the data directory, also while other processes use it."""
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
@@ -72,7 +75,7 @@ class LocalSource:
     async def session(self, session_id: str) -> JsonObject:
         found = await self._database.read(lambda tx: session_table.data(tx, SessionID(session_id)))
         if found is None:
-            raise Problem(f"there is no Session {session_id}")
+            raise Problem(f"there is no Session {session_id}; `perdure sessions` lists the ids")
         return codec.decode_any(found)
 
     async def messages(self, session_id: str) -> AsyncIterator[JsonObject]:
@@ -95,10 +98,12 @@ class LocalSource:
             after, _ = rows[-1]
 
 
-def _database(data_dir: str) -> SqliteDatabase:
+def _open_database(data_dir: str) -> SqliteDatabase:
     path = os.path.join(data_dir, DATABASE_NAME)
     if not os.path.exists(path):
-        raise Problem(f"there are no Sessions: {data_dir} holds no database yet")
+        raise Problem(
+            f"there are no Sessions: {data_dir} holds no database yet; `perdure run` creates it"
+        )
     try:
         migrate.migrate(path)
         return SqliteDatabase(path)

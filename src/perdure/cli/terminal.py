@@ -1,10 +1,10 @@
-"""Showing text that somebody else wrote, and asking the person at the terminal.
+"""Prints text on the terminal without control sequences, and asks the user.
 
-A model, a tool or a file may contain sequences that move the cursor, retitle the window, fill the
-clipboard or reverse the reading order. None of them reaches the screen: every command says what it
-says through here, and so does the log.
+Text from a model, a tool or a file may contain sequences that move the cursor, change the window
+title, fill the clipboard or reverse the reading order. Every command and the log print through
+this module, which removes them.
 
-Invariant: what is shown consists of printable characters, newlines and tabs, in reading order.
+Invariant: the output consists of printable characters, newlines and tabs, in reading order.
 """
 
 import asyncio
@@ -21,8 +21,8 @@ from perdure.schema.codec import JsonValue
 _LINE_CHARS_MAX: Final = 200
 _ANSWER_BYTES_MAX: Final = 1_024
 
-# C0 but tab and newline, DEL, C1, the controls of direction, lone halves of surrogate pairs.
-_UNSHOWN: Final = re.compile(
+# C0 without tab and newline, DEL, C1, direction controls, lone surrogates.
+_UNPRINTABLE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _SEQUENCE_START: Final = re.compile("[\x1b\x80-\x9f]")
@@ -41,76 +41,76 @@ class _State(Enum):
 
 
 class Cleaner:
-    """Cleans text that arrives in pieces: a sequence cut in two is still a sequence."""
+    """Removes control sequences from text that arrives in pieces, even a split one."""
 
     def __init__(self) -> None:
         self._state = _State.TEXT
 
     def feed(self, text: str) -> str:
         if self._state is _State.TEXT and _SEQUENCE_START.search(text) is None:
-            return _UNSHOWN.sub("", text)
+            return _UNPRINTABLE.sub("", text)
         kept = "".join(character for character in text if self._keeps(character))
-        return _UNSHOWN.sub("", kept)
+        return _UNPRINTABLE.sub("", kept)
 
     def _keeps(self, character: str) -> bool:
-        # A sequence never spans lines: one that is not ended must not hide what follows.
+        # A newline ends a sequence, so that an unterminated one hides no more than its line.
         if character == "\n":
             self._state = _State.TEXT
             return True
         before = self._state
-        self._state = _after(before, character)
+        self._state = _next_state(before, character)
         return before is _State.TEXT and self._state is _State.TEXT
 
 
 def clean(text: str) -> str:
-    """`text` as it may be shown."""
+    """Return `text` without control sequences and unprintable characters."""
     return Cleaner().feed(text)
 
 
-def say(text: str) -> None:
-    """Show the result of a command, on stdout."""
+def print_output(text: str) -> None:
+    """Print the result of a command on stdout."""
     sys.stdout.write(clean(text))
 
 
 def as_json(value: JsonValue, *, indent: int | None = None) -> str:
-    """JSON that loses nothing when it is said: pure ASCII, every control character an escape."""
+    """Encode `value` as ASCII JSON. Control characters are escaped, so `clean` removes nothing."""
     separators = (",", ":") if indent is None else None
     return json.dumps(value, indent=indent, separators=separators).replace("\x7f", "\\u007f")
 
 
-def note(text: str) -> None:
-    """Show something about it, on stderr."""
+def print_note(text: str) -> None:
+    """Print a message about the work on stderr."""
     sys.stderr.write(clean(text))
     sys.stderr.flush()
 
 
 class LogFormatter(logging.Formatter):
-    """Lines of the log, which quote files, providers and requests."""
+    """Cleans log lines, which quote files, providers and requests."""
 
     def format(self, record: logging.LogRecord) -> str:
         return clean(super().format(record))
 
 
 def clean_warnings() -> None:
-    """Clean also what is logged where nobody set a log up."""
+    """Clean log messages also when no log handler is configured."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(LogFormatter())
 
 
 def one_line(text: str) -> str:
-    """`text` on one line of bearable length."""
+    """Return `text` on one line, cut to a readable length."""
     line = _SPACES.sub(" ", clean(text)).strip()
     return line if len(line) <= _LINE_CHARS_MAX else f"{line[:_LINE_CHARS_MAX]}..."
 
 
-def is_attended() -> bool:
-    """Whether a person can be asked: somebody reads stderr and types on stdin."""
+def is_interactive() -> bool:
+    """Return whether stdin and stderr are a terminal, so that the user can be asked."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 async def ask(question: str) -> str:
-    """The line typed in answer; empty at the end of input. Cancelling it leaves nothing behind."""
-    note(question)
+    """Ask and return the typed line, empty at the end of input. May be cancelled at any time."""
+    print_note(question)
     loop = asyncio.get_running_loop()
     source = sys.stdin.fileno()
     typed = asyncio.Event()
@@ -119,29 +119,29 @@ async def ask(question: str) -> str:
         await typed.wait()
     finally:
         loop.remove_reader(source)
-    # A terminal hands over whole lines, so this does not wait.
+    # A terminal delivers whole lines, so this read does not block.
     return os.read(source, _ANSWER_BYTES_MAX).decode(errors="replace").strip()
 
 
-def _after(state: _State, character: str) -> _State:
+def _next_state(state: _State, character: str) -> _State:
     match state:
         case _State.TEXT:
-            return _opened(character)
+            return _state_after_text(character)
         case _State.ESCAPE:
-            return _escaped(character)
+            return _state_after_escape(character)
         case _State.DESIGNATION:
             return _State.DESIGNATION if " " <= character <= "/" else _State.TEXT
         case _State.SEQUENCE:
-            return _State.SEQUENCE if " " <= character <= "?" else _interrupted(character)
+            return _State.SEQUENCE if " " <= character <= "?" else _end_sequence(character)
         case _State.STRING:
             if character in {"\x07", "\x9c"}:
                 return _State.TEXT
             return _State.STRING_ESCAPE if character == "\x1b" else _State.STRING
         case _State.STRING_ESCAPE:
-            return _State.TEXT if character == "\\" else _escaped(character)
+            return _State.TEXT if character == "\\" else _state_after_escape(character)
 
 
-def _opened(character: str) -> _State:
+def _state_after_text(character: str) -> _State:
     if character == "\x1b":
         return _State.ESCAPE
     if character == "\x9b":
@@ -149,14 +149,14 @@ def _opened(character: str) -> _State:
     return _State.STRING if character in _STRING_OPENERS_C1 else _State.TEXT
 
 
-def _escaped(character: str) -> _State:
+def _state_after_escape(character: str) -> _State:
     if character == "[":
         return _State.SEQUENCE
     if character in _STRING_OPENERS:
         return _State.STRING
-    return _State.DESIGNATION if " " <= character <= "/" else _interrupted(character)
+    return _State.DESIGNATION if " " <= character <= "/" else _end_sequence(character)
 
 
-def _interrupted(character: str) -> _State:
-    """A final letter ends a sequence, and so does anything that cannot be part of one."""
+def _end_sequence(character: str) -> _State:
+    """Return the state after a character that ends a sequence or cannot be part of one."""
     return _State.ESCAPE if character == "\x1b" else _State.TEXT

@@ -77,10 +77,10 @@ def test_the_context_of_a_session_is_summed_up(installation: Installation, sessi
     assert (told.returncode, told.stderr) == (0, "")
     assert "baseline at sequence 1" in told.stdout
     assert "0 waiting" in told.stdout
-    assert "nothing to tell" in told.stdout
+    assert "no changes" in told.stdout
     assert "core/environment" in told.stdout
     assert "to demo/demo as agent build" in told.stdout
-    assert "of 1,000,000 tokens (0 %); compaction begins at" in told.stdout
+    assert "of 1,000,000 tokens (0 %); compaction starts at" in told.stdout
     for part in ("system 1", "messages (", "tools (", "all"):
         assert part in told.stdout
     assert "=== user" not in told.stdout

@@ -22,7 +22,7 @@ def listed(installation: Installation) -> list[JsonObject]:
 
 def test_a_session_is_renamed_and_archived(installation: Installation, session: str) -> None:
     renamed = installation.perdure("rename", session, "Another title")
-    assert (renamed.returncode, renamed.stdout) == (0, f"{session} is called Another title\n")
+    assert (renamed.returncode, renamed.stdout) == (0, f"{session} is now called Another title\n")
     assert installation.perdure("archive", session).stdout == f"{session} is archived\n"
     (found,) = listed(installation)
     assert found["title"] == "Another title"

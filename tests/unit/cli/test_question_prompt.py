@@ -32,4 +32,4 @@ STRICT = Question("Which?", "Strict", OPTIONS, custom=False)
 def test_options_are_chosen_by_number_or_in_words(
     question: Question, typed: str, labels: tuple[str, ...] | None
 ) -> None:
-    assert question_prompt.chosen(question, typed) == labels
+    assert question_prompt.parse_answer(question, typed) == labels

@@ -67,8 +67,8 @@ def test_no_single_character_gets_through() -> None:
 def test_everything_that_is_said_or_logged_is_cleaned(text: str) -> None:
     said, noted = io.StringIO(), io.StringIO()
     with redirect_stdout(said), redirect_stderr(noted):
-        terminal.say(text)
-        terminal.note(text)
+        terminal.print_output(text)
+        terminal.print_note(text)
     assert said.getvalue() == noted.getvalue() == clean(text)
     record = logging.LogRecord("x", logging.INFO, "x.py", 1, "%s", (text,), None)
     assert LogFormatter("%(message)s").format(record) == clean(text)

@@ -1,4 +1,4 @@
-"""One module for each subcommand of `perdure`, named like the subcommand.
+"""The subcommands of `perdure`, one module each, named like the subcommand.
 
 A module offers `main(argv) -> int`. It parses its options, calls the client and prints the result.
 A new command also needs a line in `cli.main`. Code that two commands need goes to `cli`.

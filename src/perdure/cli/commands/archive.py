@@ -1,26 +1,30 @@
-"""`perdure archive`: a Session is listed as archived, or no longer."""
+"""`perdure archive`: marks a Session as archived, or restores it."""
 
 from perdure.cli import options, session_client, terminal
 from perdure.host.environment import Environment
 
 
 def main(argv: list[str]) -> int:
-    parser = options.parser("archive", "List a Session as archived; nothing of it is lost.")
+    parser = options.make_parser(
+        "archive",
+        "Mark a Session as archived, or restore it. Nothing of it is deleted.",
+        examples="perdure archive ses_...\nperdure archive --undo ses_...",
+    )
     options.add_attach(parser)
-    parser.add_argument("session", metavar="SESSION")
-    parser.add_argument("--undo", action="store_true", help="list it like the others again")
+    options.add_session(parser)
+    parser.add_argument("--undo", action="store_true", help="restore the Session from the archive")
     given = parser.parse_args(argv)
-    surroundings = options.surroundings(given.data_dir)
-    session_client.run(_archive(given.attach, surroundings, given.session, undo=given.undo))
+    environment = options.read_environment(given.data_dir)
+    session_client.run(_archive(given.attach, environment, given.session, undo=given.undo))
     state = "no longer archived" if given.undo else "archived"
-    terminal.say(f"{terminal.one_line(given.session)} is {state}\n")
+    terminal.print_output(f"{terminal.one_line(given.session)} is {state}\n")
     return 0
 
 
 async def _archive(
-    url: str | None, surroundings: Environment, session_id: str, *, undo: bool
+    url: str | None, environment: Environment, session_id: str, *, undo: bool
 ) -> None:
-    async with session_client.open_client(url, surroundings) as client:
+    async with session_client.open_client(url, environment) as client:
         if undo:
             await client.sessions.unarchive(session_id)
         else:

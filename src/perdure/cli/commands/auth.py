@@ -1,7 +1,7 @@
-"""`perdure auth`: which providers have a credential, giving them one, and taking it back.
+"""`perdure auth`: lists, stores and removes the credentials of providers.
 
-A key is typed at a terminal, where it is not shown, or read from standard input. It is never an
-argument: other users can read those, and shells remember them.
+A key is typed at the terminal without echo, or read from standard input. It is never an argument:
+other users can see arguments in the process list, and shells keep them in their history.
 """
 
 import argparse
@@ -25,21 +25,21 @@ from perdure.schema.codec import JsonObject
 _POLL_SECONDS: Final = 0.5
 
 
-class _Visit:
-    """Whom to ask: a server, or the data directory."""
+class _Target:
+    """Opens clients for the server at a URL, or for the data directory."""
 
-    def __init__(self, url: str | None, surroundings: Environment) -> None:
+    def __init__(self, url: str | None, environment: Environment) -> None:
         self._url = url
-        self._surroundings = surroundings
+        self._environment = environment
         if url is not None and not is_loopback(url) and urlsplit(url).scheme != "https":
-            raise Problem(f"credentials are not sent to {url} in the clear; use https")
+            raise Problem(f"--attach {url} would send credentials in the clear; use an https URL")
 
     @asynccontextmanager
     async def client(self) -> AsyncGenerator[PerdureClient]:
         opened = (
-            open_embedded_wire(surroundings=self._surroundings, resumes=False)
+            open_embedded_wire(surroundings=self._environment, resumes=False)
             if self._url is None
-            else remote.client_for(self._url, self._surroundings)
+            else remote.make_client(self._url, self._environment)
         )
         async with opened as client:
             yield client
@@ -47,65 +47,76 @@ class _Visit:
 
 def main(argv: list[str]) -> int:
     given = _parser().parse_args(argv)
-    at = _Visit(given.attach, options.surroundings(given.data_dir))
+    target = _Target(given.attach, options.read_environment(given.data_dir))
     match given.action:
         case "list":
-            _show(session_client.run(_integrations(at)), everything=given.all, form=given.format)
+            _show(
+                session_client.run(_list_integrations(target)),
+                everything=given.all,
+                form=given.format,
+            )
         case "login":
-            _login(at, given.provider, method_id=given.method, label=given.label)
+            _login(target, given.provider, method_id=given.method, label=given.label)
         case _:
-            session_client.run(_logout(at, given.provider))
+            session_client.run(_logout(target, given.provider))
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = options.parser("auth", "Show, store and remove the credentials of providers.")
+    parser = options.make_parser(
+        "auth",
+        "List, store and remove the credentials of providers.",
+        examples="perdure auth list\nperdure auth login anthropic\nperdure auth logout anthropic",
+    )
     options.add_attach(parser)
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listed = actions.add_parser("list", help="the providers that are connected")
-    listed.add_argument("--all", action="store_true", help="also those that are not")
-    listed.add_argument("--format", choices=("text", "json"), default="text")
-    login = actions.add_parser("login", help="store a key, or log in")
-    login.add_argument("provider", metavar="PROVIDER")
-    login.add_argument("--method", metavar="ID", help="log in this way instead of giving a key")
-    login.add_argument("--label", metavar="TEXT", help="what to call the credential")
-    logout = actions.add_parser("logout", help="forget a credential")
-    logout.add_argument("provider", metavar="PROVIDER")
+    listed = actions.add_parser("list", help="list the connected providers")
+    listed.add_argument("--all", action="store_true", help="list the other providers too")
+    options.add_format(listed)
+    login = actions.add_parser("login", help="store a key, or log in with --method")
+    login.add_argument("provider", metavar="PROVIDER", help="id of the provider: anthropic, ...")
+    login.add_argument("--method", metavar="ID", help="log in with this method instead of a key")
+    login.add_argument("--label", metavar="TEXT", help="name the stored credential")
+    logout = actions.add_parser("logout", help="remove the stored credentials of a provider")
+    logout.add_argument("provider", metavar="PROVIDER", help="id of the provider")
     return parser
 
 
 # ---- list and logout ----------------------------------------------------------------------------
 
 
-async def _integrations(at: _Visit) -> tuple[JsonObject, ...]:
-    async with at.client() as client:
+async def _list_integrations(target: _Target) -> tuple[JsonObject, ...]:
+    async with target.client() as client:
         return cast("tuple[JsonObject, ...]", await client.integrations.list())
 
 
 def _show(found: tuple[JsonObject, ...], *, everything: bool, form: str) -> None:
     shown = [each for each in found if everything or each["connections"]]
     if form == "json":
-        terminal.say(terminal.as_json(shown, indent=2) + "\n")
+        terminal.print_output(terminal.as_json(shown, indent=2) + "\n")
         return
     if not shown:
-        terminal.say("no provider is connected; `perdure auth login PROVIDER` connects one\n")
+        terminal.print_output("no provider is connected; run `perdure auth login PROVIDER`\n")
     for each in shown:
-        connections = ", ".join(map(_connection, each["connections"])) or "not connected"
-        terminal.say(f"{terminal.one_line(each['id'])}  {connections}\n")
+        connections = ", ".join(map(_describe_connection, each["connections"])) or "not connected"
+        terminal.print_output(f"{terminal.one_line(each['id'])}  {connections}\n")
 
 
-def _connection(connection: JsonObject) -> str:
+def _describe_connection(connection: JsonObject) -> str:
     if connection["type"] == "env":
-        return f"{terminal.one_line(connection['name'])} of the environment"
+        return f"{terminal.one_line(connection['name'])} from the environment"
     return f"{terminal.one_line(connection['label'])} (stored)"
 
 
-async def _logout(at: _Visit, provider: str) -> None:
-    async with at.client() as client:
+async def _logout(target: _Target, provider: str) -> None:
+    async with target.client() as client:
         connections = (await client.integrations.get(provider))["connections"]
         stored = [each for each in connections if each["type"] == "credential"]
         if not stored:
-            raise Problem(f"nothing is stored for {terminal.one_line(provider)}")
+            raise Problem(
+                f"no credential is stored for {terminal.one_line(provider)};"
+                " `perdure auth list` shows those that are"
+            )
         for each in stored:
             await client.credentials.remove(each["id"])
 
@@ -113,55 +124,59 @@ async def _logout(at: _Visit, provider: str) -> None:
 # ---- login --------------------------------------------------------------------------------------
 
 
-def _login(at: _Visit, provider: str, *, method_id: str | None, label: str | None) -> None:
-    # Asked before a person types a secret that nobody wants.
-    found = session_client.run(_integration(at, provider))
+def _login(target: _Target, provider: str, *, method_id: str | None, label: str | None) -> None:
+    # Checked first, so that the user does not type a secret for an unknown provider.
+    found = session_client.run(_get_integration(target, provider))
     if method_id is None:
-        session_client.run(_connect(at, provider, _read_key(provider), label))
+        session_client.run(_connect_key(target, provider, _read_key(provider), label))
     else:
         methods = [each for each in found["methods"] if each.get("id") == method_id]
         if not methods:
             known = ", ".join(terminal.one_line(m["id"]) for m in found["methods"] if "id" in m)
-            raise Problem(f"{provider} has no login {method_id!r} (it has: {known or 'none'})")
-        session_client.run(_log_in(at, provider, methods[0], label))
-    terminal.say(f"{terminal.one_line(provider)} is connected\n")
+            raise Problem(
+                f"{provider} has no login method {method_id!r} (its methods: {known or 'none'})"
+            )
+        session_client.run(_log_in_with_oauth(target, provider, methods[0], label))
+    terminal.print_output(f"{terminal.one_line(provider)} is connected\n")
 
 
-async def _integration(at: _Visit, provider: str) -> JsonObject:
-    async with at.client() as client:
+async def _get_integration(target: _Target, provider: str) -> JsonObject:
+    async with target.client() as client:
         return cast("JsonObject", await client.integrations.get(provider))
 
 
 def _read_key(provider: str) -> str:
-    if terminal.is_attended():
+    if terminal.is_interactive():
         try:
             return getpass.getpass(f"Key for {terminal.one_line(provider)} (not shown): ").strip()
         except EOFError as error:
-            raise Problem("no key was given") from error
-    # One character more than is allowed, so that a longer one is refused and not cut.
+            raise Problem("no key was given; type it at the prompt, or pipe it to stdin") from error
+    # Reads more than the limit, so that a longer key is refused and not truncated.
     data = sys.stdin.buffer.read(limits.CREDENTIAL_CHARS_MAX + 2)
     return data.decode(errors="replace").strip()
 
 
-async def _connect(at: _Visit, provider: str, key: str, label: str | None) -> None:
-    async with at.client() as client:
+async def _connect_key(target: _Target, provider: str, key: str, label: str | None) -> None:
+    async with target.client() as client:
         await client.integrations.connect_key(provider, key, label=label)
 
 
-async def _log_in(at: _Visit, provider: str, method: JsonObject, label: str | None) -> None:
-    inputs = await _answers(method)
-    async with at.client() as client:
+async def _log_in_with_oauth(
+    target: _Target, provider: str, method: JsonObject, label: str | None
+) -> None:
+    inputs = await _ask_for_inputs(method)
+    async with target.client() as client:
         attempt = await client.integrations.connect_oauth(
             provider, method["id"], inputs=inputs, label=label
         )
-        terminal.note(f"{terminal.clean(attempt['instructions'])}\n{attempt['url']}\n")
+        terminal.print_note(f"{terminal.clean(attempt['instructions'])}\n{attempt['url']}\n")
         if attempt["mode"] == "code":
             code = await terminal.ask("Code: ")
             await client.integrations.complete_attempt(attempt["attemptID"], code)
-        await _completed(client, attempt["attemptID"])
+        await _wait_until_complete(client, attempt["attemptID"])
 
 
-async def _completed(client: PerdureClient, attempt_id: str) -> None:
+async def _wait_until_complete(client: PerdureClient, attempt_id: str) -> None:
     while True:
         found = await client.integrations.attempt(attempt_id)
         match found["status"]:
@@ -170,17 +185,21 @@ async def _completed(client: PerdureClient, attempt_id: str) -> None:
             case "pending":
                 await asyncio.sleep(_POLL_SECONDS)
             case status:
-                raise Problem(terminal.one_line(found.get("message") or f"the login {status}"))
+                raise Problem(
+                    terminal.one_line(found.get("message") or f"the login is {status}; try again")
+                )
 
 
-async def _answers(method: JsonObject) -> dict[str, str]:
+async def _ask_for_inputs(method: JsonObject) -> dict[str, str]:
     answers: dict[str, str] = {}
     for prompt in method.get("prompts", ()):
         when = prompt.get("when")
-        asked = when is None or (answers.get(when["key"]) == when["value"]) == (when["op"] == "eq")
-        if asked:
-            options_of = [terminal.one_line(each["value"]) for each in prompt.get("options", ())]
-            choice = f" ({', '.join(options_of)})" if options_of else ""
+        applies = when is None or (answers.get(when["key"]) == when["value"]) == (
+            when["op"] == "eq"
+        )
+        if applies:
+            values = [terminal.one_line(each["value"]) for each in prompt.get("options", ())]
+            choice = f" ({', '.join(values)})" if values else ""
             answers[prompt["key"]] = await terminal.ask(
                 f"{terminal.one_line(prompt['message'])}{choice}: "
             )

@@ -1,6 +1,6 @@
-"""`perdure config`: the configuration in force here, where each key comes from, and what is wrong.
+"""`perdure config`: shows the configuration of a directory, its sources and its problems.
 
-Looks only. Secrets are masked, and placeholders are shown as they were written.
+Reads only. Secrets are masked, and placeholders are shown as written.
 """
 
 import json
@@ -19,17 +19,21 @@ from perdure.location.project import project
 
 
 def main(argv: list[str]) -> int:
-    parser = options.parser("config", "Show the configuration in force in this directory.")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser = options.make_parser(
+        "config",
+        "Show the configuration of this directory, the file and line of each key, and problems.",
+        examples="perdure config\nperdure config --format json",
+    )
+    options.add_format(parser)
     given = parser.parse_args(argv)
-    found = _settings(options.surroundings(given.data_dir), os.getcwd())
+    found = _read_settings(options.read_environment(given.data_dir), os.getcwd())
     show = _show_json if given.format == "json" else _show_text
     show(config_origin.origins(found), found.problems)
     return FAILED_STATUS if found.problems else 0
 
 
-def _settings(surroundings: Environment, directory: str) -> Settings:
-    return Configuration(surroundings).read(directory, root=project.root_of(directory))
+def _read_settings(environment: Environment, directory: str) -> Settings:
+    return Configuration(environment).read(directory, root=project.root_of(directory))
 
 
 def _show_json(origins: Sequence[Origin], problems: Sequence[Problem]) -> None:
@@ -42,18 +46,20 @@ def _show_json(origins: Sequence[Origin], problems: Sequence[Problem]) -> None:
             for p in problems
         ],
     }
-    terminal.say(terminal.as_json(shown, indent=2) + "\n")
+    terminal.print_output(terminal.as_json(shown, indent=2) + "\n")
 
 
 def _show_text(origins: Sequence[Origin], problems: Sequence[Problem]) -> None:
     if not origins:
-        terminal.say("nothing is configured here\n")
+        terminal.print_output(
+            "nothing is configured here: there is no opencode.json; `perdure doctor` shows paths\n"
+        )
     for origin in origins:
         value = json.dumps(origin.value, ensure_ascii=False)
-        place = origin.path if origin.line is None else f"{origin.path}:{origin.line}"
-        terminal.say(
+        source = origin.path if origin.line is None else f"{origin.path}:{origin.line}"
+        terminal.print_output(
             f"{terminal.one_line(origin.key)} = {terminal.one_line(value)}\n"
-            f"    {terminal.one_line(place)}\n"
+            f"    {terminal.one_line(source)}\n"
         )
     for problem in problems:
-        terminal.say(f"! {terminal.one_line(str(problem))}\n")
+        terminal.print_output(f"! {terminal.one_line(str(problem))}\n")

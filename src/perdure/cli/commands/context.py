@@ -1,7 +1,7 @@
-"""`perdure context`: what the model of a Session is told, what it will be told, and at what size.
+"""`perdure context`: shows the System Context of a Session and the size of its next request.
 
-Nothing is run and nothing is changed by looking. Sizes are of text and JSON before a wire protocol
-encodes it; tokens are estimated.
+Reads only. Sizes are those of text and JSON before a wire protocol encodes them; tokens are
+estimated.
 """
 
 import json
@@ -29,38 +29,45 @@ from perdure.schema.session.request_preview import (
 
 
 def main(argv: list[str]) -> int:
-    parser = options.parser("context", "Show what the model of a Session is told.")
+    parser = options.make_parser(
+        "context",
+        "Show the System Context of a Session, and the size of the next request to its model.",
+        examples="perdure context ses_...\nperdure context ses_... --full",
+    )
     options.add_attach(parser)
-    parser.add_argument("session", metavar="SESSION")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
-    parser.add_argument("--full", action="store_true", help="also show the whole next request")
+    options.add_session(parser)
+    options.add_format(parser)
+    parser.add_argument("--full", action="store_true", help="also print the whole next request")
     given = parser.parse_args(argv)
     found = session_client.run(
-        _look(given.attach, options.surroundings(given.data_dir), given.session)
+        _fetch(given.attach, options.read_environment(given.data_dir), given.session)
     )
     if given.format == "json":
-        terminal.say(terminal.as_json(found) + "\n")
+        terminal.print_output(terminal.as_json(found) + "\n")
         return 0
-    shown = _read(found)
-    for line in (*summary(shown), *(full(shown.request) if given.full else ())):
-        terminal.say(line + "\n")
+    context = _decode(found)
+    for line in (*summary(context), *(full(context.request) if given.full else ())):
+        terminal.print_output(line + "\n")
     return 0
 
 
-async def _look(url: str | None, surroundings: Environment, session_id: str) -> JsonObject:
-    async with session_client.open_client(url, surroundings) as client:
+async def _fetch(url: str | None, environment: Environment, session_id: str) -> JsonObject:
+    async with session_client.open_client(url, environment) as client:
         return cast("JsonObject", await client.sessions.provider_context(session_id))
 
 
-def _read(found: JsonObject) -> ProviderContext:
+def _decode(found: JsonObject) -> ProviderContext:
     try:
         return codec.convert(ProviderContext, found)
     except msgspec.ValidationError as error:
-        raise Problem(f"the server speaks another version of the contract: {error}") from error
+        raise Problem(
+            f"this version does not understand the answer of the server: {error};"
+            " use the same version of perdure on both sides"
+        ) from error
 
 
 def summary(found: ProviderContext) -> Iterator[str]:
-    """Epoch, sources, what is pending, and the sizes of the next request."""
+    """Return lines about the epoch, the sources, pending changes and the next request."""
     yield f"epoch    {_epoch(found)}"
     yield f"prompts  {found.pending_prompts} waiting"
     if isinstance(found.pending, PendingContext):
@@ -78,7 +85,7 @@ def summary(found: ProviderContext) -> Iterator[str]:
 
 
 def full(request: object) -> Iterator[str]:
-    """The request as text; parts that are not text as JSON."""
+    """Return the request as text; parts that are not text as JSON."""
     if not isinstance(request, ProviderRequest):
         return
     for text in request.system:
@@ -96,7 +103,7 @@ def full(request: object) -> Iterator[str]:
 
 def _epoch(found: ProviderContext) -> str:
     if not found.epoch:
-        return "none yet: the first turn begins one"
+        return "none yet: the first turn starts one"
     began = datetime.fromtimestamp(found.epoch.began / 1000, UTC)
     return f"baseline at sequence {found.epoch.baseline_seq}, began {began:%Y-%m-%d %H:%M:%S}Z"
 
@@ -104,9 +111,9 @@ def _epoch(found: ProviderContext) -> str:
 def _pending(pending: PendingContext) -> str:
     match pending.type:
         case "nothing":
-            return "nothing to tell"
+            return "no changes"
         case "blocked":
-            return f"a baseline, which waits for {', '.join(pending.keys or ())}"
+            return f"the baseline waits for sources: {', '.join(pending.keys or ())}"
         case "baseline" | "message":
             return f"{pending.type}: {terminal.one_line(pending.text or '')}"
 
@@ -127,12 +134,12 @@ def _source(source: SourceDetail) -> str:
 
 
 def _sizes(request: ProviderRequest) -> Iterator[str]:
-    said = [codec.encode(message).decode() for message in request.messages]
-    offered = [codec.encode(tool).decode() for tool in request.tools]
+    messages = [codec.encode(message).decode() for message in request.messages]
+    tools = [codec.encode(tool).decode() for tool in request.tools]
     parts = [
         *((f"system {number}", text) for number, text in enumerate(request.system, 1)),
-        (f"messages ({len(said)})", "".join(said)),
-        (f"tools ({len(offered)})", "".join(offered)),
+        (f"messages ({len(messages)})", "".join(messages)),
+        (f"tools ({len(tools)})", "".join(tools)),
     ]
     model = f"{request.model.provider_id}/{request.model.id}"
     yield f"request  to {terminal.one_line(model)} as agent {terminal.one_line(request.agent)}"
@@ -143,12 +150,12 @@ def _sizes(request: ProviderRequest) -> Iterator[str]:
 
 def _window(window: WindowInfo) -> str:
     if not (window.context and window.request_max):
-        return f"{window.tokens:,} tokens; nobody knows how many this model takes"
+        return f"{window.tokens:,} tokens; the context size of this model is not known"
     percent = 100 * window.tokens // window.context
     full = f"{window.tokens:,} of {window.context:,} tokens ({percent} %)"
     if window.compacts:
-        return f"{full}: the next turn begins with a compaction"
+        return f"{full}: the next turn starts with a compaction"
     left = window.request_max - window.tokens
     if left < 0:
-        return f"{full}: over {window.request_max:,}, and no compaction will come"
-    return f"{full}; compaction begins at {window.request_max:,}, which is {left:,} away"
+        return f"{full}: over the limit of {window.request_max:,}, and no compaction is due"
+    return f"{full}; compaction starts at {window.request_max:,}, in {left:,} tokens"

@@ -1,7 +1,7 @@
-"""`perdure doctor`: where things are, which versions run, and whether what is kept is sound.
+"""`perdure doctor`: reports paths and versions, and checks the database and the configuration.
 
-Looks only: nothing is made, migrated or repaired, unless `--repair` asks for it. Secrets are
-named, never shown.
+Reads only: nothing is created, migrated or repaired without `--repair`. Secrets are named, never
+shown.
 """
 
 import asyncio
@@ -40,48 +40,54 @@ class Finding(Value):
     """One line of the report."""
 
     subject: str
-    says: str
+    text: str
     state: Literal["fine", "broken"] = "fine"
 
 
 def main(argv: list[str]) -> int:
-    made = options.parser("doctor", "Check this installation.")
-    made.add_argument(
+    parser = options.make_parser(
+        "doctor",
+        "Check versions, paths, the database and the configuration of this directory.\n"
+        "A line that starts with `!` is a problem.",
+        examples="perdure doctor\nperdure doctor --repair",
+    )
+    parser.add_argument(
         "--repair",
         action="store_true",
-        help="make what can be read of damaged Sessions anew from their log; a copy is kept",
+        help="copy the database, then rebuild damaged Sessions from their event logs",
     )
-    given = made.parse_args(argv)
-    surroundings = options.surroundings(given.data_dir)
-    repaired = tuple(repair(surroundings)) if given.repair else ()
-    findings = (*repaired, *examine(surroundings, os.getcwd()))
+    given = parser.parse_args(argv)
+    environment = options.read_environment(given.data_dir)
+    repaired = tuple(repair(environment)) if given.repair else ()
+    findings = (*repaired, *examine(environment, os.getcwd()))
     for finding in findings:
         mark = " " if finding.state == "fine" else "!"
-        terminal.say(f"{mark} {finding.subject:20}{finding.says}\n")
+        terminal.print_output(f"{mark} {finding.subject:20}{finding.text}\n")
     broken = any(finding.state == "broken" for finding in findings)
     return FAILED_STATUS if broken else 0
 
 
-def examine(surroundings: Environment, directory: str) -> Iterator[Finding]:
+def examine(environment: Environment, directory: str) -> Iterator[Finding]:
+    """Check everything and change nothing."""
     yield from _versions()
-    yield from _places(surroundings)
-    yield from _database(os.path.join(surroundings.data_dir, DATABASE_NAME))
-    yield from _configuration(surroundings, directory)
+    yield from _paths(environment)
+    yield from _database(os.path.join(environment.data_dir, DATABASE_NAME))
+    yield from _configuration(environment, directory)
 
 
-def repair(surroundings: Environment) -> Iterator[Finding]:
-    """Restore projections from the log. What is damaged beyond that is found by `examine`."""
-    path = os.path.join(surroundings.data_dir, DATABASE_NAME)
+def repair(environment: Environment) -> Iterator[Finding]:
+    """Rebuild projections from the log. `examine` reports damage that this cannot repair."""
+    path = os.path.join(environment.data_dir, DATABASE_NAME)
     if not os.path.exists(path):
         return
     try:
-        _require_ours(path)
+        _require_known_schema(path)
         done = asyncio.run(store_repair.repair(path))
     except DatabaseError as error:
         raise Problem(str(error)) from error
-    yield Finding("copy made", done.backup)
+    yield Finding("backup", done.backup)
     for name in done.made:
-        yield Finding("made anew", name)
+        yield Finding("rebuilt", name)
     for session_id in done.restored:
         yield Finding("restored", session_id)
 
@@ -97,22 +103,28 @@ def _versions() -> Iterator[Finding]:
         yield Finding("SQLite", str(error), "broken")
     for package in _PACKAGES:
         yield Finding(package, metadata.version(package))
-    yield Finding("ripgrep", find_ripgrep() or "not found; searching is slower without it")
+    yield Finding(
+        "ripgrep",
+        find_ripgrep()
+        or "not found; searching is slower without it; install ripgrep or perdure[tools]",
+    )
 
 
-def _places(surroundings: Environment) -> Iterator[Finding]:
-    yield Finding("data directory", surroundings.data_dir)
-    yield Finding("config directory", surroundings.config_dir)
-    if surroundings.variables.get("OPENCODE_SERVER_PASSWORD"):
+def _paths(environment: Environment) -> Iterator[Finding]:
+    yield Finding("data directory", environment.data_dir)
+    yield Finding("config directory", environment.config_dir)
+    if environment.variables.get("OPENCODE_SERVER_PASSWORD"):
         yield Finding("server password", "in OPENCODE_SERVER_PASSWORD")
         return
     try:
-        made = secrets.known_password(surroundings.data_dir)
+        generated = secrets.known_password(environment.data_dir)
     except SecretFileError as error:
         yield Finding("server password", str(error), "broken")
     else:
-        place = os.path.join(surroundings.data_dir, secrets.PASSWORD_NAME)
-        yield Finding("server password", place if made else "none yet; serve makes one")
+        path = os.path.join(environment.data_dir, secrets.PASSWORD_NAME)
+        yield Finding(
+            "server password", path if generated else "none yet; `perdure serve` makes one"
+        )
 
 
 def _database(path: str) -> Iterator[Finding]:
@@ -133,16 +145,23 @@ def _database(path: str) -> Iterator[Finding]:
 
 def _checks(connection: Connection) -> Iterator[Finding]:
     if connection.pragma("application_id") != sqlite_connection.APPLICATION_ID:
-        yield Finding("database", "belongs to another program", "broken")
+        yield Finding(
+            "database",
+            "belongs to another program; choose another directory with --data-dir",
+            "broken",
+        )
         return
     version = connection.pragma("user_version")
-    known = f"{version} (this perdure knows {migrate.SCHEMA_VERSION})"
+    known = f"version {version} (this perdure supports up to {migrate.SCHEMA_VERSION})"
     newer = isinstance(version, int) and version > migrate.SCHEMA_VERSION
     yield Finding("schema", known, "broken" if newer else "fine")
     if newer:
         return
     missing = migrate.missing_parts(connection)
-    yield from (Finding("schema", f"lacks {name}", "broken") for name in missing)
+    yield from (
+        Finding("schema", f"{name} is missing; run `perdure doctor --repair`", "broken")
+        for name in missing
+    )
     if not missing:
         yield from _rows(connection)
     for check in _CHECKS:
@@ -160,12 +179,12 @@ def _rows(connection: Connection) -> Iterator[Finding]:
         yield Finding(f"row of {error.table}", error.message, "broken")
 
 
-def _require_ours(path: str) -> None:
-    """Refuse what is not a database of this version, before anything is copied or changed."""
+def _require_known_schema(path: str) -> None:
+    """Refuse a database of another program or a newer version before anything is changed."""
     try:
         migrate.migrate(path)
     except migrate.IncompleteDatabaseError:
-        # That is what a repair is for.
+        # A repair is what restores missing tables.
         return
 
 
@@ -174,9 +193,9 @@ def _column(connection: Connection, sql: str) -> list[str]:
     return [str(value) for (value,) in rows]
 
 
-def _configuration(surroundings: Environment, directory: str) -> Iterator[Finding]:
+def _configuration(environment: Environment, directory: str) -> Iterator[Finding]:
     yield Finding("directory", directory)
-    configuration = Configuration(surroundings)
+    configuration = Configuration(environment)
     settings = configuration.read(directory, root=project.root_of(directory))
     if not settings.problems:
         yield Finding("configuration", "no problems")
@@ -189,4 +208,4 @@ def _configuration(surroundings: Environment, directory: str) -> Iterator[Findin
     else:
         yield Finding("trusted files", str(trusted))
     for wish in settings.ungranted:
-        yield Finding("not trusted", f"{wish.path} would {wish.says}; see: perdure trust")
+        yield Finding("not trusted", f"{wish.path} wants to {wish.says}; `perdure trust` allows it")

@@ -1,4 +1,4 @@
-"""`perdure fork`: a new Session that begins with a copy of another one."""
+"""`perdure fork`: copies a Session, up to a message or a sequence number, into a new one."""
 
 import argparse
 
@@ -7,21 +7,27 @@ from perdure.host.environment import Environment
 
 
 def main(argv: list[str]) -> int:
-    parser = options.parser("fork", "Copy a Session into a new one and print its id.")
+    parser = options.make_parser(
+        "fork",
+        "Copy a Session into a new one and print the new id.",
+        examples="perdure fork ses_... --message msg_...",
+    )
     options.add_attach(parser)
-    parser.add_argument("session", metavar="SESSION")
-    parser.add_argument("--id", help="the id of the new Session; a new one by default")
+    options.add_session(parser)
+    parser.add_argument("--id", help="use this id for the new Session (default: a generated one)")
     cut = parser.add_mutually_exclusive_group()
-    cut.add_argument("--message", metavar="ID", help="copy up to and with this message")
-    cut.add_argument("--seq", type=int, help="copy up to and with this sequence")
+    cut.add_argument("--message", metavar="ID", help="copy up to this message, which is included")
+    cut.add_argument(
+        "--seq", type=int, metavar="N", help="copy up to this sequence number, which is included"
+    )
     given = parser.parse_args(argv)
-    forked = session_client.run(_fork(given, options.surroundings(given.data_dir)))
-    terminal.say(terminal.one_line(forked) + "\n")
+    forked = session_client.run(_fork(given, options.read_environment(given.data_dir)))
+    terminal.print_output(terminal.one_line(forked) + "\n")
     return 0
 
 
-async def _fork(given: argparse.Namespace, surroundings: Environment) -> str:
-    async with session_client.open_client(given.attach, surroundings) as client:
+async def _fork(given: argparse.Namespace, environment: Environment) -> str:
+    async with session_client.open_client(given.attach, environment) as client:
         forked = await client.sessions.fork(
             given.session, id=given.id, message_id=given.message, seq=given.seq
         )

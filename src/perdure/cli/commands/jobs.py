@@ -1,4 +1,4 @@
-"""`perdure jobs`: the commands that a Session runs in the background, and ending one."""
+"""`perdure jobs`: lists the background commands of a Session, or cancels one."""
 
 from datetime import UTC, datetime
 
@@ -8,23 +8,29 @@ from perdure.host.environment import Environment
 
 
 def main(argv: list[str]) -> int:
-    parser = options.parser("jobs", "List the background jobs of a Session, the newest first.")
+    parser = options.make_parser(
+        "jobs",
+        "List the background commands of a Session, newest first, or cancel one.",
+        examples="perdure jobs ses_...\nperdure jobs ses_... --cancel job_...",
+    )
     options.add_attach(parser)
-    parser.add_argument("session", metavar="SESSION")
-    parser.add_argument("--cancel", metavar="JOB", help="end this one; the Session is told")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    options.add_session(parser)
+    parser.add_argument(
+        "--cancel", metavar="JOB", help="cancel this job; the model is told at its next turn"
+    )
+    options.add_format(parser)
     given = parser.parse_args(argv)
-    surroundings = options.surroundings(given.data_dir)
-    for job in session_client.run(_jobs(given.attach, surroundings, given.session, given.cancel)):
+    environment = options.read_environment(given.data_dir)
+    for job in session_client.run(_jobs(given.attach, environment, given.session, given.cancel)):
         line = terminal.as_json(job) if given.format == "json" else _line(job)
-        terminal.say(line + "\n")
+        terminal.print_output(line + "\n")
     return 0
 
 
 async def _jobs(
-    url: str | None, surroundings: Environment, session_id: str, cancelled: str | None
+    url: str | None, environment: Environment, session_id: str, cancelled: str | None
 ) -> tuple[JobInfo, ...]:
-    async with session_client.open_client(url, surroundings) as client:
+    async with session_client.open_client(url, environment) as client:
         if cancelled is not None:
             return (await client.sessions.jobs.cancel(session_id, cancelled),)
         return await client.sessions.jobs.list(session_id)

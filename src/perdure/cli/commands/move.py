@@ -1,4 +1,4 @@
-"""`perdure move`: a Session goes on in another directory of its project."""
+"""`perdure move`: moves a Session to another directory of its project."""
 
 import os
 
@@ -8,32 +8,36 @@ from perdure.host.environment import Environment
 
 
 def main(argv: list[str]) -> int:
-    parser = options.parser("move", "Move a Session to another directory of its project.")
+    parser = options.make_parser(
+        "move",
+        "Move a Session to another directory of its project.",
+        examples="perdure move ses_... ../other-worktree --changes",
+    )
     options.add_attach(parser)
-    parser.add_argument("session", metavar="SESSION")
-    parser.add_argument("directory", metavar="DIRECTORY")
+    options.add_session(parser)
+    parser.add_argument("directory", metavar="DIRECTORY", help="directory to continue in")
     parser.add_argument(
         "--changes",
         action="store_true",
-        help="take the uncommitted changes along, when that is another git work tree",
+        help="also move uncommitted changes, if DIRECTORY is in another git work tree",
     )
     given = parser.parse_args(argv)
-    # A server elsewhere does not know our directories; what is meant there is said in full.
-    here = given.attach is None or is_loopback(given.attach)
-    directory = os.path.abspath(given.directory) if here else str(given.directory)
-    surroundings = options.surroundings(given.data_dir)
+    # A server on another machine has other directories: the path is sent as given.
+    is_local = given.attach is None or is_loopback(given.attach)
+    directory = os.path.abspath(given.directory) if is_local else str(given.directory)
+    environment = options.read_environment(given.data_dir)
     moved = session_client.run(
-        _move(given.attach, surroundings, given.session, directory, changes=given.changes)
+        _move(given.attach, environment, given.session, directory, changes=given.changes)
     )
-    terminal.say(f"{terminal.one_line(given.session)} is in {terminal.one_line(moved)}\n")
+    terminal.print_output(f"{terminal.one_line(given.session)} is in {terminal.one_line(moved)}\n")
     return 0
 
 
 async def _move(
-    url: str | None, surroundings: Environment, session_id: str, directory: str, *, changes: bool
+    url: str | None, environment: Environment, session_id: str, directory: str, *, changes: bool
 ) -> str:
-    """Where the Session is then."""
-    async with session_client.open_client(url, surroundings) as client:
+    """Move the Session and return its new directory."""
+    async with session_client.open_client(url, environment) as client:
         await client.sessions.move(session_id, directory=directory, move_changes=changes)
         session = await client.sessions.get(session_id)
         return session["location"]["directory"]

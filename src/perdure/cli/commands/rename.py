@@ -1,21 +1,25 @@
-"""`perdure rename`: a Session gets another title."""
+"""`perdure rename`: gives a Session another title."""
 
 from perdure.cli import options, session_client, terminal
 from perdure.host.environment import Environment
 
 
 def main(argv: list[str]) -> int:
-    parser = options.parser("rename", "Give a Session another title.")
+    parser = options.make_parser(
+        "rename", "Give a Session another title.", examples='perdure rename ses_... "Fix the login"'
+    )
     options.add_attach(parser)
-    parser.add_argument("session", metavar="SESSION")
-    parser.add_argument("title", metavar="TITLE")
+    options.add_session(parser)
+    parser.add_argument("title", metavar="TITLE", help="new title")
     given = parser.parse_args(argv)
-    surroundings = options.surroundings(given.data_dir)
-    title = session_client.run(_rename(given.attach, surroundings, given.session, given.title))
-    terminal.say(f"{terminal.one_line(given.session)} is called {terminal.one_line(title)}\n")
+    environment = options.read_environment(given.data_dir)
+    title = session_client.run(_rename(given.attach, environment, given.session, given.title))
+    terminal.print_output(
+        f"{terminal.one_line(given.session)} is now called {terminal.one_line(title)}\n"
+    )
     return 0
 
 
-async def _rename(url: str | None, surroundings: Environment, session_id: str, title: str) -> str:
-    async with session_client.open_client(url, surroundings) as client:
+async def _rename(url: str | None, environment: Environment, session_id: str, title: str) -> str:
+    async with session_client.open_client(url, environment) as client:
         return (await client.sessions.rename(session_id, title))["title"]

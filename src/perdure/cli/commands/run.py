@@ -1,8 +1,8 @@
-"""`perdure run`: one prompt in this directory, in this process or on a server, as it happens.
+"""`perdure run`: sends one prompt, in this process or to a server, and shows the work.
 
-Permissions and questions are put to the person at a terminal. Without one they are refused, or
-wait for another client as long as `--permission-timeout` says. Ctrl-C interrupts the Session and
-leaves with 130.
+Permission requests and questions are asked at the terminal. Without a terminal they are refused,
+or wait for another client for `--permission-timeout` seconds. Ctrl-C interrupts the Session; the
+exit status is then 130.
 """
 
 import asyncio
@@ -11,11 +11,11 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from perdure.cli import options, permission_prompt, question_prompt, remote, terminal
 from perdure.cli.commands import trust
-from perdure.cli.follow import Answer, Followed, follow
+from perdure.cli.follow import Answer, FollowTarget, follow
 from perdure.cli.output import JsonOutput, TextOutput
 from perdure.cli.problem import INTERRUPTED_STATUS, Problem
 from perdure.client import PerdureClient
@@ -31,8 +31,15 @@ from perdure.schema.value import Value
 if TYPE_CHECKING:
     from perdure.client.generated import types
 
+_EXAMPLES: Final = """\
+perdure run "explain the failing test"
+perdure run --model demo/demo "list the files here"
+git diff | perdure run -
+perdure run --session ses_... "now fix it"
+"""
 
-class _Asked(Value, kw_only=True):
+
+class _Arguments(Value, kw_only=True):
     prompt: str
     model: "types.ModelRef | None"
     agent: str | None
@@ -46,34 +53,41 @@ class _Asked(Value, kw_only=True):
 
 
 def main(argv: list[str]) -> int:
-    asked = _parse(argv)
-    surroundings = options.surroundings(asked.data_dir)
+    arguments = _parse(argv)
+    environment = options.read_environment(arguments.data_dir)
     try:
-        with remote.explained():
-            return asyncio.run(_run(asked, surroundings))
+        with remote.errors_as_problems():
+            return asyncio.run(_run(arguments, environment))
     except (DataDirectoryError, DatabaseError, SecretFileError) as error:
         raise Problem(str(error)) from error
 
 
-def _parse(argv: list[str]) -> _Asked:
-    parser = options.parser("run", "Send one prompt and show what happens.")
+def _parse(argv: list[str]) -> _Arguments:
+    parser = options.make_parser(
+        "run",
+        "Send one prompt and show the work as it happens.\n"
+        "The answer goes to stdout, everything else to stderr.",
+        examples=_EXAMPLES,
+    )
     options.add_attach(parser)
     options.add_local_models(parser)
     options.add_trust(parser)
     options.add_permission_timeout(parser)
-    parser.add_argument("prompt", nargs="+", help="what to do; `-` reads it from stdin")
-    parser.add_argument("--model", metavar="PROVIDER/MODEL")
-    parser.add_argument("--agent", metavar="NAME")
-    parser.add_argument("--session", metavar="ID", help="go on with this Session")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("prompt", nargs="+", help="text of the prompt; `-` reads it from stdin")
+    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="use this model for the Session")
+    parser.add_argument("--agent", metavar="NAME", help="use this agent for the Session")
+    parser.add_argument(
+        "--session", metavar="SESSION", help="continue this Session instead of starting one"
+    )
+    options.add_format(parser)
     given = parser.parse_args(argv)
     words = " ".join(given.prompt)
     prompt = sys.stdin.read() if words == "-" else words
     if not prompt.strip():
-        parser.error("the prompt is empty")
-    return _Asked(
+        parser.error("the prompt is empty; give it as arguments, or `-` to read it from stdin")
+    return _Arguments(
         prompt=prompt,
-        model=None if given.model is None else _model(given.model),
+        model=None if given.model is None else _parse_model(given.model),
         agent=given.agent,
         session=given.session,
         attach=given.attach,
@@ -85,87 +99,90 @@ def _parse(argv: list[str]) -> _Asked:
     )
 
 
-def _model(name: str) -> "types.ModelRef":
+def _parse_model(name: str) -> "types.ModelRef":
     provider, slash, model = name.partition("/")
     if not (provider and slash and model):
-        raise Problem(f"a model is named PROVIDER/MODEL, such as demo/demo; got {name!r}")
+        raise Problem(f"--model {name!r} is not of the form PROVIDER/MODEL, such as demo/demo")
     return {"providerID": provider, "id": model}
 
 
-async def _run(asked: _Asked, surroundings: Environment) -> int:
-    attended = terminal.is_attended()
-    async with _host(asked, surroundings, attended=attended) as client:
-        session_id = await _session(client, asked)
-        if asked.format == "text":
-            terminal.note(f"session {terminal.one_line(session_id)}\n")
-        output = JsonOutput() if asked.format == "json" else TextOutput()
-        followed = Followed(
+async def _run(arguments: _Arguments, environment: Environment) -> int:
+    interactive = terminal.is_interactive()
+    async with _open_client(arguments, environment, interactive=interactive) as client:
+        session_id = await _prepare_session(client, arguments)
+        if arguments.format == "text":
+            terminal.print_note(f"session {terminal.one_line(session_id)}\n")
+        output = JsonOutput() if arguments.format == "json" else TextOutput()
+        target = FollowTarget(
             client=client,
             session_id=session_id,
             output=output,
-            answer_permission=_answer(permission_prompt, asked, attended=attended),
-            answer_question=_answer(question_prompt, asked, attended=attended),
+            answer_permission=_choose_answer(permission_prompt, arguments, interactive=interactive),
+            answer_question=_choose_answer(question_prompt, arguments, interactive=interactive),
         )
-        status = await _until_interrupted(follow(followed, asked.prompt))
+        status = await _until_interrupted(follow(target, arguments.prompt))
         if status is not None:
             return status
         output.finish()
         await client.sessions.interrupt(session_id)
-        terminal.note("interrupted\n")
+        continuing = f"perdure run --session {terminal.one_line(session_id)}"
+        terminal.print_note(f"interrupted; continue with: {continuing} PROMPT\n")
         return INTERRUPTED_STATUS
 
 
 class _Prompt(Protocol):
-    """The module that answers one kind of request."""
+    """A module that answers one kind of request: permission_prompt or question_prompt."""
 
     async def answer_at_terminal(self, event: JsonObject, client: PerdureClient, /) -> None: ...
-    async def leave_to_others(self, event: JsonObject, client: PerdureClient, /) -> None: ...
+    async def wait_for_other_client(self, event: JsonObject, client: PerdureClient, /) -> None: ...
     async def refuse(self, event: JsonObject, client: PerdureClient, /) -> None: ...
 
 
-def _answer(prompt: _Prompt, asked: _Asked, *, attended: bool) -> Answer:
-    if attended:
+def _choose_answer(prompt: _Prompt, arguments: _Arguments, *, interactive: bool) -> Answer:
+    if interactive:
         return prompt.answer_at_terminal
-    return prompt.refuse if asked.permission_timeout is None else prompt.leave_to_others
+    return prompt.refuse if arguments.permission_timeout is None else prompt.wait_for_other_client
 
 
 @asynccontextmanager
-async def _host(
-    asked: _Asked, surroundings: Environment, *, attended: bool
+async def _open_client(
+    arguments: _Arguments, environment: Environment, *, interactive: bool
 ) -> AsyncGenerator[PerdureClient]:
-    if asked.attach is not None:
-        async with remote.client_for(asked.attach, surroundings) as client:
+    if arguments.attach is not None:
+        async with remote.make_client(arguments.attach, environment) as client:
             yield client
         return
-    await trust.settle(surroundings, os.getcwd(), trusts=asked.trusts)
-    waits = attended or asked.permission_timeout is not None
+    await trust.decide(environment, os.getcwd(), trusts=arguments.trusts)
+    can_wait = interactive or arguments.permission_timeout is not None
     async with open_embedded_wire(
-        headless="wait" if waits else "deny",
-        permission_timeout=asked.permission_timeout,
-        surroundings=surroundings,
-        local_models=asked.local_models,
+        headless="wait" if can_wait else "deny",
+        permission_timeout=arguments.permission_timeout,
+        surroundings=environment,
+        local_models=arguments.local_models,
         installed_plugins=True,
     ) as perdure:
         yield perdure
 
 
-async def _session(client: PerdureClient, asked: _Asked) -> str:
+async def _prepare_session(client: PerdureClient, arguments: _Arguments) -> str:
     sessions = client.sessions
-    if asked.session is None:
-        # A server elsewhere does not know our directories; it has one of its own.
-        here = asked.attach is None or is_loopback(asked.attach)
-        location: types.LocationRef | None = {"directory": os.getcwd()} if here else None
-        made = await sessions.create(agent=asked.agent, model=asked.model, location=location)
-        return made["id"]
-    if asked.agent is not None:
-        await sessions.switch_agent(asked.session, asked.agent)
-    if asked.model is not None:
-        await sessions.switch_model(asked.session, asked.model)
-    return asked.session
+    if arguments.session is None:
+        # A server on another machine has other directories and uses its default one.
+        is_local = arguments.attach is None or is_loopback(arguments.attach)
+        location: types.LocationRef | None = {"directory": os.getcwd()} if is_local else None
+        created = await sessions.create(
+            agent=arguments.agent, model=arguments.model, location=location
+        )
+        return created["id"]
+    if arguments.agent is not None:
+        await sessions.switch_agent(arguments.session, arguments.agent)
+    if arguments.model is not None:
+        await sessions.switch_model(arguments.session, arguments.model)
+    return arguments.session
 
 
 async def _until_interrupted(work: Coroutine[None, None, int]) -> int | None:
-    """What `work` returns; None when Ctrl-C ended it. A second Ctrl-C is not waited for."""
+    """Await `work`; return None if Ctrl-C ended it. A second Ctrl-C ends the process."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     assert task is not None

@@ -1,7 +1,8 @@
-"""`perdure serve`: the HTTP server, closed to everybody who does not know the password.
+"""`perdure serve`: starts the HTTP server, protected by a password.
 
-Without a configured password one is made and kept in the data directory, where our own clients
-find it. `--no-auth` is for this machine only. This module loads nothing that serving does not need.
+Without a configured password one is generated in the data directory, where `--attach` finds it.
+`--no-auth` is refused for addresses that other machines can reach. To start quickly, this module
+imports only what every server needs.
 """
 
 import asyncio
@@ -37,15 +38,15 @@ _TELEMETRY: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 
 def main(argv: list[str]) -> int:
-    asked = _parse(argv)
-    surroundings = options.surroundings(asked.data_dir)
+    arguments = _parse(argv)
+    environment = options.read_environment(arguments.data_dir)
     try:
-        data_directory.prepare(surroundings.data_dir)
-        settings = _settings(asked, surroundings)
+        data_directory.prepare(environment.data_dir)
+        settings = _settings(arguments, environment)
         known = () if settings.password is None else (settings.password,)
-        logs.configure(form=asked.log_format, level=asked.log_level, secrets=known)
-        with _telemetry(surroundings) as telemetry:
-            problem = asyncio.run(_serve(asked, surroundings, settings, telemetry))
+        logs.configure(form=arguments.log_format, level=arguments.log_level, secrets=known)
+        with _telemetry(environment) as telemetry:
+            problem = asyncio.run(_serve(arguments, environment, settings, telemetry))
     except (DataDirectoryError, DatabaseError, SecretFileError) as error:
         raise Problem(str(error)) from error
     if problem is not None:
@@ -53,7 +54,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-class _Asked(Value, kw_only=True):
+class _Arguments(Value, kw_only=True):
     hostname: str
     port: int
     data_dir: str | None
@@ -67,28 +68,44 @@ class _Asked(Value, kw_only=True):
     log_level: str
 
 
-def _parse(argv: list[str]) -> _Asked:
-    parser = options.parser("serve", "Serve the HTTP contract.")
-    parser.add_argument("--port", type=int, default=4096, help="0 takes any (default: 4096)")
-    parser.add_argument("--hostname", default="127.0.0.1", help="default: 127.0.0.1")
-    parser.add_argument(
-        "--no-auth", action="store_true", help="ask nobody for a password; loopback only"
+def _parse(argv: list[str]) -> _Arguments:
+    parser = options.make_parser(
+        "serve",
+        "Start the HTTP server. It prints its address and where the password is.",
+        examples="perdure serve\nperdure serve --port 0 --no-auth",
     )
     parser.add_argument(
-        "--cors", metavar="ORIGIN", action="append", default=[], help="a web origin that may call"
+        "--port", type=int, default=4096, help="listen on this port, 0 for any (default: 4096)"
     )
     parser.add_argument(
-        "--allow-host", metavar="NAME", action="append", default=[], help="a name to answer to"
+        "--hostname", default="127.0.0.1", help="listen on this address (default: 127.0.0.1)"
     )
-    parser.add_argument("--log-format", choices=logs.FORMATS, default="text")
-    parser.add_argument("--log-level", choices=logs.LEVELS, default="info")
+    parser.add_argument(
+        "--no-auth", action="store_true", help="require no password; for loopback addresses only"
+    )
+    parser.add_argument(
+        "--cors",
+        metavar="ORIGIN",
+        action="append",
+        default=[],
+        help="let web pages of ORIGIN call; may be repeated",
+    )
+    parser.add_argument(
+        "--allow-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="accept requests with NAME in the Host header; may be repeated",
+    )
+    parser.add_argument("--log-format", choices=logs.FORMATS, default="text", help="default: text")
+    parser.add_argument("--log-level", choices=logs.LEVELS, default="info", help="default: info")
     options.add_local_models(parser)
     options.add_trust(parser)
     options.add_permission_timeout(parser)
     given = parser.parse_args(argv)
     if not 0 <= given.port <= 65_535:
-        parser.error(f"there is no port {given.port}")
-    return _Asked(
+        parser.error(f"--port {given.port} is not between 0 and 65535")
+    return _Arguments(
         hostname=given.hostname,
         port=given.port,
         data_dir=given.data_dir,
@@ -103,97 +120,105 @@ def _parse(argv: list[str]) -> _Asked:
     )
 
 
-def _telemetry(surroundings: Environment) -> AbstractContextManager[Telemetry | None]:
-    """Where spans and metrics go, if the environment says so."""
-    if not surroundings.variables.get(_TELEMETRY):
+def _telemetry(environment: Environment) -> AbstractContextManager[Telemetry | None]:
+    """Export spans and metrics if OTEL_EXPORTER_OTLP_ENDPOINT is set."""
+    if not environment.variables.get(_TELEMETRY):
         return nullcontext()
     try:
         return import_module("perdure.host.telemetry").exporting(__version__)
     except ImportError:
-        logger.warning("%s is set, but perdure[telemetry] is not installed", _TELEMETRY)
+        logger.warning(
+            "%s is set, but no telemetry is sent: install perdure[telemetry]", _TELEMETRY
+        )
         return nullcontext()
 
 
-def _settings(asked: _Asked, surroundings: Environment) -> ServerSettings:
-    if not asked.auth and not auth.is_loopback(asked.hostname):
-        raise Problem(f"--no-auth is for loopback only; {asked.hostname} is reachable by others")
-    variables = surroundings.variables
-    password = variables.get("OPENCODE_SERVER_PASSWORD") if asked.auth else None
-    if asked.auth and not password:
-        password = secrets.server_password(surroundings.data_dir)
+def _settings(arguments: _Arguments, environment: Environment) -> ServerSettings:
+    if not arguments.auth and not auth.is_loopback(arguments.hostname):
+        raise Problem(
+            f"--no-auth is refused: other machines can reach {arguments.hostname};"
+            " leave it out, or use --hostname 127.0.0.1"
+        )
+    variables = environment.variables
+    password = variables.get("OPENCODE_SERVER_PASSWORD") if arguments.auth else None
+    if arguments.auth and not password:
+        password = secrets.server_password(environment.data_dir)
     return ServerSettings(
         default_directory=os.getcwd(),
-        cursor_key=secrets.cursor_key(surroundings.data_dir),
-        host=asked.hostname,
-        port=asked.port,
+        cursor_key=secrets.cursor_key(environment.data_dir),
+        host=arguments.hostname,
+        port=arguments.port,
         username=variables.get("OPENCODE_SERVER_USERNAME") or "opencode",
         password=password,
-        allowed_hosts=frozenset(asked.hosts),
-        allowed_origins=frozenset(asked.origins),
+        allowed_hosts=frozenset(arguments.hosts),
+        allowed_origins=frozenset(arguments.origins),
     )
 
 
 async def _serve(
-    asked: _Asked,
-    surroundings: Environment,
+    arguments: _Arguments,
+    environment: Environment,
     settings: ServerSettings,
     telemetry: Telemetry | None,
 ) -> str | None:
-    """Serve until stopped; what prevented it, if something did."""
-    if asked.trusts or terminal.is_attended():
-        # Late: a server reads no configuration until somebody asks for a Location.
+    """Serve until stopped; return why the server could not listen, or None."""
+    if arguments.trusts or terminal.is_interactive():
+        # Imported late: a server reads no configuration until a client uses a Location.
         trust = import_module("perdure.cli.commands.trust")
-        await trust.settle(surroundings, settings.default_directory, trusts=asked.trusts)
+        await trust.decide(environment, settings.default_directory, trusts=arguments.trusts)
     runtime_settings = RuntimeSettings(
-        environment=surroundings,
-        data_dir=surroundings.data_dir,
+        environment=environment,
+        data_dir=environment.data_dir,
         default_directory=settings.default_directory,
-        local_models=asked.local_models,
-        permission_timeout=asked.permission_timeout,
+        local_models=arguments.local_models,
+        permission_timeout=arguments.permission_timeout,
         installed_plugins=True,
         telemetry=telemetry,
-        models_url=facts_source.source_of(surroundings.variables),
+        models_url=facts_source.source_of(environment.variables),
     )
     async with open_runtime(runtime_settings) as runtime:
         try:
             await serve(
                 services.of(runtime),
                 settings,
-                ready=lambda port: _announce(asked, surroundings, settings, port),
+                ready=lambda port: _announce(arguments, environment, settings, port),
             )
         except OSError as error:
             reason = error.strerror or str(error)
-            return f"cannot listen on {asked.hostname}:{asked.port}: {reason}"
+            return (
+                f"cannot listen on {arguments.hostname}:{arguments.port}: {reason}; choose another"
+                " --port or --hostname"
+            )
     return None
 
 
 def _announce(
-    asked: _Asked, surroundings: Environment, settings: ServerSettings, port: int
+    arguments: _Arguments, environment: Environment, settings: ServerSettings, port: int
 ) -> None:
-    host = f"[{asked.hostname}]" if ":" in asked.hostname else asked.hostname
-    terminal.say(
+    host = f"[{arguments.hostname}]" if ":" in arguments.hostname else arguments.hostname
+    terminal.print_output(
         f"perdure {__version__} listening on http://{host}:{port}\n"
-        f"data      {surroundings.data_dir}\n"
-        f"password  {_password_place(surroundings, settings)}\n"
-        f"models    {_models_place(surroundings)}\n"
+        f"data      {environment.data_dir}\n"
+        f"password  {_describe_password(environment, settings)}\n"
+        f"models    {_describe_models(environment)}\n"
     )
     sys.stdout.flush()
 
 
-def _models_place(surroundings: Environment) -> str:
-    url = facts_source.source_of(surroundings.variables)
+def _describe_models(environment: Environment) -> str:
+    url = facts_source.source_of(environment.variables)
     if url is None:
-        return "as they came with this version"
-    # Only the host: the rest of an address may hold a key.
+        return "facts as bundled with this version"
+    # Only the host is printed because the rest of the URL may hold a key.
     host = urlsplit(url).hostname
-    return f"looked up at {host} when they are used; {facts_source.DISABLE}=1 stops that"
+    return f"facts are fetched from {host} when used; {facts_source.DISABLE}=1 turns that off"
 
 
-def _password_place(surroundings: Environment, settings: ServerSettings) -> str:
+def _describe_password(environment: Environment, settings: ServerSettings) -> str:
     if settings.password is None:
-        return "none: every program on this machine may call"
-    if surroundings.variables.get("OPENCODE_SERVER_PASSWORD"):
-        place = "OPENCODE_SERVER_PASSWORD"
+        return "none: every program on this machine can use this server"
+    if environment.variables.get("OPENCODE_SERVER_PASSWORD"):
+        source = "OPENCODE_SERVER_PASSWORD"
     else:
-        place = os.path.join(surroundings.data_dir, secrets.PASSWORD_NAME)
-    return f"in {place}, user {settings.username}"
+        source = os.path.join(environment.data_dir, secrets.PASSWORD_NAME)
+    return f"in {source}, user {settings.username}"

@@ -1,7 +1,7 @@
-"""`perdure storage`: what is kept here, how much room it takes, and getting some of it back.
+"""`perdure storage`: shows what takes up disk space, deletes old Sessions and shrinks the database.
 
-Nothing is deleted by looking. `--delete-older-than` names what would go and deletes it only with
-`--yes`; `--reclaim` gives back the room that deleted Sessions left in the database.
+`--delete-older-than` lists the Sessions that it would delete, and deletes them only with `--yes`.
+`--reclaim` returns the space of deleted Sessions from the database file to the disk.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from typing import Final
 
 from perdure.cli import options, session_client, terminal
 from perdure.cli.problem import Problem
-from perdure.cli.session_source import open_archive
+from perdure.cli.session_source import open_source
 from perdure.host.clock import SystemClock
 from perdure.host.data_directory import DATABASE_NAME
 from perdure.host.environment import Environment
@@ -25,42 +25,53 @@ _LISTED_MAX: Final = 1_000_000
 
 
 def main(argv: list[str]) -> int:
-    given = _parsed(argv)
-    surroundings = options.surroundings(given.data_dir)
-    path = _database(surroundings)
+    given = _parse(argv)
+    environment = options.read_environment(given.data_dir)
+    path = _find_database(environment)
     if given.delete_older_than is not None:
-        session_client.run(_delete_old(surroundings, given))
+        session_client.run(_delete_old(environment, given))
     if given.reclaim:
         _reclaim(path)
-    terminal.say("".join(f"{line}\n" for line in _report(path, surroundings.data_dir)))
+    terminal.print_output("".join(f"{line}\n" for line in _report(path, environment.data_dir)))
     return 0
 
 
-def _parsed(argv: list[str]) -> argparse.Namespace:
-    made = options.parser("storage", "What is kept here, and how much room it takes.")
-    made.add_argument(
+def _parse(argv: list[str]) -> argparse.Namespace:
+    parser = options.make_parser(
+        "storage",
+        "Show what takes up disk space in the data directory, and free some of it.",
+        examples="perdure storage\nperdure storage --delete-older-than 90 --yes --reclaim",
+    )
+    parser.add_argument(
         "--delete-older-than",
         metavar="DAYS",
         type=int,
-        help="Sessions that nothing happened to for so long; names them, and deletes with --yes",
+        help="list Sessions unchanged for DAYS days; delete them with --yes",
     )
-    made.add_argument("--archived", action="store_true", help="of those, only archived ones")
-    made.add_argument("--yes", action="store_true", help="delete them")
-    made.add_argument(
-        "--reclaim", action="store_true", help="give the room of deleted Sessions back to the disk"
+    parser.add_argument(
+        "--archived", action="store_true", help="with --delete-older-than: archived Sessions only"
     )
-    given = made.parse_args(argv)
+    parser.add_argument(
+        "--yes", action="store_true", help="with --delete-older-than: delete the listed Sessions"
+    )
+    parser.add_argument(
+        "--reclaim", action="store_true", help="shrink the database file to what it holds"
+    )
+    given = parser.parse_args(argv)
     if given.delete_older_than is None and (given.archived or given.yes):
-        made.error("--archived and --yes are about --delete-older-than")
+        parser.error("--archived and --yes need --delete-older-than")
     if given.delete_older_than is not None and given.delete_older_than < 0:
-        made.error("--delete-older-than takes a number of days")
+        parser.error("--delete-older-than takes a number of days that is not negative")
     return given
 
 
-def _database(surroundings: Environment) -> str:
-    path = os.path.join(surroundings.data_dir, DATABASE_NAME)
+def _find_database(environment: Environment) -> str:
+    path = os.path.join(environment.data_dir, DATABASE_NAME)
     if not os.path.exists(path):
-        raise Problem(f"there are no Sessions: {surroundings.data_dir} holds no database yet")
+        raise Problem(
+            f"there are no Sessions: {environment.data_dir} holds no database yet; `perdure run`"
+            " creates it"
+        )
     try:
         migrate.migrate(path)
     except DatabaseError as error:
@@ -68,26 +79,26 @@ def _database(surroundings: Environment) -> str:
     return path
 
 
-async def _delete_old(surroundings: Environment, given: argparse.Namespace) -> None:
+async def _delete_old(environment: Environment, given: argparse.Namespace) -> None:
     before = SystemClock().now_millis() - given.delete_older_than * _DAY_MILLIS
-    async with open_archive(None, surroundings) as archive:
+    async with open_source(None, environment) as source:
         old = [
             session
-            for session in await archive.sessions(_LISTED_MAX)
+            for session in await source.sessions(_LISTED_MAX)
             if session["time"]["updated"] <= before
             and ("archived" in session["time"] or not given.archived)
         ]
-    word = "deleted" if given.yes else "would go with --yes"
-    async with session_client.open_client(None, surroundings) as client:
+    outcome = "deleted" if given.yes else "would be deleted with --yes"
+    async with session_client.open_client(None, environment) as client:
         for session in _roots(old):
             if given.yes:
                 await client.sessions.delete(session["id"])
             title = terminal.one_line(session["title"])
-            terminal.say(f"{terminal.one_line(session['id'])}  {title}: {word}\n")
+            terminal.print_output(f"{terminal.one_line(session['id'])}  {title}: {outcome}\n")
 
 
 def _roots(sessions: list[JsonObject]) -> Iterator[JsonObject]:
-    """Those that do not go with another one anyway."""
+    """Return the Sessions whose parent is not listed: deleting a parent deletes its children."""
     ids = {session["id"] for session in sessions}
     return (session for session in sessions if session.get("parentID") not in ids)
 
@@ -96,7 +107,7 @@ def _reclaim(path: str) -> None:
     try:
         storage.compact(path)
     except DatabaseError as error:
-        raise Problem(f"{error}. Nothing was changed.") from error
+        raise Problem(f"{error}; nothing was changed") from error
 
 
 def _report(path: str, data_dir: str) -> Iterator[str]:
@@ -104,13 +115,14 @@ def _report(path: str, data_dir: str) -> Iterator[str]:
         found = storage.usage(path)
     except DatabaseError as error:
         raise Problem(str(error)) from error
-    yield f"database      {_size(found.file_bytes)}, of which {_size(found.free_bytes)} are free"
-    yield f"  log         {_size(found.log_bytes)}"
+    size, free = _format_size(found.file_bytes), _format_size(found.free_bytes)
+    yield f"database      {size}, of which {free} are free"
+    yield f"  log         {_format_size(found.log_bytes)}"
     yield f"  sessions    {found.sessions}, of which {found.archived} are archived"
     yield f"  events      {found.events}"
     yield from _largest(found)
     for name, files, size in _folders(data_dir):
-        yield f"{terminal.one_line(name):13} {_size(size)} in {files} files"
+        yield f"{terminal.one_line(name):13} {_format_size(size)} in {files} files"
 
 
 def _largest(found: DatabaseUsage) -> Iterator[str]:
@@ -119,26 +131,26 @@ def _largest(found: DatabaseUsage) -> Iterator[str]:
 
 
 def _folders(data_dir: str) -> Iterator[tuple[str, int, int]]:
-    """The folders beside the database, with what lies below each."""
+    """Return name, number of files and size of each folder in the data directory."""
     with os.scandir(data_dir) as entries:
         names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
     for name in names:
-        sizes = list(_sizes(os.path.join(data_dir, name)))
+        sizes = list(_file_sizes(os.path.join(data_dir, name)))
         if sizes:
             yield name, len(sizes), sum(sizes)
 
 
-def _sizes(folder: str) -> Iterator[int]:
+def _file_sizes(folder: str) -> Iterator[int]:
     for directory, _, files in os.walk(folder):
         for name in files:
             try:
                 yield os.lstat(os.path.join(directory, name)).st_size
             except FileNotFoundError:
-                # Somebody is at work here.
+                # Another process deleted the file meanwhile.
                 continue
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     amount = float(count)
     for unit in ("bytes", "KiB", "MiB"):
         if amount < 1_024:

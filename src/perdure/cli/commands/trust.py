@@ -1,8 +1,8 @@
-"""`perdure trust`: let the configuration of a project start programs and use keys, or stop that.
+"""`perdure trust`: lets the configuration of a project start programs and use keys.
 
-Also asked for by `run` and `serve`, once for each state of the files: at a terminal as a question,
-otherwise by `--trust`. A no is remembered until a file changes. What is granted is what was shown,
-not what the files say by then.
+`run` and `serve` decide about trust too, once for each content of the files: they ask at a
+terminal, or grant it with `--trust`. A no is stored until a file changes. The grant covers the
+content that was shown to the user, even if a file changes meanwhile.
 """
 
 import os
@@ -22,14 +22,24 @@ from perdure.location.project import project
 
 
 def main(argv: list[str]) -> int:
-    parser = options.parser("trust", "Trust the configuration of a project.")
-    parser.add_argument("directory", nargs="?", default=".", metavar="DIR")
+    parser = options.make_parser(
+        "trust",
+        "Let a project's configuration start programs and use keys, until its files change.",
+        examples="perdure trust\nperdure trust --list\nperdure trust --revoke",
+    )
+    parser.add_argument(
+        "directory",
+        nargs="?",
+        default=".",
+        metavar="DIR",
+        help="directory of the project (default: this one)",
+    )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--revoke", action="store_true", help="trust it no longer")
-    what.add_argument("--list", action="store_true", help="the files that are trusted, anywhere")
+    what.add_argument("--revoke", action="store_true", help="withdraw the trust")
+    what.add_argument("--list", action="store_true", help="list the trusted files of all projects")
     given = parser.parse_args(argv)
     directory = os.path.abspath(given.directory)
-    configuration = Configuration(options.surroundings(given.data_dir))
+    configuration = Configuration(options.read_environment(given.data_dir))
     try:
         if given.list:
             _list(configuration)
@@ -42,80 +52,89 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-async def settle(surroundings: Environment, directory: str, *, trusts: bool) -> None:
-    """Grant or ask for what the project of `directory` wants and nobody has decided on.
+async def decide(environment: Environment, directory: str, *, trusts: bool) -> None:
+    """Grant trust to the project of `directory`, or ask for it, where it is undecided.
 
-    Without a terminal and without `trusts` it stays off, which the log says.
+    `trusts` grants it. Without `trusts` and without a terminal it stays refused, which is logged.
     """
-    configuration = Configuration(surroundings)
+    configuration = Configuration(environment)
     try:
-        found = _settings(configuration, directory)
-        open_documents = _asking(found)
-        if trusts and open_documents:
-            _grant(configuration, surroundings, open_documents)
-        elif terminal.is_attended():
-            book = configuration.trust
-            new = [each for each in open_documents if not book.was_declined(each)]
+        found = _read_settings(configuration, directory)
+        undecided = _untrusted_documents(found)
+        if trusts and undecided:
+            _grant(configuration, environment, undecided)
+        elif terminal.is_interactive():
+            store = configuration.trust
+            new = [each for each in undecided if not store.was_declined(each)]
             if new:
-                await _ask(configuration, surroundings, new)
+                await _ask(configuration, environment, new)
     except (TrustFileError, DataDirectoryError) as error:
         raise Problem(str(error)) from error
 
 
 async def _ask(
-    configuration: Configuration, surroundings: Environment, documents: Sequence[Document]
+    configuration: Configuration, environment: Environment, documents: Sequence[Document]
 ) -> None:
-    terminal.note("The configuration of this project wants to:\n" + _shown(documents))
+    terminal.print_note("The configuration of this project wants to:\n" + _describe(documents))
     answer = await terminal.ask("Do you trust it? [y]es, [N]o: ")
     if answer.lower() in {"y", "yes"}:
-        _grant(configuration, surroundings, documents)
+        _grant(configuration, environment, documents)
     else:
-        data_directory.prepare(surroundings.data_dir)
+        data_directory.prepare(environment.data_dir)
         configuration.trust.decline(documents)
-        terminal.note("That stays off; `perdure trust` allows it.\n")
+        terminal.print_note(
+            "Not trusted: these settings stay off. `perdure trust` turns them on.\n"
+        )
 
 
 def _trust(configuration: Configuration, directory: str, data_dir: str | None) -> None:
-    documents = _asking(_settings(configuration, directory))
+    documents = _untrusted_documents(_read_settings(configuration, directory))
     if not documents:
-        terminal.say("there is nothing to trust: no file of this project asks for anything\n")
+        terminal.print_output(
+            "nothing to trust: no file of this project starts programs or uses keys, apart from"
+            " trusted ones\n"
+        )
         return
-    _grant(configuration, options.surroundings(data_dir), documents)
-    terminal.say("trusted, until the files change, to:\n" + _shown(documents))
+    _grant(configuration, options.read_environment(data_dir), documents)
+    terminal.print_output(
+        "trusted until the files change; this project may now:\n" + _describe(documents)
+    )
 
 
 def _revoke(configuration: Configuration, directory: str) -> None:
-    dropped = configuration.trust.revoke(directory, _settings(configuration, directory).documents)
+    dropped = configuration.trust.revoke(
+        directory, _read_settings(configuration, directory).documents
+    )
     for grant in dropped:
-        terminal.say(f"no longer trusted: {terminal.one_line(grant.shown)}\n")
+        terminal.print_output(f"no longer trusted: {terminal.one_line(grant.shown)}\n")
     if not dropped:
-        terminal.say("nothing here was trusted\n")
+        terminal.print_output("nothing was trusted here\n")
 
 
 def _list(configuration: Configuration) -> None:
     for grant in sorted(configuration.trust.grants(), key=lambda grant: grant.path):
-        terminal.say(f"{terminal.one_line(grant.shown)}\n")
+        terminal.print_output(f"{terminal.one_line(grant.shown)}\n")
 
 
 def _grant(
-    configuration: Configuration, surroundings: Environment, documents: Sequence[Document]
+    configuration: Configuration, environment: Environment, documents: Sequence[Document]
 ) -> None:
-    data_directory.prepare(surroundings.data_dir)
+    data_directory.prepare(environment.data_dir)
     configuration.trust.grant(documents)
 
 
-def _settings(configuration: Configuration, directory: str) -> Settings:
+def _read_settings(configuration: Configuration, directory: str) -> Settings:
     if not os.path.isdir(directory):
         raise Problem(f"{terminal.one_line(directory)} is not a directory")
     return configuration.read(directory, root=project.root_of(directory))
 
 
-def _asking(found: Settings) -> list[Document]:
-    """The documents that ask for something and were not granted it."""
+def _untrusted_documents(found: Settings) -> list[Document]:
+    """Return the documents that ask for something and are not trusted."""
     return [each for each in found.documents if not each.is_trusted and trust.wishes(each)]
 
 
-def _shown(documents: Sequence[Document]) -> str:
+def _describe(documents: Sequence[Document]) -> str:
     wishes = [wish for document in documents for wish in trust.wishes(document)]
     return "".join(
         f"  {terminal.clean(wish.says)}\n      {terminal.one_line(wish.path)}\n" for wish in wishes

@@ -1,4 +1,4 @@
-"""`perdure usage`: what a Session has used, model by model, alone and with all below it."""
+"""`perdure usage`: shows what a Session has used by model, alone and with its subagents."""
 
 from perdure.cli import options, session_client, terminal
 from perdure.client.generated.types import ModelUsage, SessionUsage, TokenUsage, UsageTotal
@@ -6,27 +6,33 @@ from perdure.host.environment import Environment
 
 
 def main(argv: list[str]) -> int:
-    parser = options.parser("usage", "What a Session has used, and what of its budget is left.")
+    parser = options.make_parser(
+        "usage",
+        "Show what a Session has used by model, alone and with its subagents, and its budget.",
+        examples="perdure usage ses_...",
+    )
     options.add_attach(parser)
-    parser.add_argument("session", metavar="SESSION")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    options.add_session(parser)
+    options.add_format(parser)
     given = parser.parse_args(argv)
-    surroundings = options.surroundings(given.data_dir)
-    used = session_client.run(_usage(given.attach, surroundings, given.session))
-    terminal.say(terminal.as_json(used) + "\n" if given.format == "json" else _shown(used))
+    environment = options.read_environment(given.data_dir)
+    used = session_client.run(_usage(given.attach, environment, given.session))
+    terminal.print_output(
+        terminal.as_json(used) + "\n" if given.format == "json" else _describe(used)
+    )
     return 0
 
 
-async def _usage(url: str | None, surroundings: Environment, session_id: str) -> SessionUsage:
-    async with session_client.open_client(url, surroundings) as client:
+async def _usage(url: str | None, environment: Environment, session_id: str) -> SessionUsage:
+    async with session_client.open_client(url, environment) as client:
         return await client.sessions.usage(session_id)
 
 
-def _shown(used: SessionUsage) -> str:
+def _describe(used: SessionUsage) -> str:
     own, tree = used["session"], used["tree"]
     lines = [_total("Session", own), *map(_line, own["models"])]
     if tree != own:
-        lines += [_total("with all below it", tree), *map(_line, tree["models"])]
+        lines += [_total("with subagents", tree), *map(_line, tree["models"])]
     if "budget" in used:
         bounds = ", ".join(f"{kind} {bound}" for kind, bound in used["budget"].items())
         lines.append(f"budget: {bounds}")
@@ -39,8 +45,8 @@ def _total(name: str, total: UsageTotal) -> str:
 
 def _line(line: ModelUsage) -> str:
     model = f"{line['model']['providerID']}/{line['model']['id']}"
-    told = f"${line['cost']:.4f}, {line['requests']} requests, {_tokens(line['tokens'])}"
-    return f"  {terminal.one_line(model)} ({line['purpose']}): {told}"
+    used = f"${line['cost']:.4f}, {line['requests']} requests, {_tokens(line['tokens'])}"
+    return f"  {terminal.one_line(model)} ({line['purpose']}): {used}"
 
 
 def _tokens(tokens: TokenUsage) -> str:

@@ -58,7 +58,10 @@ def test_a_key_from_standard_input_is_stored_listed_and_forgotten(home: Installa
     assert home.perdure("auth", "logout", "gate").returncode == 0
     assert stored(home) == []
     again = home.perdure("auth", "logout", "gate")
-    assert (again.returncode, again.stderr) == (1, "perdure: nothing is stored for gate\n")
+    assert (again.returncode, again.stderr) == (
+        1,
+        "perdure: no credential is stored for gate; `perdure auth list` shows those that are\n",
+    )
 
 
 def test_a_server_that_runs_is_asked_instead_of_the_files(home: Installation) -> None:

@@ -89,5 +89,8 @@ def test_control_characters_of_a_project_do_not_reach_the_terminal(
 
 def test_nothing_configured_is_said(installation: Installation) -> None:
     told = installation.perdure("config")
-    assert (told.returncode, told.stdout) == (0, "nothing is configured here\n")
+    assert (told.returncode, told.stdout) == (
+        0,
+        "nothing is configured here: there is no opencode.json; `perdure doctor` shows paths\n",
+    )
     assert not installation.data_dir.exists()

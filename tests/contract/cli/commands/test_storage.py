@@ -57,7 +57,7 @@ def test_old_sessions_are_named_and_go_only_when_that_is_confirmed(
     named = installation.perdure("storage", "--delete-older-than", "30")
     assert named.returncode == 0
     assert f"{session}  " in named.stdout
-    assert "would go with --yes" in named.stdout
+    assert "would be deleted with --yes" in named.stdout
     assert set(listed(installation)) == {session, "ses_new"}
     gone = installation.perdure("storage", "--delete-older-than", "30", "--yes")
     assert ": deleted" in gone.stdout
@@ -97,7 +97,7 @@ def test_room_is_not_given_back_under_somebody_who_writes(
     told = installation.perdure("storage", "--reclaim")
     connection.close()
     assert told.returncode == 1
-    assert "Nothing was changed" in told.stderr
+    assert "nothing was changed" in told.stderr
     assert listed(installation) == [session]
 
 

@@ -92,7 +92,7 @@ def test_a_person_is_asked_once_and_again_after_a_change(installation: Installat
         assert "run tidy" in shown
         assert "\x1b" not in shown
         os.write(screen, b"n\n")
-        shown_until(screen, "stays off")
+        shown_until(screen, "stay off")
         shown_until(screen, "session ")
         process.signal(signal.SIGTERM)
     with at_a_terminal(installation, "run", *MODEL, "say hello") as (_, screen):

@@ -18,6 +18,7 @@ from perdure.ports import OutputSink, ProcessResult
 from perdure.schema.codec import JsonObject
 from perdure.tools.environment import WebAccess
 from perdure.tools.web.search_backend import SearchQuery
+from tests.contract.tools.builtin import test_hostile_file_input as file_tools
 from tests.contract.tools.tool_bench import Workbench
 from tests.requirements import requirement
 
@@ -199,6 +200,11 @@ def closed(tmp_path: Path, nobody: Nobody) -> Generator[Workbench]:
     )
     with bench.open():
         yield bench
+
+
+def test_every_built_in_tool_has_rows_in_a_table(closed: Workbench) -> None:
+    with_rows = {name for name, _, _ in (*TABLE, *file_tools.TABLE)}
+    assert closed.registry.names() - with_rows == set()
 
 
 @requirement("S166", "S170", "S180")

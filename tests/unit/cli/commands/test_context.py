@@ -33,23 +33,23 @@ def said(window: WindowInfo) -> str:
     [
         (
             WindowInfo(tokens=6_000, compacts=False, context=32_000, request_max=24_000),
-            "6,000 of 32,000 tokens (18 %); compaction begins at 24,000, which is 18,000 away",
+            "6,000 of 32,000 tokens (18 %); compaction starts at 24,000, in 18,000 tokens",
         ),
         (
             WindowInfo(tokens=24_000, compacts=False, context=32_000, request_max=24_000),
-            "24,000 of 32,000 tokens (75 %); compaction begins at 24,000, which is 0 away",
+            "24,000 of 32,000 tokens (75 %); compaction starts at 24,000, in 0 tokens",
         ),
         (
             WindowInfo(tokens=25_000, compacts=True, context=32_000, request_max=24_000),
-            "25,000 of 32,000 tokens (78 %): the next turn begins with a compaction",
+            "25,000 of 32,000 tokens (78 %): the next turn starts with a compaction",
         ),
         (
             WindowInfo(tokens=25_000, compacts=False, context=32_000, request_max=24_000),
-            "25,000 of 32,000 tokens (78 %): over 24,000, and no compaction will come",
+            "25,000 of 32,000 tokens (78 %): over the limit of 24,000, and no compaction is due",
         ),
         (
             WindowInfo(tokens=6_000, compacts=False),
-            "6,000 tokens; nobody knows how many this model takes",
+            "6,000 tokens; the context size of this model is not known",
         ),
     ],
 )
