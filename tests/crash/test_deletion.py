@@ -19,7 +19,7 @@ LOOKS_MIN: Final = 8
 @requirement("S74")
 @pytest.mark.timeout(command.TIMEOUT_SECONDS)
 def test_a_kill_at_any_point_of_a_deletion_leaves_all_or_nothing(figure: Figure) -> None:
-    swept = command.run("deletion")
+    swept = command.run("scenarios.deletion")
     assert swept.returncode == 0, f"{swept.stdout}\n{swept.stderr}"
     counted = re.search(r"^(\d+) deaths: 0 faults$", swept.stdout, re.MULTILINE)
     assert counted is not None

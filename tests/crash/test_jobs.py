@@ -27,7 +27,7 @@ KINDS: Final = (
 
 @pytest.mark.timeout(command.TIMEOUT_SECONDS)
 def test_a_kill_at_any_point_of_a_job_runs_it_once_and_tells_once(figure: Figure) -> None:
-    swept = command.run("jobs", EACH)
+    swept = command.run("scenarios.jobs", EACH)
     assert swept.returncode == 0, f"{swept.stdout}\n{swept.stderr}"
     points = {line.rpartition("#")[0] for line in swept.stdout.splitlines()}
     assert points >= set(KINDS)

@@ -24,7 +24,7 @@ KINDS: Final = (
 
 @pytest.mark.timeout(command.TIMEOUT_SECONDS)
 def test_a_kill_at_any_point_of_a_task_makes_one_child_and_tells_once(figure: Figure) -> None:
-    swept = command.run("tasks", EACH)
+    swept = command.run("scenarios.tasks", EACH)
     assert swept.returncode == 0, f"{swept.stdout}\n{swept.stderr}"
     points = {line.rpartition("#")[0] for line in swept.stdout.splitlines()}
     assert points >= set(KINDS)

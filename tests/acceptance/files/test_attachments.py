@@ -12,7 +12,7 @@ from perdure.schema.codec import JsonObject, JsonValue
 from tests.contract.host.loopback import replying, response, serving
 from tests.requirements import requirement
 from tests.support.api import Api
-from tests.support.images import bomb, inlined, noise, opened, picture
+from tests.support.inputs.images import bomb, inlined, noise, opened, picture
 from tests.support.instance import running
 from tests.support.project import Place
 from tests.support.scripted_provider import Call, Request, ScriptedProvider, calls, text

@@ -26,8 +26,8 @@ from tests.contract.host.loopback import (
     serving,
 )
 from tests.requirements import requirement
-from tests.support.decompression_bombs import gzip_bomb
-from tests.support.internal_addresses import BY_HOST, RESOLVED
+from tests.support.inputs.decompression_bombs import gzip_bomb
+from tests.support.inputs.internal_addresses import BY_HOST, RESOLVED
 
 OK = response(b"secret of the network", headers="content-type: text/plain\r\n")
 

@@ -18,7 +18,7 @@ from perdure.tools.media.image_header import ImageSize
 from perdure.tools.media.images import UnusableImageError
 from tests.contract.tools.tool_bench import Workbench
 from tests.requirements import requirement
-from tests.support.images import bomb, noise, opened
+from tests.support.inputs.images import bomb, noise, opened
 
 KINDS = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WEBP": "image/webp"}
 

@@ -17,8 +17,8 @@ from perdure.tools.environment import WebAccess
 from tests.contract.host.loopback import Loopback, Received, replying, response, serving
 from tests.contract.tools.tool_bench import Workbench
 from tests.requirements import requirement
-from tests.support.images import bomb, inlined, opened, picture
-from tests.support.internal_addresses import BY_HOST
+from tests.support.inputs.images import bomb, inlined, opened, picture
+from tests.support.inputs.internal_addresses import BY_HOST
 
 HTML = b"""<html><head><title>T</title><script>evil()</script></head>
 <body><h1>Hello</h1><p>A <a href="/x">link</a>.</p><ul><li>one</ul></body></html>"""

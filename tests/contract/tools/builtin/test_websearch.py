@@ -29,7 +29,7 @@ from tests.contract.host.loopback import (
 )
 from tests.contract.tools.tool_bench import Workbench
 from tests.requirements import requirement
-from tests.support.decompression_bombs import gzip_bomb
+from tests.support.inputs.decompression_bombs import gzip_bomb
 
 KEY = "canary-5f1e0c77d2"
 JSON = "content-type: application/json\r\n"

@@ -1,4 +1,4 @@
-"""`python -m tests.crash.tasks [N]`: die at every N-th point in the life of a subagent, look.
+"""`python -m tests.crash.scenarios.tasks [N]`: die at every N-th point in the life of a subagent, look.
 
 A process has a parent call a subagent and waits for both, and is killed. The next one goes on with
 what is left. Whatever it finds, there is at most one child, and its result is told to the parent
@@ -19,8 +19,8 @@ from perdure.schema.models.model import ModelRef
 from perdure.schema.session.prompt import PromptInput
 from perdure.testing import ScriptedModel, text, tool_call
 from perdure.testing.scripted_model import texts_of
-from tests.crash import bare_runtime
-from tests.crash.bare_runtime import Play
+from tests.crash.scenarios import scenario
+from tests.crash.scenarios.scenario import Scenario
 from tests.support import database_check
 
 PARENT: Final = SessionID("ses_parent")
@@ -49,7 +49,7 @@ async def model(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
 
 def main() -> int:
     each = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    return bare_runtime.sweep(Play(_furnish, _work, _go_on_and_look, model=model), each=each)
+    return scenario.sweep(Scenario(_furnish, _work, _go_on_and_look, model=model), each=each)
 
 
 async def _furnish(runtime: Runtime, _: Path) -> None:

@@ -1,4 +1,4 @@
-"""`python -m tests.crash.jobs [N]`: die at every N-th point in the life of background jobs, look.
+"""`python -m tests.crash.scenarios.jobs [N]`: die at every N-th point in the life of background jobs, look.
 
 A process starts a job and waits for its end, starts another and cancels it, and is killed. The next
 one takes over what is left. The jobs are real: they live on while nobody is there. It prints what
@@ -19,8 +19,8 @@ from perdure.ports.jobs import JobStart
 from perdure.runtime.app.runtime import Runtime
 from perdure.schema.ids import SessionID, ToolCallID
 from perdure.schema.session.job import JobInfo
-from tests.crash import bare_runtime
-from tests.crash.bare_runtime import Play
+from tests.crash.scenarios import scenario
+from tests.crash.scenarios.scenario import Scenario
 from tests.fixtures import PLACE, Facts
 from tests.support import database_check
 
@@ -33,8 +33,8 @@ WAIT_SECONDS: Final = 20
 
 def main() -> int:
     each = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    return bare_runtime.sweep(
-        Play(_furnish, _work, _take_over_and_look, has_processes=True), each=each
+    return scenario.sweep(
+        Scenario(_furnish, _work, _take_over_and_look, has_processes=True), each=each
     )
 
 

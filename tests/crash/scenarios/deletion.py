@@ -1,4 +1,4 @@
-"""`python -m tests.crash.deletion`: die at every point of a deletion, start again, look.
+"""`python -m tests.crash.scenarios.deletion`: die at every point of a deletion, start again, look.
 
 A Session with more rows than one transaction removes, its child and a kept tool output are deleted
 by a process that is killed; the next one finishes what was begun. It prints what is wrong and exits
@@ -17,8 +17,8 @@ from perdure.runtime.app.runtime import Runtime
 from perdure.schema.ids import SessionID
 from perdure.schema.session import event as events
 from perdure.schema.session.event import SessionEvent
-from tests.crash import bare_runtime
-from tests.crash.bare_runtime import Play
+from tests.crash.scenarios import scenario
+from tests.crash.scenarios.scenario import Scenario
 from tests.fixtures import PLACE, Facts, answered
 from tests.support import database_check
 
@@ -30,7 +30,7 @@ MESSAGES: Final = limits.DELETION_ROWS_MAX + 50
 
 
 def main() -> int:
-    return bare_runtime.sweep(Play(_furnish, _delete, _finish_and_look))
+    return scenario.sweep(Scenario(_furnish, _delete, _finish_and_look))
 
 
 async def _furnish(runtime: Runtime, site: Path) -> None:
