@@ -1,7 +1,7 @@
-"""The conversation that is killed again and again: who says what, and what the model answers.
+"""The conversation of the sweep: what the person says, and what the model answers.
 
-Everything is named by fixed ids and the model looks at nothing but its request. After a crash the
-same script is run from its start: what was done is recognised, what was not is done.
+Everything has fixed ids, and the model sees nothing but its request. After a crash the same script
+is run from its start: what was done before is recognised, the rest is done.
 """
 
 import asyncio

@@ -1,10 +1,10 @@
-"""A bare stage, for what is swept apart from the conversation: furnish it, die in the act, look.
+"""A scenario of its own for a crash sweep: prepare it, kill the process that runs it, check.
 
-A play is acted in a process that is killed at each of its points in turn. After each death another
-process goes on with what is left and looks whether it is right. A play that starts processes of its
-own is acted in real time and dies for real each time: what is connected to a process that dies must
-feel it. Any other is acted once in virtual time, and copies of it die; see `forked`. Of deaths that
-leave the same files, byte by byte, one is looked at; see `runs.crash_once`.
+A scenario is run in a process that is killed at each of its points in turn. After each crash
+another process continues with what is left and checks it. A scenario with processes of its own is
+run in real time, and the process itself is killed each time, because its children must notice that.
+Any other is run once in virtual time, and copies of it are killed; see `forked`. Of crashes that
+leave the same files, byte by byte, one is checked; see `runs.crash_once`.
 """
 
 import asyncio
@@ -28,90 +28,94 @@ from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.testing import SeededIds
 from tests.crash import process_run
-from tests.crash.crash_site import contents, in_its_place, new_root, new_site
-from tests.harness.crash.forked import Ended, Mortal, dying, run_forked
-from tests.harness.crash.points import CrashPoint, CrashPoints, death_at, read_lines
+from tests.crash.crash_site import contents, copied_in_place, new_root, new_site
+from tests.harness.crash.forked import CrashingChild, Ended, kill_copies, run_forked
+from tests.harness.crash.points import CrashPoint, CrashPoints, kill_at, read_lines
 from tests.harness.crash.seams import CrashingDatabase, CrashingDetached, CrashingModel
 from tests.harness.simulation.virtual_clock import VirtualClock
 from tests.harness.simulation.virtual_loop import VirtualLoop
 
-Scene = Callable[[Runtime, Path], Coroutine[None, None, None]]
-Fate = Callable[[int], None]
+Phase = Callable[[Runtime, Path], Coroutine[None, None, None]]
+OnPoint = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Play:
-    furnish: Scene
-    act: Scene
-    """What is killed."""
-    look: Scene
-    """Goes on with what is left, and raises AssertionError if it is not right."""
+class Scenario:
+    prepare: Phase
+    run: Phase
+    """Is killed."""
+    check: Phase
+    """Continues with what is left, and raises AssertionError if it is not right."""
     model: ModelCall | None = None
     has_processes: bool = False
 
 
-def sweep(play: Play, *, each: int = 1) -> int:
-    """Die at every so many-th point, and say what is wrong: an exit code."""
+def sweep(scenario: Scenario, *, each: int = 1) -> int:
+    """Kill the process at every n-th point, and print what is wrong; returns an exit code."""
     with new_site() as aside:
-        process_run.rehearse(aside)
+        process_run.warm_up(aside)
     with new_root() as root:
         root.mkdir()
-        _expect_end(_run(play, root, play.furnish, life=0), "furnishing")
-        with in_its_place(root):
-            whole = _run(play, root, play.act, life=1)
-        _expect_end(whole, "a play that is left alone")
-        points = read_lines(whole.said)
+        _expect_end(_run(scenario, root, scenario.prepare, process=0), "preparing")
+        with copied_in_place(root):
+            whole = _run(scenario, root, scenario.run, process=1)
+        _expect_end(whole, "a run without a crash")
+        points = read_lines(whole.output)
         died = points[::each]
-        look = _Look(play, root)
-        swept = _apart if play.has_processes else _together
-        faults = [*swept(play, root, died, look)]
+        check = _Check(scenario, root)
+        swept = _kill_processes if scenario.has_processes else _kill_copies
+        faults = [*swept(scenario, root, died, check)]
     sys.stdout.writelines(f"{point.name}\n" for point in points)
     sys.stdout.writelines(f"{fault}\n" for fault in faults)
-    sys.stdout.write(f"looked {look.times} times\n")
-    sys.stdout.write(f"{len(died)} deaths: {len(faults)} faults\n")
+    sys.stdout.write(f"checked {check.times} times\n")
+    sys.stdout.write(f"{len(died)} crashes: {len(faults)} faults\n")
     return 1 if faults else 0
 
 
 @dataclass(slots=True)
-class _Look:
-    play: Play
+class _Check:
+    scenario: Scenario
     root: Path
     times: int = 0
 
     def __call__(self, number: int) -> Iterator[str]:
         self.times += 1
-        if _run(self.play, self.root, self.play.look, life=2).code != 0:
-            yield f"point {number}: the next process says above what is wrong"
+        if _run(self.scenario, self.root, self.scenario.check, process=2).code != 0:
+            yield f"point {number}: the next process printed above what is wrong"
 
 
-def _together(play: Play, root: Path, died: tuple[CrashPoint, ...], look: _Look) -> Iterator[str]:
-    """One process is the model of all these deaths."""
+def _kill_copies(
+    scenario: Scenario, root: Path, died: tuple[CrashPoint, ...], check: _Check
+) -> Iterator[str]:
+    """Run one process, and kill a copy of it at each point."""
 
-    def act(mortal: Mortal) -> None:
-        _perform(play, root, play.act, 1, mortal.descriptor, mortal.reach)
+    def run(child: CrashingChild) -> None:
+        _run_phase(scenario, root, scenario.run, 1, child.descriptor, child.reach)
 
-    deaths = 0
+    crashes = 0
     left: dict[str, bytes] = {}
-    for number, ended in dying(act, frozenset(point.number for point in died)):
-        deaths += 1
-        if not ended.killed or read_lines(ended.said)[-1] not in died:
-            yield f"point {number}: it did not die there"
+    for number, ended in kill_copies(run, frozenset(point.number for point in died)):
+        crashes += 1
+        if not ended.killed or read_lines(ended.output)[-1] not in died:
+            yield f"point {number}: it was not killed there"
         before, left = left, contents(root)
         if left != before:
-            with in_its_place(root):
-                yield from look(number)
-    if deaths != len(died):
-        yield f"{deaths} deaths instead of {len(died)}"
+            with copied_in_place(root):
+                yield from check(number)
+    if crashes != len(died):
+        yield f"{crashes} crashes instead of {len(died)}"
 
 
-def _apart(play: Play, root: Path, died: tuple[CrashPoint, ...], look: _Look) -> Iterator[str]:
+def _kill_processes(
+    scenario: Scenario, root: Path, died: tuple[CrashPoint, ...], check: _Check
+) -> Iterator[str]:
     for point in died:
-        with in_its_place(root):
+        with copied_in_place(root):
             # What happens when depends on the machine, so a late point may not be reached.
-            ended = _run(play, root, play.act, life=1, fate=death_at(point.number))
+            ended = _run(scenario, root, scenario.run, process=1, on_point=kill_at(point.number))
             if not ended.killed:
-                _expect_end(ended, f"a play that was to die at {point}")
-            yield from look(point.number)
+                _expect_end(ended, f"a run that was to be killed at {point}")
+            yield from check(point.number)
 
 
 def _expect_end(ended: Ended, what: str) -> None:
@@ -123,38 +127,53 @@ def _expect_end(ended: Ended, what: str) -> None:
 
 
 def _run(
-    play: Play, root: Path, scene: Scene, *, life: int, fate: Fate = lambda number: None
+    scenario: Scenario,
+    root: Path,
+    phase: Phase,
+    *,
+    process: int,
+    on_point: OnPoint = lambda number: None,
 ) -> Ended:
-    return run_forked(lambda descriptor: _perform(play, root, scene, life, descriptor, fate))
+    return run_forked(
+        lambda descriptor: _run_phase(scenario, root, phase, process, descriptor, on_point)
+    )
 
 
-def _perform(play: Play, root: Path, scene: Scene, life: int, descriptor: int, fate: Fate) -> None:
-    points = CrashPoints(descriptor, fate=fate)
+def _run_phase(
+    scenario: Scenario, root: Path, phase: Phase, process: int, descriptor: int, on_point: OnPoint
+) -> None:
+    points = CrashPoints(descriptor, on_point=on_point)
 
-    async def performed(clock: Clock) -> None:
-        resumes = play.model is not None and scene is not play.act
-        async with _opened(play, root, life, clock, points, resumes=resumes) as runtime:
-            await scene(runtime, root)
+    async def run(clock: Clock) -> None:
+        resumes = scenario.model is not None and phase is not scenario.run
+        async with _opened(scenario, root, process, clock, points, resumes=resumes) as runtime:
+            await phase(runtime, root)
 
-    if play.has_processes:
-        asyncio.run(performed(SystemClock()))
+    if scenario.has_processes:
+        asyncio.run(run(SystemClock()))
         return
     gc.disable()
-    loop = VirtualLoop(Random(f"life {life}"))
+    loop = VirtualLoop(Random(f"life {process}"))
     clock = VirtualClock(loop)
-    clock.jump(life * 60)
-    loop.run_until_complete(performed(clock))
+    clock.jump(process * 60)
+    loop.run_until_complete(run(clock))
     assert loop.complaints == []
 
 
 @asynccontextmanager
 async def _opened(
-    play: Play, root: Path, life: int, clock: Clock, points: CrashPoints, *, resumes: bool
+    scenario: Scenario,
+    root: Path,
+    process: int,
+    clock: Clock,
+    points: CrashPoints,
+    *,
+    resumes: bool,
 ) -> AsyncGenerator[Runtime]:
     path = str(root / "perdure.db")
     migrate.migrate(path)
-    ids = SeededIds(life, clock)
-    models = {} if play.model is None else {"one": CrashingModel(play.model, points)}
+    ids = SeededIds(process, clock)
+    models = {} if scenario.model is None else {"one": CrashingModel(scenario.model, points)}
     settings = RuntimeSettings(
         environment=environment.from_variables({"HOME": str(root), "TMPDIR": str(root)}),
         data_dir=str(root),
