@@ -1,7 +1,7 @@
 """Eight servers on one data directory, one killed every second: nothing lost, nothing doubled.
 
 `PERDURE_PROCESSES` and `PERDURE_SECONDS` make it larger and longer. With `PERDURE_PAUSE_SECONDS=0`
-nobody is ever silent.
+clients send without a pause.
 """
 
 import os
@@ -70,7 +70,7 @@ def ask_before_sending_again(place: Place) -> None:
 
 
 def check_callers(crowd: Swarm) -> None:
-    """Whoever reached a living process got what they asked for."""
+    """Every client that reached a living process got its answer."""
     assert crowd.kills >= KILLS_LEAST
     assert crowd.trouble == []
     assert set(crowd.statuses) == {200}

@@ -53,7 +53,7 @@ async def conversations(place: Place, provider: ScriptedProvider) -> Pair:
 
 
 def waiting(session: str) -> str:
-    """The id of the prompt that nobody has asked to run."""
+    """The id of the prompt for which no run was asked."""
     return f"msg_waiting_{session[-6:]}"
 
 

@@ -1,4 +1,4 @@
-"""One damaged row: it is told by name, everybody else goes on, and the log gives back the rest."""
+"""One damaged row: it is named in the error, all else works, and the log restores the rest."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -221,7 +221,7 @@ async def test_what_cannot_be_read_is_not_taken_over_from_the_dead(
         await instance.api.prompt(pair.hurt, "go on")
         await instance.api.wait(pair.hurt)
     leases = {row[0]: row[1] for row in database_check.dump(place.database)["session_lease"]}
-    # Whoever repairs it still sees that somebody died with it.
+    # A repair still shows that a process died with it.
     assert leases[pair.hurt] == "prc_dead"
 
 

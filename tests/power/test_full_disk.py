@@ -1,4 +1,4 @@
-"""A disk that is full stops writing and nothing else, and nobody restarts anything afterwards.
+"""A full disk stops writes and nothing else, and no restart is needed afterwards.
 
 `PERDURE_FILLS` fills it more often under one server.
 """

@@ -1,8 +1,8 @@
-"""Work on the log as a runtime does it: Sessions made, prompts admitted together, turns recorded.
+"""The workload of the disk tests: Sessions created, prompts admitted together, turns recorded.
 
 It goes through the Sessions and the EventStore of a composed runtime, and it is the same each time.
-The write-ahead log is kept so short that it is checkpointed and begun anew all the time. Whoever
-performs it is told of every acknowledged admission, at the moment it is acknowledged.
+The write-ahead log is kept so short that it is checkpointed and begun anew all the time. A
+callback gets every acknowledged admission, at the moment it is acknowledged.
 """
 
 import asyncio

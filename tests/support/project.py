@@ -1,6 +1,6 @@
-"""A project, a home and a data directory of a test's own, configured to use the scripted provider.
+"""A project, a home and a data directory for one test, configured to use the scripted provider.
 
-What a user would write in `opencode.json` is written there; nothing reaches into the program.
+The configuration is written to `opencode.json`, as a user would.
 """
 
 import os
@@ -34,7 +34,7 @@ class Place:
 
 
 def make_place(root: Path, provider: ScriptedProvider, **settings: object) -> Place:
-    """`settings` are laid over the top level of the configuration."""
+    """Make the folders; `settings` replace top-level keys of the configuration."""
     place = Place(
         project=root / "project",
         data=root / "data",

@@ -36,12 +36,12 @@ class ServerProcess:
         return self._log.read_text()
 
     async def kill(self) -> None:
-        """As the kernel does it: no handler runs, no buffer is written."""
+        """Kill with SIGKILL: no handler runs, no buffer is written."""
         self._child.signal(signal.SIGKILL)
         assert await self._ended() == -signal.SIGKILL
 
     async def stop(self) -> None:
-        """As an operator does it; nothing to do for one that has ended."""
+        """Stop with SIGTERM; does nothing if the process has ended."""
         if self._child.has_ended:
             await self._ended()
         else:
@@ -65,7 +65,7 @@ async def server_process(place: Place, name: str = "server") -> AsyncGenerator[S
 
 
 async def start(place: Place, name: str) -> ServerProcess:
-    """Start a server on `place` and wait until it answers; whoever starts it stops it."""
+    """Start a server on `place` and wait until it answers; the caller stops it."""
     log = place.data.parent / f"{name}.log"
     with log.open("ab") as errors:
         child, said = await asyncio.to_thread(
@@ -84,7 +84,7 @@ async def start(place: Place, name: str) -> ServerProcess:
 
 
 def _first_line(child: Child, said: TextIO) -> str:
-    """What it says first; one that says nothing in time is ended."""
+    """The first line of output; a process that prints none in time is killed."""
     if not select.select([said], [], [], PATIENCE_SECONDS)[0]:
         child.end()
     return said.readline()

@@ -83,7 +83,7 @@ def _defines(module: str, path: Sequence[str]) -> bool:
         return False
     within: ast.Module | ast.ClassDef = found[0].tree
     for name in path:
-        if not isinstance(within, ast.Module | ast.ClassDef) or name not in _names(within):
+        if name not in _names(within):
             return False
         inner = [n for n in within.body if isinstance(n, Definition) and n.name == name]
         within = inner[0] if inner and isinstance(inner[0], ast.ClassDef) else ast.Module([], [])

@@ -203,7 +203,7 @@ async def test_an_id_that_waits_in_another_server_is_taken(
         assert (await a.api.post(path, body))["data"]["effect"] == "ask"
         taken = await b.api.call("POST", path, body)
         assert (taken.status, taken.tag) == (409, "ConflictError")
-        # Nobody waits for this one; it is settled all the same.
+        # No call waits for this one; it is settled all the same.
         async with a.api.stream("/api/event") as live:
             await live.until("server.connected")
             await b.api.post(f"{path}/per_mine/reply", {"reply": "once"})
@@ -240,7 +240,7 @@ async def test_an_interrupt_takes_the_request_from_everybody_s_screen(
 
 
 async def asked_in_time(root: Path) -> tuple[str, dict[str, int]]:
-    """What the model is told when nobody answers, and the live events meanwhile."""
+    """What the model is told when no person answers, and the live events meanwhile."""
     model = ScriptedModel()
     model.turn(tool_call("write", {"path": "a.env", "content": "x"})).turn(says("well then"))
     (root / "project").mkdir()

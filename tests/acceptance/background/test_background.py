@@ -1,4 +1,4 @@
-"""Commands in the background: started, looked at, ended, and told of, whoever dies meanwhile."""
+"""Commands in the background: started, inspected, ended and told of, also over crashes."""
 
 import asyncio
 import os
@@ -262,7 +262,7 @@ async def test_a_foreground_command_cannot_ask_for_the_time_of_a_job(
     assert "Run what takes longer with `background`" in last_tool(provider.requests[-1])
 
 
-# ---- whoever dies meanwhile ---------------------------------------------------------------------
+# ---- over crashes -------------------------------------------------------------------------------
 
 
 async def test_a_job_survives_a_kill_and_its_end_is_told_once(
@@ -325,7 +325,7 @@ async def test_a_process_that_has_the_number_of_a_job_is_left_alone(
         shell = await until(lambda: number_in(place.project / "shell"))
         (job,) = await jobs(server.api, session)
     async with opened(place.database) as database:
-        # As after a restart of the machine: the number is somebody else's by now.
+        # As after a restart of the machine: the number is another process's by now.
         await database.write(
             lambda tx: tx.execute(
                 "UPDATE job SET identity = 'boot:1', path = path || 'x' WHERE id = :id",

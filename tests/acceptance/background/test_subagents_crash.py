@@ -10,7 +10,7 @@ import pytest
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from tests.acceptance.approval.test_permissions import tool_states
-from tests.acceptance.session_scripts import Cast, task
+from tests.acceptance.session_scripts import SessionScripts, task
 from tests.support import database_check
 from tests.support.api import Api
 from tests.support.instance import running
@@ -20,8 +20,8 @@ from tests.support.server_process import ServerProcess, server_process
 
 
 @pytest.fixture
-def cast(provider: ScriptedProvider) -> Cast:
-    return Cast(provider)
+def scripts(provider: ScriptedProvider) -> SessionScripts:
+    return SessionScripts(provider)
 
 
 @pytest.fixture
@@ -57,15 +57,15 @@ def task_states_of(place: Place) -> list[str]:
 
 
 async def test_after_a_crash_the_child_goes_on_and_its_parent_is_told_once(
-    place: Place, cast: Cast
+    place: Place, scripts: SessionScripts
 ) -> None:
     never = asyncio.Event()
-    cast.plays("root", calls(task("dig")), text("so be it"), text("thank you"))
-    cast.plays("dig", text("I ", hold=never), text("a hole"))
+    scripts.add("root", calls(task("dig")), text("so be it"), text("thank you"))
+    scripts.add("dig", text("I ", hold=never), text("a hole"))
     async with server_process(place) as server:
         session = await server.api.create()
         await server.api.prompt(session, "root")
-        await cast.provider.arrived(2)
+        await scripts.provider.arrived(2)
         child = await child_of(server.api, session)
         await server.kill()
     for name in ("second", "third"):
@@ -85,27 +85,29 @@ async def test_a_child_that_the_crash_left_failed_is_told_as_failed(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
     place = recovering(make_place(tmp_path, provider), "abandon")
-    cast, never = Cast(provider), asyncio.Event()
-    cast.plays("root", calls(task("dig")))
-    cast.plays("dig", text("I ", hold=never))
+    scripts, never = SessionScripts(provider), asyncio.Event()
+    scripts.add("root", calls(task("dig")))
+    scripts.add("dig", text("I ", hold=never))
     async with server_process(place) as server:
         session = await server.api.create()
         await server.api.prompt(session, "root")
-        await cast.provider.arrived(2)
+        await scripts.provider.arrived(2)
         await server.kill()
     async with server_process(place, "second") as server:
         (told,) = await notices(server.api, session)
         assert "state: failed" in told
 
 
-async def test_stopping_a_server_leaves_a_child_to_the_next_one(place: Place, cast: Cast) -> None:
+async def test_stopping_a_server_leaves_a_child_to_the_next_one(
+    place: Place, scripts: SessionScripts
+) -> None:
     never = asyncio.Event()
-    cast.plays("root", calls(task("dig")))
-    cast.plays("dig", text("I ", hold=never), text("a hole"))
+    scripts.add("root", calls(task("dig")))
+    scripts.add("dig", text("I ", hold=never), text("a hole"))
     async with running(place) as instance:
         session = await instance.api.create()
         await instance.api.prompt(session, "root")
-        await cast.provider.arrived(2)
+        await scripts.provider.arrived(2)
     assert task_states_of(place) == ["waiting"]
     async with running(place) as instance:
         assert len(await notices(instance.api, session)) == 1
@@ -114,26 +116,28 @@ async def test_stopping_a_server_leaves_a_child_to_the_next_one(place: Place, ca
 
 @asynccontextmanager
 async def child_elsewhere(
-    place: Place, cast: Cast, hold: asyncio.Event
+    place: Place, scripts: SessionScripts, hold: asyncio.Event
 ) -> AsyncGenerator[tuple[str, ServerProcess, ServerProcess]]:
     """A parent that waits in one server for a child that another one runs, until `hold` is set."""
-    cast.plays("root", calls(task("dig")), text("fine"))
-    cast.plays("dig", text("a hole"), text("swept"), text("a deeper hole", hold=hold))
+    scripts.add("root", calls(task("dig")), text("fine"))
+    scripts.add("dig", text("a hole"), text("swept"), text("a deeper hole", hold=hold))
     async with server_process(place, "first") as first:
         session = await first.api.create()
         await first.api.ask(session, "root")
         child = await child_of(first.api, session)
     async with server_process(place, "childs") as childs, server_process(place, "own") as own:
         await childs.api.ask(child["id"], "sweep it")
-        cast.plays("root", calls(task("deeper", task_id=child["id"])), text("I see"))
+        scripts.add("root", calls(task("deeper", task_id=child["id"])), text("I see"))
         await own.api.prompt(session, "again")
-        await cast.provider.arrived(6)
+        await scripts.provider.arrived(6)
         yield session, own, childs
 
 
-async def test_a_child_that_another_server_runs_is_waited_for(place: Place, cast: Cast) -> None:
+async def test_a_child_that_another_server_runs_is_waited_for(
+    place: Place, scripts: SessionScripts
+) -> None:
     hold = asyncio.Event()
-    async with child_elsewhere(place, cast, hold) as (session, own, _):
+    async with child_elsewhere(place, scripts, hold) as (session, own, _):
         hold.set()
         await own.api.wait(session)
         _, state = await tool_states(own.api, session)
@@ -142,10 +146,10 @@ async def test_a_child_that_another_server_runs_is_waited_for(place: Place, cast
 
 
 async def test_a_parent_that_died_is_told_by_the_server_that_runs_its_child(
-    place: Place, cast: Cast
+    place: Place, scripts: SessionScripts
 ) -> None:
     hold = asyncio.Event()
-    async with child_elsewhere(place, cast, hold) as (session, own, childs):
+    async with child_elsewhere(place, scripts, hold) as (session, own, childs):
         await own.kill()
         hold.set()
         (told,) = await notices(childs.api, session)
@@ -154,9 +158,9 @@ async def test_a_parent_that_died_is_told_by_the_server_that_runs_its_child(
 
 
 async def test_interrupting_a_parent_stops_a_child_that_another_server_runs(
-    place: Place, cast: Cast
+    place: Place, scripts: SessionScripts
 ) -> None:
-    async with child_elsewhere(place, cast, asyncio.Event()) as (session, own, _):
+    async with child_elsewhere(place, scripts, asyncio.Event()) as (session, own, _):
         child = await child_of(own.api, session)
         await own.api.post(f"/api/session/{session}/interrupt")
         *_, last = await own.api.messages(child["id"])

@@ -1,4 +1,4 @@
-"""The same stories with every client over every transport: nobody can tell which is which."""
+"""The same scenarios with every client over every transport give the same results."""
 
 import asyncio
 import json

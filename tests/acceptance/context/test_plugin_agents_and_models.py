@@ -126,7 +126,7 @@ async def test_the_configuration_lies_over_what_a_plugin_says(
         found = await agents(instance.api)
         reviewer = found["reviewer"]
         assert (reviewer["system"], reviewer["description"]) == ("You approve.", "Reviews.")
-        # What is configured for everybody comes after the plugin's word, and has the last one.
+        # The configuration of the user overrides the plugin.
         assert reviewer["permissions"] == [ANYTHING, denied, asked]
         # A built-in agent can be changed as well, and stays what it was otherwise.
         assert found["build"]["steps"] == 7

@@ -223,7 +223,7 @@ async def test_a_change_shows_before_the_model_is_told(instance: Instance) -> No
 async def test_which_source_a_baseline_waits_for_is_shown(api: Api, place: Place) -> None:
     unreadable = Path(place.variables["HOME"]) / ".config" / "opencode" / "AGENTS.md"
     unreadable.parent.mkdir(parents=True)
-    # Nobody, not even the superuser, can read the first page of a process.
+    # Not even the superuser can read the first page of a process.
     unreadable.symlink_to("/proc/self/mem")
     session = await api.create()
     looked = await look(api, session)

@@ -1,4 +1,4 @@
-"""Two servers on one data directory are one runtime: whoever is asked, each prompt runs once."""
+"""Two servers on one data directory are one runtime: each prompt runs once, through either."""
 
 import asyncio
 from collections.abc import AsyncGenerator

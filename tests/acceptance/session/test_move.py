@@ -163,7 +163,7 @@ async def test_nothing_is_promoted_before_the_destination_has_a_whole_baseline(
     await api.ask(session, "one")
     unreadable = Path(place.variables["HOME"]) / ".config" / "opencode" / "AGENTS.md"
     unreadable.parent.mkdir(parents=True)
-    # Nobody, not even the superuser, can read the first page of a process.
+    # Not even the superuser can read the first page of a process.
     unreadable.symlink_to("/proc/self/mem")
     await moved(api, session, repository.there)
     await api.prompt(session, "two")

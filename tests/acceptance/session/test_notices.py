@@ -1,4 +1,4 @@
-"""What the runtime itself has to tell: once, at a boundary, whoever dies in between."""
+"""Notices of the runtime: told once, at a boundary, also when processes die in between."""
 
 import asyncio
 

@@ -145,7 +145,7 @@ async def test_what_a_person_changed_since_stays_and_is_shown_as_a_conflict(
     assert [file["path"] for file in staged["files"]] == ["ours.txt"]
     assert (place.project / "theirs.txt").read_text() == "session\nand a person\n"
     assert not (place.project / "ours.txt").exists()
-    # What is written while the revert is staged is nobody's to take away either.
+    # What is written while the revert is staged is not taken away either.
     (place.project / "ours.txt").write_text("mine\n")
     await end(api, session, "clear")
     assert (place.project / "ours.txt").read_text() == "mine\n"

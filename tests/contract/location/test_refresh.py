@@ -1,4 +1,4 @@
-"""A configuration that changes under an open Location: the next look sees it, nobody is cut off."""
+"""A configuration that changes under an open Location: the next use sees it, none is cut off."""
 
 import asyncio
 import logging

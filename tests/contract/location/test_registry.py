@@ -1,4 +1,4 @@
-"""Open Locations: one for each ref, quickly there, gone when nobody needs them."""
+"""Open Locations: one for each ref, opened quickly, closed when no longer used."""
 
 import asyncio
 import time

@@ -1,6 +1,6 @@
 """A server that was killed with three Sessions in it, and what the next one finds and does.
 
-One runs a tool, one is being answered, and one has a prompt that nobody has begun with.
+One runs a tool, one is being answered, and one has a prompt that no run has begun with.
 """
 
 import asyncio

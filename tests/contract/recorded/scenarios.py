@@ -1,4 +1,4 @@
-"""The recorded live streams, made again: what was done while somebody listened."""
+"""The recorded live streams, made again: what was done while a client listened."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -129,7 +129,7 @@ async def test_a_name_is_not_looked_up_again_to_connect() -> None:
     # Global when it is judged, internal a moment later: the connection must go to the first.
     async with serving(replying(OK)) as server:
         names = Names({"rebind.example": [("192.0.2.1",), ("127.0.0.1",)]})
-        # An address that nobody answers at, allowed so that it is used at all.
+        # An address at which no server answers, allowed so that it is used at all.
         url = f"http://rebind.example:{server.port}/"
         await failure(url, "rebind.example", client=WebClient(resolve=names), seconds=0.3)
     assert names.asked == ["rebind.example"]

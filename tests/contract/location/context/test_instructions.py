@@ -129,7 +129,7 @@ async def test_a_file_that_is_there_and_cannot_be_read_makes_the_source_unavaila
     write(place.project / "AGENTS.md", "theirs")
     mine = place.home / ".config/opencode/AGENTS.md"
     mine.parent.mkdir(parents=True)
-    # Nobody, not even the superuser, can read the first page of a process.
+    # Not even the superuser can read the first page of a process.
     mine.symlink_to("/proc/self/mem")
     found = instructions(place)
     assert await is_unavailable(found)

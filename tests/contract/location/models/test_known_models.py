@@ -1,4 +1,4 @@
-"""The Catalog with what everybody knows about models: keys open it, the configuration shapes it."""
+"""The Catalog with the facts about models: keys enable them, the configuration changes them."""
 
 import subprocess
 import sys

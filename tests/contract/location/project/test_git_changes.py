@@ -81,7 +81,7 @@ async def test_changes_of_every_kind_are_made_there_and_undone_here(
         assert await captured.discard()
     assert files(other) == {name: data for name, data in changed.items() if name != "debug.log"}
     assert (other / "run.sh").stat().st_mode & 0o100
-    # What git ignores is nobody's change, and stays.
+    # What git ignores is no change, and stays.
     assert files(place.project) == clean | {"debug.log": b"ignored\n"}
     assert not (place.project / "new").exists()
     assert not (place.project / "run.sh").stat().st_mode & 0o100

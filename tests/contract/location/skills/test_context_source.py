@@ -189,7 +189,7 @@ def test_skills_that_could_not_be_looked_at_are_not_told_to_be_gone(
         for found in (skills, after_a_restart):
             observation = context_source.observe(found, agent(), told=True)
             assert isinstance(system_context.reconcile(observation, first.snapshot), Unchanged)
-        # Somebody who has heard of no skill need not wait for the disk.
+        # A Session that was told of no skill need not wait for the disk.
         fresh = begun(context_source.observe(after_a_restart, agent()))
     assert fresh.baseline.endswith("No skills are available.")
     again = context_source.observe(after_a_restart, agent(), told=True)

@@ -52,7 +52,7 @@ async def test_a_session_that_a_living_process_runs_is_refused_whole(tmp_path: P
             with pytest.raises(LeaseHeldError):
                 await store.leases.hold(SESSION)
             assert await store.latest(SESSION) == 0
-            # Admitting a prompt needs no lease: whoever runs the Session will find it.
+            # Admitting a prompt needs no lease: the process that runs the Session will find it.
             await append(store, [Facts().admitted("msg_2")])
             assert await end(process) == 0
 
@@ -120,5 +120,5 @@ async def test_it_can_be_told_who_holds_what(store: EventStore) -> None:
         here = sorted(await lease_table.of(tx, "here"))
         return [await lease_table.processes(tx), [*here], [*await lease_table.of(tx, "there")]]
 
-    # What was given back is nobody's.
+    # A lease that was given back is free.
     assert await store.database.write(job) == [["here"], ["ses_a", "ses_c"], []]
