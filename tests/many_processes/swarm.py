@@ -14,7 +14,7 @@ from typing import Final
 from perdure.schema.codec import JsonObject
 from tests.support import server_process
 from tests.support.api import RefusedError
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, Reply, Request, calls, text
 from tests.support.server_process import ServerProcess
 
@@ -29,7 +29,7 @@ NO_ANSWER: Final = (OSError, RefusedError, TimeoutError, asyncio.IncompleteReadE
 
 @dataclass(slots=True)
 class Swarm:
-    place: Place
+    folders: ProjectFolders
     chance: Random
     processes: int
     pause_seconds: float
@@ -115,7 +115,7 @@ class Swarm:
     # ---- processes ------------------------------------------------------------------------------
 
     async def _add(self) -> None:
-        server = await server_process.start(self.place, f"server-{len(self.logs)}")
+        server = await server_process.start(self.folders, f"server-{len(self.logs)}")
         self.logs.append(server)
         self.servers.append(server)
 

@@ -19,7 +19,7 @@ from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.session.prompt import PromptInput
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.testing import ManualClock, SeededIds
-from tests.fixtures import PLACE, Facts
+from tests.fixtures import LOCATION, Facts
 
 LOG_PAGES_MAX: Final = 24
 _TOGETHER: Final = 4
@@ -86,4 +86,4 @@ async def answer(runtime: Runtime, session_id: SessionID, prompt: MessageID) -> 
     step = f"{prompt}_answer"
     said = facts.text(step, "text-0", "an answer")
     for batch in ([facts.promoted(prompt)], [facts.step(step), *said], [facts.ended(step)]):
-        await runtime.store.append(session_id, batch, location=PLACE, running=True)
+        await runtime.store.append(session_id, batch, location=LOCATION, running=True)

@@ -15,7 +15,7 @@ from typing import Final, TextIO
 from tests.support import fork_server
 from tests.support.api import PATIENCE_SECONDS, Api
 from tests.support.fork_server import Child
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 
 _PORT: Final = re.compile(r"listening on http://127\.0\.0\.1:(\d+)")
 
@@ -56,23 +56,25 @@ class ServerProcess:
 
 
 @asynccontextmanager
-async def server_process(place: Place, name: str = "server") -> AsyncGenerator[ServerProcess]:
-    server = await start(place, name)
+async def server_process(
+    folders: ProjectFolders, name: str = "server"
+) -> AsyncGenerator[ServerProcess]:
+    server = await start(folders, name)
     try:
         yield server
     finally:
         await server.stop()
 
 
-async def start(place: Place, name: str) -> ServerProcess:
-    """Start a server on `place` and wait until it answers; the caller stops it."""
-    log = place.data.parent / f"{name}.log"
+async def start(folders: ProjectFolders, name: str) -> ServerProcess:
+    """Start a server on `folders` and wait until it answers; the caller stops it."""
+    log = folders.data.parent / f"{name}.log"
     with log.open("ab") as errors:
         child, said = await asyncio.to_thread(
             fork_server.started,
-            ("serve", "--port", "0", "--no-auth", "--data-dir", str(place.data)),
-            variables=place.variables,
-            directory=place.project,
+            ("serve", "--port", "0", "--no-auth", "--data-dir", str(folders.data)),
+            variables=folders.variables,
+            directory=folders.project,
             errors=errors.fileno(),
         )
     first = await asyncio.to_thread(_first_line, child, said)

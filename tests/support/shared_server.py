@@ -14,14 +14,14 @@ from pathlib import Path
 
 from tests.support.api import PATIENCE_SECONDS, Api
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import scripted_provider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedServer:
     api: Api
-    place: Place
+    folders: ProjectFolders
 
 
 @contextmanager
@@ -36,13 +36,13 @@ def shared_server(
 
     async def run_server() -> None:
         async with scripted_provider() as provider:
-            place = make_place(root, provider)
-            async with running(place, password=password) as instance:
+            folders = make_folders(root, provider)
+            async with running(folders, password=password) as instance:
                 if prepare is not None:
                     await prepare(instance.api)
                 loop = asyncio.get_running_loop()
                 stop = partial(loop.call_soon_threadsafe, instance.stop.set)
-                ready.set_result((SharedServer(api=instance.api, place=place), stop))
+                ready.set_result((SharedServer(api=instance.api, folders=folders), stop))
                 await instance.stop.wait()
 
     with ThreadPoolExecutor(1) as thread:

@@ -12,7 +12,7 @@ from tests.acceptance.approval.test_permissions import tool_states
 from tests.acceptance.session_scripts import SessionScripts, task
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import (
     Call,
     Reply,
@@ -167,7 +167,7 @@ async def test_a_child_is_asked_for_in_the_background_and_its_parent_is_told_lat
 
 
 async def test_what_a_parent_may_not_do_its_children_may_not(
-    api: Api, scripts: SessionScripts, place: Place
+    api: Api, scripts: SessionScripts, folders: ProjectFolders
 ) -> None:
     scripts.add("root", calls(task("dig")))
     scripts.add("dig", calls(WRITE))
@@ -176,17 +176,17 @@ async def test_what_a_parent_may_not_do_its_children_may_not(
     (child,) = await children(api, session)
     (refused,) = await outputs(api, child["id"])
     assert "Denied by the rule edit *" in refused
-    assert not (place.project / "made.txt").exists()
+    assert not (folders.project / "made.txt").exists()
 
 
 async def test_a_permission_of_a_child_is_seen_and_given_at_the_root(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
     ask = {"action": "edit", "resource": "*", "effect": "ask"}
-    place, scripts = make_place(tmp_path, provider, permissions=[ask]), SessionScripts(provider)
+    folders, scripts = make_folders(tmp_path, provider, permissions=[ask]), SessionScripts(provider)
     scripts.add("root", calls(task("dig")), text("thanks"))
     scripts.add("dig", calls(WRITE), text("written"))
-    async with running(place) as instance:
+    async with running(folders) as instance:
         api = instance.api
         session, stranger = await api.create(), await api.create()
         async with api.stream("/api/event") as live:
@@ -201,7 +201,7 @@ async def test_a_permission_of_a_child_is_seen_and_given_at_the_root(
         assert (await api.call("POST", elsewhere, {"reply": "once"})).status == 404
         await api.post(f"/api/session/{session}/permission/{asked['id']}/reply", {"reply": "once"})
         await api.wait(session)
-        assert (place.project / "made.txt").read_text() == "made\n"
+        assert (folders.project / "made.txt").read_text() == "made\n"
         assert "written" in (await outputs(api, session))[0]
 
 
@@ -211,11 +211,11 @@ async def test_a_question_of_a_child_is_seen_and_answered_at_the_root(
     options = [{"label": "red", "description": ""}]
     question = {"question": "Which?", "header": "Which", "options": options}
     curious = {"permissions": [ANYTHING]}
-    place = make_place(tmp_path, provider, agents={"curious": curious})
+    folders = make_folders(tmp_path, provider, agents={"curious": curious})
     scripts = SessionScripts(provider)
     scripts.add("root", calls(task("dig", "curious")))
     scripts.add("dig", calls(Call("question", {"questions": [question]})), text("red it is"))
-    async with running(place) as instance:
+    async with running(folders) as instance:
         api = instance.api
         session = await api.create()
         async with api.stream("/api/event") as live:
@@ -234,9 +234,12 @@ async def test_an_agent_that_is_denied_is_neither_listed_nor_called(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
     deny = {"action": "task", "resource": "general", "effect": "deny"}
-    place, scripts = make_place(tmp_path, provider, permissions=[deny]), SessionScripts(provider)
+    folders, scripts = (
+        make_folders(tmp_path, provider, permissions=[deny]),
+        SessionScripts(provider),
+    )
     scripts.add("root", calls(task("dig")))
-    async with running(place) as instance:
+    async with running(folders) as instance:
         session = await instance.api.create()
         await instance.api.ask(session, "root")
         (refused,) = await outputs(instance.api, session)
@@ -253,11 +256,11 @@ async def test_an_agent_that_is_denied_is_neither_listed_nor_called(
 async def test_subagents_are_nested_only_so_deep(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    place, scripts = make_place(tmp_path, provider, agents=NESTING), SessionScripts(provider)
+    folders, scripts = make_folders(tmp_path, provider, agents=NESTING), SessionScripts(provider)
     names = ["root", *(f"level{depth}" for depth in range(1, limits.TASK_DEPTH_MAX + 2))]
     for above, below in pairwise(names):
         scripts.add(above, calls(task(below)))
-    async with running(place) as instance:
+    async with running(folders) as instance:
         api = instance.api
         session = await api.create()
         await api.ask(session, "root")

@@ -16,7 +16,7 @@ from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.shared_server import SharedServer, shared_server
 
 INVALID, CURSOR = (400, "InvalidRequestError"), (400, "InvalidCursorError")
@@ -258,12 +258,12 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Generator[SharedServer]
 @pytest.mark.parametrize("name", ROWS)
 async def test_a_bad_request_is_refused_and_changes_nothing(stage: SharedServer, name: str) -> None:
     sent = ROWS[name]
-    before = database_check.dump(stage.place.database)
+    before = database_check.dump(stage.folders.database)
     message = stage.api.message(sent.method, sent.path, sent.body, sent.headers)
     answer = await stage.api.raw(message)
     assert (answer.status, answer.tag) == sent.expected, answer.body[:300]
     assert len(answer.body) < 5_000
-    assert database_check.dump(stage.place.database) == before
+    assert database_check.dump(stage.folders.database) == before
     assert (await stage.api.get("/api/health"))["healthy"] is True
 
 
@@ -292,16 +292,18 @@ MALFORMED: Mapping[str, bytes] = {
 async def test_what_is_no_request_is_refused_and_changes_nothing(
     stage: SharedServer, name: str
 ) -> None:
-    before = database_check.dump(stage.place.database)
+    before = database_check.dump(stage.folders.database)
     answer = await stage.api.raw(MALFORMED[name])
     assert answer.status in {400, 403}
-    assert database_check.dump(stage.place.database) == before
+    assert database_check.dump(stage.folders.database) == before
     assert (await stage.api.get("/api/health"))["healthy"] is True
 
 
 @pytest.mark.parametrize("announced", [True, False], ids=["announced", "chunked"])
-async def test_a_body_over_the_limit_is_refused(place: Place, *, announced: bool) -> None:
-    async with running(place, body_bytes_max=1_000) as instance:
+async def test_a_body_over_the_limit_is_refused(
+    folders: ProjectFolders, *, announced: bool
+) -> None:
+    async with running(folders, body_bytes_max=1_000) as instance:
         api = instance.api
         body = b'{"agent":"' + b"x" * 2_000 + b'"}'
         if announced:
@@ -327,12 +329,12 @@ async def test_the_limit_of_a_body_holds_as_delivered(api: Api) -> None:
 async def test_a_client_that_hangs_up_in_the_middle_of_a_body_leaves_nothing(
     stage: SharedServer,
 ) -> None:
-    before = database_check.dump(stage.place.database)
+    before = database_check.dump(stage.folders.database)
     whole = stage.api.message("POST", PROMPT, b'{"prompt":{"text":"half"}}')
     for length in range(10, len(whole), 13):
         await _send_and_leave(stage.api, whole[:length])
     assert (await stage.api.get("/api/health"))["healthy"] is True
-    assert database_check.dump(stage.place.database) == before
+    assert database_check.dump(stage.folders.database) == before
 
 
 @pytest.mark.parametrize(

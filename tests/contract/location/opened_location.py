@@ -56,7 +56,7 @@ async def _finished() -> AsyncIterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
-class Place:
+class LocationFolders:
     """Directories below `root`, and everything a Location needs, made when asked for."""
 
     def __init__(self, root: Path, **variables: str) -> None:

@@ -125,7 +125,7 @@ async def test_a_terminal_is_connected_to_as_recorded(instance: Instance) -> Non
 async def servers(instance: Instance) -> AsyncGenerator[Servers]:
     offered = services.of(instance.runtime)
     plain = ServerSettings(
-        default_directory=str(instance.place.project),
+        default_directory=str(instance.folders.project),
         cursor_key=b"k" * 32,
         allowed_origins=answers.ORIGINS,
     )
@@ -138,7 +138,7 @@ async def servers(instance: Instance) -> AsyncGenerator[Servers]:
 
 
 async def left_behind(instance: Instance) -> str:
-    directory = instance.place.project.parent / "gone"
+    directory = instance.folders.project.parent / "gone"
     directory.mkdir()
     session = await instance.api.create(location={"directory": str(directory)})
     directory.rmdir()

@@ -19,7 +19,7 @@ from perdure.schema.session import event as events
 from perdure.schema.session.event import SessionEvent
 from tests.crash.scenarios import scenario
 from tests.crash.scenarios.scenario import Scenario
-from tests.fixtures import PLACE, Facts, answered
+from tests.fixtures import LOCATION, Facts, answered
 from tests.support import database_check
 
 PARENT: Final = SessionID("ses_parent")
@@ -54,7 +54,7 @@ async def _prepare(runtime: Runtime, site: Path) -> None:
             ),
             facts.ended(f"msg_{mark}_3"),
         ]
-        await runtime.store.append(session_id, log, location=PLACE)
+        await runtime.store.append(session_id, log, location=LOCATION)
     many = Facts(PARENT)
     await runtime.store.append(
         PARENT,
@@ -62,7 +62,7 @@ async def _prepare(runtime: Runtime, site: Path) -> None:
             many.stamped(events.SyntheticAdded, message_id=f"msg_many_{n}", text="x")
             for n in range(MESSAGES)
         ],
-        location=PLACE,
+        location=LOCATION,
     )
 
 

@@ -21,7 +21,7 @@ from perdure.schema.ids import SessionID, ToolCallID
 from perdure.schema.session.job import JobInfo
 from tests.crash.scenarios import scenario
 from tests.crash.scenarios.scenario import Scenario
-from tests.fixtures import PLACE, Facts
+from tests.fixtures import LOCATION, Facts
 from tests.support import database_check
 
 SESSION: Final = SessionID("ses_jobs")
@@ -39,7 +39,7 @@ def main() -> int:
 
 
 async def _prepare(runtime: Runtime, _: Path) -> None:
-    await runtime.store.append(SESSION, [Facts(SESSION).created()], location=PLACE)
+    await runtime.store.append(SESSION, [Facts(SESSION).created()], location=LOCATION)
 
 
 async def _work(runtime: Runtime, site: Path) -> None:

@@ -11,7 +11,7 @@ from perdure.schema.ids import SessionID
 from perdure.store.log.event_store import EventStore
 from perdure.store.processes import lease_table, wake_table
 from perdure.store.processes.lease_table import Lease, LeaseHeldError
-from tests.fixtures import PLACE, SESSION, Facts, append, child, end, line, opened_store, rows
+from tests.fixtures import LOCATION, SESSION, Facts, append, child, end, line, opened_store, rows
 from tests.requirements import requirement
 
 WRITER = "tests.contract.store.writer"
@@ -24,7 +24,7 @@ def locks(data: Path, name: str = "here") -> ProcessLocks:
 async def run_something(store: EventStore, message: str) -> Lease | None:
     facts = Facts()
     event = facts.admitted(message)
-    appended = await store.append(SESSION, [event], location=PLACE, running=True)
+    appended = await store.append(SESSION, [event], location=LOCATION, running=True)
     return appended.lease
 
 
