@@ -41,9 +41,9 @@ from tests.contract.llm.protocols.anthropic import recordings as anthropic
 from tests.contract.llm.protocols.bedrock import recordings as bedrock
 from tests.contract.llm.protocols.gemini import recordings as gemini
 from tests.contract.llm.protocols.openai_responses import recordings as responses
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 from tests.support import scripted_provider, server_process
-from tests.support.project import make_place
+from tests.support.project import make_folders
 
 Measure = Callable[[], Awaitable[dict[str, object]]]
 INSIDE: dict[str, Measure] = {}
@@ -66,26 +66,26 @@ def measure(function: Measure) -> Measure:
 async def boundary() -> dict[str, object]:
     """Milliseconds to observe all Context Sources when nothing has changed (budget: 1)."""
     with tempfile.TemporaryDirectory() as folder:
-        place = Place(Path(folder))
-        deepest = furnish(place)
-        locations = LocationRegistry(structs.replace(place.host(), clock=SystemClock()))
+        folders = LocationFolders(Path(folder))
+        deepest = furnish(folders)
+        locations = LocationRegistry(structs.replace(folders.host(), clock=SystemClock()))
         costs = await looks(locations, LocationRef(str(deepest)))
         locations.close()
     return {"median_ms": round(statistics.median(costs), 3), "best_ms": round(min(costs), 3)}
 
 
-def furnish(place: Place) -> Path:
-    """Create instruction files in nested directories, and skills; return the deepest one."""
-    place.git("init")
-    place.write(place.home / ".config" / "opencode" / "AGENTS.md", "Be kind.\n")
-    deepest = place.project
+def furnish(folders: LocationFolders) -> Path:
+    """Instruction files on the way up, and skills; the deepest directory."""
+    folders.git("init")
+    folders.write(folders.home / ".config" / "opencode" / "AGENTS.md", "Be kind.\n")
+    deepest = folders.project
     for depth in range(INSTRUCTION_FILES - 1):
         deepest = deepest / f"level{depth}" if depth else deepest
-        place.write(deepest / "AGENTS.md", f"Rule {depth}.\n" * 50)
+        folders.write(deepest / "AGENTS.md", f"Rule {depth}.\n" * 50)
     for number in range(SKILLS):
         front = f"---\nname: skill-{number}\ndescription: What {number} is for.\n---\n"
-        skill = place.project / ".opencode" / "skills" / f"skill-{number}" / "SKILL.md"
-        place.write(skill, front + "Do it.\n" * 100)
+        skill = folders.project / ".opencode" / "skills" / f"skill-{number}" / "SKILL.md"
+        folders.write(skill, front + "Do it.\n" * 100)
     return deepest
 
 
@@ -138,9 +138,9 @@ async def embedded() -> dict[str, object]:
 @asynccontextmanager
 async def held_here(root: Path) -> AsyncGenerator[PerdureClient]:
     async with scripted_provider.scripted_provider() as provider:
-        place = make_place(root, provider)
-        surroundings = place.environment
-        async with open_embedded_wire(str(place.project), surroundings=surroundings) as client:
+        folders = make_folders(root, provider)
+        surroundings = folders.environment
+        async with open_embedded_wire(str(folders.project), surroundings=surroundings) as client:
             yield client
 
 
@@ -148,9 +148,9 @@ async def held_here(root: Path) -> AsyncGenerator[PerdureClient]:
 async def served_elsewhere(root: Path) -> AsyncGenerator[PerdureClient]:
     """Start a server as users do: in its own process, over a socket."""
     async with scripted_provider.scripted_provider() as provider:
-        place = make_place(root, provider)
+        folders = make_folders(root, provider)
         async with AsyncExitStack() as stack:
-            server = await stack.enter_async_context(server_process.server_process(place))
+            server = await stack.enter_async_context(server_process.server_process(folders))
             address = f"http://127.0.0.1:{server.api.port}"
             yield await stack.enter_async_context(PerdureClient(address))
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from bench.inside import measure
 from tests.support.api import Api
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import (
     Call,
     ScriptedProvider,
@@ -79,7 +79,7 @@ async def large() -> dict[str, object]:
             pages = await timed(PAGES, lambda: server.api.get("/api/session?limit=50"))
             first = await timed(20, lambda: first_byte(server.api, long))
             await server.stop()
-            resting = [await rested(place) for place in (empty, full)]
+            resting = [await rested(folders) for folders in (empty, full)]
     return {
         "start, times an empty one": f"{big / small:.2f} ({big * 1e3:.0f} ms, {small * 1e3:.0f})",
         "list page p95 ms": round(sorted(pages)[int(PAGES * 0.95)] * 1e3, 1),
@@ -88,13 +88,13 @@ async def large() -> dict[str, object]:
     }
 
 
-def places(root: Path, provider: ScriptedProvider) -> tuple[Place, Place]:
-    return make_place(root / "empty", provider), make_place(root / "full", provider)
+def places(root: Path, provider: ScriptedProvider) -> tuple[ProjectFolders, ProjectFolders]:
+    return make_folders(root / "empty", provider), make_folders(root / "full", provider)
 
 
-async def seeded(place: Place, *, copies: int = SESSIONS) -> str:
-    """Make a data directory with `copies` of a Session; return the id of a long one."""
-    server = await start(place, "seed")
+async def seeded(folders: ProjectFolders, *, copies: int = SESSIONS) -> str:
+    """A place whose server has run, with `copies` of its Session; the id of a long one."""
+    server = await start(folders, "seed")
     session = await server.api.create()
     turns = 0
     while copies and len(await server.api.history(session)) < EVENTS_EACH:
@@ -102,7 +102,7 @@ async def seeded(place: Place, *, copies: int = SESSIONS) -> str:
         await server.api.ask(session, f"question {turns}")
     await server.stop()
     if copies:
-        copy(place.database, session, copies)
+        copy(folders.database, session, copies)
     return session
 
 
@@ -116,13 +116,13 @@ def copy(database: Path, session: str, copies: int) -> None:
     connection.close()
 
 
-async def starts(*places: Place) -> list[float]:
-    """Return the seconds from process start to the first list of Sessions, alternately for each."""
+async def starts(*places: ProjectFolders) -> list[float]:
+    """Seconds from the start of a process to its first answer about Sessions, in turn at each."""
     took: list[list[float]] = [[] for _ in places]
     for _ in range(STARTS):
-        for place, seen in zip(places, took, strict=True):
+        for folders, seen in zip(places, took, strict=True):
             began = time.perf_counter()
-            server = await start(place, "start")
+            server = await start(folders, "start")
             await server.api.get("/api/session?limit=1")
             seen.append(time.perf_counter() - began)
             await server.stop()
@@ -143,9 +143,9 @@ async def first_byte(api: Api, session: str) -> None:
         await stream.frame()
 
 
-async def rested(place: Place) -> float:
-    """Return the MiB of a server that has answered once and is idle."""
-    server = await start(place, "idle")
+async def rested(folders: ProjectFolders) -> float:
+    """MiB of a server that has answered once and then has nothing to do."""
+    server = await start(folders, "idle")
     await server.api.get("/api/session?limit=50")
     await asyncio.sleep(IDLE_SECONDS)
     size = resident(server)
@@ -167,15 +167,15 @@ async def handover() -> dict[str, object]:
         async with scripted_provider() as provider:
             for number in range(KILLS):
                 provider.then(calls(Call("bash", {"command": "sleep 60"})))
-                took.append(await handed_over(make_place(Path(folder) / str(number), provider)))
+                took.append(await handed_over(make_folders(Path(folder) / str(number), provider)))
     return {
         "median": round(statistics.median(took), 2),
         "longest": round(max(took), 2),
     }
 
 
-async def handed_over(place: Place) -> float:
-    owner, other = await start(place, "owner"), await start(place, "other")
+async def handed_over(folders: ProjectFolders) -> float:
+    owner, other = await start(folders, "owner"), await start(folders, "other")
     session = await owner.api.create(agent="terse")
     async with other.api.events(session) as stream:
         await owner.api.prompt(session, "wait")

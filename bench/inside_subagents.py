@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 from bench.inside import measure
-from tests.acceptance.session_scripts import Cast, task
+from tests.acceptance.session_scripts import SessionScripts, task
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import make_place
+from tests.support.project import make_folders
 from tests.support.scripted_provider import Reply, Request, calls, scripted_provider, text
 
 CHILDREN = 10
@@ -25,12 +25,12 @@ async def subagents() -> dict[str, object]:
     """Milliseconds until one child of a turn is done, and until ten are (budget: 2x)."""
     with tempfile.TemporaryDirectory() as folder:
         async with scripted_provider() as provider:
-            cast = Cast(provider)
-            async with running(make_place(Path(folder), provider)) as instance:
-                await delegated(instance.api, cast, "warm", 1)
-                one = [await delegated(instance.api, cast, f"a{n}", 1) for n in range(ROUNDS)]
+            scripts = SessionScripts(provider)
+            async with running(make_folders(Path(folder), provider)) as instance:
+                await delegated(instance.api, scripts, "warm", 1)
+                one = [await delegated(instance.api, scripts, f"a{n}", 1) for n in range(ROUNDS)]
                 ten = [
-                    await delegated(instance.api, cast, f"b{n}", CHILDREN) for n in range(ROUNDS)
+                    await delegated(instance.api, scripts, f"b{n}", CHILDREN) for n in range(ROUNDS)
                 ]
     return {
         "one_median_ms": round(statistics.median(one)),
@@ -39,12 +39,12 @@ async def subagents() -> dict[str, object]:
     }
 
 
-async def delegated(api: Api, cast: Cast, name: str, children: int) -> float:
-    """Return the duration of a prompt whose turn starts this many children."""
+async def delegated(api: Api, scripts: SessionScripts, name: str, children: int) -> float:
+    """How long a prompt takes whose turn has so many children do something."""
     markers = [f"{name}child{number}" for number in range(children)]
-    cast.plays(name, calls(*(task(marker, id=marker) for marker in markers)))
+    scripts.add(name, calls(*(task(marker, id=marker) for marker in markers)))
     for marker in markers:
-        cast.plays(marker, thinking)
+        scripts.add(marker, thinking)
     session = await api.create()
     began = time.perf_counter()
     await api.ask(session, name)

@@ -18,9 +18,9 @@ from perdure.host.process.runner import find_ripgrep
 from perdure.schema.codec import JsonObject
 from perdure.schema.session.event import SessionEvent, ToolCalled, ToolSucceeded
 from perdure.store.log.event_store import StoredEvent
-from tests.contract.tools.tool_bench import Workbench
+from tests.contract.tools.tool_bench import ToolBench
 from tests.support.instance import running
-from tests.support.project import make_place
+from tests.support.project import make_folders
 from tests.support.scripted_provider import Call, calls, scripted_provider, text
 
 CALLS = 200
@@ -62,12 +62,12 @@ async def tool_call() -> dict[str, object]:
     watch = Stopwatch()
     with tempfile.TemporaryDirectory() as folder:
         async with scripted_provider() as provider:
-            place = make_place(Path(folder), provider)
+            folders = make_folders(Path(folder), provider)
             for number in range(CALLS):
-                (place.project / f"{number}.txt").write_text(f"{number}\n" * 20)
+                (folders.project / f"{number}.txt").write_text(f"{number}\n" * 20)
                 provider.then(calls(Call("read", {"path": f"{number}.txt"})))
             provider.then(text("done"))
-            async with running(place) as instance:
+            async with running(folders) as instance:
                 instance.runtime.store.listen(lambda _, events, __: watch.hear(events), live=True)
                 began = time.process_time()
                 await instance.api.ask(await instance.api.create(agent="terse"), "read them")
@@ -88,13 +88,13 @@ async def search() -> dict[str, object]:
     if program is None:
         raise RuntimeError("there is no ripgrep to compare with")
     with tempfile.TemporaryDirectory() as folder:
-        bench = Workbench(Path(folder), ripgrep=program)
+        bench = ToolBench(Path(folder), ripgrep=program)
         plant(bench.root)
         with bench.open():
             return {name: await compared(bench, program, row) for name, row in SEARCHES.items()}
 
 
-async def compared(bench: Workbench, program: str, row: Row) -> str:
+async def compared(bench: ToolBench, program: str, row: Row) -> str:
     plain, tool, given = row
     theirs: list[float] = []
     ours: list[float] = []

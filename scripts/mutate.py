@@ -6,9 +6,10 @@
 Works on copies below `.scratch/mutate`, one for each worker, so that an interrupted run leaves
 nothing changed. What is changed is in `mutants.py`.
 
-A module is tested with the tests of its name. Where there are none, with those that enter it: for
-each of its functions those first that enter little else. Which these are is measured once
-(`entered.py`, some minutes) and kept; `FRESH=1` measures again.
+A module is tested with the tests at its mirrored path: `core/session/inbox.py` with
+`tests/unit/core/session/test_inbox.py` and the same below `tests/contract`. Where there are none,
+with the tests of its layer that enter it, those first that enter little else. Which these are is
+measured once for each layer (`entered.py`, some minutes) and kept; `FRESH=1` measures again.
 """
 
 import json
@@ -33,7 +34,7 @@ import pytest_asyncio
 from scripts.mutants import Change, changes
 
 LOADED: Final = (apsw, hypothesis, msgspec, pytest_asyncio)
-"""Modules that tests need and that are not changed, imported here so that each fork has them."""
+"""What tests need and no change touches: each run is a fork that has it loaded already."""
 ROOT: Final = Path(__file__).resolve().parent.parent
 PLACE: Final = ROOT / ".scratch" / "mutate"
 TREES: Final = (PLACE / "tree_1", PLACE / "tree_2")
@@ -47,28 +48,18 @@ OPTIONS: Final = (
     *("-q", "-x", "--tb=line", "-o", "timeout=20", "-W", LOADED_BEFORE),
     *(f"-pno:{plugin}" for plugin in LEFT_OUT),
 )
-ENTERING: Final = {
-    "core": ("tests/unit/core", "tests/unit/runtime"),
-    "llm": ("tests/unit/llm", "tests/contract/llm/protocols/anthropic"),
-    "store": ("tests/contract/store", "tests/unit/runtime"),
-}
+KINDS: Final = ("tests/unit", "tests/contract")
+"""Where tests mirror the paths of the package."""
 ALSO: Final = {
     "core/approval/rules.py": ("tests/unit/core/shell/test_command.py",),
     "store/database/committer.py": ("tests/contract/store/database/test_sqlite.py",),
     "store/database/sqlite_connection.py": ("tests/contract/store/database/test_sqlite.py",),
-    "store/log/event_store.py": ("tests/contract/store/log/test_append.py",),
-    "store/processes/lease_table.py": ("tests/contract/store/processes/test_leases.py",),
-    "store/processes/leases.py": ("tests/contract/store/processes/test_lease.py",),
-    "store/log/projector.py": (
-        "tests/contract/store/tables/test_deletion.py",
-        "tests/contract/store/tables/test_instruction.py",
-        "tests/contract/store/tables/test_todo.py",
-    ),
-    "store/migrate.py": ("tests/museum/test_versions.py", "tests/museum/test_files.py"),
+    "store/log/projector.py": ("tests/contract/store/tables",),
     "store/log/repair.py": ("tests/museum/test_rows.py", "tests/museum/test_files.py"),
+    "store/migrate.py": ("tests/museum/test_versions.py", "tests/museum/test_files.py"),
     "store/storage.py": ("tests/contract/cli/commands/test_storage.py",),
 }
-"""Tests of another place or name that are about a module."""
+"""Tests at another path that are about a module."""
 _TIMES: Final = count(1)
 
 
@@ -141,24 +132,32 @@ def runs(
 
 
 def put(module: Path, source: bytes) -> None:
-    """With a time of its own: bytecode of an earlier change is never taken for this one's."""
+    """Write a module with a time of its own, so that no bytecode of an earlier change is used."""
     module.write_bytes(source)
     time = next(_TIMES)
     os.utime(module, (time, time))
 
 
 def tests_of(module: Path) -> list[str]:
-    """Files by their name; without one, single tests as measured, as long as they may take."""
-    name = f"test_{module.stem.removesuffix('_table')}.py"
-    folders = (TREES[0] / folder for folder in ENTERING[module.parts[0]])
-    files = chain.from_iterable(folder.rglob(name) for folder in folders)
-    named = [*(str(path.relative_to(TREES[0])) for path in files), *ALSO.get(str(module), ())]
+    """Files by their path; without one, single tests as measured, as long as they may take."""
+    named = [*mirrored(module, TREES[0]), *ALSO.get(module.as_posix(), ())]
     if named:
         return named
     tests = list(measured(module))
     together = accumulate(seconds for _, seconds in tests)
     within = (so_far < MEASURED_SECONDS_MAX for so_far in together)
     return [test for test, _ in compress(tests, within)]
+
+
+def mirrored(module: Path, root: Path) -> list[str]:
+    """Tests named like a module, alone or with more words: `test_event_store_append.py`."""
+    name = f"test_{module.stem.removesuffix('_table')}"
+    return [
+        path.relative_to(root).as_posix()
+        for kind in KINDS
+        for pattern in (f"{name}.py", f"{name}_*.py")
+        for path in sorted((root / kind / module.parent).glob(pattern))
+    ]
 
 
 def measured(module: Path) -> Iterator[tuple[str, float]]:
@@ -168,7 +167,8 @@ def measured(module: Path) -> Iterator[tuple[str, float]]:
     if not kept.exists():
         print(f"measuring which tests enter {folder}/", flush=True)
         plugin = ["--maxfail=1000", "-p", "scripts.entered"]
-        os.waitpid(start(TREES[0], [*plugin, *ENTERING[folder]], ENTERED=str(kept)), 0)
+        tests = [f"{kind}/{folder}" for kind in KINDS if (TREES[0] / kind / folder).is_dir()]
+        os.waitpid(start(TREES[0], [*plugin, *tests], ENTERED=str(kept)), 0)
     entered: dict[str, tuple[float, list[str]]] = json.loads(kept.read_bytes())
     seconds: defaultdict[str, float] = defaultdict(float)
     of_function: defaultdict[str, list[str]] = defaultdict(list)

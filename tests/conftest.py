@@ -1,8 +1,8 @@
-"""What every test gets: nothing of the machine's own configuration, and no way to hang.
+"""Fixtures of every test: an empty environment and HOME, and figures.
 
 Files of tests are kept in memory where there is room for them: thousands of small databases would
-wait for the disk most of the time. What a disk may do to us is asked in `tests/power`. Fixtures of
-one area live beside its tests. Nothing here patches the code under test.
+wait for the disk most of the time. Failing disks are tested in `tests/power`. Fixtures of one area
+are beside its tests. Nothing here patches the code under test.
 """
 
 import gc
@@ -22,13 +22,13 @@ KEPT_VARIABLES: Final = ("PATH", "TMPDIR", "LANG", "VIRTUAL_ENV", "PYTHONPATH", 
 MEMORY: Final = "/dev/shm"
 MEMORY_FREE_BYTES_MIN: Final = 2 * 2**30
 EXAMPLES: Final = os.environ.get("PERDURE_EXAMPLES")
-"""Of each property test that names no number of its own."""
+"""The number of examples of each property test that sets none itself."""
 _NOT_OURS: Final = "PYTEST_CURRENT_TEST"
 _NUMBERS: Final = count()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose where `tmp_path` is, unless whoever runs the tests did: `TMPDIR`, `--basetemp`."""
+    """Put `tmp_path` into memory, unless `TMPDIR` or `--basetemp` says otherwise."""
     chosen = config.option.basetemp is not None or "TMPDIR" in os.environ
     if not chosen and _is_roomy(MEMORY):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collecting makes a million objects that stay: looking for garbage among them finds none."""
+    """Collect without the garbage collector: the million objects of a collection all stay."""
     gc.disable()
     try:
         return (yield)
@@ -66,13 +66,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture
 def figure(request: pytest.FixtureRequest) -> Figure:
-    """Says what a test has counted; see `tests.figures`."""
+    """Counts what a test did; see `tests.figures`."""
     return figures.of(request.node)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """No variable of whoever runs the tests, for as long as they run; the folder of their HOMEs."""
+    """Remove the user's environment variables while tests run; the folder of their HOMEs."""
     folder = tmp_path_factory.mktemp("homes", numbered=False)
     before = dict(os.environ)
     kept = {name: value for name, value in before.items() if name in KEPT_VARIABLES}
@@ -85,7 +85,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def private_home(homes: Path) -> Iterator[Path]:
-    """A new, empty HOME: no test reads or writes what is another's, and leaves no variable."""
+    """A new, empty HOME for each test; variables that a test sets are removed after it."""
     home = homes / str(next(_NUMBERS))
     home.mkdir(mode=0o700)
     os.environ["HOME"] = str(home)
@@ -109,7 +109,7 @@ def _become(variables: Mapping[str, str]) -> None:
 
 
 def _is_roomy(folder: str) -> bool:
-    """Whether tests may write much there, and start what they wrote."""
+    """Whether the folder has room for tests, and allows to execute files."""
     try:
         found = os.statvfs(folder)
     except OSError:

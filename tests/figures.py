@@ -1,6 +1,6 @@
-"""What a run of the tests counted: deaths, images, seeds. Printed as one block at its end.
+"""Counts what the tests did: crashes, images, seeds. Printed as one block at the end of a run.
 
-A test asks for the fixture `figure` and says what it really did: `figure("crash points", deaths)`.
+A test takes the fixture `figure` and counts what it did: `figure("crash points", crashes)`.
 Amounts of one name are added up over all tests and all workers. Property tests are counted without
 being asked. Nothing here judges: what failed is shown by pytest.
 
@@ -24,7 +24,7 @@ _EXAMPLES: Final = re.compile(r"- (\d+) passing")
 
 
 def of(item: pytest.Item) -> Figure:
-    """Where a test says its figures; pytest-xdist carries them to whoever prints them."""
+    """Counts figures of a test; pytest-xdist carries them to the process that prints them."""
 
     def note(name: str, amount: int) -> None:
         item.user_properties.append((_KEY, (name, amount)))

@@ -34,7 +34,7 @@ from perdure.testing import SeededIds
 ROOT: Final = Path(__file__).resolve().parent.parent
 SESSION: Final = SessionID("ses_one")
 OTHER: Final = SessionID("ses_two")
-PLACE: Final = LocationRef(directory="/project")
+LOCATION: Final = LocationRef(directory="/project")
 MODEL: Final = ModelRef(id="m", provider_id="p", variant="default")
 TOKENS: Final = TokenUsage(input=10, output=4, reasoning=2, cache=TokenCache(read=3, write=1))
 CREATED_MILLIS: Final = 1_700_000_000_000
@@ -57,7 +57,7 @@ class Facts:
                 id=self.session_id,
                 slug="calm-oak",
                 project_id=ProjectID("global"),
-                directory=PLACE.directory,
+                directory=LOCATION.directory,
                 path="",
                 title=title.placeholder(now) if placeholder else "Chosen",
                 version="1",
@@ -218,7 +218,7 @@ async def opened_store(
 async def append(
     store: EventStore, events: Sequence[SessionEvent], session_id: SessionID = SESSION
 ) -> Appended:
-    return await store.append(session_id, events, location=PLACE)
+    return await store.append(session_id, events, location=LOCATION)
 
 
 async def rows(store: EventStore, sql: str) -> list[Row]:

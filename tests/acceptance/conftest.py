@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.api import Api
 from tests.support.instance import Instance, running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import ScriptedProvider, scripted_provider
 
 
@@ -18,13 +18,13 @@ async def provider() -> AsyncGenerator[ScriptedProvider]:
 
 
 @pytest.fixture
-def place(tmp_path: Path, provider: ScriptedProvider) -> Place:
-    return make_place(tmp_path, provider)
+def folders(tmp_path: Path, provider: ScriptedProvider) -> ProjectFolders:
+    return make_folders(tmp_path, provider)
 
 
 @pytest.fixture
-async def instance(place: Place) -> AsyncGenerator[Instance]:
-    async with running(place) as opened:
+async def instance(folders: ProjectFolders) -> AsyncGenerator[Instance]:
+    async with running(folders) as opened:
         yield opened
 
 

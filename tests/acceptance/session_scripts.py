@@ -1,4 +1,4 @@
-"""A provider that plays several Sessions at once: whose turn it is, the first prompt says."""
+"""A scripted provider for several Sessions at once, told apart by their first prompt."""
 
 from collections import deque
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from tests.support.scripted_provider import Call, Reply, Request, ScriptedProvid
 Line = Reply | Callable[[Request], Reply]
 
 
-class Cast:
+class SessionScripts:
     """Replies by the marker that a Session's first prompt begins with, in order; then `ok`."""
 
     def __init__(self, provider: ScriptedProvider) -> None:
@@ -16,7 +16,7 @@ class Cast:
         self.provider = provider
         provider.otherwise = self._reply
 
-    def plays(self, marker: str, *lines: Line) -> None:
+    def add(self, marker: str, *lines: Line) -> None:
         self._parts.setdefault(marker, deque()).extend(lines)
 
     def requests(self, marker: str) -> list[Request]:

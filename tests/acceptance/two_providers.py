@@ -9,7 +9,7 @@ from perdure.schema.codec import JsonObject
 from tests.acceptance.dialects import DIALECTS, Dialect, configured
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import make_place
+from tests.support.project import make_folders
 from tests.support.scripted_provider import ScriptedProvider, scripted_provider
 
 FAKE: JsonObject = {"id": "fake-model", "providerID": "fake"}
@@ -47,6 +47,6 @@ async def paired(
         }
         more = {name: configured(package, other, "deployed") for name, package in packages.items()}
         model = f"{speaks.name}/{speaks.model_id}"
-        place = make_place(root, fake, providers=providers | more, model=model)
-        async with running(place) as instance:
+        folders = make_folders(root, fake, providers=providers | more, model=model)
+        async with running(folders) as instance:
             yield Pair(instance.api, speaks, other, fake)

@@ -1,31 +1,28 @@
-"""Calling the sweeps as the commands that they are: a process that forks may have no threads."""
+"""Runs the sweeps as commands of their own, because a process that forks must have no threads."""
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Final
 
 from tests.fixtures import ROOT
 
 SECONDS_MAX: Final = 110
 TIMEOUT_SECONDS: Final = 120
-"""Of a test that runs one of them: much longer than it takes, also on a machine that is busy."""
+"""For a test that runs one of them: much longer than it takes, also on a busy machine."""
 
 
-def sweep(*arguments: str, package: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """`package` is where to find another perdure than the one that is installed."""
-    return run("sweep", *arguments, package=package)
+def sweep(*arguments: str, planted: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Sweep the crash points, if `planted` is given on a runtime with the bug of this name."""
+    return run("sweep", *arguments, planted=planted)
 
 
 def run(
-    module: str, *arguments: str, package: Path | None = None, seconds_max: float = SECONDS_MAX
+    module: str, *arguments: str, planted: str | None = None, seconds_max: float = SECONDS_MAX
 ) -> subprocess.CompletedProcess[str]:
-    found = {} if package is None else {"PYTHONPATH": str(package)}
+    planting = () if planted is None else ("tests.harness.planting", planted)
     return subprocess.run(
-        [sys.executable, "-m", f"tests.crash.{module}", *arguments],
+        [sys.executable, "-m", *planting, f"tests.crash.{module}", *arguments],
         cwd=ROOT,
-        env={**os.environ, **found},
         capture_output=True,
         text=True,
         timeout=seconds_max,

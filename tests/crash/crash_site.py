@@ -1,4 +1,4 @@
-"""A crash site: the directory that outlives every process, and what lies in it."""
+"""A crash site: the directory that the processes of a sweep use one after the other."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ class CrashSite:
         self.receipts = root / "receipts"
         """One line for each receipt that a client was given."""
         self.told = root / "told"
-        """One line for each event that a listener heard of."""
+        """One line for each event that a listener was told of."""
         self.asked = root / "asked"
         """One line for each request that a model answered: what it was about."""
         self.decided = root / "decided"
@@ -46,7 +46,7 @@ class CrashSite:
 
 @contextmanager
 def new_root() -> Generator[Path]:
-    """Where a site can be made."""
+    """A path at which a site can be made."""
     # A killed process loses nothing that it wrote, to a disk or to memory; memory is quicker.
     memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="perdure-crash-", dir=memory) as folder:
@@ -62,10 +62,10 @@ def new_site() -> Generator[CrashSite]:
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    """All that a next life would find: every file by its name, and every directory.
+    """Every file and directory that the next process would find.
 
-    But for the index of the write-ahead log: whoever opens a database that nobody has open makes
-    that one anew.
+    The index of the write-ahead log is left out: the first process that opens a database makes it
+    anew.
     """
     found: dict[str, bytes] = {}
     for folder, _, names in os.walk(root):
@@ -78,11 +78,12 @@ def contents(root: Path) -> dict[str, bytes]:
 
 
 @contextmanager
-def in_its_place(root: Path) -> Generator[None]:
-    """In the scope there is a copy in the place of `root`, and afterwards `root` as it was.
+def copied_in_place(root: Path) -> Generator[None]:
+    """Replace `root` by a copy of it within the scope.
 
-    A log names files by their path, so a copy must lie where the original lay. Who has files of the
-    original open keeps them. Nobody holds a lock on the copy: that is how a death leaves things.
+    The log names files by their path, so the copy must be at the path of the original. A process
+    that has files of the original open keeps them, and no process holds a lock on the copy: this
+    is how a crash leaves files.
     """
     with tempfile.TemporaryDirectory(dir=root.parent) as aside:
         kept = Path(aside) / root.name

@@ -1,7 +1,7 @@
-"""What a log tells, without times and generated ids: two runs of one script can be compared.
+"""A summary of a log without times and generated ids, to compare two runs of one script.
 
 The answer to each prompt is a list of steps. An answer that a crash cut short is a beginning of
-the whole one, and its last step failed for all to see.
+the whole one, and its last step is recorded as failed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -52,7 +52,7 @@ class Step:
 
 
 @dataclass(slots=True)
-class Story:
+class LogSummary:
     asked: list[str] = field(default_factory=list[str])
     """What clients did, in the order of the log."""
     turned: list[str] = field(default_factory=list[str])
@@ -69,7 +69,7 @@ class Story:
         """The prompt that was worked on last."""
         return next(reversed(self.answers), None)
 
-    def cut(self, whole: "Story") -> set[MessageID]:
+    def cut(self, whole: "LogSummary") -> set[MessageID]:
         """The prompts whose answers are not the whole ones."""
         answers = self.answers.items()
         return {prompt for prompt, steps in answers if steps != whole.answers.get(prompt)}
@@ -83,50 +83,50 @@ def is_cut(steps: list[Step], whole: list[Step]) -> bool:
     return steps[:before] == whole[:before] and steps[before].is_cut_of(whole[before])
 
 
-def tell(log: Iterable[SessionEvent]) -> Story:
+def tell(log: Iterable[SessionEvent]) -> LogSummary:
     """The story of one Session."""
-    story = Story()
+    summary = LogSummary()
     steps: dict[MessageID, Step] = {}
     for event in log:
         if isinstance(event, events.StepStarted):
             step = steps[event.assistant_message_id] = Step(event.agent, event.model.id)
-            story.answers[next(reversed(story.answers))].append(step)
+            summary.answers[next(reversed(summary.answers))].append(step)
         elif isinstance(event, events.StepFact):
             _follow(steps[event.assistant_message_id], event)
         else:
-            _take(story, event)
-    return story
+            _take(summary, event)
+    return summary
 
 
-def _take(story: Story, event: SessionEvent) -> None:
+def _take(summary: LogSummary, event: SessionEvent) -> None:
     match event:
         case events.SessionCreated():
-            story.asked.append("created")
+            summary.asked.append("created")
         case events.PromptAdmitted(message_id=id, delivery=delivery):
-            story.asked.append(f"{delivery} {id}")
+            summary.asked.append(f"{delivery} {id}")
         case events.PromptPromoted(message_id=id):
-            story.turned.append(id)
-            story.answers[id] = []
+            summary.turned.append(id)
+            summary.answers[id] = []
         case events.AgentSwitched(agent=agent):
-            _both(story, f"agent {agent}")
+            _both(summary, f"agent {agent}")
         case events.ModelSwitched(model=model):
-            _both(story, f"model {model.id}")
+            _both(summary, f"model {model.id}")
         case events.ContextUpdated(text=text):
-            story.told.append(text)
+            summary.told.append(text)
         case events.CompactionStarted():
-            story.summaries_begun += 1
+            summary.summaries_begun += 1
         case events.CompactionEnded(reason="auto"):
-            story.room_made += 1
+            summary.room_made += 1
         case events.CompactionEnded(text=text):
-            story.summaries.append(text)
-            _both(story, "compacted")
+            summary.summaries.append(text)
+            _both(summary, "compacted")
         case _:
             raise AssertionError(f"the script makes no {type(event).__name__}")
 
 
-def _both(story: Story, what: str) -> None:
-    story.asked.append(what)
-    story.turned.append(what)
+def _both(summary: LogSummary, what: str) -> None:
+    summary.asked.append(what)
+    summary.turned.append(what)
 
 
 def _follow(step: Step, event: events.StepFact) -> None:

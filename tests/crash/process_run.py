@@ -1,7 +1,7 @@
-"""One life of a Perdure process on a crash site: composed as in production, points at each seam.
+"""One run of the script in a process: the runtime as in production, with crash points at each port.
 
 Time and the order of callbacks are virtual, so that a point has the same number in every run. The
-database, the files, the lock by which others see us alive, and the death are real.
+database, the files, the lock that shows other processes that this one lives, and the kill are real.
 """
 
 import asyncio
@@ -33,9 +33,9 @@ from tests.harness.simulation.virtual_clock import VirtualClock
 from tests.harness.simulation.virtual_loop import VirtualLoop
 
 SECONDS_MAX: Final = 60
-"""Of virtual time: longer than the script takes, so whoever waits longer waits for ever."""
-REHEARSAL: Final = 99
-"""The number of a life that is nobody's first or second: its ids are its own."""
+"""Of virtual time: longer than the script takes, so that a longer wait would never end."""
+WARM_UP: Final = 99
+"""The number of a process that the sweep never uses, so that no ids are shared."""
 
 
 class NoteInput(Record):
@@ -46,44 +46,45 @@ class NoteOutput(Record):
     noted: str
 
 
-def live(site: CrashSite, *, life: int, descriptor: int, fate: Callable[[int], None]) -> None:
-    """Run the script to its end, or to the point of death. `life` counts the processes."""
-    _run(site, life, CrashPoints(descriptor, fate=fate))
+def run_script(
+    site: CrashSite, *, process: int, descriptor: int, on_point: Callable[[int], None]
+) -> None:
+    """Run the script to its end, or until the process is killed. `process` counts from 0."""
+    _run(site, process, CrashPoints(descriptor, on_point=on_point))
 
 
-def rehearse(site: CrashSite) -> None:
-    """Run the script in this very process, before it forks.
+def warm_up(site: CrashSite) -> None:
+    """Run the script in the process that forks, so that each child starts with full caches.
 
-    What it compiles, parses and caches need not be made in each child then. It uses names of its
-    own, so that no life could remember anything of the conversation.
+    It uses names of its own, so that no child has state of the conversation in memory.
     """
     with open(os.devnull, "wb") as nowhere:
-        _run(site, REHEARSAL, CrashPoints(nowhere.fileno()), names="_rehearsed")
+        _run(site, WARM_UP, CrashPoints(nowhere.fileno()), names="_rehearsed")
     gc.enable()
     gc.collect()
     gc.freeze()
 
 
-def _run(site: CrashSite, life: int, points: CrashPoints, *, names: str = "") -> None:
-    # Finalizers must not run whenever the collector feels like it.
+def _run(site: CrashSite, process: int, points: CrashPoints, *, names: str = "") -> None:
+    # Finalizers must not run at moments that the collector chooses.
     gc.disable()
     errors = _Errors()
     logger = logging.getLogger("perdure")
     logger.addHandler(errors)
-    loop = VirtualLoop(Random(f"life {life}"))
-    loop.run_until_complete(_live(site, loop, life, points, names))
+    loop = VirtualLoop(Random(f"life {process}"))
+    loop.run_until_complete(_run_script(site, loop, process, points, names))
     logger.removeHandler(errors)
     assert [*errors.heard, *loop.complaints] == []
 
 
-async def _live(
-    site: CrashSite, loop: VirtualLoop, life: int, points: CrashPoints, names: str
+async def _run_script(
+    site: CrashSite, loop: VirtualLoop, process: int, points: CrashPoints, names: str
 ) -> None:
     model = Model(lambda about: _append(site.asked, f"{about}\n".encode()))
     points.reach("boot/begin")
     migrate.migrate(str(site.database))
     points.reach("boot/migrated")
-    async with _opened(site, loop, life, CrashingModel(model, points), points) as runtime:
+    async with _opened(site, loop, process, CrashingModel(model, points), points) as runtime:
         runtime.store.listen(
             lambda session_id, stored, location: _append(
                 site.told, "".join(f"{item.seq} {item.id}\n" for item in stored).encode()
@@ -106,11 +107,11 @@ async def _live(
 
 @asynccontextmanager
 async def _opened(
-    site: CrashSite, loop: VirtualLoop, life: int, model: ModelCall, points: CrashPoints
+    site: CrashSite, loop: VirtualLoop, process: int, model: ModelCall, points: CrashPoints
 ) -> AsyncGenerator[Runtime]:
     clock = VirtualClock(loop)
-    clock.jump(life * 60)
-    ids = SeededIds(life, clock)
+    clock.jump(process * 60)
+    ids = SeededIds(process, clock)
     home = str(site.root)
     settings = RuntimeSettings(
         environment=environment.from_variables({"HOME": home, "TMPDIR": home}),
@@ -135,9 +136,9 @@ async def _opened(
 
 
 def _note(site: CrashSite) -> Tool[NoteInput, NoteOutput]:
-    """Its effect is a line that names the call: a second execution could not hide.
+    """A tool whose effect is a line that names the call, so that a second execution is seen.
 
-    No call goes on before all of its turn have begun, so that several are open at once.
+    No call continues before all calls of its turn have begun, so that several are open at once.
     """
     together = asyncio.Barrier(len(NOTES))
 
@@ -166,7 +167,7 @@ def _append(path: Path, data: bytes) -> None:
 
 
 class _Errors(logging.Handler):
-    """Whatever the runtime logs as an error: nothing in the script is meant to fail."""
+    """Collects what the runtime logs as an error: nothing in the script is meant to fail."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)

@@ -1,7 +1,7 @@
-"""The conversation that is killed again and again: who says what, and what the model answers.
+"""The conversation of the sweep: what the person says, and what the model answers.
 
-Everything is named by fixed ids and the model looks at nothing but its request. After a crash the
-same script is run from its start: what was done is recognised, what was not is done.
+Everything has fixed ids, and the model sees nothing but its request. After a crash the same script
+is run from its start: what was done before is recognised, the rest is done.
 """
 
 import asyncio
@@ -102,7 +102,7 @@ class Model:
 
 
 class Person:
-    """Whoever talks to the Session. A receipt counts once it is in `acknowledge`'s hands."""
+    """The person who talks to the Session. A receipt counts once `acknowledge` has it."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Person:
         self._decides = decides
 
     async def run(self) -> None:
-        """The whole script, with somebody who interjects and somebody who grants."""
+        """Run the whole script, with a steering prompt and a granted permission."""
         async with asyncio.TaskGroup() as group:
             aside = [group.create_task(self._interject()), group.create_task(self._grant())]
             await self._talk()

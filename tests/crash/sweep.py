@@ -1,7 +1,7 @@
-"""`python -m tests.crash.sweep --point 17`: die at a crash point, start again, compare.
+"""`python -m tests.crash.sweep --point 17`: crash at a point, start again, compare.
 
 Without arguments every point is swept. It prints what is wrong and how to repeat it, and exits
-with 1 if anything is. Tests call it as a command, because a process that forks may have no threads.
+with 1 if anything is. Tests run it as a command, because a process that forks must have no threads.
 """
 
 import argparse
@@ -12,10 +12,10 @@ from random import Random
 from typing import Final
 
 from tests.crash import crash_site, process_run, runs
-from tests.crash.runs import Judged, NotAsExpectedError, WholeRun
+from tests.crash.runs import Judged, UnexpectedEndError, WholeRun
 
 SECONDS_PER_FIRST: Final = 6
-"""Second deaths for each first one: they share its recovery."""
+"""Second crashes for each first one: they share its recovery."""
 
 Fault = tuple[str, str]
 """The arguments that repeat it, and what is wrong."""
@@ -23,10 +23,10 @@ Fault = tuple[str, str]
 
 @dataclass(slots=True)
 class Swept:
-    deaths: int
-    """How often somebody was to die."""
-    lives: int = 0
-    """After a death, unless it left what the one before it did."""
+    crashes: int
+    """How many crashes there were to be."""
+    recoveries: int = 0
+    """Runs after a crash, unless it left the files of the one before it."""
     faults: list[Fault] = field(default_factory=list[Fault])
 
 
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.then is not None and options.point is None:
         parser.error("--then needs --point")
     with crash_site.new_site() as aside:
-        process_run.rehearse(aside)
+        process_run.warm_up(aside)
     whole = runs.whole_run()
     if options.list:
         _say("\n".join(map(str, whole.points)))
@@ -46,12 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.pairs is not None and not 0 < firsts_of(options.pairs) <= len(whole.points):
         parser.error(f"--pairs is from 1 to {len(whole.points) * SECONDS_PER_FIRST}")
     swept = _sweep(whole, options)
-    if not swept.deaths:
+    if not swept.crashes:
         parser.error("there is no such point")
     for where, what in swept.faults:
         _say(f"{what}\n  repeat with: python -m tests.crash.sweep {where}")
-    _say(f"{swept.lives} lives after them")
-    _say(f"{swept.deaths} deaths at {len(whole.points)} points: {len(swept.faults)} faults")
+    _say(f"{swept.recoveries} recoveries after them")
+    _say(f"{swept.crashes} crashes at {len(whole.points)} points: {len(swept.faults)} faults")
     return 1 if swept.faults else 0
 
 
@@ -78,31 +78,31 @@ def _chosen(whole: WholeRun, options: argparse.Namespace) -> list[int]:
 
 
 def part(points: Sequence[int], shard: int, shards: int) -> Sequence[int]:
-    """One of so many parts, each of processes: these often leave the same."""
+    """One of several parts, each of neighbouring points: these often leave equal files."""
     count = len(points)
     return points[count * shard // shards : count * (shard + 1) // shards]
 
 
 def firsts_of(pairs: int) -> int:
-    """How many first points there are for so many pairs."""
+    """How many first points this many pairs need."""
     return -(-pairs // SECONDS_PER_FIRST)
 
 
 def drawn(whole: WholeRun, count: int) -> list[int]:
-    """First points of the pairs, in the order in which a life comes to them."""
+    """First points of the pairs, in the order in which a run reaches them."""
     numbers = range(1, len(whole.points) + 1)
     return sorted(Random(runs.SEED).sample(numbers, count))
 
 
 def _singles(whole: WholeRun, points: Sequence[int], found: Iterator[Judged]) -> Swept:
-    swept = Swept(deaths=len(points))
+    swept = Swept(crashes=len(points))
     judged = 0
     try:
-        for k, wrong, lived in found:
+        for k, wrong, recovered in found:
             judged += 1
-            swept.lives += lived
+            swept.recoveries += recovered
             swept.faults += _faults(whole, k, None, wrong)
-    except NotAsExpectedError as error:
+    except UnexpectedEndError as error:
         k = points[min(judged, len(points) - 1)]
         swept.faults += _faults(whole, k, None, [str(error)])
     return swept
@@ -111,15 +111,15 @@ def _singles(whole: WholeRun, points: Sequence[int], found: Iterator[Judged]) ->
 def _pair(whole: WholeRun, k: int, m: int) -> Swept:
     try:
         wrong = runs.crash_twice(whole, k, m)
-    except NotAsExpectedError as error:
+    except UnexpectedEndError as error:
         wrong = [str(error)]
-    return Swept(deaths=1, lives=1, faults=[*_faults(whole, k, m, wrong)])
+    return Swept(crashes=1, recoveries=1, faults=[*_faults(whole, k, m, wrong)])
 
 
 def _pairs(whole: WholeRun, firsts: Sequence[int]) -> Swept:
-    swept = Swept(deaths=len(firsts) * SECONDS_PER_FIRST)
+    swept = Swept(crashes=len(firsts) * SECONDS_PER_FIRST)
     for k, m, wrong in runs.crash_twice_drawn(whole, firsts, SECONDS_PER_FIRST):
-        swept.lives += 1
+        swept.recoveries += 1
         swept.faults += _faults(whole, k, m, wrong)
     return swept
 
@@ -137,17 +137,23 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m tests.crash.sweep",
         description="Kill the runtime at its crash points, restart it, and check what it keeps.",
     )
-    parser.add_argument("--list", action="store_true", help="name every point, and kill nobody")
+    parser.add_argument("--list", action="store_true", help="name every point and stop")
     parser.add_argument("--point", type=int, help="only the point of this number")
-    parser.add_argument("--then", type=int, help="with --point: die again at this point after it")
-    parser.add_argument("--like", default="", help="only points with this in their name")
-    parser.add_argument("--every", type=int, default=1, help="only every so many-th of them")
-    parser.add_argument("--pairs", type=int, help="die twice, at so many pairs that are drawn")
     parser.add_argument(
-        "--apart", action="store_true", help="die alone, and compare with the death of a copy"
+        "--then", type=int, help="with --point: crash again at this point of the recovery"
+    )
+    parser.add_argument("--like", default="", help="only points with this in their name")
+    parser.add_argument("--every", type=int, default=1, help="only every n-th of them")
+    parser.add_argument("--pairs", type=int, help="crash twice, at this many drawn pairs")
+    parser.add_argument(
+        "--apart",
+        action="store_true",
+        help="kill the process itself, and compare with a killed copy",
     )
     parser.add_argument(
-        "--alike", action="store_true", help="compare the lives after deaths that left the same"
+        "--alike",
+        action="store_true",
+        help="compare the recoveries after crashes that left the same files",
     )
     parser.add_argument("--shard", type=_shard, default=(0, 1), metavar="N/OF")
     return parser

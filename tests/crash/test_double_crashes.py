@@ -13,7 +13,7 @@ from tests.requirements import requirement
 PAIRS: Final = int(os.environ.get("PERDURE_PAIRS", "300"))
 SHARDS: Final = 3
 SECONDS_MAX: Final = max(command.SECONDS_MAX, PAIRS // 2)
-"""Of each shard."""
+"""For each shard."""
 
 
 @requirement("S66", "S67", "S70", "S74", "S189")
@@ -25,7 +25,7 @@ def test_a_second_kill_during_recovery_loses_nothing_and_repeats_nothing(
     asked = ("--pairs", str(PAIRS), "--shard", f"{shard}/{SHARDS}")
     swept = command.run("sweep", *asked, seconds_max=SECONDS_MAX)
     assert swept.returncode == 0, f"{swept.stdout}\n{swept.stderr}"
-    deaths = SECONDS_PER_FIRST * len(part(range(firsts_of(PAIRS)), shard, SHARDS))
-    assert f"\n{deaths} deaths at " in swept.stdout
+    crashes = SECONDS_PER_FIRST * len(part(range(firsts_of(PAIRS)), shard, SHARDS))
+    assert f"\n{crashes} crashes at " in swept.stdout
     assert swept.stdout.endswith(" points: 0 faults\n")
-    figure("double crashes", deaths)
+    figure("double crashes", crashes)

@@ -1,4 +1,4 @@
-"""The fork helper tells how a child ended, and refuses to fork where that would not be safe."""
+"""The fork helper reports how a child ended, and refuses to fork where that would not be safe."""
 
 import subprocess
 import sys
@@ -23,39 +23,39 @@ def die(descriptor):
 
 for work in (lambda descriptor: os.write(descriptor, b"fine"), fail, die):
     ended = run_forked(work)
-    print(ended.code, ended.said.decode(), ended.killed)
+    print(ended.code, ended.output.decode(), ended.killed)
 """
 
 COPIES: Final = """
 import os, sys
-from tests.harness.crash.forked import dying
+from tests.harness.crash.forked import kill_copies
 
-def live(mortal):
+def work(child):
     for moment in range(1, 5):
-        os.write(mortal.descriptor, b"%d" % moment)
-        mortal.reach(moment)
+        os.write(child.descriptor, b"%d" % moment)
+        child.reach(moment)
         if moment == int(sys.argv[1]):
             raise ValueError("a defect of the child")
 
 def deaths():
-    print((yield from dying(live, {2, 4})).code)
+    print((yield from kill_copies(work, {2, 4})).code)
 
 for moment, ended in deaths():
-    print(moment, ended.code, ended.said.decode())
+    print(moment, ended.code, ended.output.decode())
 """
 LEFT_ALONE: Final = """
 import os
-from tests.harness.crash.forked import dying
+from tests.harness.crash.forked import kill_copies
 
 reader, writer = os.pipe()
 
-def live(mortal):
+def work(child):
     os.close(reader)
     os.write(writer, b"begun ")
-    mortal.reach(1)
+    child.reach(1)
     os.write(writer, b"went on")
 
-deaths = dying(live, {1})
+deaths = kill_copies(work, {1})
 next(deaths)
 os.close(writer)
 deaths.close()
@@ -79,7 +79,7 @@ def test_a_child_that_fails_between_two_deaths_is_not_taken_for_dead() -> None:
     assert "ValueError: a defect of the child" in ran.stderr
 
 
-def test_a_child_for_which_nobody_waits_any_more_does_not_go_on() -> None:
+def test_a_child_whose_caller_is_gone_does_not_go_on() -> None:
     assert _ran(LEFT_ALONE).stdout == "begun  True\n"
 
 

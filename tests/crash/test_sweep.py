@@ -13,8 +13,8 @@ from tests.requirements import requirement
 SHARDS: Final = 3
 POINTS_MIN: Final = 750
 """A floor, so that points cannot vanish unnoticed. Raise it when the script or the seams grow."""
-LIVES_MIN: Final = 40
-"""In each shard: so many deaths at least leave something else than the one before them."""
+RECOVERIES_MIN: Final = 40
+"""In each shard: how many crashes at least leave other files than the one before them."""
 KINDS: Final = (
     "boot/migrated",
     "boot/locked",
@@ -64,7 +64,7 @@ def test_every_commit_and_every_effect_has_a_crash_point() -> None:
 
 
 COUNTED: Final = re.compile(
-    r"^(\d+) lives after them\n(\d+) deaths at (\d+) points: 0 faults$", re.MULTILINE
+    r"^(\d+) recoveries after them\n(\d+) crashes at (\d+) points: 0 faults$", re.MULTILINE
 )
 
 
@@ -76,11 +76,11 @@ def test_a_kill_at_any_point_loses_nothing_and_repeats_nothing(shard: int, figur
     assert swept.returncode == 0, f"{swept.stdout}\n{swept.stderr}"
     counted = COUNTED.search(swept.stdout)
     assert counted is not None
-    lives, deaths, points = map(int, counted.groups())
-    assert deaths == len(part(range(points), shard, SHARDS))
-    assert lives >= LIVES_MIN
-    figure("crash points", deaths)
-    figure("lives after crash points", lives)
+    recoveries, crashes, points = map(int, counted.groups())
+    assert crashes == len(part(range(points), shard, SHARDS))
+    assert recoveries >= RECOVERIES_MIN
+    figure("crash points", crashes)
+    figure("recoveries after crash points", recoveries)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_kill_at_any_point_loses_nothing_and_repeats_nothing(shard: int, figur
 def test_what_stands_for_many_deaths_or_lives_is_like_each_of_them(
     compared: tuple[str, ...],
 ) -> None:
-    """A copy dies as a process of its own does; equal files lead to equal lives."""
+    """A killed copy leaves what a killed process leaves; equal files lead to equal recoveries."""
     swept = command.sweep(*compared)
     assert swept.returncode == 0, f"{swept.stdout}\n{swept.stderr}"
     counted = COUNTED.search(swept.stdout)

@@ -10,11 +10,11 @@ from tests.crash import command
 from tests.figures import Figure
 
 EACH: Final = os.environ.get("PERDURE_TASK_POINTS", "1")
-"""Every how many-th point is died at."""
-DEATHS_MIN: Final = 150
+"""Crash at every n-th point."""
+CRASHES_MIN: Final = 150
 """A floor, so that points cannot vanish unnoticed."""
-LOOKS_MIN: Final = 15
-"""So many deaths leave something else than the one before: as many as there are commits."""
+CHECKS_MIN: Final = 15
+"""How many crashes leave other files than the one before: as many as there are commits."""
 KINDS: Final = (
     "write/statement[child_task]",
     "write/committed[child_task]",
@@ -24,14 +24,14 @@ KINDS: Final = (
 
 @pytest.mark.timeout(command.TIMEOUT_SECONDS)
 def test_a_kill_at_any_point_of_a_task_makes_one_child_and_tells_once(figure: Figure) -> None:
-    swept = command.run("tasks", EACH)
+    swept = command.run("scenarios.tasks", EACH)
     assert swept.returncode == 0, f"{swept.stdout}\n{swept.stderr}"
     points = {line.rpartition("#")[0] for line in swept.stdout.splitlines()}
     assert points >= set(KINDS)
-    counted = re.search(r"^(\d+) deaths: 0 faults$", swept.stdout, re.MULTILINE)
+    counted = re.search(r"^(\d+) crashes: 0 faults$", swept.stdout, re.MULTILINE)
     assert counted is not None
-    assert int(counted[1]) * int(EACH) >= DEATHS_MIN
-    looked = re.search(r"^looked (\d+) times$", swept.stdout, re.MULTILINE)
-    assert looked is not None
-    assert int(looked[1]) * int(EACH) >= LOOKS_MIN
+    assert int(counted[1]) * int(EACH) >= CRASHES_MIN
+    checked = re.search(r"^checked (\d+) times$", swept.stdout, re.MULTILINE)
+    assert checked is not None
+    assert int(checked[1]) * int(EACH) >= CHECKS_MIN
     figure("crash points of a subagent", int(counted[1]))

@@ -1,7 +1,8 @@
-"""What must hold of a site where processes were killed: right after a death, and at the end.
+"""Checks a site on which processes were killed: right after a crash, and at the end.
 
-The promises themselves are the simulation's checkers. Added here is what only the outside knows:
-receipts that were given, events that were told, effects that were made, the run without a crash.
+The promises are those of the simulation's checkers. Added here is what the database does not know:
+receipts that were given, events that were announced, effects that happened, the run without a
+crash.
 """
 
 import shutil
@@ -20,7 +21,7 @@ from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.store.database.sqlite_connection import Connection
 from tests.crash import log_summary
 from tests.crash.crash_site import CrashSite
-from tests.crash.log_summary import Story
+from tests.crash.log_summary import LogSummary
 from tests.crash.script import FULL, GRANTED_FILE, GRANTED_TEXT, LINES, SESSION, WRITE_CALL
 from tests.harness.checkers import rows
 from tests.harness.checkers.checker import Checker, Seen
@@ -54,13 +55,13 @@ class Remains:
         ]
 
     @property
-    def story(self) -> Story:
+    def summary(self) -> LogSummary:
         return log_summary.tell(item.event for item in self.log)
 
 
 @dataclass(slots=True)
 class NoWitness:
-    """Nobody who watched is alive: only records speak."""
+    """A witness without observations: the processes are dead, so only records are checked."""
 
     effects: dict[CallKey, Effect] = field(default_factory=dict[CallKey, Effect])
     requests: list[Request] = field(default_factory=list[Request])
@@ -124,7 +125,7 @@ def _copied(site: CrashSite) -> Generator[str]:
 
 
 def at_the_end(
-    site: CrashSite, whole: Story | None, deaths: list[Remains]
+    site: CrashSite, whole: LogSummary | None, deaths: list[Remains]
 ) -> tuple[Remains, list[str]]:
     """What the last run left, and what is wrong with it. `whole` is the run without a crash."""
     with closing(Ledger(str(site.database))) as ledger:
@@ -137,7 +138,7 @@ def at_the_end(
             *_requests(site),
         ]
     if whole is not None and not wrong:
-        wrong += _compared(remains.story, whole, deaths)
+        wrong += _compared(remains.summary, whole, deaths)
     return remains, wrong
 
 
@@ -152,7 +153,7 @@ def _kept(before: Remains | None, now: Remains) -> Iterator[str]:
 
 
 def _promised(site: CrashSite, remains: Remains) -> Iterator[str]:
-    """Whatever anyone was told is in the log."""
+    """Everything that a client or listener was told is in the log."""
     logged = {f"{item.seq} {item.id}" for item in remains.log}
     for line in site.told.read_text().splitlines():
         if line not in logged:
@@ -263,7 +264,7 @@ def _sent(site: CrashSite) -> dict[MessageID, SentPrompt]:
 # ---- against the run without a crash ------------------------------------------------------------
 
 
-def _compared(found: Story, whole: Story, deaths: list[Remains]) -> Iterator[str]:
+def _compared(found: LogSummary, whole: LogSummary, deaths: list[Remains]) -> Iterator[str]:
     for name in ("asked", "turned", "told", "summaries"):
         if getattr(found, name) != getattr(whole, name):
             yield f"{name}: {getattr(found, name)} instead of {getattr(whole, name)}"
@@ -274,7 +275,7 @@ def _compared(found: Story, whole: Story, deaths: list[Remains]) -> Iterator[str
     if found.summaries_begun > whole.summaries_begun + len(deaths):
         yield f"{found.summaries_begun} compactions were begun"
     # A crash can cut the one answer that was under way, and no other.
-    under_way = {death.story.latest for death in deaths}
+    under_way = {death.summary.latest for death in deaths}
     for prompt in found.cut(whole):
         answer = found.answers[prompt]
         if prompt not in under_way:

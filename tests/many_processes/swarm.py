@@ -1,8 +1,8 @@
-"""Many servers on one data directory, people who talk to whichever they find, and a killer.
+"""Many servers on one data directory, clients that use any of them, and random kills.
 
-Every choice is drawn from a seed, but what happens is not: processes and disks keep no script.
-Whoever gets no answer asks somebody else, with the same id. Nothing here judges, except that an
-answer that came is one of the contract's.
+Every choice is drawn from a seed, but the timing of processes and disks is not. A client without an
+answer asks another server with the same id. Nothing is checked here, except that an answer is one
+of the contract.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Final
 from perdure.schema.codec import JsonObject
 from tests.support import server_process
 from tests.support.api import RefusedError
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, Reply, Request, calls, text
 from tests.support.server_process import ServerProcess
 
@@ -29,7 +29,7 @@ NO_ANSWER: Final = (OSError, RefusedError, TimeoutError, asyncio.IncompleteReadE
 
 @dataclass(slots=True)
 class Swarm:
-    place: Place
+    folders: ProjectFolders
     chance: Random
     processes: int
     pause_seconds: float
@@ -42,7 +42,7 @@ class Swarm:
     logs: list[ServerProcess] = field(default_factory=list[ServerProcess])
     kills: int = 0
     unanswered: int = 0
-    """How often somebody had to ask again, because there was no answer."""
+    """How often a client had to ask again, because there was no answer."""
     _sent: int = 0
 
     async def start(self, *, sessions: int) -> None:
@@ -53,7 +53,7 @@ class Swarm:
             self.sessions.append(await self._some().api.create())
 
     async def live(self, seconds: float) -> None:
-        """Talk and kill for so long; return when everybody has a receipt."""
+        """Send prompts and kill processes for this long; return when every prompt has a receipt."""
         over = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             for _ in range(self.processes * PEOPLE_PER_PROCESS):
@@ -86,7 +86,7 @@ class Swarm:
             await asyncio.sleep(self.chance.uniform(0, self.pause_seconds))
 
     async def _say(self, message_id: str, session: str, number: int) -> None:
-        """Until somebody has answered; sometimes once more, to somebody else."""
+        """Until a process has answered; sometimes once more, to another process."""
         body: JsonObject = {
             "id": message_id,
             "prompt": {"text": f"say <{number}>"},
@@ -115,7 +115,7 @@ class Swarm:
     # ---- processes ------------------------------------------------------------------------------
 
     async def _add(self) -> None:
-        server = await server_process.start(self.place, f"server-{len(self.logs)}")
+        server = await server_process.start(self.folders, f"server-{len(self.logs)}")
         self.logs.append(server)
         self.servers.append(server)
 

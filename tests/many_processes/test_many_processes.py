@@ -1,7 +1,7 @@
 """Eight servers on one data directory, one killed every second: nothing lost, nothing doubled.
 
 `PERDURE_PROCESSES` and `PERDURE_SECONDS` make it larger and longer. With `PERDURE_PAUSE_SECONDS=0`
-nobody is ever silent.
+clients send without a pause.
 """
 
 import os
@@ -22,7 +22,7 @@ from tests.many_processes import swarm
 from tests.many_processes.swarm import Model, Swarm
 from tests.requirements import requirement
 from tests.support import database_check
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import scripted_provider
 
 PROCESSES: Final = int(os.environ.get("PERDURE_PROCESSES", "8"))
@@ -42,9 +42,9 @@ async def test_nothing_is_lost_or_doubled_while_processes_come_and_are_killed(
     async with scripted_provider() as provider:
         model = Model()
         provider.otherwise, provider.keeps_requests = model.answer, False
-        place = make_place(tmp_path, provider)
-        ask_before_sending_again(place)
-        crowd = Swarm(place, Random(7), PROCESSES, PAUSE_SECONDS)
+        folders = make_folders(tmp_path, provider)
+        ask_before_sending_again(folders)
+        crowd = Swarm(folders, Random(7), PROCESSES, PAUSE_SECONDS)
         try:
             await crowd.start(sessions=SESSIONS)
             await crowd.live(SECONDS)
@@ -52,25 +52,25 @@ async def test_nothing_is_lost_or_doubled_while_processes_come_and_are_killed(
         finally:
             await crowd.stop()
         check_callers(crowd)
-        check_prompts(crowd, logged(place))
-        check_runs(place)
-        check_effects(place, model)
-    await database_check.check(place.database)
+        check_prompts(crowd, logged(folders))
+        check_runs(folders)
+        check_effects(folders, model)
+    await database_check.check(folders.database)
     figure("processes on one database", PROCESSES)
     figure("processes killed", crowd.kills)
     figure("prompts to many processes", len(crowd.receipts))
     figure("seconds of many processes", round(SECONDS))
 
 
-def ask_before_sending_again(place: Place) -> None:
+def ask_before_sending_again(folders: ProjectFolders) -> None:
     """As with a provider that costs money: a request that may have been sent waits for a person."""
-    path = Path(place.variables["HOME"]) / ".config" / "opencode" / "opencode.json"
+    path = Path(folders.variables["HOME"]) / ".config" / "opencode" / "opencode.json"
     path.parent.mkdir(parents=True)
     path.write_bytes(codec.encode({"experimental": {"recovery": "ask"}}))
 
 
 def check_callers(crowd: Swarm) -> None:
-    """Whoever reached a living process got what they asked for."""
+    """Every client that reached a living process got its answer."""
     assert crowd.kills >= KILLS_LEAST
     assert crowd.trouble == []
     assert set(crowd.statuses) == {200}
@@ -97,9 +97,9 @@ def check_prompts(crowd: Swarm, log: list[tuple[str, int, SessionEvent]]) -> Non
     assert promoted == Counter(dict.fromkeys(admitted, 1))
 
 
-def check_runs(place: Place) -> None:
+def check_runs(folders: ProjectFolders) -> None:
     """One runner at a time: a step begins when the one before it is settled, and stays settled."""
-    for steps in steps_of(logged(place)).values():
+    for steps in steps_of(logged(folders)).values():
         for index, (began, settled, last) in enumerate(steps):
             assert settled is not None, "a step was never settled"
             assert last == settled, "a step went on after its end"
@@ -109,16 +109,16 @@ def check_runs(place: Place) -> None:
                 assert began > before, "two steps ran at once"
 
 
-def check_effects(place: Place, model: Model) -> None:
+def check_effects(folders: ProjectFolders, model: Model) -> None:
     """No effect twice, and no prompt asked twice of the model."""
-    lines = (place.project / swarm.EFFECTS).read_text(encoding="utf-8").split()
+    lines = (folders.project / swarm.EFFECTS).read_text(encoding="utf-8").split()
     assert lines
     assert [line for line, count in Counter(lines).items() if count > 1] == []
     assert [prompt for prompt, count in model.asked.items() if count > 1] == []
 
 
-def logged(place: Place) -> list[tuple[str, int, SessionEvent]]:
-    ledger = Ledger(str(place.database))
+def logged(folders: ProjectFolders) -> list[tuple[str, int, SessionEvent]]:
+    ledger = Ledger(str(folders.database))
     try:
         return [(item.session_id, item.seq, item.event) for item in ledger.new_events()]
     finally:

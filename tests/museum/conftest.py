@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.figures import Figure
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import ScriptedProvider, scripted_provider
 
 
@@ -17,6 +17,6 @@ async def provider() -> AsyncGenerator[ScriptedProvider]:
 
 
 @pytest.fixture
-def place(tmp_path: Path, provider: ScriptedProvider, figure: Figure) -> Place:
+def folders(tmp_path: Path, provider: ScriptedProvider, figure: Figure) -> ProjectFolders:
     figure("museum databases", 1)
-    return make_place(tmp_path, provider)
+    return make_folders(tmp_path, provider)

@@ -16,7 +16,7 @@ from perdure.ports import Row, SqlValue
 from perdure.store.database import sqlite_connection
 from tests.support import fork_server
 from tests.support.instance import running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 PATIENCE_SECONDS: Final = 30
@@ -40,9 +40,9 @@ class Ran:
     errors: str
 
 
-async def conversations(place: Place, provider: ScriptedProvider) -> Pair:
+async def conversations(folders: ProjectFolders, provider: ScriptedProvider) -> Pair:
     """Each Session has answered one prompt with a tool call and a text, and has one waiting."""
-    async with running(place) as instance:
+    async with running(folders) as instance:
         api = instance.api
         ids = [await api.create() for _ in range(2)]
         for session in ids:
@@ -53,7 +53,7 @@ async def conversations(place: Place, provider: ScriptedProvider) -> Pair:
 
 
 def waiting(session: str) -> str:
-    """The id of the prompt that nobody has asked to run."""
+    """The id of the prompt for which no run was asked."""
     return f"msg_waiting_{session[-6:]}"
 
 
@@ -76,12 +76,12 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
-async def perdure(place: Place, *arguments: str) -> Ran:
+async def perdure(folders: ProjectFolders, *arguments: str) -> Ran:
     """Run a command to its end."""
     run = partial(
         fork_server.run,
-        variables=place.variables,
-        directory=place.project,
+        variables=folders.variables,
+        directory=folders.project,
         input="",
         seconds_max=PATIENCE_SECONDS,
     )
@@ -89,8 +89,8 @@ async def perdure(place: Place, *arguments: str) -> Ran:
     return Ran(ran.returncode, ran.stdout, ran.stderr)
 
 
-def set_up_exhibit(place: Place, version: int) -> None:
+def set_up_exhibit(folders: ProjectFolders, version: int) -> None:
     """A data directory as that schema version left it."""
-    place.data.mkdir(mode=0o700)
+    folders.data.mkdir(mode=0o700)
     script = (EXHIBITS / f"version_{version:04d}.sql").read_text(encoding="utf-8")
-    execute(place.database, script.replace(STORED_PROJECT, str(place.project)))
+    execute(folders.database, script.replace(STORED_PROJECT, str(folders.project)))

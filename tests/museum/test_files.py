@@ -19,7 +19,7 @@ from tests.museum import old_databases
 from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.instance import running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import ScriptedProvider
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -57,64 +57,66 @@ def foreign(path: Path) -> None:
 @requirement("S150")
 @pytest.mark.parametrize("spoil", [no_database, marked, halved, a_page_short, only_a_head, foreign])
 async def test_a_file_that_cannot_be_used_is_refused_by_name_and_left_alone(
-    place: Place, spoil: Callable[[Path], None]
+    folders: ProjectFolders, spoil: Callable[[Path], None]
 ) -> None:
-    old_databases.set_up_exhibit(place, migrate.SCHEMA_VERSION)
-    spoil(place.database)
-    before = old_databases.files(place.data)
+    old_databases.set_up_exhibit(folders, migrate.SCHEMA_VERSION)
+    spoil(folders.database)
+    before = old_databases.files(folders.data)
     for command in (("sessions",), ("serve", "--port", "0"), ("doctor", "--repair")):
-        ran = await old_databases.perdure(place, *command)
+        ran = await old_databases.perdure(folders, *command)
         assert ran.status == 1, command
-        assert str(place.database) in ran.errors
+        assert str(folders.database) in ran.errors
         assert "Traceback" not in ran.errors
-    doctor = await old_databases.perdure(place, "doctor")
+    doctor = await old_databases.perdure(folders, "doctor")
     assert (doctor.status, "! database" in doctor.output) == (1, True)
-    assert {name: old_databases.files(place.data)[name] for name in before} == before
+    assert {name: old_databases.files(folders.data)[name] for name in before} == before
 
 
-async def test_an_empty_file_is_a_new_database(place: Place) -> None:
-    place.data.mkdir(mode=0o700)
-    place.database.touch()
-    async with running(place) as instance:
+async def test_an_empty_file_is_a_new_database(folders: ProjectFolders) -> None:
+    folders.data.mkdir(mode=0o700)
+    folders.database.touch()
+    async with running(folders) as instance:
         assert await instance.api.create()
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 @requirement("S150")
 @pytest.mark.parametrize("part", [*TABLES, *INDEXES])
 async def test_a_missing_part_is_named_and_made_anew_from_the_log(
-    place: Place, provider: ScriptedProvider, part: str
+    folders: ProjectFolders, provider: ScriptedProvider, part: str
 ) -> None:
-    pair = await old_databases.conversations(place, provider)
-    before = database_check.dump(place.database)
+    pair = await old_databases.conversations(folders, provider)
+    before = database_check.dump(folders.database)
     kind = "TABLE" if part in TABLES else "INDEX"
-    old_databases.execute(place.database, f"DROP {kind} {part}")
+    old_databases.execute(folders.database, f"DROP {kind} {part}")
     with pytest.raises(DatabaseError, match=rf"lacks {part}.*doctor --repair"):
-        migrate.migrate(str(place.database))
-    assert (await old_databases.perdure(place, "doctor")).status == 1
-    repaired = await old_databases.perdure(place, "doctor", "--repair")
+        migrate.migrate(str(folders.database))
+    assert (await old_databases.perdure(folders, "doctor")).status == 1
+    repaired = await old_databases.perdure(folders, "doctor", "--repair")
     assert (repaired.status, part in repaired.output) == (0, True), repaired.output
-    assert database_check.dump(place.database) == before
-    async with running(place) as instance:
+    assert database_check.dump(folders.database) == before
+    async with running(folders) as instance:
         assert await instance.api.messages(pair.hurt)
         await instance.api.wait(pair.hurt)
 
 
-async def test_a_database_without_its_log_is_beyond_repair_and_left_alone(place: Place) -> None:
-    old_databases.set_up_exhibit(place, migrate.SCHEMA_VERSION)
-    old_databases.execute(place.database, "DROP TABLE event")
-    ran = await old_databases.perdure(place, "doctor", "--repair")
+async def test_a_database_without_its_log_is_beyond_repair_and_left_alone(
+    folders: ProjectFolders,
+) -> None:
+    old_databases.set_up_exhibit(folders, migrate.SCHEMA_VERSION)
+    old_databases.execute(folders.database, "DROP TABLE event")
+    ran = await old_databases.perdure(folders, "doctor", "--repair")
     assert (ran.status, "from a backup" in ran.errors) == (1, True)
-    assert not list(place.data.glob("*before*"))
+    assert not list(folders.data.glob("*before*"))
 
 
 @requirement("S150")
 @pytest.mark.parametrize("frames", [0, 1, 7, -2, -1])
 async def test_what_a_cut_write_ahead_log_still_holds_is_read_without_a_gap(
-    tmp_path: Path, place: Place, provider: ScriptedProvider, frames: int
+    tmp_path: Path, folders: ProjectFolders, provider: ScriptedProvider, frames: int
 ) -> None:
     """As a machine leaves it that lost power: the file, and the beginning of what came after."""
-    await crashed_copy(place, provider, tmp_path / "crashed")
+    await crashed_copy(folders, provider, tmp_path / "crashed")
     whole = (tmp_path / "crashed" / "perdure.db-wal").read_bytes()
     count = (len(whole) - 32) // FRAME_BYTES
     assert count > 8
@@ -127,34 +129,34 @@ async def test_what_a_cut_write_ahead_log_still_holds_is_read_without_a_gap(
 
 
 async def test_a_write_ahead_log_of_another_database_is_found_by_the_doctor(
-    tmp_path: Path, place: Place, provider: ScriptedProvider
+    tmp_path: Path, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    await crashed_copy(place, provider, tmp_path / "theirs")
-    shutil.rmtree(place.data)
-    old_databases.set_up_exhibit(place, migrate.SCHEMA_VERSION)
+    await crashed_copy(folders, provider, tmp_path / "theirs")
+    shutil.rmtree(folders.data)
+    old_databases.set_up_exhibit(folders, migrate.SCHEMA_VERSION)
     wal = (tmp_path / "theirs" / "perdure.db-wal").read_bytes()
-    Path(f"{place.database}-wal").write_bytes(wal)
-    ran = await old_databases.perdure(place, "doctor")
+    Path(f"{folders.database}-wal").write_bytes(wal)
+    ran = await old_databases.perdure(folders, "doctor")
     assert ran.status == 1, ran.output
     assert "Traceback" not in ran.errors
-    listed = await old_databases.perdure(place, "sessions")
+    listed = await old_databases.perdure(folders, "sessions")
     assert "Traceback" not in listed.errors
 
 
-async def crashed_copy(place: Place, provider: ScriptedProvider, target: Path) -> None:
+async def crashed_copy(folders: ProjectFolders, provider: ScriptedProvider, target: Path) -> None:
     """The data directory as it is while a process has it open: most of it in the log beside."""
-    migrate_first(place)
-    reader = sqlite_connection.opened(str(place.database))
+    migrate_first(folders)
+    reader = sqlite_connection.opened(str(folders.database))
     try:
         # A reader keeps everything that is written from now on out of the file itself.
         reader.execute("BEGIN; SELECT count(*) FROM session")
-        await old_databases.conversations(place, provider)
-        shutil.copytree(place.data, target)
+        await old_databases.conversations(folders, provider)
+        shutil.copytree(folders.data, target)
     finally:
         reader.close()
     (target / "perdure.db-shm").unlink(missing_ok=True)
 
 
-def migrate_first(place: Place) -> None:
-    place.data.mkdir(mode=0o700)
-    migrate.migrate(str(place.database))
+def migrate_first(folders: ProjectFolders) -> None:
+    folders.data.mkdir(mode=0o700)
+    migrate.migrate(str(folders.database))

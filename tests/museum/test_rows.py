@@ -1,4 +1,4 @@
-"""One damaged row: it is told by name, everybody else goes on, and the log gives back the rest."""
+"""One damaged row: it is named in the error, all else works, and the log restores the rest."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -16,7 +16,7 @@ from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import ScriptedProvider, text
 
 JUNK: Final = "CAST('{\"half' AS BLOB)"
@@ -80,11 +80,11 @@ INBOX: Final = {
 @requirement("S150")
 @pytest.mark.parametrize("blow", LOG)
 async def test_a_damaged_event_is_named_and_everything_else_is_read(
-    place: Place, provider: ScriptedProvider, blow: str
+    folders: ProjectFolders, provider: ScriptedProvider, blow: str
 ) -> None:
-    pair = await old_databases.conversations(place, provider)
-    hit(place, f"UPDATE event {LOG[blow]} WHERE session_id = :id AND seq = 5", pair)
-    async with running(place) as instance:
+    pair = await old_databases.conversations(folders, provider)
+    hit(folders, f"UPDATE event {LOG[blow]} WHERE session_id = :id AND seq = 5", pair)
+    async with running(folders) as instance:
         api = instance.api
         await expect_answers(api, pair.hurt, ("", "/message", "/context"))
         page = await api.get(f"/api/session/{pair.hurt}/history")
@@ -99,41 +99,41 @@ async def test_a_damaged_event_is_named_and_everything_else_is_read(
         await expect_the_other_to_work(api, pair, provider)
     if "location" in blow:
         return
-    doctor = await old_databases.perdure(place, "doctor")
+    doctor = await old_databases.perdure(folders, "doctor")
     assert doctor.status == 1
     assert f"Session {pair.hurt} has a damaged row in event at sequence 5" in doctor.output
-    before = database_check.dump(place.database)
-    repaired = await old_databases.perdure(place, "doctor", "--repair")
+    before = database_check.dump(folders.database)
+    repaired = await old_databases.perdure(folders, "doctor", "--repair")
     assert (repaired.status, "restored" in repaired.output) == (1, False)
-    assert database_check.dump(place.database) == before, "nothing is made up for a damaged log"
+    assert database_check.dump(folders.database) == before, "nothing is made up for a damaged log"
 
 
 @requirement("S150")
 @pytest.mark.parametrize("name", PROJECTIONS)
 async def test_a_damaged_projection_is_named_and_restored_from_the_log(
-    place: Place, provider: ScriptedProvider, name: str
+    folders: ProjectFolders, provider: ScriptedProvider, name: str
 ) -> None:
     blow = PROJECTIONS[name]
-    pair = await old_databases.conversations(place, provider)
-    before = database_check.dump(place.database)
-    hit(place, blow.sql, pair)
-    async with running(place) as instance:
+    pair = await old_databases.conversations(folders, provider)
+    before = database_check.dump(folders.database)
+    hit(folders, blow.sql, pair)
+    async with running(folders) as instance:
         for path in blow.refused:
             await expect_refusal(instance.api, pair, path, table=blow.table, seq=blow.seq)
         await expect_answers(instance.api, pair.hurt, blow.works)
         listed = {session["id"] for session in (await instance.api.get("/api/session"))["data"]}
         assert listed == ({pair.sound} if blow.table == "session" else {pair.sound, pair.hurt})
-    damaged = database_check.dump(place.database)
-    doctor = await old_databases.perdure(place, "doctor")
+    damaged = database_check.dump(folders.database)
+    doctor = await old_databases.perdure(folders, "doctor")
     assert (doctor.status, pair.hurt in doctor.output) == (1, True)
-    repaired = await old_databases.perdure(place, "doctor", "--repair")
+    repaired = await old_databases.perdure(folders, "doctor", "--repair")
     assert repaired.status == 0, repaired.output
-    after = database_check.dump(place.database)
+    after = database_check.dump(folders.database)
     for table in database_check.PROJECTIONS:
         assert of(after[table], pair.hurt) == of(before[table], pair.hurt), table
-    copy = place.database.with_name("perdure.db.before-repair")
+    copy = folders.database.with_name("perdure.db.before-repair")
     assert database_check.dump(copy)[blow.table] == damaged[blow.table]
-    async with running(place) as instance:
+    async with running(folders) as instance:
         await instance.api.wait(pair.hurt)
         await expect_answers(instance.api, pair.hurt, blow.refused)
         await expect_the_other_to_work(instance.api, pair, provider)
@@ -142,14 +142,14 @@ async def test_a_damaged_projection_is_named_and_restored_from_the_log(
 @requirement("S150")
 @pytest.mark.parametrize("name", INBOX)
 async def test_a_damaged_prompt_stops_its_own_session_and_no_other(
-    place: Place, provider: ScriptedProvider, name: str
+    folders: ProjectFolders, provider: ScriptedProvider, name: str
 ) -> None:
-    pair = await old_databases.conversations(place, provider)
-    before = database_check.dump(place.database)
+    pair = await old_databases.conversations(folders, provider)
+    before = database_check.dump(folders.database)
     prompt = old_databases.waiting(pair.hurt)
-    hit(place, f"UPDATE session_input {INBOX[name]} WHERE id = '{prompt}'", pair)
+    hit(folders, f"UPDATE session_input {INBOX[name]} WHERE id = '{prompt}'", pair)
     asked = len(provider.requests)
-    async with running(place) as instance:
+    async with running(folders) as instance:
         body = {"id": prompt, "prompt": {"text": "and later?"}}
         answer = await instance.api.call("POST", f"/api/session/{pair.hurt}/prompt", body)
         assert (answer.status, answer.tag) == (409, "DamagedRowError")
@@ -159,25 +159,25 @@ async def test_a_damaged_prompt_stops_its_own_session_and_no_other(
         # Whatever was waiting in the other Session was run at the start.
         assert len(provider.requests) == asked + 1
         await expect_the_other_to_work(instance.api, pair, provider)
-    doctor = await old_databases.perdure(place, "doctor")
+    doctor = await old_databases.perdure(folders, "doctor")
     assert (doctor.status, prompt in doctor.output) == (1, True)
-    repaired = await old_databases.perdure(place, "doctor", "--repair")
+    repaired = await old_databases.perdure(folders, "doctor", "--repair")
     assert repaired.status == 0, repaired.output
-    after = database_check.dump(place.database)
+    after = database_check.dump(folders.database)
     assert of(after["session_input"], prompt) == of(before["session_input"], prompt)
 
 
 async def test_a_list_stays_whole_in_pages_around_what_cannot_be_read(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with running(place) as instance:
+    async with running(folders) as instance:
         ids = [await instance.api.create() for _ in range(9)]
-    with closing(sqlite_connection.connect(str(place.database))) as connection:
+    with closing(sqlite_connection.connect(str(folders.database))) as connection:
         for number in (0, 3, 4, 5, 8):
             connection.execute(
                 f"UPDATE session SET data = {JUNK} WHERE id = :id", {"id": ids[number]}
             )
-    async with running(place) as instance:
+    async with running(folders) as instance:
         found: list[str] = []
         page: JsonObject = await instance.api.get("/api/session?limit=2&order=asc")
         while page["data"]:
@@ -189,17 +189,17 @@ async def test_a_list_stays_whole_in_pages_around_what_cannot_be_read(
 
 
 async def test_a_session_that_was_cut_off_and_damaged_holds_up_nobody_at_the_start(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    pair = await old_databases.conversations(place, provider)
+    pair = await old_databases.conversations(folders, provider)
     hit(
-        place,
+        folders,
         "INSERT INTO session_lease VALUES (:id, 'prc_dead', 7)"
         " ON CONFLICT DO UPDATE SET process = 'prc_dead'",
         pair,
     )
-    hit(place, f"UPDATE session_message SET data = {JUNK} WHERE session_id = :id", pair)
-    async with running(place) as instance:
+    hit(folders, f"UPDATE session_message SET data = {JUNK} WHERE session_id = :id", pair)
+    async with running(folders) as instance:
         await instance.api.wait(pair.sound)
         await expect_the_other_to_work(instance.api, pair, provider)
         # Readers of what other processes write are woken by the same watch.
@@ -207,21 +207,21 @@ async def test_a_session_that_was_cut_off_and_damaged_holds_up_nobody_at_the_sta
 
 
 async def test_what_cannot_be_read_is_not_taken_over_from_the_dead(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    pair = await old_databases.conversations(place, provider)
+    pair = await old_databases.conversations(folders, provider)
     hit(
-        place,
+        folders,
         "INSERT INTO session_lease VALUES (:id, 'prc_dead', 7)"
         " ON CONFLICT DO UPDATE SET process = 'prc_dead'",
         pair,
     )
-    hit(place, f"UPDATE session_message SET data = {JUNK} WHERE session_id = :id", pair)
-    async with running(place) as instance:
+    hit(folders, f"UPDATE session_message SET data = {JUNK} WHERE session_id = :id", pair)
+    async with running(folders) as instance:
         await instance.api.prompt(pair.hurt, "go on")
         await instance.api.wait(pair.hurt)
-    leases = {row[0]: row[1] for row in database_check.dump(place.database)["session_lease"]}
-    # Whoever repairs it still sees that somebody died with it.
+    leases = {row[0]: row[1] for row in database_check.dump(folders.database)["session_lease"]}
+    # A repair still shows that a process died with it.
     assert leases[pair.hurt] == "prc_dead"
 
 
@@ -252,5 +252,5 @@ def of(rows: Sequence[Row], id: str) -> list[Row]:
     return [row for row in rows if id in row]
 
 
-def hit(place: Place, sql: str, pair: Pair) -> None:
-    old_databases.execute(place.database, sql, {"id": pair.hurt} if ":id" in sql else None)
+def hit(folders: ProjectFolders, sql: str, pair: Pair) -> None:
+    old_databases.execute(folders.database, sql, {"id": pair.hurt} if ":id" in sql else None)

@@ -12,7 +12,7 @@ from tests.museum import old_databases
 from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.instance import running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import ScriptedProvider, text
 
 VERSIONS: Final = range(1, migrate.SCHEMA_VERSION + 1)
@@ -24,11 +24,11 @@ EXHIBITED_EVENTS: Final = re.compile(r"'(session\.[a-z.]+\.\d+)'")
 @requirement("S150")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_database_of_each_version_keeps_every_word(
-    place: Place, provider: ScriptedProvider, version: int
+    folders: ProjectFolders, provider: ScriptedProvider, version: int
 ) -> None:
-    old_databases.set_up_exhibit(place, version)
-    before = database_check.dump(place.database)
-    async with running(place) as instance:
+    old_databases.set_up_exhibit(folders, version)
+    before = database_check.dump(folders.database)
+    async with running(folders) as instance:
         api = instance.api
         await api.wait(WAITING)
         sessions = (await api.get("/api/session"))["data"]
@@ -38,35 +38,35 @@ async def test_a_database_of_each_version_keeps_every_word(
         seqs = [event["durable"]["seq"] for event in await api.history(FULL)]
         assert seqs == list(range(1, len(seqs) + 1))
         assert provider.requests_with("Later") == 1
-    after = database_check.dump(place.database)
+    after = database_check.dump(folders.database)
     assert set(before["event"]) <= set(after["event"])
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 @requirement("S150")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_conversation_of_each_version_goes_on(
-    place: Place, provider: ScriptedProvider, version: int
+    folders: ProjectFolders, provider: ScriptedProvider, version: int
 ) -> None:
-    old_databases.set_up_exhibit(place, version)
-    async with running(place) as instance:
+    old_databases.set_up_exhibit(folders, version)
+    async with running(folders) as instance:
         await instance.api.wait(WAITING)
         provider.then(text("gladly"))
         messages = await instance.api.ask(FULL, "Go on.")
     assert messages[-1]["content"][0]["text"] == "gladly"
     assert "And in other words? ☃" in provider.requests[-1].texts("user")
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_files_that_led_to_a_version_never_change(
-    place: Place, tmp_path: Path, version: int
+    folders: ProjectFolders, tmp_path: Path, version: int
 ) -> None:
-    old_databases.set_up_exhibit(place, version)
+    old_databases.set_up_exhibit(folders, version)
     made = tmp_path / "made.db"
     migrate.migrate(str(made), migrate.Schema(version, migrate.packaged_sql))
     schema = "SELECT type, name, sql FROM sqlite_schema ORDER BY name"
-    assert old_databases.fetch(place.database, schema) == old_databases.fetch(made, schema)
+    assert old_databases.fetch(folders.database, schema) == old_databases.fetch(made, schema)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -85,21 +85,21 @@ def test_what_is_looked_for_at_the_start_is_what_a_new_database_has(tmp_path: Pa
 
 
 async def test_a_newer_database_is_refused_by_name_with_the_remedy_and_left_alone(
-    place: Place,
+    folders: ProjectFolders,
 ) -> None:
-    old_databases.set_up_exhibit(place, migrate.SCHEMA_VERSION)
-    old_databases.execute(place.database, f"PRAGMA user_version = {migrate.SCHEMA_VERSION + 1}")
-    before = old_databases.files(place.data)
+    old_databases.set_up_exhibit(folders, migrate.SCHEMA_VERSION)
+    old_databases.execute(folders.database, f"PRAGMA user_version = {migrate.SCHEMA_VERSION + 1}")
+    before = old_databases.files(folders.data)
     for command in (("serve", "--port", "0"), ("sessions",), ("run", "hello")):
-        ran = await old_databases.perdure(place, *command)
+        ran = await old_databases.perdure(folders, *command)
         assert ran.status == 1
-        assert str(place.database) in ran.errors
+        assert str(folders.database) in ran.errors
         assert "Upgrade perdure" in ran.errors
         assert "Traceback" not in ran.errors
-    doctor = await old_databases.perdure(place, "doctor")
+    doctor = await old_databases.perdure(folders, "doctor")
     assert (doctor.status, "! schema" in doctor.output) == (1, True)
-    refused = await old_databases.perdure(place, "doctor", "--repair")
+    refused = await old_databases.perdure(folders, "doctor", "--repair")
     assert (refused.status, "Upgrade perdure" in refused.errors) == (1, True)
-    left = old_databases.files(place.data)
+    left = old_databases.files(folders.data)
     assert {name: left[name] for name in before} == before
     assert not [name for name in left if "before" in name]

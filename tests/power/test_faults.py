@@ -1,7 +1,7 @@
-"""The disk fails at any one action: nobody is told what is not so, nobody waits for ever.
+"""The disk fails at any one action: every caller gets a true answer, and none waits for ever.
 
 The first such action fails, then the second, and so on, until a whole run meets no fault. A disk
-error passes at once. A disk that is full or read-only stays so until somebody sees to it.
+error passes at once. A disk that is full or read-only stays so until the fault is lifted.
 """
 
 import asyncio

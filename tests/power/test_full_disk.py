@@ -1,4 +1,4 @@
-"""A disk that is full stops writing and nothing else, and nobody restarts anything afterwards.
+"""A full disk stops writes and nothing else, and no restart is needed afterwards.
 
 `PERDURE_FILLS` fills it more often under one server.
 """
@@ -20,7 +20,7 @@ from tests.power.full_disk import Disk, NotPermittedError
 from tests.support import database_check
 from tests.support.api import PATIENCE_SECONDS, Answer, Api
 from tests.support.instance import Instance, running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import (
     Call,
     ScriptedProvider,
@@ -41,26 +41,26 @@ async def provider() -> AsyncGenerator[ScriptedProvider]:
 
 
 @pytest.fixture
-def place(tmp_path: Path, provider: ScriptedProvider) -> Place:
-    return make_place(tmp_path, provider)
+def folders(tmp_path: Path, provider: ScriptedProvider) -> ProjectFolders:
+    return make_folders(tmp_path, provider)
 
 
 @pytest.fixture(params=["a real file system", "an answer like one"])
-def disk(request: pytest.FixtureRequest, place: Place) -> Generator[Disk]:
+def disk(request: pytest.FixtureRequest, folders: ProjectFolders) -> Generator[Disk]:
     if request.param == "an answer like one":
-        with full_disk.answering_like_one(place.data) as made:
+        with full_disk.answering_like_one(folders.data) as made:
             yield made
         return
     try:
-        with full_disk.small_filesystem(place.data) as made:
+        with full_disk.small_filesystem(folders.data) as made:
             yield made
     except NotPermittedError as error:
         pytest.skip(f"a file system cannot be mounted here: {error}")
 
 
 @pytest.fixture
-async def instance(place: Place, disk: Disk) -> AsyncGenerator[Instance]:
-    async with running(place) as opened:
+async def instance(folders: ProjectFolders, disk: Disk) -> AsyncGenerator[Instance]:
+    async with running(folders) as opened:
         yield opened
 
 
@@ -75,7 +75,7 @@ async def prompt(api: Api, session: str, words: str, id: str) -> Answer:
 
 
 async def test_a_prompt_that_does_not_fit_is_refused_and_everything_can_still_be_read(
-    api: Api, disk: Disk, place: Place
+    api: Api, disk: Disk, folders: ProjectFolders
 ) -> None:
     session = await api.create()
     await api.ask(session, "before")
@@ -86,7 +86,7 @@ async def test_a_prompt_that_does_not_fit_is_refused_and_everything_can_still_be
         assert refused.status == 507
         assert refused.json.keys() == {"_tag", "message"}
         assert refused.tag == "StorageError"
-        assert str(place.database) in refused.json["message"]
+        assert str(folders.database) in refused.json["message"]
         assert "try again" in refused.json["message"]
     assert [found["id"] for found in (await api.get("/api/session"))["data"]] == [session]
     assert await api.history(session) == before
@@ -95,7 +95,7 @@ async def test_a_prompt_that_does_not_fit_is_refused_and_everything_can_still_be
 
 
 async def test_when_there_is_room_again_the_same_prompt_is_admitted_once(
-    api: Api, disk: Disk, place: Place
+    api: Api, disk: Disk, folders: ProjectFolders
 ) -> None:
     session = await api.create()
     disk.fill()
@@ -140,7 +140,7 @@ async def test_many_who_write_at_once_are_all_refused_and_all_served_afterwards(
 
 
 async def test_a_turn_that_cannot_be_recorded_ends_for_all_to_see(
-    api: Api, disk: Disk, provider: ScriptedProvider, place: Place
+    api: Api, disk: Disk, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     go_on = asyncio.Event()
     provider.then(text(LONG, hold=go_on), text("a new answer"))
@@ -161,9 +161,9 @@ async def test_a_turn_that_cannot_be_recorded_ends_for_all_to_see(
 
 
 async def test_a_tool_whose_outcome_cannot_be_recorded_is_not_run_again(
-    api: Api, disk: Disk, provider: ScriptedProvider, place: Place
+    api: Api, disk: Disk, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
-    gate = place.project / "gate"
+    gate = folders.project / "gate"
     os.mkfifo(gate)
     command = f"cat gate; echo ran >> effects; printf '{'x' * 30_000}'"
     provider.then(calls(Call("bash", {"command": command})), text("seen"))
@@ -177,23 +177,23 @@ async def test_a_tool_whose_outcome_cannot_be_recorded_is_not_run_again(
     disk.free()
     *_, answer = await api.ask(session, "and now?")
     assert answer["content"][0]["text"] == "seen"
-    assert (place.project / "effects").read_text() == "ran\n"
+    assert (folders.project / "effects").read_text() == "ran\n"
     (tool,) = [part for part in (await steps(api, session))[0]["content"] if part["type"] == "tool"]
     assert tool["state"]["status"] == "error"
     assert provider.requests[-1].roles.count("tool") == 1
 
 
 async def test_what_was_refused_is_not_in_the_database_and_what_was_admitted_is(
-    place: Place, disk: Disk
+    folders: ProjectFolders, disk: Disk
 ) -> None:
-    async with running(place) as instance:
+    async with running(folders) as instance:
         session = await instance.api.create()
         assert (await prompt(instance.api, session, "kept", "msg_1")).status == 200
         disk.fill()
         assert (await prompt(instance.api, session, LONG, "msg_2")).status == 507
         disk.free()
-    await database_check.check(place.database)
-    with closing(sqlite_connection.opened(str(place.database))) as connection:
+    await database_check.check(folders.database)
+    with closing(sqlite_connection.opened(str(folders.database))) as connection:
         found = connection.execute("SELECT id FROM session_input").fetchall()
     assert found == [("msg_1",)]
 

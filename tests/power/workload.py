@@ -1,8 +1,8 @@
-"""Work on the log as a runtime does it: Sessions made, prompts admitted together, turns recorded.
+"""The workload of the disk tests: Sessions created, prompts admitted together, turns recorded.
 
 It goes through the Sessions and the EventStore of a composed runtime, and it is the same each time.
-The write-ahead log is kept so short that it is checkpointed and begun anew all the time. Whoever
-performs it is told of every acknowledged admission, at the moment it is acknowledged.
+The write-ahead log is kept so short that it is checkpointed and begun anew all the time. A
+callback gets every acknowledged admission, at the moment it is acknowledged.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.session.prompt import PromptInput
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.testing import ManualClock, SeededIds
-from tests.fixtures import PLACE, Facts
+from tests.fixtures import LOCATION, Facts
 
 LOG_PAGES_MAX: Final = 24
 _TOGETHER: Final = 4
@@ -86,4 +86,4 @@ async def answer(runtime: Runtime, session_id: SessionID, prompt: MessageID) -> 
     step = f"{prompt}_answer"
     said = facts.text(step, "text-0", "an answer")
     for batch in ([facts.promoted(prompt)], [facts.step(step), *said], [facts.ended(step)]):
-        await runtime.store.append(session_id, batch, location=PLACE, running=True)
+        await runtime.store.append(session_id, batch, location=LOCATION, running=True)

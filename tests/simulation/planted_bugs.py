@@ -1,221 +1,204 @@
-"""Defects that the simulator must find: each a line of the source, and what it becomes.
+"""Defects that the simulation must find: each an edit of one symbol of the package.
 
-They are the mistakes that one would really make: a forgotten case, a missing shield, an effect
+They are mistakes that a programmer would really make: a forgotten case, a missing shield, an effect
 before its record. `promise` is what the report must name, as a pattern.
 """
 
 from dataclasses import dataclass
 from typing import Final
 
+from tests.harness.planting.defect import Defect
+from tests.harness.planting.edit import (
+    After,
+    Assign,
+    Before,
+    Define,
+    DropKeyword,
+    Instead,
+    ReplaceCall,
+)
 
-@dataclass(frozen=True, slots=True)
-class PlantedBug:
-    name: str
-    file: str
-    """Below the package."""
-    before: str
-    after: str
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlantedBug(Defect):
     promise: str
     first: int = 0
-    """The seed to begin with: a rare one is found later than most."""
+    """The seed to begin with: a rare bug is found later than most."""
 
 
 PLANTED_BUGS: Final = (
     PlantedBug(
         name="a part's end is not projected",
-        file="store/log/projector.py",
-        before="(events.StepEnded, events.StepFailed, *_PARTS)",
-        after="(events.StepEnded, events.StepFailed, _PARTS[0], *_PARTS[2:])",
+        symbol="store.log.projector:_Fold._apply_to_assistant",
+        edit=Before("if isinstance(event, events.TextEnded):\n    return"),
         promise="P5",
     ),
     PlantedBug(
         name="a batch with several messages forgets the Session's own row",
-        file="store/log/projector.py",
-        before="        if self._session_changed:\n",
-        after="        if self._session_changed and len(self._created) < 2:\n",
+        symbol="store.log.projector:_Fold.write",
+        edit=Before("if len(self._created) > 1:\n    self._session_changed = False"),
         promise="P5",
     ),
     PlantedBug(
         name="events are announced before their commit",
-        file="store/database/sqlite.py",
-        before="        waiting.error = outcome.error\n",
-        after="        waiting.error = outcome.error\n        _announce(waiting)\n",
+        symbol="store.database.sqlite:SqliteDatabase._run_one",
+        edit=After("_announce(waiting)"),
         promise="P1",
     ),
     PlantedBug(
         name="a wake during a run is lost",
-        file="runtime/coordination/coordinator.py",
-        before="            entry.pending_wake = True\n",
-        after="            entry.pending_wake = entry.stopping\n",
+        symbol="runtime.coordination.coordinator:RunCoordinator.wake",
+        edit=Before(
+            "if session_id in self._entries and not self._entries[session_id].stopping:\n    return"
+        ),
         promise="P1",
         first=20,
     ),
     PlantedBug(
         name="a promotion leaves its prompt pending",
-        file="store/tables/inbox_table.py",
-        before='"UPDATE session_input SET promoted_seq = :seq"',
-        after='"UPDATE session_input SET promoted_seq = nullif(:seq, :seq)"',
+        symbol="store.tables.inbox_table:mark_promoted",
+        edit=Instead("return True"),
         promise="defect",
     ),
     PlantedBug(
         name="a run appends without its fence",
-        file="runtime/turn/provider_turn.py",
-        before="""\
-running=True,
-                within=within if brought is not None or settles else None,""",
-        after="within=within if brought is not None or settles else None,",
+        symbol="runtime.turn.provider_turn:ProviderTurn._append",
+        edit=DropKeyword("append", "running"),
         promise="P8",
         first=9,
     ),
     PlantedBug(
         name="a lease is taken from a living process",
-        file="store/processes/lease_table.py",
-        before="found.process != RELEASED and alive(found.process)",
-        after="found.process != RELEASED and alive(process) is False",
+        symbol="store.processes.lease_table:hold",
+        edit=Before("alive = lambda process: False"),
         promise="P4|P8",
     ),
     PlantedBug(
         name="an interrupt cuts the settlement of a tool that succeeded",
-        file="runtime/turn/tool_execution.py",
-        before="            await shielded(self._bound_and_record(call, settled))",
-        after="            await self._bound_and_record(call, settled)",
+        symbol="runtime.turn.tool_execution:shielded",
+        edit=Define("async def shielded(work):\n    return await work"),
         promise="P4",
         first=17,
     ),
     PlantedBug(
         name="a tool runs before its call is recorded",
-        file="runtime/turn/provider_turn.py",
-        before="            await self._append(events)\n        for event in events:",
-        after="            group.create_task(self._append(events))\n        for event in events:",
+        symbol="runtime.turn.provider_turn:ProviderTurn._flush",
+        edit=ReplaceCall("_append", "group.create_task(CALL)"),
         promise="P3|P4",
     ),
     PlantedBug(
         name="a reader's cursor is one behind",
-        file="store/log/follow.py",
-        before="                    seen = last\n",
-        after="                    seen = Seq(last - 1)\n",
+        symbol="store.log.follow:EventFollowers.follow",
+        edit=Assign("seen", "Seq(last - 1)"),
         promise="P3",
     ),
     PlantedBug(
         name="a change of context is noted and not told",
-        file="runtime/turn/boundary.py",
-        before="        if admission.told is not None:\n",
-        after="        if admission.told is not None and not admission.stored:\n",
+        symbol="runtime.turn.boundary:_admit_context",
+        edit=DropKeyword("_Admission", "told"),
         promise="S30",
     ),
     PlantedBug(
         name="another body under a used id is taken for a retry",
-        file="core/session/inbox.py",
-        before="    if not same:\n",
-        after="    if not same and stored.id != asked.id:\n",
+        symbol="core.session.inbox:reconcile",
+        edit=Instead("return stored"),
         promise="P1",
     ),
     PlantedBug(
         name="a compaction does not cut the history",
-        file="core/session/history.py",
-        before="    if compaction is None or seq >= compaction:\n",
-        after="    if compaction is None or seq >= 0:\n",
+        symbol="core.session.history:visible",
+        edit=Before("compaction = None"),
         promise="P7",
         first=15,
     ),
     PlantedBug(
         name="a compaction does not end the epoch",
-        file="runtime/turn/boundary.py",
-        before="sample.compaction is not None and sample.compaction > epoch.baseline_seq",
-        after="sample.compaction is not None and sample.compaction > sample.cutoff",
+        symbol="runtime.turn.boundary:_admit_context",
+        edit=Assign("compacted", "False"),
         promise="P7",
         first=15,
     ),
     PlantedBug(
         name="a compaction that a turn needs ends without having begun",
-        file="runtime/compaction/compactor.py",
-        before="            return False\n        message_id = await self._begin(job)\n",
-        after="            return False\n        message_id = self._services.ids.message()\n",
+        symbol="runtime.compaction.compactor:Compactor._begin",
+        edit=Before('if job.reason == "auto":\n    return self._services.ids.message()'),
         promise="S36",
         first=15,
     ),
     PlantedBug(
         name="a revert leaves a message behind",
-        file="store/log/projector.py",
-        before="await message_table.delete_after(self._tx, self._session_id, boundary.seq)",
-        after="await message_table.delete_after(self._tx, self._session_id, Seq(boundary.seq + 3))",
+        symbol="store.tables.message_table:delete_after",
+        edit=Before("seq += 3"),
         promise="P5",
         first=4,
     ),
     PlantedBug(
         name="a prompt is admitted although a revert is staged",
-        file="runtime/session/admission.py",
-        before="            if await session_table.is_reverting(tx, asked.session_id):\n",
-        after="            if supplied is None:\n",
+        symbol="runtime.session.admission:PromptAdmission._alone",
+        edit=ReplaceCall("is_reverting", "False"),
         promise="P1",
         first=4,
     ),
     PlantedBug(
         name="what a dead process waited for stays written down",
-        file="store/tables/pending_table.py",
-        before="for row in await every(tx) if not alive(row.process)]",
-        after="for row in await every(tx) if row.word is not None]",
+        symbol="store.tables.pending_table:PendingRequests.take_orphans",
+        edit=Instead("return []"),
         promise="P4",
         first=7,
     ),
     PlantedBug(
         name="a settled permission stays written down",
-        file="location/approval/permissions.py",
-        before="        if settled:\n",
-        after="        if len(settled) > 1:\n",
+        symbol="location.approval.permissions:LocationPermissions._tidy",
+        edit=ReplaceCall("remove", "None"),
         promise="P4",
     ),
     PlantedBug(
         name="an answered question stays written down",
-        file="location/approval/questions.py",
-        before="            await self._book.remove([pending.request.id])\n        outcome",
-        after="            pass\n        outcome",
+        symbol="location.approval.questions:LocationQuestions.ask",
+        edit=ReplaceCall("remove", "None"),
         promise="P4",
     ),
     PlantedBug(
         name="a request goes out before its mark is on disk",
-        file="runtime/turn/provider_turn.py",
-        before="            await self._attempt.dispatch()\n",
-        after="",
+        symbol="runtime.turn.request_marks:RequestMarks.dispatch",
+        edit=Instead("return"),
         promise="P4",
     ),
     PlantedBug(
         name="what may have been sent is sent again by itself",
-        file="core/session/recovery.py",
-        before="            return GiveUp() if attempt.abandoned else Unclear(attempt.step)\n",
-        after="            return GoOn(attempt.step)\n",
+        symbol="core.session.recovery:classify",
+        edit=ReplaceCall("Unclear", "GoOn(attempt.step)"),
         promise="P4",
         first=9,
     ),
     PlantedBug(
         name="a revert leaves a later list in force",
-        file="store/tables/todo_table.py",
-        before='"DELETE FROM todo WHERE session_id = :id AND NOT EXISTS"',
-        after='"DELETE FROM todo WHERE session_id = :id AND seq < 0 AND NOT EXISTS"',
+        symbol="store.tables.todo_table:delete_unwritten",
+        edit=Instead("return"),
         promise="P5",
         first=26,
     ),
     PlantedBug(
-        name="the end of a task is told to nobody",
-        file="runtime/background/subagents.py",
-        before="            if await self._notices.put(tx, await self._notice(tx, task, report)):",
-        after="            if not await self._notice(tx, task, report):",
+        name="the end of a task is never told",
+        symbol="runtime.background.subagents:Subagents._tell",
+        edit=ReplaceCall("_notices.put", "False"),
         promise="P4",
         first=3,
     ),
     PlantedBug(
         name="prompts are put in the opposite of the order that was asked for",
-        file="store/tables/inbox_table.py",
-        before="    for message_id, place in zip(moved, free, strict=True):\n",
-        after="    for message_id, place in zip(moved, free[::-1], strict=True):\n",
+        symbol="store.tables.inbox_table:_reorder",
+        edit=Before("message_ids = message_ids[::-1]"),
         promise="S69",
         first=57,
     ),
     PlantedBug(
         name="a revised prompt still says what it said",
-        file="store/tables/inbox_table.py",
-        before='"UPDATE session_input SET delivery = :delivery, prompt_seq = :seq"',
-        after='"UPDATE session_input SET delivery = :delivery, prompt_seq = min(prompt_seq, :seq)"',
+        symbol="store.tables.inbox_table:_revise",
+        edit=Before(
+            'sql = "SELECT prompt_seq FROM session_input WHERE id = :id"\n'
+            '((prompt_seq,),) = await tx.fetch(sql, {"id": event.message_id})'
+        ),
         promise="P1",
     ),
 )

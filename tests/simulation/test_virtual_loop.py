@@ -13,7 +13,7 @@ from tests.harness.simulation.virtual_loop import DeadlockError, VirtualLoop
 def loop() -> Iterator[VirtualLoop]:
     made = VirtualLoop(Random(7))
     yield made
-    made.bury()
+    made.end_killed_tasks()
     made.close()
 
 
@@ -81,15 +81,15 @@ def killed_after(callbacks: int) -> list[str]:
             done.append("cleanup")
 
     async def main() -> tuple[str, ...]:
-        life = loop.life("victim")
-        loop.spawn(life, work())
-        loop.kill_after(life, callbacks)
-        await life.died
+        virtual_process = loop.virtual_process("victim")
+        loop.spawn(virtual_process, work())
+        loop.kill_after(virtual_process, callbacks)
+        await virtual_process.died
         await asyncio.sleep(100)
         return tuple(done)
 
     result = list(loop.run_until_complete(main()))
-    loop.bury()
+    loop.end_killed_tasks()
     loop.close()
     return result
 
@@ -101,10 +101,10 @@ def test_a_killed_process_runs_nothing_more_not_even_its_cleanup() -> None:
 
 def test_what_others_wait_for_is_told_of_a_death(loop: VirtualLoop) -> None:
     async def main() -> bool:
-        life = loop.life("victim")
-        task = loop.spawn(life, asyncio.sleep(10))
-        loop.call_later(1, loop.kill, life)
-        await asyncio.wait((task, life.died), return_when=asyncio.FIRST_COMPLETED)
+        virtual_process = loop.virtual_process("victim")
+        task = loop.spawn(virtual_process, asyncio.sleep(10))
+        loop.call_later(1, loop.kill, virtual_process)
+        await asyncio.wait((task, virtual_process.died), return_when=asyncio.FIRST_COMPLETED)
         return task.done()
 
     assert loop.run_until_complete(main()) is False

@@ -1,8 +1,8 @@
-"""One data directory on virtual time, and the one process at a time that lives there.
+"""One data directory on virtual time, and the one process at a time that uses it.
 
 The process is a whole runtime on a real database. It can be closed, or killed at any callback; the
-next one opens what it left. Models and tools do what the test planned for them. Nothing here
-judges: what must hold is in `expectations`.
+next one opens what it left. Models and tools do what the test planned. What must hold is checked in
+`expectations`.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.testing import ScriptedModel, SeededIds, failure, text, tool_call
 from perdure.tools.api.tool import Tool, ToolCallContext
-from tests.harness.simulation.processes import Neighbourhood
+from tests.harness.simulation.processes import LiveProcesses
 from tests.harness.simulation.virtual_clock import VirtualClock
-from tests.harness.simulation.virtual_loop import Life, VirtualLoop
+from tests.harness.simulation.virtual_loop import VirtualLoop, VirtualProcess
 
 T = TypeVar("T")
 Plan = Literal["text", "note", "slow", "ask", "wonder", "fail"]
@@ -49,7 +49,7 @@ class NoteInput(Record):
     note: str
 
 
-class House:
+class DataDirectory:
     def __init__(self, place: Path, seed: int) -> None:
         self.path = str(place / "data" / "perdure.db")
         self.plans: deque[Plan] = deque()
@@ -60,7 +60,7 @@ class House:
         self._seed = seed
         self._place = place
         self._clock = VirtualClock(self.loop)
-        self._neighbourhood = Neighbourhood()
+        self._live_processes = LiveProcesses()
         self._processes = 0
         (place / "data").mkdir()
         (place / "project").mkdir()
@@ -87,12 +87,12 @@ class House:
 
         async def race() -> T | None:
             task = self._inside(answer())
-            self.loop.kill_after(self._life, after)
-            await self._life.died
+            self.loop.kill_after(self._virtual_process, after)
+            await self._virtual_process.died
             return task.result() if task.done() else None
 
         found = self._outside(race())
-        self._neighbourhood.leave(self._life.name)
+        self._live_processes.leave(self._virtual_process.name)
         return found
 
     def close(self) -> None:
@@ -103,10 +103,10 @@ class House:
     def open(self) -> None:
         """Start a process, when there is none."""
         self._processes += 1
-        self._life = self.loop.life(f"p{self._processes}")
+        self._virtual_process = self.loop.virtual_process(f"p{self._processes}")
         self._stop = asyncio.Event()
         opened: asyncio.Future[Runtime] = self.loop.create_future()
-        self._main = self._inside(self._live(self._life, opened, self._stop))
+        self._main = self._inside(self._live(self._virtual_process, opened, self._stop))
         self._runtime = self._outside(_first(opened, self._main))
         self._opened_at = self.loop.time()
 
@@ -119,7 +119,7 @@ class House:
         return self.loop.time() - self._opened_at
 
     def go_on(self) -> None:
-        """Let whoever is ready go on by a few callbacks, in no time."""
+        """Run a few callbacks that are ready; no time passes."""
 
         async def wait() -> None:
             for _ in range(self._chance.randrange(1, CALLBACKS_MAX)):
@@ -129,21 +129,24 @@ class House:
 
     def demolish(self) -> None:
         """Everything is over, for the living and the dead."""
-        if self._life.alive:
+        if self._virtual_process.alive:
             self.close()
-        self.loop.bury()
+        self.loop.end_killed_tasks()
         self.loop.close()
 
     # ---- the process ----------------------------------------------------------------------------
 
     def _inside(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        return self.loop.spawn(self._life, work)
+        return self.loop.spawn(self._virtual_process, work)
 
     def _outside(self, work: Awaitable[T]) -> T:
         return self.loop.run_until_complete(work)
 
     async def _live(
-        self, life: Life, opened: "asyncio.Future[Runtime]", stop: asyncio.Event
+        self,
+        virtual_process: VirtualProcess,
+        opened: "asyncio.Future[Runtime]",
+        stop: asyncio.Event,
     ) -> None:
         settings = RuntimeSettings(
             environment=environment.from_variables(
@@ -154,11 +157,11 @@ class House:
             providers=(supplied_provider(PROVIDER, dict.fromkeys(MODELS, self._model)),),
         )
         async with AsyncExitStack() as stack:
-            stack.callback(self._neighbourhood.leave, life.name)
+            stack.callback(self._live_processes.leave, virtual_process.name)
             database = await stack.enter_async_context(SqliteDatabase(self.path, inline=True))
             foundations = Platform(
                 database=database,
-                processes=self._neighbourhood.enter(life.name),
+                processes=self._live_processes.enter(virtual_process.name),
                 clock=self._clock,
                 ids=SeededIds(self._seed + self._processes, self._clock),
             )

@@ -38,9 +38,9 @@ class Sent:
     """Where the log has it; None when it has not, or a revert took it away."""
     promoted: Seq | None = None
     due: bool = False
-    """Somebody asked for a run and nobody stopped it: at rest it must have been promoted."""
+    """A run was asked for and not stopped: at rest the prompt must have been promoted."""
     held: bool = False
-    """Nobody asked for a run since it was admitted: it must stay where it is."""
+    """No run was asked for since it was admitted: it must stay pending."""
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Known:
     log: list[LoggedEvent] = field(default_factory=list[LoggedEvent])
     messages: dict[MessageID, Seq] = field(default_factory=dict[MessageID, Seq])
     reverting: bool = False
-    """Somebody is deciding what stays of it."""
+    """A revert is staged."""
     left: bool = False
     """The last process ended in the middle of it: the next one settles that in its own time."""
 
@@ -84,7 +84,7 @@ class Expectations:
         assert receipt.delivery == sent.delivery
 
     def wake(self, session_id: SessionID) -> None:
-        """Somebody asked for a run: whatever waits there will run."""
+        """A run was asked for: every pending prompt will run."""
         for sent in self.of(session_id):
             sent.due, sent.held = True, False
 
@@ -104,17 +104,17 @@ class Expectations:
             known.left = False
 
     def may_begin(self, session_id: SessionID) -> bool:
-        """Whether a run may begin that nobody asked this process for."""
+        """Whether a run may begin that this process was not asked for."""
         pending = any(one.promoted is None for one in self.of(session_id))
         return self.settling and (pending or self.sessions[session_id].left)
 
     def stop(self, session_id: SessionID) -> None:
-        """Somebody ended a run: what it has not come to may wait for the next one."""
+        """A run was interrupted: prompts that it did not reach may wait for the next one."""
         for sent in self.of(session_id):
             sent.due = sent.held = False
 
     def decide(self, session_id: SessionID) -> None:
-        """Somebody ends a revert: whatever waits there may run from now on."""
+        """A revert has ended: every pending prompt may run from now on."""
         for sent in self.of(session_id):
             sent.held = False
 
@@ -135,7 +135,7 @@ class Expectations:
         """Take in what is new: P2, and of each kind of event what may come at all."""
         version = self.ledger.fetch("PRAGMA data_version")
         if version == self._version and self.sound:
-            # Nobody has committed anything since the last look.
+            # Nothing was committed since the last check.
             return
         self.sound = False
         with self.ledger.at_one_moment():
@@ -186,7 +186,7 @@ class Expectations:
         sent = self.sent[id]
         assert sent.admitted is not None, f"{id} was promoted and never admitted"
         assert sent.promoted is None, f"{id} was promoted twice"
-        assert not sent.held, f"{id} was promoted and nobody asked for a run"
+        assert not sent.held, f"{id} was promoted, and no run was asked for"
         for other in self.of(sent.session_id):
             overtaken = other.delivery == sent.delivery and other.promoted is None
             assert not overtaken or _admission(other) >= sent.admitted, f"{id} overtook {other.id}"
@@ -231,7 +231,7 @@ class Expectations:
         }
 
     def check_rest(self, session_id: SessionID) -> None:
-        """P1: once nothing runs, whatever somebody asked to be run has been."""
+        """P1: once nothing runs, every prompt that was to run has run."""
         pending = [one.id for one in self.of(session_id) if one.due and one.promoted is None]
         if self.sessions[session_id].reverting:
             return

@@ -29,7 +29,7 @@ from perdure.schema.session.prompt import Delivery
 from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.schema.session.session import SessionInfo
 from tests.state_machine import reading
-from tests.state_machine.data_directory import CAREFUL, MODELS, PROVIDER, House, Plan
+from tests.state_machine.data_directory import CAREFUL, MODELS, PROVIDER, DataDirectory, Plan
 from tests.state_machine.expectations import Expectations, Sent
 
 MEMORY: Final = Path("/dev/shm")
@@ -56,8 +56,8 @@ class Sessions(RuleBasedStateMachine):
 
     @initialize(target=sessions, seed=st.integers(0, 1_000_000))
     def move_in(self, seed: int) -> SessionID:
-        self.house = House(Path(self._folder.name), seed)
-        self.expected = Expectations(self.house.path)
+        self.directory = DataDirectory(Path(self._folder.name), seed)
+        self.expected = Expectations(self.directory.path)
         return self._create(agent=None)
 
     def teardown(self) -> None:
@@ -70,15 +70,17 @@ class Sessions(RuleBasedStateMachine):
             if self.expected.sound:
                 self._check_everything()
         finally:
-            self.house.demolish()
+            self.directory.demolish()
             self.expected.close()
             self._folder.cleanup()
 
     def _check_everything(self) -> None:
         self.settle()
         self.expected.check_unchanged()
-        assert all(count == 1 for count in self.house.effects.values()), "an effect was repeated"
-        assert self.house.loop.complaints == []
+        assert all(count == 1 for count in self.directory.effects.values()), (
+            "an effect was repeated"
+        )
+        assert self.directory.loop.complaints == []
 
     @invariant()
     def promises_hold(self) -> None:
@@ -99,7 +101,9 @@ class Sessions(RuleBasedStateMachine):
         model = ModelRef(id=MODELS[0], provider_id=PROVIDER)
         new = session_id not in self.expected.sessions
         before = [] if new else self.log(session_id)
-        made = self.house.ask(lambda r: r.sessions.create(id=session_id, agent=agent, model=model))
+        made = self.directory.ask(
+            lambda r: r.sessions.create(id=session_id, agent=agent, model=model)
+        )
         assert made.id == session_id
         self.expected.look()
         known = self.expected.sessions[session_id]
@@ -109,18 +113,18 @@ class Sessions(RuleBasedStateMachine):
     @rule(session_id=sessions, agent=st.sampled_from(AGENTS))
     def create_again(self, session_id: SessionID, agent: str) -> None:
         """The id that exists gives the stored Session, whatever else is asked."""
-        stored, again = self.house.ask(lambda r: reading.created_again(r, session_id, agent))
+        stored, again = self.directory.ask(lambda r: reading.created_again(r, session_id, agent))
         assert (again.agent, again.model, again.id) == (stored.agent, stored.model, session_id)
 
     @rule(session_id=sessions, agent=st.sampled_from(AGENTS))
     def switch_agent(self, session_id: SessionID, agent: str) -> None:
-        self.house.ask(lambda r: r.sessions.switch_agent(session_id, agent))
+        self.directory.ask(lambda r: r.sessions.switch_agent(session_id, agent))
         assert self.info(session_id).agent == agent
 
     @rule(session_id=sessions, model=st.sampled_from((*MODELS, *MODELS, "missing")))
     def switch_model(self, session_id: SessionID, model: str) -> None:
         wanted = ModelRef(id=model, provider_id=PROVIDER)
-        self.house.ask(lambda r: r.sessions.switch_model(session_id, wanted))
+        self.directory.ask(lambda r: r.sessions.switch_model(session_id, wanted))
         found = self.info(session_id).model
         assert isinstance(found, ModelRef)
         assert found.id == model
@@ -138,7 +142,7 @@ class Sessions(RuleBasedStateMachine):
         self, session_id: SessionID, delivery: Delivery, resume: bool, plan: Plan
     ) -> MessageID:
         sent = self.write(session_id, delivery)
-        self.house.plans.append(plan)
+        self.directory.plans.append(plan)
         self.send(sent, resume=resume)
         return sent.id
 
@@ -152,7 +156,7 @@ class Sessions(RuleBasedStateMachine):
         self, session_id: SessionID, other: SessionID, plans: list[Plan]
     ) -> MessageID:
         """Several clients at the same moment; two of them send the same."""
-        self.house.plans.extend(plans)
+        self.directory.plans.extend(plans)
         ids = [session_id, other] * 2
         several = [self.write(ids[n], DELIVERIES[n % 3 == 2]) for n in range(len(plans))]
         for sent in several:
@@ -162,7 +166,7 @@ class Sessions(RuleBasedStateMachine):
             work = [reading.send(runtime, sent, resume=True) for sent in (*several, several[0])]
             return await asyncio.gather(*work)
 
-        for receipt in self.house.ask(send):
+        for receipt in self.directory.ask(send):
             self.expected.receipt(receipt)
             self.expected.sent[receipt.id].due = True
         return several[0].id
@@ -187,7 +191,7 @@ class Sessions(RuleBasedStateMachine):
             return
         before = len(self.log(wrong.session_id))
         try:
-            self.house.ask(lambda r: reading.send(r, wrong, resume=False))
+            self.directory.ask(lambda r: reading.send(r, wrong, resume=False))
         except PromptConflictError:
             committed = self.log(wrong.session_id)[before:]
             assert all(type(item.event).__name__ != "PromptAdmitted" for item in committed)
@@ -204,15 +208,15 @@ class Sessions(RuleBasedStateMachine):
     def prompt_and_crash(
         self, session_id: SessionID, delivery: Delivery, plan: Plan, after: int
     ) -> MessageID:
-        """Whoever was told keeps the admission; whoever was not may ask again."""
+        """A client with a receipt keeps the admission; one without may send the prompt again."""
         sent = self.write(session_id, delivery)
-        self.house.plans.append(plan)
+        self.directory.plans.append(plan)
         self.expected.wake(session_id)
-        receipt = self.house.ask_and_crash(
+        receipt = self.directory.ask_and_crash(
             lambda r: reading.send(r, sent, resume=True), after=after
         )
         self.expected.ended()
-        self.house.open()
+        self.directory.open()
         if receipt is not None:
             self.expected.receipt(receipt)
         return sent.id
@@ -230,7 +234,7 @@ class Sessions(RuleBasedStateMachine):
             await runtime.sessions.interrupt(session_id)
             return ran
 
-        if self.house.ask(interrupt):
+        if self.directory.ask(interrupt):
             self.expected.look()
             self.expected.stop(session_id)
 
@@ -238,7 +242,7 @@ class Sessions(RuleBasedStateMachine):
     def compact(self, session_id: SessionID) -> None:
         self.settle()
         try:
-            self.house.ask(lambda r: r.sessions.compact(session_id))
+            self.directory.ask(lambda r: r.sessions.compact(session_id))
         except ServiceUnavailableError:
             # There is nothing to condense with: the model is missing, or says nothing.
             return
@@ -246,7 +250,9 @@ class Sessions(RuleBasedStateMachine):
     @rule(session_id=sessions, reply=st.sampled_from(("once", "reject")))
     def answer(self, session_id: SessionID, reply: str) -> None:
         """A person's word about whatever the Session waits for."""
-        waited = self.house.ask(lambda r: reading.answered(r, session_id, allow=reply == "once"))
+        waited = self.directory.ask(
+            lambda r: reading.answered(r, session_id, allow=reply == "once")
+        )
         if waited and reply == "reject":
             # That stops the run; whether another was asked for meanwhile, only it knows.
             self.expected.look()
@@ -259,19 +265,19 @@ class Sessions(RuleBasedStateMachine):
         Of all rules Hypothesis draws the one with the fewest arguments that is first by name most
         often by far: it should be cheap, and not `restart`.
         """
-        self.house.go_on()
+        self.directory.go_on()
 
     @rule(seconds=st.sampled_from((0.01, 0.3, 1.5)))
     def pass_time(self, seconds: float) -> None:
-        self.house.pass_time(seconds)
-        if self.house.age > REST_SECONDS:
+        self.directory.pass_time(seconds)
+        if self.directory.age > REST_SECONDS:
             self.expected.settled()
 
     @rule()
     def settle(self) -> None:
         """Everything ends, with a person who allows everything; then nothing may be left."""
-        self.house.pass_time(REST_SECONDS)
-        self.house.ask(lambda r: reading.at_rest(r, tuple(self.expected.sessions)))
+        self.directory.pass_time(REST_SECONDS)
+        self.directory.ask(lambda r: reading.at_rest(r, tuple(self.expected.sessions)))
         self.expected.settled()
         self.expected.look()
         for session_id in self.expected.sessions:
@@ -279,9 +285,9 @@ class Sessions(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        self.house.close()
+        self.directory.close()
         self.expected.ended()
-        self.house.open()
+        self.directory.open()
 
     # ---- reverting ------------------------------------------------------------------------------
 
@@ -305,7 +311,7 @@ class Sessions(RuleBasedStateMachine):
                 return False
             return True
 
-        if self.house.ask(stage):
+        if self.directory.ask(stage):
             assert chosen in messages
             assert self.info(session_id).revert is not None
         else:
@@ -330,7 +336,7 @@ class Sessions(RuleBasedStateMachine):
                 return False
             return True
 
-        if self.house.ask(end) and staged:
+        if self.directory.ask(end) and staged:
             self.expected.look()
             self.expected.wake(session_id)
 
@@ -338,7 +344,7 @@ class Sessions(RuleBasedStateMachine):
 
     @rule(limit=st.integers(1, 5), order=st.sampled_from(ORDERS))
     def list_sessions(self, limit: int, order: Order) -> None:
-        found = self.house.ask(lambda r: reading.session_pages(r, limit=limit, order=order))
+        found = self.directory.ask(lambda r: reading.session_pages(r, limit=limit, order=order))
         assert set(found) == set(self.expected.sessions)
         assert len(found) == len(self.expected.sessions)
 
@@ -347,10 +353,10 @@ class Sessions(RuleBasedStateMachine):
         """Each once, in order; a Session that runs may have got more of them meanwhile."""
         before = self.messages(session_id)
         pages = reading.message_pages
-        found = self.house.ask(lambda r: pages(r, session_id, limit=limit, order=order))
+        found = self.directory.ask(lambda r: pages(r, session_id, limit=limit, order=order))
         oldest_first = found if order == "asc" else found[::-1]
         assert reading.is_between(before, oldest_first, self.messages(session_id))
-        shown = self.house.ask(lambda r: r.sessions.context(session_id))
+        shown = self.directory.ask(lambda r: r.sessions.context(session_id))
         ids = [MessageID(codec.decode_any(data)["id"]) for data in shown]
         assert ids == [one for one in self.messages(session_id) if one in set(ids)]
 
@@ -358,10 +364,12 @@ class Sessions(RuleBasedStateMachine):
     def read_history(self, session_id: SessionID, limit: int, after: int) -> None:
         """P3, by pages and as a stream: exactly what comes after the cursor, once, in order."""
         before = self.expected.places(session_id, after=after)
-        paged = self.house.ask(lambda r: reading.history(r, session_id, after=after, limit=limit))
+        paged = self.directory.ask(
+            lambda r: reading.history(r, session_id, after=after, limit=limit)
+        )
         assert reading.is_between(before, paged, self.expected.places(session_id, after=after))
         until = paged[-1][0] if paged else Seq(0)
-        streamed = self.house.ask(
+        streamed = self.directory.ask(
             lambda r: reading.streamed(r, session_id, after=after, until=until)
         )
         assert reading.is_between(paged, streamed, self.expected.places(session_id, after=after))
@@ -377,7 +385,7 @@ class Sessions(RuleBasedStateMachine):
         return list(self.expected.sessions[session_id].messages)
 
     def info(self, session_id: SessionID) -> SessionInfo:
-        data = self.house.ask(lambda r: r.sessions.get(session_id))
+        data = self.directory.ask(lambda r: r.sessions.get(session_id))
         return codec.decode(SessionInfo, data)
 
     def write(self, session_id: SessionID, delivery: Delivery) -> Sent:
@@ -396,10 +404,10 @@ class Sessions(RuleBasedStateMachine):
         if resume:
             self.expected.wake(sent.session_id)
         elif self.expected.sessions[sent.session_id].reverting:
-            # It ends the revert, and nobody asks for a run.
+            # It ends the revert, and asks for no run.
             self.expected.stop(sent.session_id)
-        receipt, idle = self.house.ask(send)
+        receipt, idle = self.directory.ask(send)
         self.expected.receipt(receipt)
         sent.due = sent.due or (resume and sent.admitted is not None)
-        # Of a Session that runs, or is about to, nobody can say when it looks into its inbox.
+        # It is not known when a Session that runs, or is about to, reads its inbox.
         sent.held = sent.held or (new and idle and not resume and not self.expected.settling)

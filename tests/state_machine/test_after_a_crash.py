@@ -8,7 +8,7 @@ from perdure.schema.models.model import ModelRef
 from perdure.schema.session import event as events
 from perdure.schema.session.prompt import PromptInput
 from tests.harness.checkers.ledger import Ledger
-from tests.state_machine.data_directory import MODELS, PROVIDER, House
+from tests.state_machine.data_directory import MODELS, PROVIDER, DataDirectory
 
 SESSION = SessionID("ses_one")
 PROMPT = MessageID("msg_one")
@@ -16,28 +16,28 @@ LONG_ENOUGH_SECONDS = 5.0
 
 
 def test_a_prompt_whose_answer_was_taken_back_is_not_failed_by_a_crash(tmp_path: Path) -> None:
-    house = House(tmp_path, seed=3)
-    ledger = Ledger(house.path)
+    directory = DataDirectory(tmp_path, seed=3)
+    ledger = Ledger(directory.path)
     try:
-        house.ask(_create)
-        house.ask(_prompt)
-        house.pass_time(LONG_ENOUGH_SECONDS)
-        house.ask(lambda r: r.sessions.revert.stage(SESSION, PROMPT))
-        house.ask(lambda r: r.sessions.revert.commit(SESSION))
-        house.pass_time(LONG_ENOUGH_SECONDS)
+        directory.ask(_create)
+        directory.ask(_prompt)
+        directory.pass_time(LONG_ENOUGH_SECONDS)
+        directory.ask(lambda r: r.sessions.revert.stage(SESSION, PROMPT))
+        directory.ask(lambda r: r.sessions.revert.commit(SESSION))
+        directory.pass_time(LONG_ENOUGH_SECONDS)
         assert [type(item.event) for item in ledger.new_events()][-1] is events.RevertCommitted
-        house.ask_and_crash(lambda r: r.sessions.get(SESSION), after=1)
-        house.open()
-        house.pass_time(LONG_ENOUGH_SECONDS)
+        directory.ask_and_crash(lambda r: r.sessions.get(SESSION), after=1)
+        directory.open()
+        directory.pass_time(LONG_ENOUGH_SECONDS)
         assert ledger.new_events() == [], "nobody waits for an answer"
-        house.ask(lambda r: r.sessions.prompt(SESSION, PromptInput(text="again"), resume=True))
-        house.pass_time(LONG_ENOUGH_SECONDS)
+        directory.ask(lambda r: r.sessions.prompt(SESSION, PromptInput(text="again"), resume=True))
+        directory.pass_time(LONG_ENOUGH_SECONDS)
         kinds = [type(item.event) for item in ledger.new_events()]
         assert events.StepEnded in kinds
         assert events.StepFailed not in kinds
     finally:
         ledger.close()
-        house.demolish()
+        directory.demolish()
 
 
 async def _create(runtime: Runtime) -> None:

@@ -1,4 +1,4 @@
-"""A client as plain as the contract: bytes out, status and JSON back, over one socket a call.
+"""A plain HTTP client: bytes out, status and JSON back, over one socket for each call.
 
 It decides nothing and hides nothing, so that a test can be polite, rude, or a slow reader. Every
 wait is bounded. The convenience methods answer with the JSON below the envelope.

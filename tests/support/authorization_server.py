@@ -39,7 +39,7 @@ class AuthorizationServer:
     asked: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     """Every token request."""
     issued: list[str] = field(default_factory=list[str])
-    """Every code and token that was ever given out: secrets, for whoever looks for leaks."""
+    """Every code and token that was ever given out: secrets, for tests that look for leaks."""
     valid: set[str] = field(default_factory=set[str])
     """Refresh tokens that work."""
     grants: dict[str, _Grant] = field(default_factory=dict[str, _Grant])
@@ -133,7 +133,7 @@ async def authorization_server() -> AsyncGenerator[AuthorizationServer]:
             while await _served(server, reader, writer):
                 pass
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            # Cancelled only from below, when the test is over and nobody awaits this task.
+            # Cancelled only below, when the test is over and nothing awaits this task.
             pass
         finally:
             writer.close()

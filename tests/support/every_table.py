@@ -1,7 +1,4 @@
-"""A row of a Session in every table that names Sessions, whatever its columns are.
-
-So a table that is added is in these tests from its first day.
-"""
+"""Makes a row of a Session in every table with a session_id, also in tables added later."""
 
 from perdure.ports import SqlValue, Transaction
 from perdure.schema.ids import SessionID
@@ -16,7 +13,7 @@ async def naming_sessions(tx: Transaction) -> list[str]:
 
 
 async def occupy(tx: Transaction, session_id: SessionID) -> None:
-    """A row in each of them, if there is none yet."""
+    """Insert a row into each of them, unless there is one."""
     for table in await naming_sessions(tx):
         columns = await tx.fetch(
             'SELECT name, type, "notnull", dflt_value FROM pragma_table_info(:table)',

@@ -1,8 +1,8 @@
-"""Processes of the program that need not load it first: one process has, and forks itself.
+"""Starts processes of the program quickly: one process loads it, and forks for each start.
 
-Loading is most of what a short life costs, and tests start hundreds. What runs is the `perdure`
-command in a process of its own, with its own environment, directory and files, to be killed like
-any other. How a start from nothing goes is asked in `tests/contract/cli/commands/test_serve.py`.
+Loading is most of what a short process costs, and tests start hundreds. What runs is the `perdure`
+command in a process of its own, with its own environment, directory and files, which can be killed
+like any other. A start from nothing is tested in `tests/contract/cli/commands/test_serve.py`.
 
 Invariant: the process that forks has no threads and no event loop, and opens nothing.
 """
@@ -31,24 +31,24 @@ from perdure.schema import codec
 
 READY_SECONDS_MAX: Final = 60
 _ROOT: Final = Path(__file__).resolve().parent.parent.parent
-_ORDERED: Final = b"!"
+_REQUEST: Final = b"!"
 _NUMBER: Final = Struct("!i")
 _LEFT_OUT: Final = ("perdure.testing", "perdure.host.telemetry", "perdure.client.generated")
-"""Not of the program, or only loaded by who asks for it."""
+"""Not part of the program, or loaded only on demand."""
 
 
 class Child:
     """A process that was started."""
 
-    def __init__(self, pid: int, line: socket.socket) -> None:
+    def __init__(self, pid: int, connection: socket.socket) -> None:
         self.pid = pid
-        self._line = line
-        """On which its end is told."""
+        self._connection = connection
+        """Receives the exit code."""
         self._code: int | None = None
 
     @property
     def has_ended(self) -> bool:
-        return self._code is not None or bool(select.select([self._line], [], [], 0)[0])
+        return self._code is not None or bool(select.select([self._connection], [], [], 0)[0])
 
     def signal(self, number: int) -> None:
         os.kill(self.pid, number)
@@ -56,21 +56,21 @@ class Child:
     def wait(self, seconds: float) -> int:
         """The exit code; a signal that killed it, negated. Raises TimeoutError."""
         if self._code is None:
-            self._line.settimeout(seconds)
-            self._code = _heard(self._line)
-            self._line.close()
+            self._connection.settimeout(seconds)
+            self._code = _receive_number(self._connection)
+            self._connection.close()
         return self._code
 
     def end(self) -> None:
-        """Whatever it is doing."""
+        """Kill the process, if it still runs."""
         if not self.has_ended:
             self.signal(signal.SIGKILL)
         self.wait(READY_SECONDS_MAX)
 
 
-class Nursery:
+class ForkServer:
     def __init__(self) -> None:
-        self._orders, theirs = socket.socketpair()
+        self._requests, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", __name__, str(theirs.fileno())],
@@ -78,7 +78,7 @@ class Nursery:
                 env={"PATH": os.environ["PATH"], "PYTHONPATH": str(_ROOT / "src")},
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
-                # Whoever interrupts the tests at a terminal means them: it ends when they do.
+                # Ctrl-C at a terminal interrupts the tests alone: this process ends when they do.
                 start_new_session=True,
             )
 
@@ -90,25 +90,25 @@ class Nursery:
         directory: Path,
         files: tuple[int, int, int],
     ) -> Child:
-        """`perdure` with these arguments, standard input, output and error."""
+        """Start `perdure` with these arguments, standard input, output and error."""
         ours, theirs = socket.socketpair()
-        with theirs, TemporaryFile() as order:
-            order.write(codec.encode((list(arguments), dict(variables), str(directory))))
-            order.seek(0)
-            handed = (*files, order.fileno(), theirs.fileno())
-            socket.send_fds(self._orders, [_ORDERED], handed)
+        with theirs, TemporaryFile() as request:
+            request.write(codec.encode((list(arguments), dict(variables), str(directory))))
+            request.seek(0)
+            handed = (*files, request.fileno(), theirs.fileno())
+            socket.send_fds(self._requests, [_REQUEST], handed)
         ours.settimeout(READY_SECONDS_MAX)
-        return Child(_heard(ours), ours)
+        return Child(_receive_number(ours), ours)
 
     def close(self) -> None:
-        self._orders.close()
+        self._requests.close()
         self._process.wait()
 
 
 @cache
-def nursery() -> Nursery:
-    """The one of this process."""
-    made = Nursery()
+def shared() -> ForkServer:
+    """The fork server of this process."""
+    made = ForkServer()
     atexit.register(made.close)
     return made
 
@@ -127,7 +127,7 @@ def run(
         made[0].write(input)
         made[0].seek(0)
         files = (made[0].fileno(), made[1].fileno(), made[2].fileno())
-        child = nursery().start(arguments, variables=variables, directory=directory, files=files)
+        child = shared().start(arguments, variables=variables, directory=directory, files=files)
         stack.callback(child.end)
         code = child.wait(seconds_max)
         return subprocess.CompletedProcess(list(arguments), code, *map(_whole, made[1:]))
@@ -141,12 +141,12 @@ def started(
     errors: int,
     input: int | None = None,
 ) -> tuple[Child, TextIO]:
-    """A process, and what it writes to its output; whoever starts it ends it."""
+    """Start a process; the process and its output. The caller ends it."""
     reading, writing = os.pipe()
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
         files = (nothing if input is None else input, writing, errors)
-        child = nursery().start(arguments, variables=variables, directory=directory, files=files)
+        child = shared().start(arguments, variables=variables, directory=directory, files=files)
     finally:
         os.close(nothing)
         os.close(writing)
@@ -158,53 +158,53 @@ def _whole(file: TextIO) -> str:
     return file.read()
 
 
-Order = tuple[list[str], dict[str, str], str]
+StartRequest = tuple[list[str], dict[str, str], str]
 """Arguments, environment and directory."""
 
 
-def next_child(orders: socket.socket) -> Order | None:
-    """Fork for each order. Returns its order in a child, and nothing when there are no more."""
-    lines: dict[int, socket.socket] = {}
-    deaths, told = os.pipe()
-    os.set_blocking(told, False)
+def next_child(requests: socket.socket) -> StartRequest | None:
+    """Fork for each request. Returns the request in a child, and None when there are no more."""
+    connections: dict[int, socket.socket] = {}
+    signals, signal_pipe = os.pipe()
+    os.set_blocking(signal_pipe, False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    signal.set_wakeup_fd(told)
+    signal.set_wakeup_fd(signal_pipe)
     while True:
-        ready, _, _ = select.select([orders, deaths], [], [])
-        if deaths in ready:
-            os.read(deaths, 4096)
-            _bury(lines)
-        if orders not in ready:
+        ready, _, _ = select.select([requests, signals], [], [])
+        if signals in ready:
+            os.read(signals, 4096)
+            _report_ended(connections)
+        if requests not in ready:
             continue
-        message, files, _, _ = socket.recv_fds(orders, len(_ORDERED), 5)
+        message, files, _, _ = socket.recv_fds(requests, len(_REQUEST), 5)
         if not message:
-            for pid in lines:
+            for pid in connections:
                 os.kill(pid, signal.SIGKILL)
             return None
         assert threading.active_count() == 1, "a fork would leave the other threads behind"
         if (pid := os.fork()) == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            for file in (deaths, told, orders.detach()):
+            for file in (signals, signal_pipe, requests.detach()):
                 os.close(file)
-            return _born(files)
-        *done, line = files
+            return _become_child(files)
+        *done, connection = files
         for file in done:
             os.close(file)
-        lines[pid] = socket.socket(fileno=line)
-        _say(lines[pid], pid)
+        connections[pid] = socket.socket(fileno=connection)
+        _send_number(connections[pid], pid)
 
 
-def _born(files: Sequence[int]) -> Order:
-    """Become what a new process would be."""
-    *standard, order, line = files
-    os.close(line)
-    with open(order, "rb") as written:
-        arguments, variables, directory = codec.decode(Order, written.read())
+def _become_child(files: Sequence[int]) -> StartRequest:
+    """Set up the child as a new process would be."""
+    *standard, request, connection = files
+    os.close(connection)
+    with open(request, "rb") as written:
+        arguments, variables, directory = codec.decode(StartRequest, written.read())
     for number, file in enumerate(standard):
         os.dup2(file, number)
         os.close(file)
-    # Anew: they remember what kind of file they were made for.
+    # New objects: the old ones remember what kind of file they were made for.
     sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
@@ -216,23 +216,23 @@ def _born(files: Sequence[int]) -> Order:
     return arguments, variables, directory
 
 
-def _bury(lines: dict[int, socket.socket]) -> None:
-    """Tell how those ended that have."""
-    for pid in tuple(lines):
+def _report_ended(connections: dict[int, socket.socket]) -> None:
+    """Send the exit codes of the children that have ended."""
+    for pid in tuple(connections):
         found, status = os.waitpid(pid, os.WNOHANG)
         if found:
-            with lines.pop(pid) as line:
-                _say(line, os.waitstatus_to_exitcode(status))
+            with connections.pop(pid) as connection:
+                _send_number(connection, os.waitstatus_to_exitcode(status))
 
 
-def _say(line: socket.socket, number: int) -> None:
-    # A test that was given up no longer listens.
+def _send_number(connection: socket.socket, number: int) -> None:
+    # A test that was cancelled no longer listens.
     with suppress(BrokenPipeError):
-        line.sendall(_NUMBER.pack(number))
+        connection.sendall(_NUMBER.pack(number))
 
 
-def _heard(line: socket.socket) -> int:
-    (number,) = _NUMBER.unpack(line.recv(_NUMBER.size))
+def _receive_number(connection: socket.socket) -> int:
+    (number,) = _NUMBER.unpack(connection.recv(_NUMBER.size))
     return number
 
 
@@ -240,19 +240,19 @@ def _load() -> None:
     for module in pkgutil.walk_packages(perdure.__path__, "perdure."):
         if not module.name.startswith(_LEFT_OUT):
             import_module(module.name)
-    # What is there stays: no child looks for garbage in it, which would copy every page.
+    # No child collects garbage among what is loaded, which would copy every page.
     gc.collect()
     gc.freeze()
 
 
 def main() -> None:
     _load()
-    order = next_child(socket.socket(fileno=int(sys.argv[1])))
-    if order is not None:
-        status = import_module("perdure.cli.main").main(order[0])
+    request = next_child(socket.socket(fileno=int(sys.argv[1])))
+    if request is not None:
+        status = import_module("perdure.cli.main").main(request[0])
         sys.stdout.flush()
         sys.stderr.flush()
-        # Not torn down: that would touch, and so copy, everything that was loaded.
+        # Without finalization, which would touch, and so copy, everything that was loaded.
         os._exit(status)
 
 

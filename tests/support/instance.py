@@ -11,13 +11,13 @@ from perdure.server import services
 from perdure.server.serve import serve
 from perdure.server.settings import ServerSettings
 from tests.support.api import PATIENCE_SECONDS, Api
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
     api: Api
-    place: Place
+    folders: ProjectFolders
     runtime: Runtime
     stop: asyncio.Event
     """Set it to stop serving, as a signal would."""
@@ -25,14 +25,14 @@ class Instance:
 
 @asynccontextmanager
 async def running(
-    place: Place,
+    folders: ProjectFolders,
     *,
     password: str | None = None,
     body_bytes_max: int = limits.REQUEST_BODY_BYTES_MAX,
     heartbeat_seconds: float = limits.HEARTBEAT_SECONDS,
 ) -> AsyncGenerator[Instance]:
     settings = ServerSettings(
-        default_directory=str(place.project),
+        default_directory=str(folders.project),
         cursor_key=b"k" * 32,
         password=password,
         body_bytes_max=body_bytes_max,
@@ -40,22 +40,22 @@ async def running(
     )
     port = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
-    async with _runtime(place) as runtime, asyncio.TaskGroup() as group:
+    async with _runtime(folders) as runtime, asyncio.TaskGroup() as group:
         group.create_task(serve(services.of(runtime), settings, ready=port.set_result, stop=stop))
         async with asyncio.timeout(PATIENCE_SECONDS):
             api = Api(await port)
         try:
-            yield Instance(api=api, place=place, runtime=runtime, stop=stop)
+            yield Instance(api=api, folders=folders, runtime=runtime, stop=stop)
         finally:
             stop.set()
 
 
 @asynccontextmanager
-async def _runtime(place: Place) -> AsyncGenerator[Runtime]:
+async def _runtime(folders: ProjectFolders) -> AsyncGenerator[Runtime]:
     settings = RuntimeSettings(
-        environment=place.environment,
-        data_dir=str(place.data),
-        default_directory=str(place.project),
+        environment=folders.environment,
+        data_dir=str(folders.data),
+        default_directory=str(folders.project),
     )
     async with open_runtime(settings) as runtime:
         yield runtime

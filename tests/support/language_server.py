@@ -132,7 +132,7 @@ class Server:
         self.publish(uri, version, text)
 
     def publish(self, uri: str, version: int | None, text: str) -> None:
-        # Stale words and words of no sense come first: nobody is to take them for an answer.
+        # Stale and meaningless messages come first: they must not be taken for an answer.
         for params in (found(uri, 0, "wrong"), {"uri": 5}, {}):
             if version is not None:
                 send({"method": "textDocument/publishDiagnostics", "params": params})

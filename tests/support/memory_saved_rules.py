@@ -1,4 +1,4 @@
-"""Approvals without a database, for tests of the desk that asks for them."""
+"""Saved approvals without a database, for tests of permission requests."""
 
 from perdure.ports import IdSource
 from perdure.schema.approval.permission import SavedRule

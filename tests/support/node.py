@@ -17,7 +17,7 @@ import pytest
 
 CACHE: Final = Path(__file__).parents[2] / ".cache"
 SECONDS_MAX: Final = 45
-# As it was before a test's own: the registry is set up in the configuration of whoever runs this.
+# The environment outside of tests: the registry is in the configuration of the user.
 USERS: Final = dict(os.environ)
 _OPTIONS: Final = ("--silent", "--ignore-scripts", "--no-audit", "--no-fund")
 
@@ -30,7 +30,7 @@ async def installed(
     if not (folder / "node_modules").exists():
         fresh = folder.with_suffix(f".{os.getpid()}")
         fresh.mkdir(parents=True)
-        # The cache ignores itself: nobody has to remember to.
+        # The cache ignores itself, so that .gitignore need not name it.
         (CACHE / ".gitignore").write_text("*\n")
         if prepare is not None:
             prepare(fresh)

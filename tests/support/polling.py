@@ -1,4 +1,4 @@
-"""Waiting for what another process does: there is no event for it here, so it is looked for."""
+"""Polling for what another process does, because there is no event for it in this one."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _LOOK_SECONDS: Final = 0.01
 
 
 async def until(look: Callable[[], T]) -> T:
-    """The first thing seen that is not nothing; fails when that takes too long."""
+    """The first truthy value that `look` returns; TimeoutError when that takes too long."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         for seconds in repeat(_LOOK_SECONDS):
             if seen := look():

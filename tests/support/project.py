@@ -1,6 +1,6 @@
-"""A project, a home and a data directory of a test's own, configured to use the scripted provider.
+"""A project, a home and a data directory for one test, configured to use the scripted provider.
 
-What a user would write in `opencode.json` is written there; nothing reaches into the program.
+The configuration is written to `opencode.json`, as a user would.
 """
 
 import os
@@ -15,7 +15,7 @@ from tests.support.scripted_provider import SECRET, ScriptedProvider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ProjectFolders:
     project: Path
     data: Path
     variables: dict[str, str]
@@ -33,9 +33,9 @@ class Place:
         return environment.from_variables(self.variables)
 
 
-def make_place(root: Path, provider: ScriptedProvider, **settings: object) -> Place:
-    """`settings` are laid over the top level of the configuration."""
-    place = Place(
+def make_folders(root: Path, provider: ScriptedProvider, **settings: object) -> ProjectFolders:
+    """Make the folders; `settings` replace top-level keys of the configuration."""
+    folders = ProjectFolders(
         project=root / "project",
         data=root / "data",
         variables={
@@ -48,10 +48,12 @@ def make_place(root: Path, provider: ScriptedProvider, **settings: object) -> Pl
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
         },
     )
-    for folder in (place.project, root / "home", root / "temporary"):
+    for folder in (folders.project, root / "home", root / "temporary"):
         folder.mkdir(parents=True)
-    (place.project / "opencode.json").write_bytes(codec.encode(_configuration(provider, settings)))
-    return place
+    (folders.project / "opencode.json").write_bytes(
+        codec.encode(_configuration(provider, settings))
+    )
+    return folders
 
 
 def _configuration(provider: ScriptedProvider, settings: JsonObject) -> JsonObject:

@@ -111,7 +111,7 @@ class ScriptedProvider:
         self.port = 0
         self.requests: list[Request] = []
         self.keeps_requests = True
-        """A run of thousands of long ones says no: whoever answers them counts what it needs."""
+        """A test with thousands of long requests sets this to False and counts what it needs."""
         self.otherwise: Callable[[Request], Reply] = lambda request: text("ok")
         self._script: deque[Reply] = deque()
         self._arrived = asyncio.Condition()
@@ -158,7 +158,7 @@ async def scripted_provider() -> AsyncGenerator[ScriptedProvider]:
         try:
             await provider.serve(reader, writer)
         except (ConnectionError, asyncio.CancelledError):
-            # Cancelled only from below, when the test is over and nobody awaits this task.
+            # Cancelled only below, when the test is over and nothing awaits this task.
             pass
         finally:
             writer.close()

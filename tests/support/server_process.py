@@ -15,7 +15,7 @@ from typing import Final, TextIO
 from tests.support import fork_server
 from tests.support.api import PATIENCE_SECONDS, Api
 from tests.support.fork_server import Child
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 
 _PORT: Final = re.compile(r"listening on http://127\.0\.0\.1:(\d+)")
 
@@ -36,12 +36,12 @@ class ServerProcess:
         return self._log.read_text()
 
     async def kill(self) -> None:
-        """As the kernel does it: no handler runs, no buffer is written."""
+        """Kill with SIGKILL: no handler runs, no buffer is written."""
         self._child.signal(signal.SIGKILL)
         assert await self._ended() == -signal.SIGKILL
 
     async def stop(self) -> None:
-        """As an operator does it; nothing to do for one that has ended."""
+        """Stop with SIGTERM; does nothing if the process has ended."""
         if self._child.has_ended:
             await self._ended()
         else:
@@ -56,23 +56,25 @@ class ServerProcess:
 
 
 @asynccontextmanager
-async def server_process(place: Place, name: str = "server") -> AsyncGenerator[ServerProcess]:
-    server = await start(place, name)
+async def server_process(
+    folders: ProjectFolders, name: str = "server"
+) -> AsyncGenerator[ServerProcess]:
+    server = await start(folders, name)
     try:
         yield server
     finally:
         await server.stop()
 
 
-async def start(place: Place, name: str) -> ServerProcess:
-    """Start a server on `place` and wait until it answers; whoever starts it stops it."""
-    log = place.data.parent / f"{name}.log"
+async def start(folders: ProjectFolders, name: str) -> ServerProcess:
+    """Start a server on `folders` and wait until it answers; the caller stops it."""
+    log = folders.data.parent / f"{name}.log"
     with log.open("ab") as errors:
         child, said = await asyncio.to_thread(
             fork_server.started,
-            ("serve", "--port", "0", "--no-auth", "--data-dir", str(place.data)),
-            variables=place.variables,
-            directory=place.project,
+            ("serve", "--port", "0", "--no-auth", "--data-dir", str(folders.data)),
+            variables=folders.variables,
+            directory=folders.project,
             errors=errors.fileno(),
         )
     first = await asyncio.to_thread(_first_line, child, said)
@@ -84,7 +86,7 @@ async def start(place: Place, name: str) -> ServerProcess:
 
 
 def _first_line(child: Child, said: TextIO) -> str:
-    """What it says first; one that says nothing in time is ended."""
+    """The first line of output; a process that prints none in time is killed."""
     if not select.select([said], [], [], PATIENCE_SECONDS)[0]:
         child.end()
     return said.readline()

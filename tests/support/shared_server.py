@@ -1,7 +1,7 @@
-"""A server that stands for a whole module of tests, in a thread with an event loop of its own.
+"""One server for a whole module of tests, in a thread with an event loop of its own.
 
-For tests that only speak to it over its port and leave it as it was: each boots nothing, and none
-depends on the order. Whoever needs the runtime itself, or the provider's script, takes an Instance.
+For tests that only use it over its port and leave it unchanged, so that none depends on the order.
+A test that needs the runtime itself, or the script of the provider, uses an Instance.
 """
 
 import asyncio
@@ -14,47 +14,47 @@ from pathlib import Path
 
 from tests.support.api import PATIENCE_SECONDS, Api
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import scripted_provider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class SharedServer:
     api: Api
-    place: Place
+    folders: ProjectFolders
 
 
 @contextmanager
-def standing(
+def shared_server(
     root: Path,
     prepare: Callable[[Api], Awaitable[None]] | None = None,
     *,
     password: str | None = None,
-) -> Generator[Standing]:
-    """A server on a place below `root`, once `prepare` has put something into it."""
-    ready: Future[tuple[Standing, Callable[[], object]]] = Future()
+) -> Generator[SharedServer]:
+    """A server with its folders below `root`, after `prepare` has put something into it."""
+    ready: Future[tuple[SharedServer, Callable[[], object]]] = Future()
 
-    async def live() -> None:
+    async def run_server() -> None:
         async with scripted_provider() as provider:
-            place = make_place(root, provider)
-            async with running(place, password=password) as instance:
+            folders = make_folders(root, provider)
+            async with running(folders, password=password) as instance:
                 if prepare is not None:
                     await prepare(instance.api)
                 loop = asyncio.get_running_loop()
                 stop = partial(loop.call_soon_threadsafe, instance.stop.set)
-                ready.set_result((Standing(api=instance.api, place=place), stop))
+                ready.set_result((SharedServer(api=instance.api, folders=folders), stop))
                 await instance.stop.wait()
 
     with ThreadPoolExecutor(1) as thread:
-        life = thread.submit(lambda: asyncio.run(live()))
-        life.add_done_callback(lambda _: ready.cancel())
+        running_server = thread.submit(lambda: asyncio.run(run_server()))
+        running_server.add_done_callback(lambda _: ready.cancel())
         try:
             server, stop = ready.result(PATIENCE_SECONDS)
         except CancelledError:
-            life.result()
+            running_server.result()
             raise
         try:
             yield server
         finally:
             stop()
-            life.result(PATIENCE_SECONDS)
+            running_server.result(PATIENCE_SECONDS)

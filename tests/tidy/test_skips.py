@@ -1,4 +1,4 @@
-"""Where everything must be checked, a test that cannot run fails: nobody sees a skip there."""
+"""In continuous integration a test that cannot run fails, because a skip would go unseen."""
 
 import pytest
 

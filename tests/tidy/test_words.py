@@ -1,4 +1,4 @@
-"""The code speaks the language of CONTEXT.md, and not the words that it warns against."""
+"""Code and documents use the words of CONTEXT.md, and few of those that hide who acts."""
 
 import ast
 import re
@@ -26,6 +26,9 @@ PERHAPS: Final = re.compile(
     "|".join(avoided.replace(" ", r"[\s_\-\\]*") for avoided in AVOIDED), re.IGNORECASE
 )
 """Where this is not found, no spelling of an avoided word can be."""
+VAGUE: Final = re.compile("nobody|somebody|whoever|everybody", re.IGNORECASE)
+"""Words that do not say who acts: the server, the client, another process, the user, the model."""
+VAGUE_MAX: Final = 15
 
 
 def test_no_identifier_or_comment_uses_an_avoided_word() -> None:
@@ -38,6 +41,19 @@ def test_no_identifier_or_comment_uses_an_avoided_word() -> None:
         if avoided in words
     ]
     assert found == []
+
+
+def test_texts_say_who_acts() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in source_tree.committed_files()
+        if path.is_relative_to(ROOT / "src")
+        or path.is_relative_to(ROOT / "docs")
+        or path == ROOT / "README.md"
+        for number, line in enumerate(source_tree.text_of(path).splitlines(), start=1)
+        if VAGUE.search(line)
+    ]
+    assert len(found) <= VAGUE_MAX, "\n".join([f"{len(found)} places", *found])
 
 
 @pytest.mark.parametrize("avoided", AVOIDED)

@@ -13,7 +13,7 @@ from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 RULES = [
@@ -24,8 +24,8 @@ RULES = [
 
 
 @pytest.fixture
-def place(tmp_path: Path, provider: ScriptedProvider) -> Place:
-    return make_place(tmp_path, provider, permissions=RULES)
+def folders(tmp_path: Path, provider: ScriptedProvider) -> ProjectFolders:
+    return make_folders(tmp_path, provider, permissions=RULES)
 
 
 def bash(command: str) -> Call:
@@ -58,16 +58,16 @@ async def reply(api: Api, request: JsonObject, word: str) -> None:
 
 @requirement("S178")
 async def test_a_person_is_shown_the_parts_and_always_saves_a_pattern_for_each(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     session = await api.create()
-    outside = f"> {place.project.parent}/outside"
+    outside = f"> {folders.project.parent}/outside"
     command = f"git status -s | wc -l && echo x {outside}; true"
     async with request_for(api, provider, session, command) as request:
         assert request["resources"] == [command]
         assert request["save"] == ["git status *", "wc *", "echo *", outside, "true *"]
         assert request["metadata"] == {
-            "workdir": str(place.project),
+            "workdir": str(folders.project),
             "parts": [
                 {"text": "git status -s", "pattern": "git status *"},
                 {"text": "wc -l", "pattern": "wc *"},
@@ -87,7 +87,7 @@ async def test_a_person_is_shown_the_parts_and_always_saves_a_pattern_for_each(
 
 @requirement("S178")
 async def test_one_denied_part_denies_all_of_it(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     session = await api.create()
     for command in ("echo a && rm b", "echo $(rm b)", "bash -c '\"rm\" b'", "sudo /bin/rm b"):
@@ -116,13 +116,13 @@ async def test_what_is_not_understood_is_asked_and_can_be_approved_as_it_is(
 async def test_commands_get_no_secrets_unless_the_user_says_so(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    place = make_place(tmp_path, provider)
-    place.variables.update(SOME_API_KEY="hidden", SOME_TOKEN="shown", SOME_THING="plain")
-    user = Path(place.variables["HOME"]) / ".config/opencode"
+    folders = make_folders(tmp_path, provider)
+    folders.variables.update(SOME_API_KEY="hidden", SOME_TOKEN="shown", SOME_THING="plain")
+    user = Path(folders.variables["HOME"]) / ".config/opencode"
     user.mkdir(parents=True)
     allowed = '{"experimental": {"bash": {"allowed_variables": ["SOME_TOK*"]}}}'
     (user / "opencode.json").write_text(allowed)
-    async with running(place) as instance:
+    async with running(folders) as instance:
         session = await instance.api.create()
         provider.then(calls(bash("env | sort")), text("done"))
         await instance.api.ask(session, "look")
@@ -136,14 +136,14 @@ async def test_commands_get_no_secrets_unless_the_user_says_so(
 async def test_what_an_interrupted_command_had_printed_stays_with_its_call(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    place = make_place(tmp_path, provider)
-    async with running(place) as instance:
+    folders = make_folders(tmp_path, provider)
+    async with running(folders) as instance:
         api = instance.api
         session = await api.create()
-        os.mkfifo(place.project / "running")
+        os.mkfifo(folders.project / "running")
         provider.then(calls(bash("echo said before; echo on > running; exec sleep 60")))
         await api.prompt(session, "sleep")
-        await asyncio.to_thread((place.project / "running").read_text)
+        await asyncio.to_thread((folders.project / "running").read_text)
         await api.post(f"/api/session/{session}/interrupt")
         state = await last_state(api, session)
         facts = await api.facts(session)

@@ -15,7 +15,7 @@ from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.api import Api, Stream
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 from tests.support.server_process import server_process
 
@@ -37,8 +37,8 @@ PATIENCE_SECONDS = 10
 
 
 @pytest.fixture
-def place(tmp_path: Path, provider: ScriptedProvider) -> Place:
-    return make_place(tmp_path, provider, permissions=[ASK_EDIT])
+def folders(tmp_path: Path, provider: ScriptedProvider) -> ProjectFolders:
+    return make_folders(tmp_path, provider, permissions=[ASK_EDIT])
 
 
 async def questions(api: Api, session: str) -> list[JsonObject]:
@@ -57,16 +57,16 @@ async def question_of(api: Api, session: str) -> JsonObject:
 
 @requirement("S189")
 async def test_a_permission_that_waited_when_the_server_died_is_rejected_and_not_run(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(calls(WRITE))
-    async with server_process(place) as server:
+    async with server_process(folders) as server:
         session = await server.api.create()
         request = await waiting(server.api, session)
         await server.kill()
-    stored = database_check.dump(place.database)["pending_request"]
+    stored = database_check.dump(folders.database)["pending_request"]
     assert [row[0] for row in stored] == [request["id"]]
-    async with server_process(place, "restarted") as server:
+    async with server_process(folders, "restarted") as server:
         messages = await server.api.ask(session, "are you there")
         assert messages[-1]["content"][-1]["text"] == "ok"
         (state,) = await tool_states(server.api, session)
@@ -75,18 +75,18 @@ async def test_a_permission_that_waited_when_the_server_died_is_rejected_and_not
         late = f"/api/session/{session}/permission/{request['id']}/reply"
         answer = await server.api.call("POST", late, {"reply": "once"})
         assert (answer.status, answer.tag) == (404, "PermissionNotFoundError")
-    assert not (place.project / "made.txt").exists()
-    assert database_check.dump(place.database)["pending_request"] == []
-    await database_check.check(place.database)
+    assert not (folders.project / "made.txt").exists()
+    assert database_check.dump(folders.database)["pending_request"] == []
+    await database_check.check(folders.database)
 
 
 @requirement("S189")
 async def test_a_server_that_is_there_rejects_what_a_dying_one_waited_for_and_says_so(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(calls(WRITE), calls(ASK))
-    async with server_process(place, "heir") as heir:
-        async with server_process(place, "victim") as victim:
+    async with server_process(folders, "heir") as heir:
+        async with server_process(folders, "victim") as victim:
             session, other = await victim.api.create(), await victim.api.create()
             request = await waiting(victim.api, session)
             asked = await question_of(victim.api, other)
@@ -126,10 +126,10 @@ async def both_rejected(live: Stream) -> dict[str, JsonObject]:
 
 @requirement("S177", "S179")
 async def test_a_permission_is_seen_and_given_through_another_server(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(calls(WRITE), text("done"))
-    async with server_process(place, "a") as a, server_process(place, "b") as b:
+    async with server_process(folders, "a") as a, server_process(folders, "b") as b:
         session = await a.api.create()
         request = await waiting(a.api, session)
         assert await pending(b.api, session) == [request]
@@ -142,14 +142,14 @@ async def test_a_permission_is_seen_and_given_through_another_server(
         await a.api.wait(session)
         (state,) = await tool_states(a.api, session)
         assert state["status"] == "completed"
-    assert (place.project / "made.txt").read_text() == "made\n"
+    assert (folders.project / "made.txt").read_text() == "made\n"
 
 
 async def test_a_word_of_correction_travels_to_the_model(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(calls(WRITE), text("as you say"))
-    async with server_process(place, "a") as a, server_process(place, "b") as b:
+    async with server_process(folders, "a") as a, server_process(folders, "b") as b:
         session = await a.api.create()
         request = await waiting(a.api, session)
         await reply(b.api, request, "reject", "use another name")
@@ -159,10 +159,10 @@ async def test_a_word_of_correction_travels_to_the_model(
 
 @requirement("S185")
 async def test_a_question_is_seen_and_answered_through_another_server(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(calls(ASK), text("done"))
-    async with server_process(place, "a") as a, server_process(place, "b") as b:
+    async with server_process(folders, "a") as a, server_process(folders, "b") as b:
         session = await a.api.create()
         asked = await question_of(a.api, session)
         assert await questions(b.api, session) == [asked]
@@ -180,10 +180,10 @@ async def test_a_question_is_seen_and_answered_through_another_server(
 
 @requirement("S185")
 async def test_a_question_is_rejected_through_another_server(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(calls(ASK))
-    async with server_process(place, "a") as a, server_process(place, "b") as b:
+    async with server_process(folders, "a") as a, server_process(folders, "b") as b:
         session = await a.api.create()
         asked = await question_of(a.api, session)
         await b.api.post(f"/api/session/{session}/question/{asked['id']}/reject")
@@ -194,16 +194,16 @@ async def test_a_question_is_rejected_through_another_server(
 
 
 async def test_an_id_that_waits_in_another_server_is_taken(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     body = {"id": "per_mine", "action": "edit", "resources": ["a"]}
-    async with server_process(place, "a") as a, server_process(place, "b") as b:
+    async with server_process(folders, "a") as a, server_process(folders, "b") as b:
         session = await a.api.create()
         path = f"/api/session/{session}/permission"
         assert (await a.api.post(path, body))["data"]["effect"] == "ask"
         taken = await b.api.call("POST", path, body)
         assert (taken.status, taken.tag) == (409, "ConflictError")
-        # Nobody waits for this one; it is settled all the same.
+        # No call waits for this one; it is settled all the same.
         async with a.api.stream("/api/event") as live:
             await live.until("server.connected")
             await b.api.post(f"{path}/per_mine/reply", {"reply": "once"})
@@ -214,19 +214,21 @@ async def test_an_id_that_waits_in_another_server_is_taken(
 # ---- people who go away -------------------------------------------------------------------------
 
 
-async def test_stopping_leaves_nothing_that_waits(place: Place, provider: ScriptedProvider) -> None:
+async def test_stopping_leaves_nothing_that_waits(
+    folders: ProjectFolders, provider: ScriptedProvider
+) -> None:
     provider.then(calls(WRITE))
-    async with running(place) as instance:
+    async with running(folders) as instance:
         session = await instance.api.create()
         await waiting(instance.api, session)
         outside = {"action": "edit", "resources": ["a"]}
         await instance.api.post(f"/api/session/{session}/permission", outside)
         assert len(await pending(instance.api, session)) == 2
-    assert database_check.dump(place.database)["pending_request"] == []
+    assert database_check.dump(folders.database)["pending_request"] == []
 
 
 async def test_an_interrupt_takes_the_request_from_everybody_s_screen(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     provider.then(calls(WRITE))
     session = await api.create()
@@ -236,11 +238,11 @@ async def test_an_interrupt_takes_the_request_from_everybody_s_screen(
         await api.post(f"/api/session/{session}/interrupt")
         replied = (await live.until("permission.v2.replied"))[-1]["data"]
     assert (replied["requestID"], replied["reply"]) == (request["id"], "reject")
-    assert database_check.dump(place.database)["pending_request"] == []
+    assert database_check.dump(folders.database)["pending_request"] == []
 
 
 async def asked_in_time(root: Path) -> tuple[str, dict[str, int]]:
-    """What the model is told when nobody answers, and the live events meanwhile."""
+    """What the model is told when no person answers, and the live events meanwhile."""
     model = ScriptedModel()
     model.turn(tool_call("write", {"path": "a.env", "content": "x"})).turn(says("well then"))
     (root / "project").mkdir()
@@ -278,9 +280,9 @@ async def test_a_person_who_does_not_answer_in_time_has_refused(tmp_path: Path) 
 
 
 async def test_what_waits_in_another_server_is_listed_in_its_order(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with running(place) as a, server_process(place, "b") as b:
+    async with running(folders) as a, server_process(folders, "b") as b:
         session = await a.api.create()
         path = f"/api/session/{session}/permission"
         for number in range(50):

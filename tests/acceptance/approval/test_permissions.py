@@ -13,15 +13,15 @@ from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
 from tests.support.api import Api, Stream
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import Call, Reply, ScriptedProvider, calls, text
 
 ASK_BASH = {"action": "bash", "resource": "*", "effect": "ask"}
 
 
 @pytest.fixture
-def place(tmp_path: Path, provider: ScriptedProvider) -> Place:
-    return make_place(tmp_path, provider, permissions=[ASK_BASH])
+def folders(tmp_path: Path, provider: ScriptedProvider) -> ProjectFolders:
+    return make_folders(tmp_path, provider, permissions=[ASK_BASH])
 
 
 def bash(command: str, id: str | None = None) -> Call:
@@ -69,18 +69,18 @@ async def tool_states(api: Api, session: str) -> list[JsonObject]:
 
 @requirement("S177", "S179")
 async def test_a_call_waits_until_it_is_allowed_once(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     provider.then(calls(bash("touch made")), text("done"))
     session = await api.create()
     async with prompted(api, session) as live:
         request = await asked(live)
-        assert not (place.project / "made").exists()
+        assert not (folders.project / "made").exists()
         assert await pending(api, session) == [request]
         path = f"/api/session/{session}/permission/{request['id']}"
         assert (await api.get(path))["data"] == request
         listed = await api.get("/api/permission/request")
-        assert listed["location"]["directory"] == str(place.project)
+        assert listed["location"]["directory"] == str(folders.project)
         assert listed["data"] == [request]
         await reply(api, request, "once")
         replied = (await live.until("permission.v2.replied"))[-1]
@@ -91,7 +91,7 @@ async def test_a_call_waits_until_it_is_allowed_once(
     }
     await api.wait(session)
     _, assistant, _ = await api.messages(session)
-    assert (place.project / "made").exists()
+    assert (folders.project / "made").exists()
     assert assistant["content"][0]["state"]["status"] == "completed"
     source = {"type": "tool", "messageID": assistant["id"], "callID": "call_0"}
     assert (request["action"], request["resources"]) == ("bash", ["touch made"])
@@ -103,10 +103,10 @@ async def test_a_call_waits_until_it_is_allowed_once(
 
 @requirement("S177", "S179")
 async def test_what_was_always_allowed_is_not_asked_again_after_a_restart(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(calls(bash("echo a")), text("done"))
-    async with running(place) as before:
+    async with running(folders) as before:
         session = await before.api.create()
         await reply(before.api, await waiting(before.api, session), "always")
         await before.api.wait(session)
@@ -114,7 +114,7 @@ async def test_what_was_always_allowed_is_not_asked_again_after_a_restart(
         project = (await before.api.get("/api/location"))["project"]["id"]
         assert (rule["action"], rule["resource"]) == ("bash", "echo *")
         assert (rule["projectID"], rule["id"][:4]) == (project, "psv_")
-    async with running(place) as after:
+    async with running(folders) as after:
         provider.then(calls(bash("echo a")), text("done"))
         await after.api.ask(session, "again")
         states = await tool_states(after.api, session)
@@ -134,7 +134,7 @@ async def test_what_was_always_allowed_is_not_asked_again_after_a_restart(
 
 @requirement("S177")
 async def test_a_plain_rejection_stops_the_run_and_settles_the_step(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     provider.then(calls(bash("touch made")))
     session = await api.create()
@@ -146,7 +146,7 @@ async def test_a_plain_rejection_stops_the_run_and_settles_the_step(
     assert "completed" in assistant["time"]
     assert assistant["content"][0]["state"]["status"] == "error"
     assert len(provider.requests) == 1
-    assert not (place.project / "made").exists()
+    assert not (folders.project / "made").exists()
     provider.then(text("then something else"))
     assert (await api.ask(session, "go on"))[-1]["finish"] == "stop"
 
@@ -154,9 +154,9 @@ async def test_a_plain_rejection_stops_the_run_and_settles_the_step(
 @requirement("S177")
 @pytest.mark.parametrize("tool", ["bash", "read"])
 async def test_a_rejection_with_words_tells_them_to_the_model(
-    api: Api, provider: ScriptedProvider, place: Place, tool: str
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders, tool: str
 ) -> None:
-    (place.project / ".env").write_text("SECRET=1")
+    (folders.project / ".env").write_text("SECRET=1")
     wanted = {"bash": bash("rm -rf build"), "read": Call("read", {"path": ".env"})}[tool]
     provider.then(calls(wanted), text("I will"))
     session = await api.create()
@@ -253,13 +253,13 @@ async def test_interrupting_takes_the_request_away(api: Api, provider: ScriptedP
 
 
 async def test_stopping_the_server_while_a_call_waits_settles_it(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(calls(bash("echo a")))
-    async with running(place) as before:
+    async with running(folders) as before:
         session = await before.api.create()
         await waiting(before.api, session)
-    async with running(place) as after:
+    async with running(folders) as after:
         assert await pending(after.api, session) == []
         (state,) = await tool_states(after.api, session)
         assert state["status"] == "error"
@@ -267,13 +267,13 @@ async def test_stopping_the_server_while_a_call_waits_settles_it(
 
 
 async def test_a_request_can_be_answered_when_its_directory_is_gone(
-    place: Place, provider: ScriptedProvider, tmp_path: Path
+    folders: ProjectFolders, provider: ScriptedProvider, tmp_path: Path
 ) -> None:
     gone = tmp_path / "gone"
-    shutil.copytree(place.project, gone)
+    shutil.copytree(folders.project, gone)
     (gone / ".env").write_text("A=1")
     provider.then(calls(Call("read", {"path": ".env"})), text("done"))
-    async with running(place) as before:
+    async with running(folders) as before:
         session = await before.api.create(location={"directory": str(gone)})
         request = await waiting(before.api, session)
         shutil.rmtree(gone)
@@ -281,7 +281,7 @@ async def test_a_request_can_be_answered_when_its_directory_is_gone(
         await reply(before.api, request, "reject", "never mind")
         await before.api.wait(session)
         assert (await tool_states(before.api, session))[0]["error"]["message"] == "never mind"
-    async with running(place) as after:
+    async with running(folders) as after:
         path = f"/api/session/{session}/permission"
         assert await pending(after.api, session) == []
         assert (await after.api.call("GET", f"{path}/{request['id']}")).status == 404
@@ -315,7 +315,7 @@ async def test_working_outside_the_location_is_asked_before_the_command(
 
 @requirement("S87")
 async def test_a_call_keeps_the_permissions_of_the_turn_that_made_it(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     hold = asyncio.Event()
     write = calls(Call("write", {"path": "made", "content": "x"}), bash("echo a"))
@@ -330,7 +330,7 @@ async def test_a_call_keeps_the_permissions_of_the_turn_that_made_it(
     await api.wait(session)
     states = await tool_states(api, session)
     assert [state["status"] for state in states] == ["completed", "completed"]
-    assert (place.project / "made").read_text() == "x"
+    assert (folders.project / "made").read_text() == "x"
 
 
 @requirement("S88")

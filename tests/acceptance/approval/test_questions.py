@@ -9,7 +9,7 @@ from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 COLOUR: JsonObject = {
@@ -42,7 +42,7 @@ async def pending(api: Api, session: str) -> list[JsonObject]:
 
 @requirement("S183", "S185")
 async def test_a_call_waits_for_its_answers_and_the_model_is_told_them(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     provider.then(calls(ask(COLOUR, SIZE)), text("done"))
     session = await api.create()
@@ -53,7 +53,7 @@ async def test_a_call_waits_for_its_answers_and_the_model_is_told_them(
         assert request["questions"] == [COLOUR, SIZE]
         assert await pending(api, session) == [request]
         listed = await api.get("/api/question/request")
-        assert listed["location"]["directory"] == str(place.project)
+        assert listed["location"]["directory"] == str(folders.project)
         assert listed["data"] == [request]
         await api.post(path_of(request, "reply"), {"answers": [["red"], []]})
         replied = (await live.until("question.v2.replied"))[-1]["data"]
@@ -144,13 +144,13 @@ async def test_another_session_cannot_settle_it(api: Api, provider: ScriptedProv
 
 
 async def test_stopping_the_server_while_a_question_waits_settles_the_call(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(calls(ask(COLOUR)))
-    async with running(place) as before:
+    async with running(folders) as before:
         session = await before.api.create()
         await waiting(before.api, session)
-    async with running(place) as after:
+    async with running(folders) as after:
         assert await pending(after.api, session) == []
         assistant = (await after.api.messages(session))[-1]
         assert assistant["content"][0]["state"]["status"] == "error"

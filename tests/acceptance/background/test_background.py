@@ -1,4 +1,4 @@
-"""Commands in the background: started, looked at, ended, and told of, whoever dies meanwhile."""
+"""Commands in the background: started, inspected, ended and told of, also over crashes."""
 
 import asyncio
 import os
@@ -17,18 +17,18 @@ from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import running
 from tests.support.polling import until
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import Call, Request, ScriptedProvider, calls, text
 from tests.support.server_process import server_process
 
 
 @pytest.fixture(autouse=True)
-async def nothing_left(place: Place) -> AsyncGenerator[None]:
+async def nothing_left(folders: ProjectFolders) -> AsyncGenerator[None]:
     """Whatever a test leaves running is ended after it."""
     yield
-    if not place.database.exists():
+    if not folders.database.exists():
         return
-    async with opened(place.database) as database:
+    async with opened(folders.database) as database:
         left = await database.read(job_table.running)
     for job in left:
         await LocalDetached().kill(job.process)
@@ -127,11 +127,11 @@ async def test_the_model_sees_what_is_new_and_can_wait_for_the_end(
 
 
 async def test_what_the_model_cancels_is_over_and_is_not_told_again(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     session = await started(api, provider, "sleep 60 & echo $! >child; wait")
     (job,) = await jobs(api, session)
-    child = await until(lambda: number_in(place.project / "child"))
+    child = await until(lambda: number_in(folders.project / "child"))
     assert table.identity(child)
     provider.then(calls(Call("bash_cancel", {"job": job["id"]})), text("gone"))
     await api.ask(session, "end it")
@@ -214,7 +214,7 @@ async def test_a_job_belongs_to_its_session(api: Api, provider: ScriptedProvider
 
 
 async def test_an_interrupt_leaves_jobs_running_and_a_deletion_ends_them(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     hold = asyncio.Event()
     provider.then(calls(background("echo $$ >shell; sleep 60")), text("thinking", hold=hold))
@@ -224,7 +224,7 @@ async def test_an_interrupt_leaves_jobs_running_and_a_deletion_ends_them(
     await api.post(f"/api/session/{session}/interrupt")
     (job,) = await jobs(api, session)
     assert job["state"] == "running"
-    shell = await until(lambda: number_in(place.project / "shell"))
+    shell = await until(lambda: number_in(folders.project / "shell"))
     assert table.identity(shell)
     assert (await api.call("DELETE", f"/api/session/{session}")).status == 204
     assert not table.identity(shell)
@@ -235,7 +235,7 @@ async def test_a_background_command_needs_the_permission_of_any_other(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
     asks = {"action": "bash", "resource": "*", "effect": "ask"}
-    careful = make_place(tmp_path / "careful", provider, permissions=[asks])
+    careful = make_folders(tmp_path / "careful", provider, permissions=[asks])
     provider.then(calls(background("touch never")), text("no then"))
     async with running(careful) as instance:
         api = instance.api
@@ -262,25 +262,25 @@ async def test_a_foreground_command_cannot_ask_for_the_time_of_a_job(
     assert "Run what takes longer with `background`" in last_tool(provider.requests[-1])
 
 
-# ---- whoever dies meanwhile ---------------------------------------------------------------------
+# ---- over crashes -------------------------------------------------------------------------------
 
 
 async def test_a_job_survives_a_kill_and_its_end_is_told_once(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with server_process(place) as server:
+    async with server_process(folders) as server:
         session = await started(
             server.api, provider, "echo up; while [ ! -e stop ]; do sleep 0.02; done; exit 5"
         )
         await server.kill()
-    async with server_process(place, "second") as server:
+    async with server_process(folders, "second") as server:
         (job,) = await jobs(server.api, session)
         assert job["state"] == "running"
-        (place.project / "stop").touch()
+        (folders.project / "stop").touch()
         notice = await is_told(server.api, session)
         assert "has exited with code 5." in notice
         await server.kill()
-    async with running(place) as server:
+    async with running(folders) as server:
         assert await told(server.api, session) == [notice]
         (job,) = await jobs(server.api, session)
         assert (job["state"], job["exitCode"]) == ("exited", 5)
@@ -288,73 +288,76 @@ async def test_a_job_survives_a_kill_and_its_end_is_told_once(
 
 
 async def test_a_job_that_ended_while_nobody_was_there_is_told_at_the_next_start(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with running(place) as server:
+    async with running(folders) as server:
         session = await started(
             server.api, provider, "while [ ! -e stop ]; do sleep 0.02; done; echo over; exit 6"
         )
         (job,) = await jobs(server.api, session)
-    (place.project / "stop").touch()
+    (folders.project / "stop").touch()
     await until(lambda: Path(job["path"] + ".exit").exists())
-    async with running(place) as server:
+    async with running(folders) as server:
         notice = await is_told(server.api, session)
         assert "has exited with code 6." in notice
         assert "over" in notice
 
 
 async def test_a_job_of_which_nothing_is_left_is_lost_and_that_is_told(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with running(place) as server:
+    async with running(folders) as server:
         session = await started(server.api, provider, "echo $PPID >supervisor; sleep 60")
-        group = await until(lambda: number_in(place.project / "supervisor"))
+        group = await until(lambda: number_in(folders.project / "supervisor"))
     os.killpg(group, 9)
     await until(lambda: not table.identity(group))
-    async with running(place) as server:
+    async with running(folders) as server:
         assert "how it ended is not known" in await is_told(server.api, session)
         (job,) = await jobs(server.api, session)
         assert job["state"] == "lost"
 
 
 async def test_a_process_that_has_the_number_of_a_job_is_left_alone(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with running(place) as server:
+    async with running(folders) as server:
         session = await started(server.api, provider, "echo $$ >shell; sleep 60")
-        shell = await until(lambda: number_in(place.project / "shell"))
+        shell = await until(lambda: number_in(folders.project / "shell"))
         (job,) = await jobs(server.api, session)
-    async with opened(place.database) as database:
-        # As after a restart of the machine: the number is somebody else's by now.
+    async with opened(folders.database) as database:
+        # As after a restart of the machine: the number is another process's by now.
         await database.write(
             lambda tx: tx.execute(
                 "UPDATE job SET identity = 'boot:1', path = path || 'x' WHERE id = :id",
                 {"id": job["id"]},
             )
         )
-    async with running(place) as server:
+    async with running(folders) as server:
         assert "how it ended is not known" in await is_told(server.api, session)
         assert table.identity(shell)
     os.killpg(os.getpgid(shell), 9)
 
 
 async def test_a_neighbour_takes_over_the_jobs_of_a_process_that_died(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with server_process(place, "first") as first, server_process(place, "second") as second:
+    async with (
+        server_process(folders, "first") as first,
+        server_process(folders, "second") as second,
+    ):
         session = await started(
             first.api, provider, "while [ ! -e stop ]; do sleep 0.02; done; exit 8"
         )
         (job,) = await jobs(second.api, session)
         await first.kill()
-        (place.project / "stop").touch()
+        (folders.project / "stop").touch()
         assert f"{job['id']} has exited with code 8." in await is_told(second.api, session)
 
 
 async def test_a_job_can_be_cancelled_through_another_process(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with running(place) as first, running(place) as second:
+    async with running(folders) as first, running(folders) as second:
         session = await started(first.api, provider, "sleep 60")
         (job,) = await jobs(second.api, session)
         cancel = f"/api/session/{session}/job/{job['id']}/cancel"

@@ -1,4 +1,4 @@
-"""A subagent works in a Session of its own, and whoever called it hears how that ended."""
+"""A subagent works in a Session of its own, and its caller is told how that ended."""
 
 import asyncio
 from itertools import pairwise
@@ -9,10 +9,10 @@ import pytest
 from perdure.core import limits
 from perdure.schema.codec import JsonObject
 from tests.acceptance.approval.test_permissions import tool_states
-from tests.acceptance.session_scripts import Cast, task
+from tests.acceptance.session_scripts import SessionScripts, task
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import (
     Call,
     Reply,
@@ -29,8 +29,8 @@ WRITE = Call("write", {"path": "made.txt", "content": "made\n"})
 
 
 @pytest.fixture
-def cast(provider: ScriptedProvider) -> Cast:
-    return Cast(provider)
+def scripts(provider: ScriptedProvider) -> SessionScripts:
+    return SessionScripts(provider)
 
 
 async def children(api: Api, session: str) -> list[JsonObject]:
@@ -49,10 +49,10 @@ async def outputs(api: Api, session: str) -> list[str]:
 
 
 async def test_a_subagent_works_in_a_session_of_its_own_and_its_last_words_come_back(
-    api: Api, cast: Cast
+    api: Api, scripts: SessionScripts
 ) -> None:
-    cast.plays("root", calls(task("dig deep")), text("as I was told"))
-    cast.plays("dig", calls(Call("glob", {"pattern": "*"})), text("found ", "nothing"))
+    scripts.add("root", calls(task("dig deep")), text("as I was told"))
+    scripts.add("dig", calls(Call("glob", {"pattern": "*"})), text("found ", "nothing"))
     session = await api.create()
     messages = await api.ask(session, "root")
     assert messages[-1]["content"][-1]["text"] == "as I was told"
@@ -68,14 +68,14 @@ async def test_a_subagent_works_in_a_session_of_its_own_and_its_last_words_come_
         "cost": pytest.approx(child["cost"]),
     }
     assert child["cost"] > 0
-    assert "found nothing" in cast.requests("root")[-1].texts("tool")[0]
-    assert child["id"] in cast.requests("root")[-1].texts("tool")[0]
+    assert "found nothing" in scripts.requests("root")[-1].texts("tool")[0]
+    assert child["id"] in scripts.requests("root")[-1].texts("tool")[0]
 
 
-async def test_the_model_is_told_whom_it_can_call(api: Api, cast: Cast) -> None:
+async def test_the_model_is_told_whom_it_can_call(api: Api, scripts: SessionScripts) -> None:
     session = await api.create()
     await api.ask(session, "root")
-    (request,) = cast.requests("root")
+    (request,) = scripts.requests("root")
     told = "\n".join(request.texts("system"))
     assert "<name>explore</name>" in told
     assert "<name>general</name>" in told
@@ -84,12 +84,12 @@ async def test_the_model_is_told_whom_it_can_call(api: Api, cast: Cast) -> None:
 
 
 async def test_a_child_knows_nothing_of_its_parent_and_cannot_call_others(
-    api: Api, cast: Cast
+    api: Api, scripts: SessionScripts
 ) -> None:
-    cast.plays("root", calls(task("dig")))
+    scripts.add("root", calls(task("dig")))
     session = await api.create()
     await api.ask(session, "root of all")
-    (request,) = cast.requests("dig")
+    (request,) = scripts.requests("dig")
     assert request.texts("user") == ["dig"]
     names = {tool["function"]["name"] for tool in request.body["tools"]}
     assert "read" in names
@@ -97,14 +97,14 @@ async def test_a_child_knows_nothing_of_its_parent_and_cannot_call_others(
     assert "available_subagents" not in "\n".join(request.texts("system"))
 
 
-async def test_two_subagents_work_at_the_same_time(api: Api, cast: Cast) -> None:
+async def test_two_subagents_work_at_the_same_time(api: Api, scripts: SessionScripts) -> None:
     first, second = asyncio.Event(), asyncio.Event()
-    cast.plays("root", calls(task("one", id="a"), task("two", id="b")))
-    cast.plays("one", text("1", hold=first))
-    cast.plays("two", text("2", hold=second))
+    scripts.add("root", calls(task("one", id="a"), task("two", id="b")))
+    scripts.add("one", text("1", hold=first))
+    scripts.add("two", text("2", hold=second))
     session = await api.create()
     await api.prompt(session, "root")
-    await cast.provider.arrived(3)
+    await scripts.provider.arrived(3)
     first.set()
     second.set()
     await api.wait(session)
@@ -112,9 +112,11 @@ async def test_two_subagents_work_at_the_same_time(api: Api, cast: Cast) -> None
     assert len(await children(api, session)) == 2
 
 
-async def test_a_child_that_fails_is_a_result_that_the_model_reads(api: Api, cast: Cast) -> None:
-    cast.plays("root", calls(task("dig")), text("too bad"))
-    cast.plays("dig", refusal(401, {"error": {"message": "no such key"}}))
+async def test_a_child_that_fails_is_a_result_that_the_model_reads(
+    api: Api, scripts: SessionScripts
+) -> None:
+    scripts.add("root", calls(task("dig")), text("too bad"))
+    scripts.add("dig", refusal(401, {"error": {"message": "no such key"}}))
     session = await api.create()
     messages = await api.ask(session, "root")
     assert messages[-1]["content"][-1]["text"] == "too bad"
@@ -123,28 +125,28 @@ async def test_a_child_that_fails_is_a_result_that_the_model_reads(api: Api, cas
     assert "no such key" in (await outputs(api, session))[0]
 
 
-async def test_a_child_is_continued_by_its_id(api: Api, cast: Cast) -> None:
+async def test_a_child_is_continued_by_its_id(api: Api, scripts: SessionScripts) -> None:
     def again(request: Request) -> Reply:
         found = request.texts("tool")[0].split()[1]
         return calls(task("and now", task_id=found))
 
-    cast.plays("root", calls(task("dig")), again, text("done"))
-    cast.plays("dig", text("a hole"), text("a deeper hole"))
+    scripts.add("root", calls(task("dig")), again, text("done"))
+    scripts.add("dig", text("a hole"), text("a deeper hole"))
     session = await api.create()
     await api.ask(session, "root")
     (child,) = await children(api, session)
     first, second = await tool_states(api, session)
     assert second["structured"]["sessionID"] == first["structured"]["sessionID"] == child["id"]
     assert "a deeper hole" in (await outputs(api, session))[1]
-    assert cast.requests("dig")[-1].texts("user") == ["dig", "and now"]
+    assert scripts.requests("dig")[-1].texts("user") == ["dig", "and now"]
 
 
 async def test_a_child_is_asked_for_in_the_background_and_its_parent_is_told_later(
-    api: Api, cast: Cast
+    api: Api, scripts: SessionScripts
 ) -> None:
     hold = asyncio.Event()
-    cast.plays("root", calls(task("dig", background=True)), text("meanwhile"), text("I heard"))
-    cast.plays("dig", text("a hole", hold=hold))
+    scripts.add("root", calls(task("dig", background=True)), text("meanwhile"), text("I heard"))
+    scripts.add("dig", text("a hole", hold=hold))
     session = await api.create()
     messages = await api.ask(session, "root")
     assert messages[-1]["content"][-1]["text"] == "meanwhile"
@@ -165,26 +167,26 @@ async def test_a_child_is_asked_for_in_the_background_and_its_parent_is_told_lat
 
 
 async def test_what_a_parent_may_not_do_its_children_may_not(
-    api: Api, cast: Cast, place: Place
+    api: Api, scripts: SessionScripts, folders: ProjectFolders
 ) -> None:
-    cast.plays("root", calls(task("dig")))
-    cast.plays("dig", calls(WRITE))
+    scripts.add("root", calls(task("dig")))
+    scripts.add("dig", calls(WRITE))
     session = await api.create(agent="plan")
     await api.ask(session, "root")
     (child,) = await children(api, session)
     (refused,) = await outputs(api, child["id"])
     assert "Denied by the rule edit *" in refused
-    assert not (place.project / "made.txt").exists()
+    assert not (folders.project / "made.txt").exists()
 
 
 async def test_a_permission_of_a_child_is_seen_and_given_at_the_root(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
     ask = {"action": "edit", "resource": "*", "effect": "ask"}
-    place, cast = make_place(tmp_path, provider, permissions=[ask]), Cast(provider)
-    cast.plays("root", calls(task("dig")), text("thanks"))
-    cast.plays("dig", calls(WRITE), text("written"))
-    async with running(place) as instance:
+    folders, scripts = make_folders(tmp_path, provider, permissions=[ask]), SessionScripts(provider)
+    scripts.add("root", calls(task("dig")), text("thanks"))
+    scripts.add("dig", calls(WRITE), text("written"))
+    async with running(folders) as instance:
         api = instance.api
         session, stranger = await api.create(), await api.create()
         async with api.stream("/api/event") as live:
@@ -199,7 +201,7 @@ async def test_a_permission_of_a_child_is_seen_and_given_at_the_root(
         assert (await api.call("POST", elsewhere, {"reply": "once"})).status == 404
         await api.post(f"/api/session/{session}/permission/{asked['id']}/reply", {"reply": "once"})
         await api.wait(session)
-        assert (place.project / "made.txt").read_text() == "made\n"
+        assert (folders.project / "made.txt").read_text() == "made\n"
         assert "written" in (await outputs(api, session))[0]
 
 
@@ -209,11 +211,11 @@ async def test_a_question_of_a_child_is_seen_and_answered_at_the_root(
     options = [{"label": "red", "description": ""}]
     question = {"question": "Which?", "header": "Which", "options": options}
     curious = {"permissions": [ANYTHING]}
-    place = make_place(tmp_path, provider, agents={"curious": curious})
-    cast = Cast(provider)
-    cast.plays("root", calls(task("dig", "curious")))
-    cast.plays("dig", calls(Call("question", {"questions": [question]})), text("red it is"))
-    async with running(place) as instance:
+    folders = make_folders(tmp_path, provider, agents={"curious": curious})
+    scripts = SessionScripts(provider)
+    scripts.add("root", calls(task("dig", "curious")))
+    scripts.add("dig", calls(Call("question", {"questions": [question]})), text("red it is"))
+    async with running(folders) as instance:
         api = instance.api
         session = await api.create()
         async with api.stream("/api/event") as live:
@@ -232,15 +234,18 @@ async def test_an_agent_that_is_denied_is_neither_listed_nor_called(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
     deny = {"action": "task", "resource": "general", "effect": "deny"}
-    place, cast = make_place(tmp_path, provider, permissions=[deny]), Cast(provider)
-    cast.plays("root", calls(task("dig")))
-    async with running(place) as instance:
+    folders, scripts = (
+        make_folders(tmp_path, provider, permissions=[deny]),
+        SessionScripts(provider),
+    )
+    scripts.add("root", calls(task("dig")))
+    async with running(folders) as instance:
         session = await instance.api.create()
         await instance.api.ask(session, "root")
         (refused,) = await outputs(instance.api, session)
         assert "Denied by the rule task general" in refused
         assert await children(instance.api, session) == []
-        told = "\n".join(cast.requests("root")[0].texts("system"))
+        told = "\n".join(scripts.requests("root")[0].texts("system"))
         assert "<name>explore</name>" in told
         assert "<name>general</name>" not in told
 
@@ -251,11 +256,11 @@ async def test_an_agent_that_is_denied_is_neither_listed_nor_called(
 async def test_subagents_are_nested_only_so_deep(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    place, cast = make_place(tmp_path, provider, agents=NESTING), Cast(provider)
+    folders, scripts = make_folders(tmp_path, provider, agents=NESTING), SessionScripts(provider)
     names = ["root", *(f"level{depth}" for depth in range(1, limits.TASK_DEPTH_MAX + 2))]
     for above, below in pairwise(names):
-        cast.plays(above, calls(task(below)))
-    async with running(place) as instance:
+        scripts.add(above, calls(task(below)))
+    async with running(folders) as instance:
         api = instance.api
         session = await api.create()
         await api.ask(session, "root")
@@ -264,19 +269,19 @@ async def test_subagents_are_nested_only_so_deep(
             session = child["id"]
         assert await children(api, session) == []
         assert await outputs(api, session) == ["Unknown tool: task"]
-    assert cast.requests(names[-1]) == []
+    assert scripts.requests(names[-1]) == []
 
 
-async def test_only_so_many_subagents_work_at_once(api: Api, cast: Cast) -> None:
+async def test_only_so_many_subagents_work_at_once(api: Api, scripts: SessionScripts) -> None:
     hold = asyncio.Event()
     over = 3
     wanted = limits.TASKS_RUNNING_MAX + over
     named = [f"dig{number}" for number in range(wanted)]
     # Two turns, so that the second meets what is at work already.
     in_background = [task(name, id=name, background=True) for name in named]
-    cast.plays("root", calls(*in_background))
+    scripts.add("root", calls(*in_background))
     for name in named:
-        cast.plays(name, text("dug", hold=hold))
+        scripts.add(name, text("dug", hold=hold))
     session = await api.create()
     await api.ask(session, "root")
     brought = await outputs(api, session)
@@ -295,14 +300,14 @@ def test_waiting_for_subagents_leaves_room_for_other_tools() -> None:
 # ---- stopping -----------------------------------------------------------------------------------
 
 
-async def test_interrupting_a_parent_stops_its_children(api: Api, cast: Cast) -> None:
+async def test_interrupting_a_parent_stops_its_children(api: Api, scripts: SessionScripts) -> None:
     never = asyncio.Event()
-    cast.plays("root", calls(task("dig"), task("haul", id="b", background=True)))
-    cast.plays("dig", text("I ", hold=never))
-    cast.plays("haul", text("I ", hold=never))
+    scripts.add("root", calls(task("dig"), task("haul", id="b", background=True)))
+    scripts.add("dig", text("I ", hold=never))
+    scripts.add("haul", text("I ", hold=never))
     session = await api.create()
     await api.prompt(session, "root")
-    await cast.provider.arrived(3)
+    await scripts.provider.arrived(3)
     await api.post(f"/api/session/{session}/interrupt")
     assert (await api.get("/api/session/active"))["data"] == {}
     for child in await children(api, session):
@@ -314,13 +319,13 @@ async def test_interrupting_a_parent_stops_its_children(api: Api, cast: Cast) ->
     assert [m["type"] for m in await api.messages(session)].count("synthetic") == 0
 
 
-async def test_deleting_a_child_that_works_ends_the_wait(api: Api, cast: Cast) -> None:
+async def test_deleting_a_child_that_works_ends_the_wait(api: Api, scripts: SessionScripts) -> None:
     never = asyncio.Event()
-    cast.plays("root", calls(task("dig")), text("gone?"))
-    cast.plays("dig", text("I ", hold=never))
+    scripts.add("root", calls(task("dig")), text("gone?"))
+    scripts.add("dig", text("I ", hold=never))
     session = await api.create()
     await api.prompt(session, "root")
-    await cast.provider.arrived(2)
+    await scripts.provider.arrived(2)
     (child,) = await children(api, session)
     await api.call("DELETE", f"/api/session/{child['id']}")
     await api.wait(session)
@@ -328,13 +333,13 @@ async def test_deleting_a_child_that_works_ends_the_wait(api: Api, cast: Cast) -
     assert await children(api, session) == []
 
 
-async def test_interrupting_a_child_tells_its_parent(api: Api, cast: Cast) -> None:
+async def test_interrupting_a_child_tells_its_parent(api: Api, scripts: SessionScripts) -> None:
     never = asyncio.Event()
-    cast.plays("root", calls(task("dig")), text("why?"))
-    cast.plays("dig", text("I ", hold=never))
+    scripts.add("root", calls(task("dig")), text("why?"))
+    scripts.add("dig", text("I ", hold=never))
     session = await api.create()
     await api.prompt(session, "root")
-    await cast.provider.arrived(2)
+    await scripts.provider.arrived(2)
     (child,) = await children(api, session)
     await api.post(f"/api/session/{child['id']}/interrupt")
     await api.wait(session)
@@ -363,9 +368,9 @@ async def test_interrupting_a_child_tells_its_parent(api: Api, cast: Cast) -> No
     ids=lambda value: value[:20] if isinstance(value, str) else None,
 )
 async def test_a_call_that_cannot_be_followed_is_refused_with_a_reason(
-    api: Api, cast: Cast, call: Call, said: str
+    api: Api, scripts: SessionScripts, call: Call, said: str
 ) -> None:
-    cast.plays("root", calls(call), text("never mind"))
+    scripts.add("root", calls(call), text("never mind"))
     session = await api.create()
     messages = await api.ask(session, "root")
     assert messages[-1]["content"][-1]["text"] == "never mind"
@@ -375,20 +380,24 @@ async def test_a_call_that_cannot_be_followed_is_refused_with_a_reason(
     assert await children(api, session) == []
 
 
-async def test_a_session_that_is_not_a_child_is_not_continued(api: Api, cast: Cast) -> None:
+async def test_a_session_that_is_not_a_child_is_not_continued(
+    api: Api, scripts: SessionScripts
+) -> None:
     stranger = await api.create(agent="general")
-    cast.plays("root", calls(task("dig", task_id=stranger)))
+    scripts.add("root", calls(task("dig", task_id=stranger)))
     session = await api.create()
     await api.ask(session, "root")
     assert "There is no task" in (await outputs(api, session))[0]
     assert await api.messages(stranger) == []
 
 
-async def test_a_child_is_continued_only_as_the_subagent_that_it_is(api: Api, cast: Cast) -> None:
+async def test_a_child_is_continued_only_as_the_subagent_that_it_is(
+    api: Api, scripts: SessionScripts
+) -> None:
     def as_another(request: Request) -> Reply:
         return calls(task("more", "explore", task_id=request.texts("tool")[0].split()[1]))
 
-    cast.plays("root", calls(task("dig")), as_another)
+    scripts.add("root", calls(task("dig")), as_another)
     session = await api.create()
     await api.ask(session, "root")
     assert "is not one of the subagent 'explore'" in (await outputs(api, session))[1]

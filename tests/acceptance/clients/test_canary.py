@@ -20,7 +20,7 @@ from tests.requirements import requirement
 from tests.support import fork_server
 from tests.support.api import PATIENCE_SECONDS, Api
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, refusal, text
 
 CANARY = re.compile(r"canary-[a-z]+")
@@ -46,9 +46,9 @@ async def search() -> AsyncGenerator[Loopback]:
 
 
 @pytest.fixture
-def place(tmp_path: Path, provider: ScriptedProvider, search: Loopback) -> Place:
+def folders(tmp_path: Path, provider: ScriptedProvider, search: Loopback) -> ProjectFolders:
     """A project with a provider and a key of its own, of a user who has secrets everywhere."""
-    made = make_place(tmp_path, provider, model="gate/gate-model")
+    made = make_folders(tmp_path, provider, model="gate/gate-model")
     made.variables.update(VARIABLES)
     folder = Path(made.variables["HOME"]) / ".config" / "opencode"
     folder.mkdir(parents=True)
@@ -106,10 +106,13 @@ async def answers(api: Api, session: str) -> str:
 
 @requirement("S195")
 async def test_no_secret_is_in_any_answer_event_file_log_or_request(
-    place: Place, provider: ScriptedProvider, search: Loopback, caplog: pytest.LogCaptureFixture
+    folders: ProjectFolders,
+    provider: ScriptedProvider,
+    search: Loopback,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    async with running(place) as instance:
+    async with running(folders) as instance:
         api = instance.api
         session = await api.create()
         async with api.stream("/api/event") as watched:
@@ -123,8 +126,8 @@ async def test_no_secret_is_in_any_answer_event_file_log_or_request(
     assert CANARY.findall(told) == []
     assert CANARY.findall(caplog.text) == []
     assert CANARY.findall("".join(request.raw.decode() for request in provider.requests)) == []
-    files = [path for path in place.data.rglob("*") if path.is_file()]
-    assert place.database in files
+    files = [path for path in folders.data.rglob("*") if path.is_file()]
+    assert folders.database in files
     leaking = [path for path in files if CANARY.search(path.read_bytes().decode("latin-1"))]
     assert leaking == []
     # They are not lost: each went where it belongs.
@@ -140,11 +143,11 @@ async def test_no_secret_is_in_any_answer_event_file_log_or_request(
 
 
 @pytest.mark.parametrize("command", ["config", "doctor", "auth list"])
-def test_no_command_prints_a_secret(place: Place, command: str) -> None:
+def test_no_command_prints_a_secret(folders: ProjectFolders, command: str) -> None:
     told = fork_server.run(
         command.split(" "),
-        variables=place.variables,
-        directory=place.project,
+        variables=folders.variables,
+        directory=folders.project,
         input="",
         seconds_max=PATIENCE_SECONDS,
     )

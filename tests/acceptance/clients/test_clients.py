@@ -1,4 +1,4 @@
-"""The same stories with every client over every transport: nobody can tell which is which."""
+"""The same scenarios with every client over every transport give the same results."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ class Stage:
 
     async def history(self) -> list[tuple[int, str]]:
         found = await self.say("sessions.history", MINE, limit=100)
-        return [place(event) for event in found["items"]]
+        return [folders(event) for event in found["items"]]
 
     async def asked(self, kind: str, prompt: str) -> JsonObject:
         """Send a prompt, and wait for what its run asks a person."""
@@ -62,7 +62,7 @@ class Stage:
         raise AssertionError(f"{kind} never came")
 
 
-def place(event: JsonObject) -> tuple[int, str]:
+def folders(event: JsonObject) -> tuple[int, str]:
     return event["durable"]["seq"], event["type"]
 
 
@@ -101,7 +101,7 @@ async def test_a_prompt_is_admitted_once_answered_paged_and_streamed(stage: Stag
     assert history[0] == (receipt["admittedSeq"], "session.next.prompt.admitted")
     following = stage.speaks.stream("sessions.events", MINE, after=2)
     async with asyncio.timeout(PATIENCE_SECONDS), aclosing(following) as events:
-        followed = [place(await anext(events)) for _ in history[2:]]
+        followed = [folders(await anext(events)) for _ in history[2:]]
     assert followed == history[2:]
 
 

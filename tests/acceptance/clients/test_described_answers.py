@@ -18,7 +18,7 @@ from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from tests.requirements import requirement
 from tests.support.api import Api
-from tests.support.description import document
+from tests.support.inputs.contract_description import document
 from tests.support.scripted_provider import ScriptedProvider, text
 
 REQUESTS: Final = 12

@@ -28,7 +28,7 @@ async def test_an_operator_sees_how_long_things_take(api: Api, provider: Scripte
 
 async def test_an_operator_sees_the_process_and_its_database(api: Api, instance: Instance) -> None:
     told = await api.get("/api/health/detail")
-    assert told["database"]["path"] == str(instance.place.database)
+    assert told["database"]["path"] == str(instance.folders.database)
     assert told["database"]["bytes"] > 0
     assert told["process"]["openFiles"] > 3
     assert told["process"]["residentBytes"] > 10_000_000

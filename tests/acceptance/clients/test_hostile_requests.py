@@ -16,8 +16,8 @@ from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place
-from tests.support.shared_server import Standing, standing
+from tests.support.project import ProjectFolders
+from tests.support.shared_server import SharedServer, shared_server
 
 INVALID, CURSOR = (400, "InvalidRequestError"), (400, "InvalidCursorError")
 NO_PATH, NO_SESSION = (404, "NotFoundError"), (404, "SessionNotFoundError")
@@ -232,12 +232,12 @@ ROWS = {**BODIES, **QUERIES, **PATHS, **CALLERS}
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Generator[Standing]:
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Generator[SharedServer]:
     """A server with one conversation and one pending prompt: something to lose.
 
     One for all: whatever is sent here changes nothing, which each test sees for itself.
     """
-    with standing(tmp_path_factory.mktemp("stage"), _something_to_lose) as server:
+    with shared_server(tmp_path_factory.mktemp("stage"), _something_to_lose) as server:
         yield server
 
 
@@ -248,22 +248,22 @@ async def _something_to_lose(api: Api) -> None:
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Generator[Standing]:
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Generator[SharedServer]:
     """A server with a password."""
-    with standing(tmp_path_factory.mktemp("guarded"), password="secret") as server:
+    with shared_server(tmp_path_factory.mktemp("guarded"), password="secret") as server:
         yield server
 
 
 @requirement("S117")
 @pytest.mark.parametrize("name", ROWS)
-async def test_a_bad_request_is_refused_and_changes_nothing(stage: Standing, name: str) -> None:
+async def test_a_bad_request_is_refused_and_changes_nothing(stage: SharedServer, name: str) -> None:
     sent = ROWS[name]
-    before = database_check.dump(stage.place.database)
+    before = database_check.dump(stage.folders.database)
     message = stage.api.message(sent.method, sent.path, sent.body, sent.headers)
     answer = await stage.api.raw(message)
     assert (answer.status, answer.tag) == sent.expected, answer.body[:300]
     assert len(answer.body) < 5_000
-    assert database_check.dump(stage.place.database) == before
+    assert database_check.dump(stage.folders.database) == before
     assert (await stage.api.get("/api/health"))["healthy"] is True
 
 
@@ -290,18 +290,20 @@ MALFORMED: Mapping[str, bytes] = {
 
 @pytest.mark.parametrize("name", MALFORMED)
 async def test_what_is_no_request_is_refused_and_changes_nothing(
-    stage: Standing, name: str
+    stage: SharedServer, name: str
 ) -> None:
-    before = database_check.dump(stage.place.database)
+    before = database_check.dump(stage.folders.database)
     answer = await stage.api.raw(MALFORMED[name])
     assert answer.status in {400, 403}
-    assert database_check.dump(stage.place.database) == before
+    assert database_check.dump(stage.folders.database) == before
     assert (await stage.api.get("/api/health"))["healthy"] is True
 
 
 @pytest.mark.parametrize("announced", [True, False], ids=["announced", "chunked"])
-async def test_a_body_over_the_limit_is_refused(place: Place, *, announced: bool) -> None:
-    async with running(place, body_bytes_max=1_000) as instance:
+async def test_a_body_over_the_limit_is_refused(
+    folders: ProjectFolders, *, announced: bool
+) -> None:
+    async with running(folders, body_bytes_max=1_000) as instance:
         api = instance.api
         body = b'{"agent":"' + b"x" * 2_000 + b'"}'
         if announced:
@@ -325,14 +327,14 @@ async def test_the_limit_of_a_body_holds_as_delivered(api: Api) -> None:
 
 
 async def test_a_client_that_hangs_up_in_the_middle_of_a_body_leaves_nothing(
-    stage: Standing,
+    stage: SharedServer,
 ) -> None:
-    before = database_check.dump(stage.place.database)
+    before = database_check.dump(stage.folders.database)
     whole = stage.api.message("POST", PROMPT, b'{"prompt":{"text":"half"}}')
     for length in range(10, len(whole), 13):
         await _send_and_leave(stage.api, whole[:length])
     assert (await stage.api.get("/api/health"))["healthy"] is True
-    assert database_check.dump(stage.place.database) == before
+    assert database_check.dump(stage.folders.database) == before
 
 
 @pytest.mark.parametrize(
@@ -349,7 +351,7 @@ async def test_a_client_that_hangs_up_in_the_middle_of_a_body_leaves_nothing(
     ids=["none", "empty", "no-base64", "wrong-password", "wrong-user", "bearer", "bare"],
 )
 async def test_without_the_password_nothing_is_told(
-    guarded: Standing, headers: dict[str, str]
+    guarded: SharedServer, headers: dict[str, str]
 ) -> None:
     for method, path in (
         ("GET", "/api/health"),
@@ -367,7 +369,7 @@ async def test_without_the_password_nothing_is_told(
     assert known.json["data"] == []
 
 
-async def test_a_token_in_the_address_is_for_streams_only(guarded: Standing) -> None:
+async def test_a_token_in_the_address_is_for_streams_only(guarded: SharedServer) -> None:
     token = base64.b64encode(b"opencode:secret").decode()
     async with guarded.api.stream(f"/api/event?auth_token={token}") as stream:
         assert (await stream.event())["type"] == "server.connected"

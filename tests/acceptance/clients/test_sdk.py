@@ -5,7 +5,7 @@ from typing import Final
 
 from tests.requirements import requirement
 from tests.support.node import installed, node, run
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 from tests.support.server_process import server_process
 
@@ -15,15 +15,15 @@ DRIVER: Final = Path(__file__).parent / "sdk" / "drive.mjs"
 
 @requirement("S117", "S129", "S130")
 async def test_the_published_sdk_works_against_this_server(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     folder = await installed(PACKAGE, "install", PACKAGE)
     provider.then(calls(Call("bash", {"command": "true"})), text("Some", "thing."))
-    async with server_process(place) as server:
+    async with server_process(folders) as server:
         address = f"http://127.0.0.1:{server.api.port}"
         code, output = await run(
-            *(node(), str(DRIVER), str(folder), address, str(place.project)),
-            environment=place.variables,
+            *(node(), str(DRIVER), str(folder), address, str(folders.project)),
+            environment=folders.variables,
         )
     assert "not ok" not in output, output
     assert output.count("ok ") >= 20

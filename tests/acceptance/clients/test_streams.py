@@ -6,7 +6,7 @@ from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
 from tests.support.api import Api, Stream
 from tests.support.instance import running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 LIVE = "/api/event"
@@ -93,8 +93,8 @@ async def test_a_durable_stream_says_something_at_once(api: Api) -> None:
     assert stream.headers["x-accel-buffering"] == "no"
 
 
-async def test_a_quiet_stream_shows_that_it_is_alive(place: Place) -> None:
-    async with running(place, heartbeat_seconds=0.02) as instance:
+async def test_a_quiet_stream_shows_that_it_is_alive(folders: ProjectFolders) -> None:
+    async with running(folders, heartbeat_seconds=0.02) as instance:
         session = await instance.api.create()
         for path in (f"/api/session/{session}/event", LIVE):
             async with instance.api.stream(path) as stream:
@@ -198,8 +198,8 @@ async def test_a_reader_that_falls_behind_is_told_and_nobody_else_notices(api: A
 
 
 @requirement("S130")
-async def test_a_server_that_stops_says_goodbye_on_its_streams(place: Place) -> None:
-    async with running(place) as instance:
+async def test_a_server_that_stops_says_goodbye_on_its_streams(folders: ProjectFolders) -> None:
+    async with running(folders) as instance:
         session = await instance.api.create()
         path = f"/api/session/{session}/event"
         async with instance.api.stream(LIVE) as live, instance.api.stream(path) as durable:
@@ -212,13 +212,13 @@ async def test_a_server_that_stops_says_goodbye_on_its_streams(place: Place) -> 
 
 
 @requirement("S154", "S155")
-async def test_a_restart_changes_nothing_that_was_told(place: Place) -> None:
-    async with running(place) as before:
+async def test_a_restart_changes_nothing_that_was_told(folders: ProjectFolders) -> None:
+    async with running(folders) as before:
         session = await before.api.create()
         await before.api.ask(session, "hello")
         history = await before.api.history(session)
         messages = await before.api.messages(session)
-    async with running(place) as after:
+    async with running(folders) as after:
         assert await after.api.history(session) == history
         assert await after.api.messages(session) == messages
         async with after.api.events(session) as stream:

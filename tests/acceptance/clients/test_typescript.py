@@ -17,7 +17,7 @@ from tests.contract.client.gate import Gate, gate
 from tests.requirements import requirement
 from tests.support import server_process
 from tests.support.node import installed, node, run
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import ScriptedProvider, text
 
 ROOT: Final = Path(__file__).parents[3]
@@ -77,21 +77,21 @@ async def test_it_reads_whatever_a_server_may_answer(compiled: Path) -> None:
 
 @requirement("S20", "S114", "S122", "S129", "S134")
 async def test_it_drives_a_server_and_survives_its_death(
-    compiled: Path, place: Place, provider: ScriptedProvider
+    compiled: Path, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(text("Some", "thing."))
     async with asyncio.timeout(PATIENCE_SECONDS), gate() as (between, address):
-        first = await server_process.start(place, "first")
+        first = await server_process.start(folders, "first")
         between.upstream = first.api.port
         driver = await asyncio.create_subprocess_exec(
-            *(node(), str(HERE / "drive.mjs"), str(compiled), address, str(place.project)),
-            env=place.variables,
+            *(node(), str(HERE / "drive.mjs"), str(compiled), address, str(folders.project)),
+            env=folders.variables,
             stdout=asyncio.subprocess.PIPE,
         )
         try:
             lines = await heard(driver, "restart")
             await first.kill()
-            second = await server_process.start(place, "second")
+            second = await server_process.start(folders, "second")
             try:
                 await two_more(second, between)
                 lines += await heard(driver, None)

@@ -10,7 +10,7 @@ from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.api import Answer, Api
 from tests.support.instance import running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Reply, ScriptedProvider, cut, refusal, text
 
 LONG = "lorem ipsum " * 3_500
@@ -35,7 +35,7 @@ async def context(api: Api, session: str) -> list[JsonObject]:
 
 @requirement("S36", "S58", "S2", "S6")
 async def test_after_compaction_the_model_sees_the_checkpoint_and_the_new_prompt(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     session = await talked(api)
     before = await api.messages(session)
@@ -68,12 +68,12 @@ async def test_after_compaction_the_model_sees_the_checkpoint_and_the_new_prompt
     log = await api.history(session)
     ended = next(event for event in log if event["type"] == "session.next.compaction.ended")
     assert told["data"]["baselineSeq"] == ended["durable"]["seq"]
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 @requirement("S36")
 async def test_compacting_again_carries_the_summary_forward(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     session = await talked(api)
     provider.then(text("one"))
@@ -88,7 +88,7 @@ async def test_compacting_again_carries_the_summary_forward(
     types = [message["type"] for message in await api.messages(session)]
     assert types.count("compaction") == 2
     assert [message["type"] for message in await context(api, session)] == ["compaction"]
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 async def test_a_conversation_that_is_short_is_left_as_it_is(
@@ -111,7 +111,7 @@ async def test_compacting_twice_at_once_compacts_once(api: Api, provider: Script
 
 
 async def test_a_compaction_that_fails_leaves_everything_as_it_was(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     session = await talked(api)
     before, shown = await api.messages(session), await context(api, session)
@@ -130,7 +130,7 @@ async def test_a_compaction_that_fails_leaves_everything_as_it_was(
     assert "compaction.ended" not in await api.facts(session)
     await api.ask(session, "third")
     assert f"first {LONG}" in provider.requests[-1].texts("user")
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 async def test_a_model_that_cannot_be_used_or_read_it_all_is_said_so_before_anything_happens(
@@ -149,7 +149,7 @@ async def test_a_model_that_cannot_be_used_or_read_it_all_is_said_so_before_anyt
 
 @requirement("S139")
 async def test_interrupting_a_compaction_leaves_the_old_boundary(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     session = await talked(api)
     shown = await context(api, session)
@@ -166,7 +166,7 @@ async def test_interrupting_a_compaction_leaves_the_old_boundary(
     provider.then(text("whole"))
     assert (await compact(api, session)).status == 204
     assert (await context(api, session))[0]["summary"] == "whole"
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 async def test_a_prompt_during_a_compaction_is_answered_after_it(
@@ -221,10 +221,10 @@ async def test_whoever_listens_sees_the_summary_arrive(
 
 
 async def test_a_conversation_too_long_for_its_model_is_condensed_in_parts(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    configure(place, {"small": {"limit": {"context": 9_000, "output": 4_000}}})
-    async with running(place) as instance:
+    configure(folders, {"small": {"limit": {"context": 9_000, "output": 4_000}}})
+    async with running(folders) as instance:
         session = await talked(instance.api)
         model = {"model": {"providerID": "fake", "id": "small"}}
         await instance.api.post(f"/api/session/{session}/model", model)
@@ -273,11 +273,11 @@ async def test_an_instruction_that_is_none_is_refused_and_nothing_happens(
 
 
 async def test_the_agent_for_compaction_may_have_its_own_model_and_words(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     agent = {"model": "fake/cheap", "system": "Name every file."}
-    configure(place, {"cheap": {}}, agents={"compaction": agent})
-    async with running(place) as instance:
+    configure(folders, {"cheap": {}}, agents={"compaction": agent})
+    async with running(folders) as instance:
         session = await talked(instance.api)
         assert (await compact(instance.api, session)).status == 204
         await instance.api.ask(session, "third")
@@ -288,10 +288,10 @@ async def test_the_agent_for_compaction_may_have_its_own_model_and_words(
 
 
 async def test_a_model_for_compaction_that_is_not_there_is_said_so(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    configure(place, {}, agents={"compaction": {"model": "fake/gone"}})
-    async with running(place) as instance:
+    configure(folders, {}, agents={"compaction": {"model": "fake/gone"}})
+    async with running(folders) as instance:
         session = await talked(instance.api)
         answer = await compact(instance.api, session)
         assert (answer.status, answer.tag) == (503, "ServiceUnavailableError")
@@ -300,9 +300,9 @@ async def test_a_model_for_compaction_that_is_not_there_is_said_so(
 
 
 async def test_a_revert_elsewhere_is_not_undone_by_a_compaction_that_began_before(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with running(place) as here, running(place) as elsewhere:
+    async with running(folders) as here, running(folders) as elsewhere:
         session = await talked(here.api)
         first = (await here.api.messages(session))[0]["id"]
         hold = asyncio.Event()
@@ -318,11 +318,11 @@ async def test_a_revert_elsewhere_is_not_undone_by_a_compaction_that_began_befor
         assert (answer.status, answer.tag) == (503, "ServiceUnavailableError")
         assert "reverted" in answer.json["message"]
         assert "compaction.ended" not in await here.api.facts(session)
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
-def configure(place: Place, models: JsonObject, **settings: object) -> None:
-    path = place.project / "opencode.json"
+def configure(folders: ProjectFolders, models: JsonObject, **settings: object) -> None:
+    path = folders.project / "opencode.json"
     configuration = codec.decode_any(path.read_bytes())
     configuration["providers"]["fake"]["models"] |= models
     path.write_bytes(codec.encode({**configuration, **settings}))

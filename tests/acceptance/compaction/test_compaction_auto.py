@@ -13,7 +13,7 @@ from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import (
     Call,
     Reply,
@@ -33,9 +33,9 @@ def is_summary(request: Request) -> bool:
     return "tools" not in request.body and request.roles == ["user"]
 
 
-def configure(place: Place, limit: JsonObject | None, **settings: object) -> None:
+def configure(folders: ProjectFolders, limit: JsonObject | None, **settings: object) -> None:
     """Sessions use a model with this limit from now on."""
-    path = place.project / "opencode.json"
+    path = folders.project / "opencode.json"
     configuration = codec.decode_any(path.read_bytes())
     model: JsonObject = {} if limit is None else {"limit": limit}
     configuration["providers"]["fake"]["models"]["small"] = model
@@ -43,9 +43,9 @@ def configure(place: Place, limit: JsonObject | None, **settings: object) -> Non
 
 
 @asynccontextmanager
-async def small(place: Place, **settings: object) -> AsyncGenerator[Api]:
-    configure(place, {"context": 32_000, "output": 4_000}, **settings)
-    async with running(place) as instance:
+async def small(folders: ProjectFolders, **settings: object) -> AsyncGenerator[Api]:
+    configure(folders, {"context": 32_000, "output": 4_000}, **settings)
+    async with running(folders) as instance:
         yield instance.api
 
 
@@ -59,10 +59,10 @@ async def checkpoints(api: Api, session: str) -> list[JsonObject]:
 
 @requirement("S36", "S58", "S6")
 async def test_a_long_session_goes_on_for_ever_and_nobody_has_to_do_anything(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.otherwise = lambda r: text("the summary" if is_summary(r) else "ok")
-    async with small(place) as api:
+    async with small(folders) as api:
         session = await api.create()
         for number in range(40):
             await api.ask(session, f"prompt {number} {PARAGRAPH}")
@@ -81,14 +81,14 @@ async def test_a_long_session_goes_on_for_ever_and_nobody_has_to_do_anything(
         "prompted", "compaction.started", "compaction.ended", "step.started",
     ]  # fmt: skip
     assert all(len(r.raw) < 32_000 * 4 for r in provider.requests)
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 async def test_the_prompt_that_needed_the_room_is_what_gets_answered(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.otherwise = lambda r: text("the summary" if is_summary(r) else "ok")
-    async with small(place) as api:
+    async with small(folders) as api:
         session = await api.create()
         await api.ask(session, "ALWAYS use tabs")
         while not summaries(provider):
@@ -103,11 +103,11 @@ async def test_the_prompt_that_needed_the_room_is_what_gets_answered(
 
 
 async def test_room_is_made_between_tool_calls_and_no_call_loses_its_result(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     for number in range(20):
         lines = f"line of file {number}\n" * 600
-        (place.project / f"{number}.txt").write_text(lines, encoding="utf-8")
+        (folders.project / f"{number}.txt").write_text(lines, encoding="utf-8")
     unread = iter(range(20))
 
     def answer(request: Request) -> Reply:
@@ -117,7 +117,7 @@ async def test_room_is_made_between_tool_calls_and_no_call_loses_its_result(
         return text("done") if number is None else calls(Call("read", {"path": f"{number}.txt"}))
 
     provider.otherwise = answer
-    async with small(place) as api:
+    async with small(folders) as api:
         session = await api.create()
         await api.ask(session, "read it again and again")
         facts = await api.facts(session)
@@ -131,13 +131,13 @@ async def test_room_is_made_between_tool_calls_and_no_call_loses_its_result(
 
 
 async def test_open_items_are_still_told_after_a_compaction(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     todos = [
         {"content": "write the parser", "status": "in_progress", "priority": "high"},
         {"content": "old news", "status": "completed", "priority": "low"},
     ]
-    async with small(place) as api:
+    async with small(folders) as api:
         session = await api.create()
         provider.then(calls(Call("todowrite", {"todos": todos})), text("noted"))
         await api.ask(session, "plan")
@@ -162,10 +162,10 @@ async def test_open_items_are_still_told_after_a_compaction(
     ids=["fails", "overflows", "says nothing", "echoes", "never stops"],
 )
 async def test_a_model_that_cannot_sum_up_does_not_stop_the_session(
-    place: Place, provider: ScriptedProvider, reply: Reply
+    folders: ProjectFolders, provider: ScriptedProvider, reply: Reply
 ) -> None:
     provider.otherwise = lambda r: reply if is_summary(r) else text("ok")
-    async with small(place) as api:
+    async with small(folders) as api:
         session = await api.create()
         await api.ask(session, "NEVER touch main.c")
         for _ in range(12):
@@ -177,14 +177,14 @@ async def test_a_model_that_cannot_sum_up_does_not_stop_the_session(
     assert 1 <= len(found) <= 6
     assert "cut off here without a summary" in found[0]["summary"]
     assert "NEVER touch main.c" in found[-1]["directives"]
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 async def test_a_request_that_overflows_is_sent_again_once_with_less(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    configure(place, None)
-    async with running(place) as instance:
+    configure(folders, None)
+    async with running(folders) as instance:
         api = instance.api
         session = await api.create()
         for _ in range(5):
@@ -206,10 +206,10 @@ async def test_a_request_that_overflows_is_sent_again_once_with_less(
 
 
 async def test_a_second_overflow_is_a_failed_step_that_says_what_to_do(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.otherwise = lambda r: text("the summary" if is_summary(r) else "ok")
-    async with small(place, compaction={"auto": False}) as api:
+    async with small(folders, compaction={"auto": False}) as api:
         session = await api.create()
         for _ in range(3):
             await api.ask(session, PARAGRAPH)
@@ -228,12 +228,12 @@ async def test_a_second_overflow_is_a_failed_step_that_says_what_to_do(
 
 
 async def test_an_overflow_after_the_answer_began_is_not_sent_again(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     late = {"error": {"message": "maximum context length is 9 tokens", "code": "x"}}
     begun = text("so far")
     broken = Reply(pieces=(begun.pieces[0], b"data: " + codec.encode(late) + b"\n\n"))
-    async with small(place) as api:
+    async with small(folders) as api:
         session = await api.create()
         for _ in range(3):
             await api.ask(session, PARAGRAPH)
@@ -245,9 +245,9 @@ async def test_an_overflow_after_the_answer_began_is_not_sent_again(
 
 
 async def test_automatic_compaction_can_be_switched_off(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with small(place, compaction={"auto": False}) as api:
+    async with small(folders, compaction={"auto": False}) as api:
         session = await api.create()
         for _ in range(12):
             await api.ask(session, PARAGRAPH)
@@ -255,10 +255,10 @@ async def test_automatic_compaction_can_be_switched_off(
 
 
 async def test_a_model_of_unknown_context_is_not_compacted_by_guesswork(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    configure(place, None)
-    async with running(place) as instance:
+    configure(folders, None)
+    async with running(folders) as instance:
         session = await instance.api.create()
         for _ in range(12):
             await instance.api.ask(session, PARAGRAPH)
@@ -266,10 +266,10 @@ async def test_a_model_of_unknown_context_is_not_compacted_by_guesswork(
 
 
 async def test_what_the_provider_counts_decides_and_not_what_we_estimate(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     counted = {"prompt_tokens": 29_000, "completion_tokens": 10}
-    async with small(place) as api:
+    async with small(folders) as api:
         session = await api.create()
         for _ in range(3):
             await api.ask(session, PARAGRAPH)
@@ -281,11 +281,11 @@ async def test_what_the_provider_counts_decides_and_not_what_we_estimate(
 
 
 async def test_interrupting_while_room_is_made_leaves_a_failed_answer_and_the_old_boundary(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     hold = asyncio.Event()
     provider.otherwise = lambda r: text("half a summ", hold=hold) if is_summary(r) else text("ok")
-    async with small(place) as api, asyncio.timeout(20):
+    async with small(folders) as api, asyncio.timeout(20):
         session = await api.create()
         sent = 0
         while not summaries(provider):
@@ -302,15 +302,15 @@ async def test_interrupting_while_room_is_made_leaves_a_failed_answer_and_the_ol
         provider.otherwise = lambda r: text("the summary" if is_summary(r) else "back")
         messages = await api.ask(session, "go on")
         assert messages[-1]["content"][0]["text"] == "back"
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 @requirement("S36")
 async def test_audit_history_stays_reachable_through_many_compactions(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.otherwise = lambda r: text("the summary" if is_summary(r) else "ok")
-    async with small(place) as api:
+    async with small(folders) as api:
         session = await api.create()
         for number in range(20):
             await api.ask(session, f"number {number} {PARAGRAPH}")

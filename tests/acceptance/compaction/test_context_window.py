@@ -8,7 +8,7 @@ from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Request, ScriptedProvider, text
 
 LIMIT = {"context": 32_000, "output": 4_000}
@@ -16,8 +16,8 @@ PARAGRAPH = "lorem ipsum " * 1_000
 """About 3,000 tokens."""
 
 
-def configure(place: Place, limit: JsonObject, **settings: object) -> None:
-    path = place.project / "opencode.json"
+def configure(folders: ProjectFolders, limit: JsonObject, **settings: object) -> None:
+    path = folders.project / "opencode.json"
     configuration = codec.decode_any(path.read_bytes())
     configuration["providers"]["fake"]["models"]["small"] = {"limit": limit}
     path.write_bytes(codec.encode({**configuration, "model": "fake/small", **settings}))
@@ -37,11 +37,11 @@ def answer_as_asked(provider: ScriptedProvider) -> None:
 
 @requirement("S141", "S58")
 async def test_a_compaction_is_foreseen_for_the_very_turn_that_begins_with_it(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    configure(place, LIMIT)
+    configure(folders, LIMIT)
     answer_as_asked(provider)
-    async with running(place) as instance:
+    async with running(folders) as instance:
         api = instance.api
         session = await api.create()
         sizes: list[int] = []
@@ -67,12 +67,12 @@ async def test_a_compaction_is_foreseen_for_the_very_turn_that_begins_with_it(
 
 @requirement("S141")
 async def test_the_count_of_the_provider_is_believed(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    configure(place, {"context": 1_000_000, "output": 4_000})
+    configure(folders, {"context": 1_000_000, "output": 4_000})
     counted = {"prompt_tokens": 50_000, "completion_tokens": 1_000}
     provider.then(text("ok", usage=counted))
-    async with running(place) as instance:
+    async with running(folders) as instance:
         session = await instance.api.create()
         await instance.api.ask(session, "hello")
         found = await window(instance.api, session)
@@ -86,14 +86,14 @@ async def test_the_count_of_the_provider_is_believed(
     ids=["switched off", "no known context"],
 )
 async def test_where_no_compaction_comes_by_itself_none_is_foreseen(
-    place: Place,
+    folders: ProjectFolders,
     provider: ScriptedProvider,
     limit: JsonObject,
     settings: JsonObject,
     known: bool,
 ) -> None:
-    configure(place, limit, **settings)
-    async with running(place) as instance:
+    configure(folders, limit, **settings)
+    async with running(folders) as instance:
         session = await instance.api.create()
         await instance.api.prompt(session, PARAGRAPH * 20, resume=False)
         found = await window(instance.api, session)

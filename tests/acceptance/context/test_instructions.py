@@ -3,7 +3,7 @@
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 
@@ -13,10 +13,10 @@ def systems(request_messages: list[dict[str, str]]) -> list[str]:
 
 @requirement("S78", "S79", "S27", "S28", "S54")
 async def test_a_change_is_one_message_behind_an_unchanged_beginning(
-    place: Place, api: Api, provider: ScriptedProvider
+    folders: ProjectFolders, api: Api, provider: ScriptedProvider
 ) -> None:
     provider.then(text("one"), text("two"), text("three"))
-    file = place.project / "AGENTS.md"
+    file = folders.project / "AGENTS.md"
     file.write_text("Be kind.")
     session = await api.create()
     await api.ask(session, "first")
@@ -37,10 +37,10 @@ async def test_a_change_is_one_message_behind_an_unchanged_beginning(
 
 @requirement("S79", "S44")
 async def test_taking_the_last_file_away_is_told_too(
-    place: Place, api: Api, provider: ScriptedProvider
+    folders: ProjectFolders, api: Api, provider: ScriptedProvider
 ) -> None:
     provider.then(text("one"), text("two"))
-    file = place.project / "AGENTS.md"
+    file = folders.project / "AGENTS.md"
     file.write_text("Be kind.")
     session = await api.create()
     await api.ask(session, "first")
@@ -53,10 +53,10 @@ async def test_taking_the_last_file_away_is_told_too(
 
 @requirement("S51", "S36", "S58")
 async def test_after_compaction_the_message_stays_listed_and_is_folded_into_the_baseline(
-    place: Place, api: Api, provider: ScriptedProvider
+    folders: ProjectFolders, api: Api, provider: ScriptedProvider
 ) -> None:
     provider.then(text("one"), text("two"), text("the summary"), text("three"))
-    file = place.project / "AGENTS.md"
+    file = folders.project / "AGENTS.md"
     file.write_text("Be kind.")
     session = await api.create()
     # Longer than what compaction leaves as it is.
@@ -75,20 +75,20 @@ async def test_after_compaction_the_message_stays_listed_and_is_folded_into_the_
 
 @requirement("S81", "S55")
 async def test_what_lies_beside_a_file_that_was_read_is_told_and_stays_told_after_a_restart(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    inner = place.project / "inner"
+    inner = folders.project / "inner"
     inner.mkdir()
     (inner / "AGENTS.md").write_text("Only tabs in here.")
     (inner / "code.py").write_text("pass\n")
     reading = calls(Call("read", {"path": "inner/code.py"}))
     provider.then(reading, text("read"), text("again"), text("fresh"))
-    async with running(place) as first:
+    async with running(folders) as first:
         session = await first.api.create()
         await first.api.ask(session, "read it")
     assert not any("Only tabs" in told for told in systems(provider.requests[0].messages))
     assert any("Only tabs" in message["content"] for message in provider.requests[1].messages[-1:])
-    async with running(place) as second:
+    async with running(folders) as second:
         messages = await second.api.ask(session, "go on")
         assert len([message for message in messages if message["type"] == "system"]) == 1
         other = await second.api.create()
@@ -98,9 +98,9 @@ async def test_what_lies_beside_a_file_that_was_read_is_told_and_stays_told_afte
 
 @requirement("S81")
 async def test_a_failed_read_discovers_nothing(
-    place: Place, api: Api, provider: ScriptedProvider
+    folders: ProjectFolders, api: Api, provider: ScriptedProvider
 ) -> None:
-    inner = place.project / "inner"
+    inner = folders.project / "inner"
     inner.mkdir()
     (inner / "AGENTS.md").write_text("Only tabs in here.")
     provider.then(calls(Call("read", {"path": "inner/missing.py"})), text("sorry"))

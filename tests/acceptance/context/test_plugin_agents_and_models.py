@@ -10,7 +10,7 @@ from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import Instance, running
-from tests.support.project import make_place
+from tests.support.project import make_folders
 from tests.support.scripted_provider import ScriptedProvider, scripted_provider, text
 
 KEY = "sk-acme-71c2"
@@ -68,10 +68,10 @@ def configure(root: Path, **settings: object) -> None:
 async def test_a_session_runs_on_an_agent_and_a_model_that_a_plugin_brings(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    place = make_place(tmp_path, provider)
-    place.variables["ACME_KEY"] = KEY
+    folders = make_folders(tmp_path, provider)
+    folders.variables["ACME_KEY"] = KEY
     reviewer = {"system": "You review.", "description": "Reviews.", "permissions": [ANYTHING]}
-    async with running(place) as instance:
+    async with running(folders) as instance:
         api, plugins = instance.api, instance.runtime.plugins
         session = await api.create(agent="reviewer", model=MODEL)
         await api.ask(session, "nobody is there")
@@ -109,14 +109,14 @@ async def test_the_configuration_lies_over_what_a_plugin_says(
 ) -> None:
     denied = {"action": "bash", "resource": "*", "effect": "deny"}
     asked = {"action": "edit", "resource": "*", "effect": "ask"}
-    place = make_place(tmp_path, provider, permissions=[denied])
+    folders = make_folders(tmp_path, provider, permissions=[denied])
     configure(
         tmp_path,
         agents={"reviewer": {"system": "You approve.", "permissions": [asked]}},
         providers={"acme": {"models": {"large": {"name": "Ours", "limit": {"output": 9}}}}},
     )
     allowed = {"system": "You review.", "description": "Reviews.", "permissions": [ANYTHING]}
-    async with running(place) as instance:
+    async with running(folders) as instance:
         instance.runtime.plugins.add(
             Acme(
                 acme(provider, request={"body": {"apiKey": KEY}}),
@@ -126,7 +126,7 @@ async def test_the_configuration_lies_over_what_a_plugin_says(
         found = await agents(instance.api)
         reviewer = found["reviewer"]
         assert (reviewer["system"], reviewer["description"]) == ("You approve.", "Reviews.")
-        # What is configured for everybody comes after the plugin's word, and has the last one.
+        # The configuration of the user overrides the plugin.
         assert reviewer["permissions"] == [ANYTHING, denied, asked]
         # A built-in agent can be changed as well, and stays what it was otherwise.
         assert found["build"]["steps"] == 7
@@ -141,11 +141,11 @@ async def test_a_project_cannot_send_the_key_of_a_plugins_provider_elsewhere(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
     async with scripted_provider() as evil:
-        place = make_place(
+        folders = make_folders(
             tmp_path, provider, providers={"acme": {"api": {"url": evil.url}, "name": "Mine"}}
         )
-        place.variables["ACME_KEY"] = KEY
-        async with running(place) as instance:
+        folders.variables["ACME_KEY"] = KEY
+        async with running(folders) as instance:
             in_body = {"body": {"apiKey": KEY}}
             instance.runtime.plugins.add(Acme(acme(provider, request=in_body)))
             session = await instance.api.create(model=MODEL)

@@ -10,7 +10,7 @@ from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.api import Api
 from tests.support.instance import Instance, running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import (
     SECRET,
     Call,
@@ -140,7 +140,7 @@ async def test_the_last_step_of_an_agent_is_shown_without_tools(
 ) -> None:
     allowed = {"action": "*", "resource": "*", "effect": "allow"}
     once = {"once": {"steps": 1, "system": "Once.", "permissions": [allowed]}}
-    async with running(make_place(tmp_path, provider, agents=once)) as instance:
+    async with running(make_folders(tmp_path, provider, agents=once)) as instance:
         session = await instance.api.create(agent="once")
         request = (await look(instance.api, session))["request"]
         assert (request["tools"], request["toolChoice"]) == ([], "none")
@@ -148,13 +148,15 @@ async def test_the_last_step_of_an_agent_is_shown_without_tools(
 
 
 @requirement("S141", "S140")
-async def test_looking_changes_nothing(api: Api, place: Place, provider: ScriptedProvider) -> None:
+async def test_looking_changes_nothing(
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
+) -> None:
     session = await api.create()
     await api.prompt(session, "waiting", resume=False)
-    dumps = [database_check.dump(place.database)]
+    dumps = [database_check.dump(folders.database)]
     for _ in range(3):
         assert (await look(api, session))["pending"]["type"] == "baseline"
-    dumps.append(database_check.dump(place.database))
+    dumps.append(database_check.dump(folders.database))
     assert dumps[0] == dumps[1]
     assert provider.requests == []
     # The messages of a Session are projected ones alone: nothing that was looked at is among them.
@@ -220,10 +222,12 @@ async def test_a_change_shows_before_the_model_is_told(instance: Instance) -> No
 
 
 @requirement("S141", "S34")
-async def test_which_source_a_baseline_waits_for_is_shown(api: Api, place: Place) -> None:
-    unreadable = Path(place.variables["HOME"]) / ".config" / "opencode" / "AGENTS.md"
+async def test_which_source_a_baseline_waits_for_is_shown(
+    api: Api, folders: ProjectFolders
+) -> None:
+    unreadable = Path(folders.variables["HOME"]) / ".config" / "opencode" / "AGENTS.md"
     unreadable.parent.mkdir(parents=True)
-    # Nobody, not even the superuser, can read the first page of a process.
+    # Not even the superuser can read the first page of a process.
     unreadable.symlink_to("/proc/self/mem")
     session = await api.create()
     looked = await look(api, session)
@@ -255,16 +259,16 @@ async def test_of_an_unknown_session_there_is_no_provider_context(api: Api) -> N
 async def test_no_secret_of_configuration_or_environment_is_shown(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    place = make_place(tmp_path, provider)
-    path = place.project / "opencode.json"
+    folders = make_folders(tmp_path, provider)
+    path = folders.project / "opencode.json"
     configuration = codec.decode_any(path.read_bytes())
     fake = configuration["providers"]["fake"]
     fake["request"]["headers"] = {"x-api-key": "canary-header"}
     fake["request"]["body"]["extra"] = "canary-body"
     fake["env"] = ["FAKE_API_KEY"]
     path.write_bytes(codec.encode(configuration))
-    place.variables["FAKE_API_KEY"] = "canary-environment"
-    async with running(place) as instance:
+    folders.variables["FAKE_API_KEY"] = "canary-environment"
+    async with running(folders) as instance:
         session = await instance.api.create()
         await instance.api.ask(session, "one")
         await instance.api.prompt(session, "two", resume=False)

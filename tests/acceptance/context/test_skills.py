@@ -11,7 +11,7 @@ from tests.contract.host.loopback import Received, response, serving
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 
@@ -34,9 +34,9 @@ def updates(messages: list[JsonObject]) -> list[str]:
 
 @requirement("S84", "S90")
 async def test_a_model_is_told_of_a_skill_and_gets_its_text_when_it_asks(
-    place: Place, api: Api, provider: ScriptedProvider
+    folders: ProjectFolders, api: Api, provider: ScriptedProvider
 ) -> None:
-    put(place.project, "tea", "Boil the water first.")
+    put(folders.project, "tea", "Boil the water first.")
     provider.then(calls(Call("skill", {"name": "tea"})), text("done"))
     session = await api.create()
     *_, answer = await api.ask(session, "make tea")
@@ -46,17 +46,17 @@ async def test_a_model_is_told_of_a_skill_and_gets_its_text_when_it_asks(
     assert answer["content"][-1]["text"] == "done"
     (result,) = provider.requests[1].texts("tool")
     assert "Boil the water first." in result
-    assert f"Base directory of this skill: {place.project}/.opencode/skills/tea" in result
+    assert f"Base directory of this skill: {folders.project}/.opencode/skills/tea" in result
 
 
 @requirement("S84", "S54")
 async def test_a_skill_that_comes_or_goes_is_one_message_behind_an_unchanged_beginning(
-    place: Place, api: Api, provider: ScriptedProvider
+    folders: ProjectFolders, api: Api, provider: ScriptedProvider
 ) -> None:
     provider.then(text("one"), text("two"), text("three"), text("four"))
     session = await api.create()
     await api.ask(session, "first")
-    file = put(place.project, "tea")
+    file = put(folders.project, "tea")
     messages = await api.ask(session, "second")
     (told,) = updates(messages)
     assert told.startswith("The available skills have changed. This list supersedes")
@@ -79,11 +79,11 @@ async def test_switching_to_an_agent_with_other_skills_makes_a_message_and_keeps
         {"action": "skill", "resource": "tea", "effect": "deny"},
     ]
     agents = {"sober": {"permissions": rules}}
-    place = make_place(tmp_path, provider, agents=agents)
-    put(place.project, "tea")
-    put(place.project, "toast")
+    folders = make_folders(tmp_path, provider, agents=agents)
+    put(folders.project, "tea")
+    put(folders.project, "toast")
     provider.then(text("one"), text("two"), text("three"))
-    async with running(place) as instance:
+    async with running(folders) as instance:
         api = instance.api
         session = await api.create()
         await api.ask(session, "first")
@@ -104,10 +104,10 @@ async def test_a_skill_that_is_denied_cannot_be_loaded_by_its_name(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
     denied = [{"action": "skill", "resource": "secret", "effect": "deny"}]
-    place = make_place(tmp_path, provider, permissions=denied)
-    put(place.project, "secret", "The hidden text.")
+    folders = make_folders(tmp_path, provider, permissions=denied)
+    put(folders.project, "secret", "The hidden text.")
     provider.then(calls(Call("skill", {"name": "secret"})), text("oh"))
-    async with running(place) as instance:
+    async with running(folders) as instance:
         await instance.api.ask(await instance.api.create(), "go")
     assert "secret" not in system(provider, 0).replace("secrets", "")
     (result,) = provider.requests[1].texts("tool")
@@ -136,14 +136,14 @@ async def test_skills_of_a_server_arrive_beside_the_work_and_stay_on_disk(
 ) -> None:
     provider.then(text("one"), text("two"))
     async with skill_site() as url:
-        place = make_place(tmp_path, provider, skills=[url])
-        async with running(place) as instance:
+        folders = make_folders(tmp_path, provider, skills=[url])
+        async with running(folders) as instance:
             await instance.api.ask(await instance.api.create(), "first")
             async with asyncio.timeout(15):
-                while not list(place.data.glob("cache/skills/*/tea/SKILL.md")):
+                while not list(folders.data.glob("cache/skills/*/tea/SKILL.md")):
                     await instance.api.get("/api/skill")
     assert "From afar." not in system(provider, 0)
-    async with running(place) as instance:
+    async with running(folders) as instance:
         # The server is gone; the copy is not.
         await instance.api.ask(await instance.api.create(), "second")
     assert "<description>From afar.</description>" in system(provider, 1)
@@ -152,8 +152,8 @@ async def test_skills_of_a_server_arrive_beside_the_work_and_stay_on_disk(
 @requirement("S84")
 async def test_references_are_told_and_listed(tmp_path: Path, provider: ScriptedProvider) -> None:
     docs = {"path": "../docs", "description": "The handbook."}
-    place = make_place(tmp_path, provider, references={"docs": docs})
-    async with running(place) as instance:
+    folders = make_folders(tmp_path, provider, references={"docs": docs})
+    async with running(folders) as instance:
         await instance.api.ask(await instance.api.create(), "go")
         listed = (await instance.api.get("/api/reference"))["data"]
         skills = (await instance.api.get("/api/skill"))["data"]

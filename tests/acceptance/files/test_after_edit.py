@@ -9,7 +9,7 @@ from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from tests.support import language_server
 from tests.support.instance import Instance, running
-from tests.support.project import make_place
+from tests.support.project import make_folders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 UPPER = "import sys; p = sys.argv[1]; t = open(p).read().upper(); open(p, 'w').write(t)"
@@ -30,12 +30,12 @@ def programs() -> JsonObject:
 async def configured(
     root: Path, provider: ScriptedProvider, *, users: JsonObject, projects: JsonObject
 ) -> AsyncGenerator[tuple[Instance, Path]]:
-    place = make_place(root, provider, **projects)
+    folders = make_folders(root, provider, **projects)
     folder = root / "home" / ".config" / "opencode"
     folder.mkdir(parents=True)
     (folder / "opencode.json").write_bytes(codec.encode(users))
-    async with running(place) as instance:
-        yield instance, place.project
+    async with running(folders) as instance:
+        yield instance, folders.project
 
 
 async def written(instance: Instance, provider: ScriptedProvider) -> str:

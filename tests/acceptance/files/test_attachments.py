@@ -12,9 +12,9 @@ from perdure.schema.codec import JsonObject, JsonValue
 from tests.contract.host.loopback import replying, response, serving
 from tests.requirements import requirement
 from tests.support.api import Api
-from tests.support.images import bomb, inlined, noise, opened, picture
+from tests.support.inputs.images import bomb, inlined, noise, opened, picture
 from tests.support.instance import running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, Request, ScriptedProvider, calls, text
 
 PDF = b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\n%%EOF\n"
@@ -48,20 +48,20 @@ def shown(request: Request) -> list[str]:
 
 @requirement("S168")
 async def test_files_directories_and_images_reach_the_model_as_what_they_are(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    (place.project / "notes.txt").write_text("remember the milk\n")
-    (place.project / "src" / "deep").mkdir(parents=True)
-    (place.project / "src" / "app.py").write_text("print(1)\n")
-    (place.project / "red.png").write_bytes(picture())
+    (folders.project / "notes.txt").write_text("remember the milk\n")
+    (folders.project / "src" / "deep").mkdir(parents=True)
+    (folders.project / "src" / "app.py").write_text("print(1)\n")
+    (folders.project / "red.png").write_bytes(picture())
     session = await api.create()
     message = await attach(
         api,
         session,
-        {"uri": (place.project / "notes.txt").as_uri()},
+        {"uri": (folders.project / "notes.txt").as_uri()},
         {"uri": "src/"},
         {"uri": "red.png"},
-        {"uri": f"{(place.project / 'src' / 'app.py').as_uri()}?start=1&end=1"},
+        {"uri": f"{(folders.project / 'src' / 'app.py').as_uri()}?start=1&end=1"},
     )
     said = told(provider.requests[0])
     assert "remember the milk" in said
@@ -74,18 +74,18 @@ async def test_files_directories_and_images_reach_the_model_as_what_they_are(
 
 
 async def test_what_was_told_stays_as_it_was_over_a_restart_and_changes_of_the_file(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    note, image = place.project / "note.txt", place.project / "large.png"
+    note, image = folders.project / "note.txt", folders.project / "large.png"
     note.write_text("the first version")
     image.write_bytes(noise(2_400, 300))
-    async with running(place) as instance:
+    async with running(folders) as instance:
         session = await instance.api.create()
         await attach(instance.api, session, {"uri": "note.txt"}, {"uri": "large.png"})
         await instance.api.ask(session, "and then?")
     note.write_text("the second version")
     image.unlink()
-    async with running(place) as instance:
+    async with running(folders) as instance:
         await instance.api.ask(session, "and now?")
     first, second, third = provider.requests
     for before, after in ((first, second), (second, third)):
@@ -95,10 +95,10 @@ async def test_what_was_told_stays_as_it_was_over_a_restart_and_changes_of_the_f
 
 
 async def test_paths_that_a_text_mentions_are_attached_if_they_exist(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    (place.project / "src").mkdir()
-    (place.project / "src" / "app.py").write_text("answer = 42\n")
+    (folders.project / "src").mkdir()
+    (folders.project / "src" / "app.py").write_text("answer = 42\n")
     session = await api.create()
     await api.ask(session, "why is @src/app.py, and not @src/none.py or me@src, so short?")
     said = told(provider.requests[0])
@@ -107,9 +107,9 @@ async def test_paths_that_a_text_mentions_are_attached_if_they_exist(
 
 
 async def test_a_mention_that_a_client_resolved_is_attached_once(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    (place.project / "a.txt").write_text("only once")
+    (folders.project / "a.txt").write_text("only once")
     session = await api.create()
     source = {"start": 4, "end": 10, "text": "@a.txt"}
     await attach(api, session, {"uri": "a.txt", "source": source}, said="see @a.txt")
@@ -117,9 +117,9 @@ async def test_a_mention_that_a_client_resolved_is_attached_once(
 
 
 async def test_sensitive_files_are_attached_by_a_person_and_not_by_an_at_sign(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    (place.project / ".env").write_text("TOKEN=canary")
+    (folders.project / ".env").write_text("TOKEN=canary")
     session = await api.create()
     await api.ask(session, "what about @.env here")
     assert "canary" not in told(provider.requests[0])
@@ -129,12 +129,12 @@ async def test_sensitive_files_are_attached_by_a_person_and_not_by_an_at_sign(
 
 
 async def test_what_lies_outside_needs_a_rule_and_links_lead_nowhere(
-    api: Api, place: Place, provider: ScriptedProvider, tmp_path: Path
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside.txt"
     outside.write_text("canary")
-    (place.project / "link.txt").symlink_to(outside)
-    (place.project / "loop").symlink_to(place.project / "loop")
+    (folders.project / "link.txt").symlink_to(outside)
+    (folders.project / "loop").symlink_to(folders.project / "loop")
     session = await api.create()
     await attach(
         api,
@@ -168,11 +168,11 @@ async def test_what_lies_outside_needs_a_rule_and_links_lead_nowhere(
     ],
 )
 async def test_what_is_of_no_use_is_a_note_and_the_session_goes_on(
-    api: Api, place: Place, provider: ScriptedProvider, uri: str, why: str
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider, uri: str, why: str
 ) -> None:
-    os.mkfifo(place.project / "pipe")
-    (place.project / "archive.zip").write_bytes(b"PK\x03\x04\x00\x00")
-    (place.project / "latin.txt").write_bytes("caf\xe9".encode("latin-1"))
+    os.mkfifo(folders.project / "pipe")
+    (folders.project / "archive.zip").write_bytes(b"PK\x03\x04\x00\x00")
+    (folders.project / "latin.txt").write_bytes("caf\xe9".encode("latin-1"))
     session = await api.create()
     async with asyncio.timeout(10):
         await attach(api, session, {"uri": uri})
@@ -203,10 +203,10 @@ async def test_data_that_lies_about_its_type_is_shown_as_what_it_is(
 
 
 async def test_a_hundred_attachments_and_a_huge_one_stay_within_bounds(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     for number in range(120):
-        (place.project / f"{number}.txt").write_text(f"<{number}>" + "x" * 20_000)
+        (folders.project / f"{number}.txt").write_text(f"<{number}>" + "x" * 20_000)
     huge = "data:text/plain," + "y" * 3_000_000
     session = await api.create()
     files = [{"uri": f"{number}.txt"} for number in range(120)]
@@ -222,7 +222,7 @@ async def test_a_hundred_attachments_and_a_huge_one_stay_within_bounds(
 
 
 async def test_pages_are_fetched_under_the_rules_of_webfetch(
-    tmp_path: Path, place: Place, provider: ScriptedProvider
+    tmp_path: Path, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     folder = tmp_path / "home" / ".config" / "opencode"
     folder.mkdir(parents=True)
@@ -232,7 +232,7 @@ async def test_pages_are_fetched_under_the_rules_of_webfetch(
         allowed = [f"127.0.0.1:{words.port}", f"127.0.0.1:{drawn.port}"]
         users = {"experimental": {"webfetch": {"allowed_hosts": allowed}}}
         (folder / "opencode.json").write_bytes(codec.encode(users))
-        async with running(place) as instance:
+        async with running(folders) as instance:
             session = await instance.api.create()
             await attach(
                 instance.api, session, {"uri": f"{words.url}/a"}, {"uri": f"{drawn.url}/b.png"}
@@ -242,9 +242,9 @@ async def test_pages_are_fetched_under_the_rules_of_webfetch(
 
 
 async def test_a_document_is_named_where_a_model_cannot_read_it(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    (place.project / "paper.pdf").write_bytes(PDF)
+    (folders.project / "paper.pdf").write_bytes(PDF)
     session = await api.create()
     message = await attach(api, session, {"uri": "paper.pdf"})
     assert "[Attachment left out: paper.pdf" in told(provider.requests[0])
@@ -254,19 +254,19 @@ async def test_a_document_is_named_where_a_model_cannot_read_it(
 
 
 async def test_a_file_that_was_attached_counts_as_read(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    (place.project / "a.txt").write_text("one")
+    (folders.project / "a.txt").write_text("one")
     provider.then(calls(Call("write", {"path": "a.txt", "content": "two"})), text("done"))
     session = await api.create()
     await attach(api, session, {"uri": "a.txt"})
-    assert (place.project / "a.txt").read_text() == "two"
+    assert (folders.project / "a.txt").read_text() == "two"
 
 
 async def test_what_is_announced_is_what_is_sent(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    (place.project / "a.txt").write_text("announced")
+    (folders.project / "a.txt").write_text("announced")
     session = await api.create()
     prompt = {"prompt": {"text": "see @a.txt", "files": [{"uri": "a.txt"}]}, "resume": False}
     await api.post(f"/api/session/{session}/prompt", prompt)

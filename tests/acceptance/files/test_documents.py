@@ -8,7 +8,7 @@ import pytest
 from perdure.schema.codec import JsonObject
 from tests.acceptance.dialects import DIALECTS, Dialect
 from tests.support.instance import running
-from tests.support.project import make_place
+from tests.support.project import make_folders
 from tests.support.scripted_provider import Request, ScriptedProvider
 
 PDF = b"%PDF-1.7\n" + b"paper" * 20
@@ -30,10 +30,10 @@ async def told_of(
     """The request after the model has read a document."""
     providers = {speaks.name: entry(speaks, provider, takes)}
     model = f"{speaks.name}/{speaks.model_id}"
-    place = make_place(root, provider, providers=providers, model=model)
-    (place.project / "paper.pdf").write_bytes(PDF)
+    folders = make_folders(root, provider, providers=providers, model=model)
+    (folders.project / "paper.pdf").write_bytes(PDF)
     provider.then(speaks.asks("call_1", "read", {"path": "paper.pdf"}), speaks.says("I see."))
-    async with running(place) as instance:
+    async with running(folders) as instance:
         session = await instance.api.create()
         await instance.api.ask(session, "read the paper")
     assert [fault for request in provider.requests for fault in speaks.faults(request)] == []

@@ -6,11 +6,11 @@ import pytest
 
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 
 
-async def test_a_file_is_read_by_path_or_by_query(api: Api, place: Place) -> None:
-    folder = place.project / "a b"
+async def test_a_file_is_read_by_path_or_by_query(api: Api, folders: ProjectFolders) -> None:
+    folder = folders.project / "a b"
     folder.mkdir()
     (folder / "page.html").write_text("<script>alert(1)</script>")
     for path in ("/api/fs/read/a%20b/page.html", "/api/fs/read/*?path=a%20b%2Fpage.html"):
@@ -21,8 +21,10 @@ async def test_a_file_is_read_by_path_or_by_query(api: Api, place: Place) -> Non
         assert answer.headers["content-security-policy"].startswith("sandbox")
 
 
-async def test_a_range_is_answered_with_that_part_uncompressed(api: Api, place: Place) -> None:
-    (place.project / "log.txt").write_text("0123456789" * 1_000)
+async def test_a_range_is_answered_with_that_part_uncompressed(
+    api: Api, folders: ProjectFolders
+) -> None:
+    (folders.project / "log.txt").write_text("0123456789" * 1_000)
     accepted = {"accept-encoding": "gzip"}
     part = await api.call(
         "GET", "/api/fs/read/log.txt", headers={"range": "bytes=5-2004", **accepted}
@@ -72,9 +74,9 @@ async def test_hostile_paths_are_refused_and_never_a_server_error(
 
 
 async def test_folders_files_and_commands_are_listed_for_the_asked_location(
-    api: Api, place: Place
+    api: Api, folders: ProjectFolders
 ) -> None:
-    other = place.project / "other"
+    other = folders.project / "other"
     (other / "deep").mkdir(parents=True)
     (other / "deep" / "found.txt").touch()
     (other / ".opencode" / "command").mkdir(parents=True)
@@ -93,7 +95,7 @@ async def test_folders_files_and_commands_are_listed_for_the_asked_location(
     assert {"init", "review"} <= {command["name"] for command in commands}
 
 
-async def test_files_are_closed_to_strangers(place: Place) -> None:
-    async with running(place, password="open sesame") as instance:
+async def test_files_are_closed_to_strangers(folders: ProjectFolders) -> None:
+    async with running(folders, password="open sesame") as instance:
         for path in ("fs/read/opencode.json", "fs/list", "fs/find?query=", "command"):
             assert (await instance.api.call("GET", f"/api/{path}")).status == 401

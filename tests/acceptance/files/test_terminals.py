@@ -19,7 +19,7 @@ from tests.contract.server.fake_runtime import call, listening
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import Instance, running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.server_process import server_process
 from tests.support.websocket import RefusedUpgradeError, connected
 
@@ -37,9 +37,9 @@ def connect(pty: JsonObject, query: str = "") -> str:
     return f"/api/pty/{pty['id']}/connect{query}"
 
 
-async def test_a_terminal_is_used_from_start_to_end(api: Api, place: Place) -> None:
+async def test_a_terminal_is_used_from_start_to_end(api: Api, folders: ProjectFolders) -> None:
     pty = await start(api, 'stty -echo; echo ready; read -r line; echo "<$line>"; exit 3')
-    assert (pty["status"], pty["cwd"]) == ("running", str(place.project))
+    assert (pty["status"], pty["cwd"]) == ("running", str(folders.project))
     async with connected(api.port, connect(pty)) as socket:
         await socket.until("ready\r\n")
         await socket.say("h\u00e9llo\n")
@@ -132,8 +132,8 @@ async def test_what_makes_no_sense_is_refused(
     assert answer.tag in {"InvalidRequestError", "PtyNotFoundError"}
 
 
-async def test_a_terminal_belongs_to_its_location(api: Api, place: Place) -> None:
-    other = place.project / "other"
+async def test_a_terminal_belongs_to_its_location(api: Api, folders: ProjectFolders) -> None:
+    other = folders.project / "other"
     other.mkdir()
     pty = await start(api, "sleep 60")
     elsewhere = f"?location[directory]={other}"
@@ -145,8 +145,8 @@ async def test_a_terminal_belongs_to_its_location(api: Api, place: Place) -> Non
     assert refused.value.status == 404
 
 
-async def test_a_ticket_opens_one_terminal_once(place: Place) -> None:
-    async with running(place, password=PASSWORD) as instance:
+async def test_a_ticket_opens_one_terminal_once(folders: ProjectFolders) -> None:
+    async with running(folders, password=PASSWORD) as instance:
         api = owner(instance)
         one, two = await start(api, "sleep 60"), await start(api, "sleep 60")
         ticket = await ticket_for(api, one)
@@ -155,7 +155,7 @@ async def test_a_ticket_opens_one_terminal_once(place: Place) -> None:
         for query in ("", "?ticket=", "?ticket=zzz", f"?ticket={ticket}"):
             assert await refusal(api, connect(one, query)) == (403 if query else 401)
         assert await refusal(api, connect(two, f"?ticket={await ticket_for(api, one)}")) == 403
-        elsewhere = f"&location[directory]={place.data}"
+        elsewhere = f"&location[directory]={folders.data}"
         assert (
             await refusal(api, connect(one, f"?ticket={await ticket_for(api, one)}{elsewhere}"))
             == 403
@@ -179,8 +179,8 @@ async def test_a_slow_client_is_dropped_and_the_terminal_goes_on(api: Api) -> No
         assert await slow.closed() == (1013, "fell too far behind")
 
 
-async def test_shutdown_closes_sockets_and_ends_programs(place: Place) -> None:
-    async with server_process(place) as server:
+async def test_shutdown_closes_sockets_and_ends_programs(folders: ProjectFolders) -> None:
+    async with server_process(folders) as server:
         pty = await start(server.api, "trap '' HUP TERM; echo ready; while :; do sleep 1; done")
         async with connected(server.api.port, connect(pty)) as socket:
             await socket.until("ready")
@@ -191,23 +191,25 @@ async def test_shutdown_closes_sockets_and_ends_programs(place: Place) -> None:
 
 
 @requirement("S19", "S94", "S95")
-async def test_the_host_lays_its_variables_over_those_of_the_caller(place: Place) -> None:
+async def test_the_host_lays_its_variables_over_those_of_the_caller(
+    folders: ProjectFolders,
+) -> None:
     asked: list[tuple[LocationRef, str]] = []
 
     async def overlay(ref: LocationRef, directory: str) -> Mapping[str, str]:
         asked.append((ref, directory))
         return {"B": "host", "TERM": "dumb"}
 
-    (place.project / "sub").mkdir()
+    (folders.project / "sub").mkdir()
     runtime_settings = RuntimeSettings(
-        environment=place.environment,
-        data_dir=str(place.data),
-        default_directory=str(place.project),
+        environment=folders.environment,
+        data_dir=str(folders.data),
+        default_directory=str(folders.project),
     )
     async with open_runtime(runtime_settings) as runtime:
         offered = replace(services.of(runtime), terminal_environment=overlay)
         app = make_app(
-            offered, ServerSettings(default_directory=str(place.project), cursor_key=b"k" * 32)
+            offered, ServerSettings(default_directory=str(folders.project), cursor_key=b"k" * 32)
         )
         async with listening(app) as (_, port):
             script = 'stty -echo; read -r go; echo "$A $B $TERM"; read -r go'
@@ -221,7 +223,7 @@ async def test_the_host_lays_its_variables_over_those_of_the_caller(place: Place
             async with connected(port, connect(answer.json()["data"])) as socket:
                 await socket.say("\n")
                 await socket.until("caller host xterm-256color\r\n")
-    assert asked == [(LocationRef(str(place.project)), f"{place.project}/sub")]
+    assert asked == [(LocationRef(str(folders.project)), f"{folders.project}/sub")]
 
 
 @requirement("S95")

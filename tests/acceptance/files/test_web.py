@@ -12,7 +12,7 @@ from tests.contract.host.loopback import replying, response, serving
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 KEY = "canary-8b1f4a02e9"
@@ -21,14 +21,14 @@ PAGE = response(b"<h1>Inside</h1>", headers="content-type: text/html\r\n")
 
 def configured(
     root: Path, provider: ScriptedProvider, users: JsonObject, variables: Mapping[str, str]
-) -> Place:
+) -> ProjectFolders:
     """A place whose user, not its project, wrote `users`."""
-    place = make_place(root, provider)
+    folders = make_folders(root, provider)
     folder = root / "home" / ".config" / "opencode"
     folder.mkdir(parents=True)
     (folder / "opencode.json").write_bytes(codec.encode({"experimental": users}))
-    place.variables.update(variables)
-    return place
+    folders.variables.update(variables)
+    return folders
 
 
 async def state_of(api: Api, provider: ScriptedProvider, call: Call) -> tuple[str, JsonObject]:
@@ -57,8 +57,8 @@ async def test_a_project_cannot_open_the_users_network(
 ) -> None:
     async with serving(replying(PAGE)) as server:
         experimental = {"webfetch": {"allowed_hosts": ["127.0.0.1"]}}
-        place = make_place(tmp_path, provider, experimental=experimental)
-        async with running(place) as instance:
+        folders = make_folders(tmp_path, provider, experimental=experimental)
+        async with running(folders) as instance:
             call = Call("webfetch", {"url": server.url})
             _, state = await state_of(instance.api, provider, call)
     assert state["status"] == "error"
@@ -74,8 +74,8 @@ async def test_the_key_of_a_search_is_in_no_answer_event_file_or_log(
     answer = replying(response(codec.encode(found), headers="content-type: application/json\r\n"))
     async with serving(answer) as server:
         users: JsonObject = {"websearch": {"provider": "exa", "url": f"{server.url}/mcp"}}
-        place = configured(tmp_path, provider, users, {"EXA_API_KEY": KEY})
-        async with running(place) as instance:
+        folders = configured(tmp_path, provider, users, {"EXA_API_KEY": KEY})
+        async with running(folders) as instance:
             call = Call("websearch", {"query": "what is it"})
             session, state = await state_of(instance.api, provider, call)
             events = await instance.api.history(session)
@@ -83,8 +83,8 @@ async def test_the_key_of_a_search_is_in_no_answer_event_file_or_log(
     assert server.requests[0].headers["x-api-key"] == KEY
     assert KEY.encode() not in codec.encode(events)
     assert all(KEY.encode() not in request.raw for request in provider.requests)
-    files = [path for path in place.data.rglob("*") if path.is_file()]
-    assert place.database in files
+    files = [path for path in folders.data.rglob("*") if path.is_file()]
+    assert folders.database in files
     assert all(KEY.encode() not in path.read_bytes() for path in files)
     assert KEY not in caplog.text
 

@@ -9,7 +9,7 @@ from tests.contract.host.loopback import replying, response, serving
 from tests.requirements import requirement
 from tests.support.api import Api, Stream
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import ScriptedProvider
 from tests.support.server_process import server_process
 
@@ -20,9 +20,9 @@ async def ids(api: Api, what: str) -> list[str]:
     return [item["id"] for item in (await api.get(f"/api/{what}"))["data"]]
 
 
-async def test_a_key_makes_the_models_of_its_provider_available(place: Place) -> None:
-    place.variables["ANTHROPIC_API_KEY"] = "k"
-    async with running(place) as instance:
+async def test_a_key_makes_the_models_of_its_provider_available(folders: ProjectFolders) -> None:
+    folders.variables["ANTHROPIC_API_KEY"] = "k"
+    async with running(folders) as instance:
         assert "anthropic" in await ids(instance.api, "provider")
         models = (await instance.api.get("/api/model"))["data"]
         unavailable = await instance.api.call("GET", "/api/provider/openai")
@@ -32,7 +32,9 @@ async def test_a_key_makes_the_models_of_its_provider_available(place: Place) ->
     assert unavailable.status == 200
 
 
-async def test_a_server_fetches_newer_facts_when_its_models_are_used(place: Place) -> None:
+async def test_a_server_fetches_newer_facts_when_its_models_are_used(
+    folders: ProjectFolders,
+) -> None:
     facts = {
         "acme": {
             "id": "acme",
@@ -43,11 +45,11 @@ async def test_a_server_fetches_newer_facts_when_its_models_are_used(place: Plac
             "models": {"fresh": {"name": "Fresh", "tool_call": True}},
         }
     }
-    place.variables["ACME_API_KEY"] = "k"
-    del place.variables["OPENCODE_DISABLE_MODELS_FETCH"]
+    folders.variables["ACME_API_KEY"] = "k"
+    del folders.variables["OPENCODE_DISABLE_MODELS_FETCH"]
     async with serving(replying(response(codec.encode(facts)))) as published:
-        place.variables["OPENCODE_MODELS_URL"] = published.url
-        async with server_process(place) as server, server.api.stream("/api/event") as events:
+        folders.variables["OPENCODE_MODELS_URL"] = published.url
+        async with server_process(folders) as server, server.api.stream("/api/event") as events:
             assert published.requests == []
             assert "acme" not in await ids(server.api, "provider")
             seen = await events.until("catalog.updated")
@@ -84,11 +86,11 @@ def secretive(configuration: JsonObject) -> JsonObject:
 async def test_no_secret_of_the_configuration_reaches_a_client(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    place = make_place(tmp_path, provider)
-    path = place.project / "opencode.json"
+    folders = make_folders(tmp_path, provider)
+    path = folders.project / "opencode.json"
     path.write_bytes(codec.encode(secretive(codec.decode_any(path.read_bytes()))))
-    place.variables.update(FAKE_API_KEY=CANARY, OPENAI_API_KEY=CANARY, GROQ_API_KEY=CANARY)
-    async with running(place) as instance, instance.api.stream("/api/event") as events:
+    folders.variables.update(FAKE_API_KEY=CANARY, OPENAI_API_KEY=CANARY, GROQ_API_KEY=CANARY)
+    async with running(folders) as instance, instance.api.stream("/api/event") as events:
         api = instance.api
         paths = ["/api/provider", "/api/model", "/api/integration"]
         paths += (f"/api/{kind}/{name}" for kind in ("provider", "integration") for name in KNOWN)

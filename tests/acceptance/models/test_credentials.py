@@ -14,7 +14,7 @@ from tests.contract.host import stored
 from tests.support.api import PATIENCE_SECONDS, Api
 from tests.support.authorization_server import AuthorizationServer, authorization_server, browse
 from tests.support.instance import Instance, running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import ScriptedProvider, refusal
 
 CANARY = "sk-canary-5eed5"
@@ -28,9 +28,11 @@ async def authority() -> AsyncGenerator[AuthorizationServer]:
 
 
 @pytest.fixture
-def place(tmp_path: Path, provider: ScriptedProvider, authority: AuthorizationServer) -> Place:
+def folders(
+    tmp_path: Path, provider: ScriptedProvider, authority: AuthorizationServer
+) -> ProjectFolders:
     """The user knows the provider `gate` and how to log in; the project knows nothing of it."""
-    made = make_place(tmp_path, provider, model="gate/gate-model")
+    made = make_folders(tmp_path, provider, model="gate/gate-model")
     configure_user(
         made,
         providers={"gate": gate(provider.url, env=["GATE_KEY"])},
@@ -48,14 +50,14 @@ def gate(url: str, **fields: object) -> JsonObject:
     }
 
 
-def configure_user(place: Place, **document: object) -> None:
-    path = Path(place.variables["HOME"]) / ".config" / "opencode" / "opencode.json"
+def configure_user(folders: ProjectFolders, **document: object) -> None:
+    path = Path(folders.variables["HOME"]) / ".config" / "opencode" / "opencode.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(codec.encode(document))
 
 
-def credential_file(place: Place) -> Path:
-    return place.data / "credentials.json"
+def credential_file(folders: ProjectFolders) -> Path:
+    return folders.data / "credentials.json"
 
 
 async def store_key(api: Api, key: str = CANARY, provider: str = "gate") -> None:
@@ -124,10 +126,10 @@ async def test_running_sessions_use_another_key_from_their_next_turn_on(
     await api.ask(session, "two")
     assert sent_key(provider) == "Bearer second"
     # Another process of the user's: `perdure auth login` beside a running server.
-    held = FileCredentials(str(instance.place.data)).look()["gate"]
+    held = FileCredentials(str(instance.folders.data)).look()["gate"]
     theirs = stored.key("gate", value="third")
     origins = codec.to_json_value(held)["origins"]
-    FileCredentials(str(instance.place.data)).put(
+    FileCredentials(str(instance.folders.data)).put(
         codec.convert(type(theirs), {**codec.to_json_value(theirs), "origins": origins}),
         instead_of=None,
     )
@@ -163,13 +165,13 @@ async def test_whoever_listens_hears_that_a_connection_changed(instance: Instanc
 
 
 async def test_a_project_that_redirects_a_known_provider_gets_no_stored_key(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     theirs: JsonObject = {**gate(provider.url), "models": {"gpt-5": {}}}
-    (place.project / "opencode.json").write_bytes(
+    (folders.project / "opencode.json").write_bytes(
         codec.encode({"model": "openai/gpt-5", "providers": {"openai": theirs}})
     )
-    async with running(place) as instance:
+    async with running(folders) as instance:
         # Stored from inside that very project: it is for the provider's own address all the same.
         await store_key(instance.api, provider="openai")
         (*_, answer) = await instance.api.ask(await instance.api.create(), "hello")
@@ -179,17 +181,17 @@ async def test_a_project_that_redirects_a_known_provider_gets_no_stored_key(
 
 
 async def test_a_project_that_takes_the_name_of_a_provider_gets_no_stored_key(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    configure_user(place, providers={"gate": gate("https://api.gate.example")})
-    async with running(place) as instance:
+    configure_user(folders, providers={"gate": gate("https://api.gate.example")})
+    async with running(folders) as instance:
         await store_key(instance.api)
     # The user forgets about the provider; a cloned project remembers, and says where it is.
-    configure_user(place)
-    (place.project / "opencode.json").write_bytes(
+    configure_user(folders)
+    (folders.project / "opencode.json").write_bytes(
         codec.encode({"model": "gate/gate-model", "providers": {"gate": gate(provider.url)}})
     )
-    async with running(place) as instance:
+    async with running(folders) as instance:
         session = await instance.api.create()
         (*_, answer) = await instance.api.ask(session, "hello")
         message = answer["error"]["message"]
@@ -206,17 +208,17 @@ async def test_no_key_is_kept_for_a_provider_that_only_a_project_defines(api: Ap
     assert "your own configuration" in answer.json["message"]
 
 
-async def test_a_provider_without_an_address_says_so(place: Place) -> None:
-    configure_user(place, providers={"gate": {"env": ["GATE_KEY"]}})
-    async with running(place) as instance:
+async def test_a_provider_without_an_address_says_so(folders: ProjectFolders) -> None:
+    configure_user(folders, providers={"gate": {"env": ["GATE_KEY"]}})
+    async with running(folders) as instance:
         answer = await instance.api.call("POST", "/api/integration/gate/connect/key", {"key": "k"})
     assert answer.status == 400
     assert "no address yet" in answer.json["message"]
 
 
-async def test_a_variable_is_a_connection_by_its_name(place: Place) -> None:
-    place.variables["GATE_KEY"] = CANARY
-    async with running(place) as instance:
+async def test_a_variable_is_a_connection_by_its_name(folders: ProjectFolders) -> None:
+    folders.variables["GATE_KEY"] = CANARY
+    async with running(folders) as instance:
         await store_key(instance.api)
         first, second = await connections(instance.api)
         assert (first["type"], second) == ("credential", {"type": "env", "name": "GATE_KEY"})
@@ -232,7 +234,7 @@ async def test_what_cannot_be_a_key_is_refused_and_nothing_is_stored(
     assert (answer.status, answer.json["kind"]) == (400, "integration_authorization")
     assert CANARY.encode() not in answer.body
     assert len(answer.body) < 1_000
-    assert not credential_file(instance.place).exists()
+    assert not credential_file(instance.folders).exists()
 
 
 @pytest.mark.parametrize("label", ["", "x" * 201, "a\nb", "\x1b[2J"])
@@ -250,7 +252,7 @@ async def test_a_file_that_cannot_be_trusted_stops_what_needs_it_and_nothing_els
 ) -> None:
     api = instance.api
     await store_key(api)
-    path = credential_file(instance.place)
+    path = credential_file(instance.folders)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     path.chmod(0o644)
     listed = await api.call("GET", "/api/integration")
@@ -269,13 +271,13 @@ async def test_a_file_that_cannot_be_trusted_stops_what_needs_it_and_nothing_els
 
 
 async def test_a_damaged_file_is_kept_aside_when_a_key_is_stored_anew(instance: Instance) -> None:
-    path = credential_file(instance.place)
+    path = credential_file(instance.folders)
     path.write_bytes(b'{"version":1,"credentials":[')
     path.chmod(0o600)
     assert (await instance.api.call("GET", "/api/integration")).status == 503
     await store_key(instance.api)
     assert len(await connections(instance.api)) == 1
-    (aside,) = instance.place.data.glob("credentials.json.damaged-*")
+    (aside,) = instance.folders.data.glob("credentials.json.damaged-*")
     assert aside.read_bytes() == b'{"version":1,"credentials":['
 
 
@@ -325,14 +327,14 @@ async def test_a_login_that_its_provider_will_not_renew_is_told_and_can_be_made_
 
 
 async def test_no_secret_is_in_any_answer_event_log_or_database(
-    place: Place,
+    folders: ProjectFolders,
     authority: AuthorizationServer,
     provider: ScriptedProvider,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(0)
     seen: list[bytes] = []
-    async with running(place) as instance:
+    async with running(folders) as instance:
         api = instance.api
         async with api.stream("/api/event") as live:
             await store_key(api)
@@ -357,7 +359,7 @@ async def test_no_secret_is_in_any_answer_event_log_or_database(
             seen.append(codec.encode(await durable.until("step.failed")))
     seen += [record.getMessage().encode() for record in caplog.records]
     seen += [repr(record.args).encode() for record in caplog.records]
-    seen += [path.read_bytes() for path in place.data.glob("perdure.db*")]
+    seen += [path.read_bytes() for path in folders.data.glob("perdure.db*")]
     secrets = [CANARY, *authority.issued]
     assert len(secrets) > 3
     found = [(secret, data[:200]) for data in seen for secret in secrets if secret.encode() in data]

@@ -9,7 +9,7 @@ import pytest
 from tests.acceptance.dialects import DIALECTS
 from tests.requirements import requirement
 from tests.support.instance import running
-from tests.support.project import make_place
+from tests.support.project import make_folders
 from tests.support.scripted_provider import ScriptedProvider, scripted_provider
 
 ORDERS = (tuple(DIALECTS), tuple(reversed(tuple(DIALECTS))))
@@ -23,8 +23,8 @@ async def test_a_conversation_goes_through_every_protocol(
     async with AsyncExitStack() as stack:
         servers = {name: await stack.enter_async_context(scripted_provider()) for name in order}
         entries = {name: DIALECTS[name].entry(servers[name]) for name in order}
-        place = make_place(tmp_path, provider, providers=entries)
-        api = (await stack.enter_async_context(running(place))).api
+        folders = make_folders(tmp_path, provider, providers=entries)
+        api = (await stack.enter_async_context(running(folders))).api
         session = await api.create()
         # Twice: each comes back to what it said itself among what the others said.
         for number, name in enumerate(itertools.chain(order, order)):

@@ -8,26 +8,26 @@ from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 GLOB = '{"name": "glob", "arguments": {"pattern": "*.md"}}'
 
 
-def configured(place: Place, **model: object) -> Place:
+def configured(folders: ProjectFolders, **model: object) -> ProjectFolders:
     """`model` is laid over what is configured for the model."""
-    path = place.project / "opencode.json"
+    path = folders.project / "opencode.json"
     configuration: JsonObject = codec.decode_any(path.read_bytes())
     configuration["providers"]["fake"]["models"]["fake-model"] |= model
     path.write_bytes(codec.encode(configuration))
-    (place.project / "notes.md").write_text("hello")
-    return place
+    (folders.project / "notes.md").write_text("hello")
+    return folders
 
 
 async def test_a_call_that_a_local_model_printed_is_run_and_leaves_the_text(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    (place.project / "notes.md").write_text("hello")
+    (folders.project / "notes.md").write_text("hello")
     provider.then(
         text("I look.\n<tool", f"_call>\n{GLOB[:20]}", f"{GLOB[20:]}\n</tool_call>"),
         text("There is one."),
@@ -88,9 +88,9 @@ async def test_an_option_leaves_printed_calls_alone(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
     body = {"request": {"body": {"toolCalls": "native"}}}
-    place = configured(make_place(tmp_path, provider), **body)
+    folders = configured(make_folders(tmp_path, provider), **body)
     provider.then(text(GLOB))
-    async with running(place) as instance:
+    async with running(folders) as instance:
         _, answer = await instance.api.ask(await instance.api.create(), "look")
     assert answer["content"][0]["text"] == GLOB
     assert "toolCalls" not in provider.requests[0].body
@@ -100,9 +100,9 @@ async def test_an_option_leaves_printed_calls_alone(
 async def test_a_local_model_without_tool_calls_is_held_to_a_schema(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    place = configured(make_place(tmp_path, provider), capabilities={"tools": False})
+    folders = configured(make_folders(tmp_path, provider), capabilities={"tools": False})
     provider.then(text(GLOB), text('{"text": "There', ' is one."}'))
-    async with running(place) as instance:
+    async with running(folders) as instance:
         api = instance.api
         _, first, second = await api.ask(await api.create(), "which notes are there?")
     assert [part["type"] for part in first["content"]] == ["text", "tool"]
@@ -127,9 +127,9 @@ async def test_a_server_that_ignores_the_schema_still_answers(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
     body = {"request": {"body": {"tool_calls": "constrained"}}}
-    place = configured(make_place(tmp_path, provider), **body)
+    folders = configured(make_folders(tmp_path, provider), **body)
     provider.then(text("Hello."), text('{"text": "cut o', finish="length"))
-    async with running(place) as instance:
+    async with running(folders) as instance:
         api = instance.api
         session = await api.create()
         assert (await api.ask(session, "hi"))[-1]["content"][0]["text"] == "Hello."

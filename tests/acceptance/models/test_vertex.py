@@ -13,7 +13,7 @@ from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.authorization_server import AuthorizationServer, authorization_server
 from tests.support.instance import running
-from tests.support.project import make_place
+from tests.support.project import make_folders
 from tests.support.scripted_provider import Reply, ScriptedProvider, scripted_provider
 
 
@@ -27,7 +27,7 @@ class Cloud:
 @pytest.fixture
 async def cloud(tmp_path: Path, provider: ScriptedProvider) -> AsyncGenerator[Cloud]:
     async with authorization_server() as tokens, scripted_provider() as models:
-        place = make_place(tmp_path, provider, model="vertex/gemini-3-test")
+        folders = make_folders(tmp_path, provider, model="vertex/gemini-3-test")
         home = tmp_path / "home"
         entry = {
             "api": {"type": "aisdk", "package": "@ai-sdk/google-vertex", "url": models.url},
@@ -48,7 +48,7 @@ async def cloud(tmp_path: Path, provider: ScriptedProvider) -> AsyncGenerator[Cl
         for file, content in written.items():
             file.parent.mkdir(parents=True)
             file.write_bytes(codec.encode(content))
-        async with running(place) as instance:
+        async with running(folders) as instance:
             yield Cloud(instance.api, tokens, models)
 
 

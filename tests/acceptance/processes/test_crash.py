@@ -15,17 +15,17 @@ from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.api import Api
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 from tests.support.server_process import ServerProcess, server_process
 
 
 @asynccontextmanager
-async def restarted(place: Place) -> AsyncGenerator[Api]:
+async def restarted(folders: ProjectFolders) -> AsyncGenerator[Api]:
     """A new server on what the killed one left; sound when it is done."""
-    async with server_process(place, "restarted") as server:
+    async with server_process(folders, "restarted") as server:
         yield server.api
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 async def exactly_once(api: Api, sessions: list[str]) -> Counter[str]:
@@ -58,7 +58,7 @@ async def answered(api: Api, session: str) -> list[JsonObject]:
 
 @requirement("S66", "S70", "S76")
 async def test_a_kill_in_a_storm_of_prompts_loses_no_acknowledged_one(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     acknowledged: set[str] = set()
     enough = asyncio.Event()
@@ -74,14 +74,14 @@ async def test_a_kill_in_a_storm_of_prompts_loses_no_acknowledged_one(
             if len(acknowledged) >= 60:
                 enough.set()
 
-    async with server_process(place) as server:
+    async with server_process(folders) as server:
         sessions = [await server.api.create() for _ in range(4)]
         async with asyncio.TaskGroup() as group:
             for worker in range(12):
                 group.create_task(insist(server.api, sessions[worker % 4], worker))
             await enough.wait()
             await server.kill()
-    async with restarted(place) as api:
+    async with restarted(folders) as api:
         for session in sessions:
             await answered(api, session)
         admitted = await exactly_once(api, sessions)
@@ -92,13 +92,13 @@ async def test_a_kill_in_a_storm_of_prompts_loses_no_acknowledged_one(
 
 @requirement("S67", "S70", "S76")
 async def test_a_prompt_that_was_only_admitted_runs_after_the_kill(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with server_process(place) as server:
+    async with server_process(folders) as server:
         session = await server.api.create()
         await server.api.prompt(session, "keep me", id="msg_keep", resume=False)
         await server.kill()
-    async with restarted(place) as api:
+    async with restarted(folders) as api:
         async with api.events(session) as stream:
             await stream.until("step.ended")
         await api.prompt(session, "keep me", id="msg_keep")
@@ -108,13 +108,13 @@ async def test_a_prompt_that_was_only_admitted_runs_after_the_kill(
 
 
 async def test_a_kill_while_text_streams_leaves_a_session_that_goes_on(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(text("half a sen", hold=asyncio.Event()))
-    async with server_process(place) as server:
+    async with server_process(folders) as server:
         session = await until(server, "talk", "text.started")
         await server.kill()
-    async with restarted(place) as api:
+    async with restarted(folders) as api:
         messages = await answered(api, session)
         broken = messages[1]
         assert "completed" in broken["time"]
@@ -124,56 +124,58 @@ async def test_a_kill_while_text_streams_leaves_a_session_that_goes_on(
 
 @requirement("S189")
 async def test_a_tool_that_was_running_is_never_run_again(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    started, released = place.project / "started", place.project / "released"
+    started, released = folders.project / "started", folders.project / "released"
     os.mkfifo(started)
     command = "echo ran >> effects; echo up > started; while [ ! -e released ]; do sleep 0.1; done"
     provider.then(calls(Call("bash", {"command": command})))
-    async with server_process(place) as server:
+    async with server_process(folders) as server:
         session = await until(server, "run", "tool.called")
         async with asyncio.timeout(10):
             await asyncio.to_thread(started.read_text)
         await server.kill()
     released.touch()
-    async with restarted(place) as api:
+    async with restarted(folders) as api:
         messages = await answered(api, session)
         (state,) = tool_states(messages)
         assert state["status"] == "error"
         assert state["error"]["message"] == "Tool execution interrupted"
         assert (await api.facts(session)).count("tool.failed") == 1
-    assert effects(place) == ["ran"]
+    assert effects(folders) == ["ran"]
     assert "Tool execution interrupted" in provider.requests[-1].texts("tool")[0]
 
 
 @requirement("S169", "S189")
 async def test_a_tool_that_was_settled_stays_settled(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(
         calls(Call("bash", {"command": "echo ran >> effects; echo done"})),
         text("never seen", hold=asyncio.Event()),
     )
-    async with server_process(place) as server:
+    async with server_process(folders) as server:
         session = await server.api.create()
         await server.api.prompt(session, "run")
         await provider.arrived(2)
         await server.kill()
-    async with restarted(place) as api:
+    async with restarted(folders) as api:
         messages = await answered(api, session)
         (state,) = tool_states(messages)
         assert (state["status"], state["content"][0]["text"]) == ("completed", "done\n")
         assert (await api.facts(session)).count("tool.success") == 1
-    assert effects(place) == ["ran"]
+    assert effects(folders) == ["ran"]
     assert provider.requests[-1].roles[:4] == ["system", "user", "assistant", "tool"]
 
 
-async def test_kill_after_kill_the_log_only_grows(place: Place, provider: ScriptedProvider) -> None:
+async def test_kill_after_kill_the_log_only_grows(
+    folders: ProjectFolders, provider: ScriptedProvider
+) -> None:
     before: list[JsonObject] = []
     session = "ses_survivor"
     for number in range(4):
         provider.then(text("cut short", hold=asyncio.Event()))
-        async with server_process(place, f"life {number}") as server:
+        async with server_process(folders, f"life {number}") as server:
             await server.api.create(id=session)
             async with server.api.events(session, after=len(before)) as stream:
                 await server.api.prompt(session, f"life {number}")
@@ -182,7 +184,7 @@ async def test_kill_after_kill_the_log_only_grows(place: Place, provider: Script
             await server.kill()
         assert history[: len(before)] == before
         before = history
-    async with restarted(place) as api:
+    async with restarted(folders) as api:
         assert (await api.history(session))[: len(before)] == before
         await answered(api, session)
 
@@ -196,5 +198,5 @@ async def until(server: ServerProcess, words: str, fact: str) -> str:
     return session
 
 
-def effects(place: Place) -> list[str]:
-    return Path(place.project / "effects").read_text().splitlines()
+def effects(folders: ProjectFolders) -> list[str]:
+    return Path(folders.project / "effects").read_text().splitlines()

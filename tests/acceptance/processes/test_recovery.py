@@ -14,7 +14,7 @@ from perdure.schema.codec import JsonObject, JsonValue
 from tests.requirements import requirement
 from tests.support import database_check, fork_server
 from tests.support.api import Api, Stream
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Reply, ScriptedProvider, text
 from tests.support.server_process import server_process
 
@@ -25,30 +25,30 @@ def silent() -> Reply:
 
 
 @asynccontextmanager
-async def restarted(place: Place) -> AsyncGenerator[Api]:
-    async with server_process(place, "restarted") as server:
+async def restarted(folders: ProjectFolders) -> AsyncGenerator[Api]:
+    async with server_process(folders, "restarted") as server:
         yield server.api
     assert "Traceback" not in server.log, server.log
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 @pytest.fixture
-def asking(place: Place) -> Place:
+def asking(folders: ProjectFolders) -> ProjectFolders:
     """A place whose user wants to be asked."""
-    configure(place, "ask")
-    return place
+    configure(folders, "ask")
+    return folders
 
 
-def configure(place: Place, policy: str) -> None:
-    folder = place.project.parent / "home" / ".config" / "opencode"
+def configure(folders: ProjectFolders, policy: str) -> None:
+    folder = folders.project.parent / "home" / ".config" / "opencode"
     folder.mkdir(parents=True)
     (folder / "opencode.json").write_text(f'{{"experimental": {{"recovery": "{policy}"}}}}')
 
 
-async def killed_with_a_request_out(place: Place, provider: ScriptedProvider) -> str:
+async def killed_with_a_request_out(folders: ProjectFolders, provider: ScriptedProvider) -> str:
     """A Session whose server died after its request arrived and before anything came back."""
     provider.then(silent())
-    async with server_process(place) as server:
+    async with server_process(folders) as server:
         session = await server.api.create()
         await server.api.prompt(session, "think", id="msg_think")
         await provider.arrived(1)
@@ -84,7 +84,7 @@ async def failures(api: Api, session: str) -> list[str]:
 
 @requirement("S70", "S189")
 async def test_what_may_have_been_sent_waits_for_a_person_who_has_it_sent_again(
-    asking: Place, provider: ScriptedProvider
+    asking: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     session = await killed_with_a_request_out(asking, provider)
     async with restarted(asking) as api:
@@ -105,7 +105,7 @@ async def test_what_may_have_been_sent_waits_for_a_person_who_has_it_sent_again(
 
 
 async def test_a_request_that_a_person_gives_up_is_a_failed_step_and_nothing_else(
-    asking: Place, provider: ScriptedProvider
+    asking: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     session = await killed_with_a_request_out(asking, provider)
     path = f"/api/session/{session}/recovery"
@@ -122,7 +122,7 @@ async def test_a_request_that_a_person_gives_up_is_a_failed_step_and_nothing_els
 
 
 async def test_a_new_prompt_gives_up_what_may_have_been_sent_and_goes_on(
-    asking: Place, provider: ScriptedProvider
+    asking: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     session = await killed_with_a_request_out(asking, provider)
     async with restarted(asking) as api:
@@ -135,10 +135,10 @@ async def test_a_new_prompt_gives_up_what_may_have_been_sent_and_goes_on(
 
 
 async def test_a_request_that_costs_nothing_is_sent_again_by_itself(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    session = await killed_with_a_request_out(place, provider)
-    async with restarted(place) as api:
+    session = await killed_with_a_request_out(folders, provider)
+    async with restarted(folders) as api:
         await provider.arrived(2)
         await api.wait(session)
         assert (await api.messages(session))[-1]["content"][-1]["text"] == "ok"
@@ -146,29 +146,29 @@ async def test_a_request_that_costs_nothing_is_sent_again_by_itself(
 
 
 async def test_a_policy_can_give_up_without_asking(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    configure(place, "abandon")
-    session = await killed_with_a_request_out(place, provider)
-    async with restarted(place) as api:
+    configure(folders, "abandon")
+    session = await killed_with_a_request_out(folders, provider)
+    async with restarted(folders) as api:
         assert await waiting(api, session) == {"waiting": False}
         assert await failures(api, session) == [recovery.ABANDONED]
     assert len(provider.requests) == 1
 
 
 async def test_a_run_in_which_server_after_server_dies_is_left_to_a_person(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     deaths = limits.RECOVERY_DEATHS_MAX
     provider.then(*[silent()] * deaths)
     session = "ses_deadly"
     for life in range(deaths):
-        async with server_process(place, f"life {life}") as server:
+        async with server_process(folders, f"life {life}") as server:
             await server.api.create(id=session)
             await server.api.prompt(session, "die", id="msg_die")
             await provider.arrived(life + 1)
             await server.kill()
-    async with restarted(place) as api:
+    async with restarted(folders) as api:
         found = await waiting(api, session)
         assert (found["reason"], found["deaths"]) == ("deaths", deaths)
         assert len(provider.requests) == deaths
@@ -178,9 +178,9 @@ async def test_a_run_in_which_server_after_server_dies_is_left_to_a_person(
 
 
 async def test_nothing_waits_in_a_session_that_never_crashed(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with restarted(place) as api:
+    async with restarted(folders) as api:
         session = await api.create()
         await api.ask(session, "hello")
         path = f"/api/session/{session}/recovery"
@@ -194,18 +194,18 @@ async def test_nothing_waits_in_a_session_that_never_crashed(
         assert (missing.status, missing.tag) == (404, "SessionNotFoundError")
 
 
-def recover(place: Place, *arguments: str) -> subprocess.CompletedProcess[str]:
+def recover(folders: ProjectFolders, *arguments: str) -> subprocess.CompletedProcess[str]:
     return fork_server.run(
         ("recover", *arguments),
-        variables=place.variables,
-        directory=place.project,
+        variables=folders.variables,
+        directory=folders.project,
         input="",
         seconds_max=30,
     )
 
 
 async def test_the_command_line_tells_and_decides_without_a_server(
-    asking: Place, provider: ScriptedProvider
+    asking: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     session = await killed_with_a_request_out(asking, provider)
     told = await asyncio.to_thread(recover, asking, session)
@@ -227,10 +227,10 @@ async def test_the_command_line_tells_and_decides_without_a_server(
 
 
 async def test_an_interrupt_reaches_the_process_that_runs_the_session(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(text("half a sen", hold=asyncio.Event()))
-    async with server_process(place, "a") as a, server_process(place, "b") as b:
+    async with server_process(folders, "a") as a, server_process(folders, "b") as b:
         session = await a.api.create()
         async with b.api.events(session) as stream:
             await a.api.prompt(session, "talk")
@@ -241,15 +241,15 @@ async def test_an_interrupt_reaches_the_process_that_runs_the_session(
         assert session not in (await a.api.get("/api/session/active"))["data"]
         messages = await b.api.ask(session, "go on")
         assert messages[-1]["content"][-1]["text"] == "ok"
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 async def test_waiting_and_reverting_respect_a_run_of_another_process(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     hold = asyncio.Event()
     provider.then(text("first"), text("second", hold=hold))
-    async with server_process(place, "a") as a, server_process(place, "b") as b:
+    async with server_process(folders, "a") as a, server_process(folders, "b") as b:
         session = await a.api.create()
         first = (await a.api.ask(session, "one"))[0]
         await a.api.prompt(session, "two")
@@ -267,4 +267,4 @@ async def test_waiting_and_reverting_respect_a_run_of_another_process(
         await b.api.post(f"/api/session/{session}/revert/stage", staged)
         await b.api.post(f"/api/session/{session}/revert/commit")
         assert [m["id"] for m in await a.api.messages(session)] == [first["id"]]
-    await database_check.check(place.database)
+    await database_check.check(folders.database)

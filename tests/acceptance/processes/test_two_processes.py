@@ -1,4 +1,4 @@
-"""Two servers on one data directory are one runtime: whoever is asked, each prompt runs once."""
+"""Two servers on one data directory are one runtime: each prompt runs once, through either."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -18,7 +18,7 @@ from perdure.store.database.sqlite import SqliteDatabase
 from perdure.store.log.event_store import NO_EVENTS, EventStore
 from tests.requirements import requirement
 from tests.support import database_check
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import (
     Call,
     Reply,
@@ -34,20 +34,20 @@ SEEN_SECONDS_MAX = 2.0
 
 
 @pytest.fixture
-async def pair(place: Place) -> AsyncGenerator[tuple[ServerProcess, ServerProcess]]:
-    async with both(place) as servers:
+async def pair(folders: ProjectFolders) -> AsyncGenerator[tuple[ServerProcess, ServerProcess]]:
+    async with both(folders) as servers:
         yield servers
 
 
 @asynccontextmanager
-async def both(place: Place) -> AsyncGenerator[tuple[ServerProcess, ServerProcess]]:
+async def both(folders: ProjectFolders) -> AsyncGenerator[tuple[ServerProcess, ServerProcess]]:
     """Two servers, and a sound directory without a word of trouble when they are done."""
-    async with server_process(place, "a") as a, server_process(place, "b") as b:
+    async with server_process(folders, "a") as a, server_process(folders, "b") as b:
         yield a, b
     for server in (a, b):
         assert "Traceback" not in server.log, server.log
         assert "locked" not in server.log, server.log
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 def echo(request: Request) -> Reply:
@@ -55,12 +55,12 @@ def echo(request: Request) -> Reply:
 
 
 async def test_two_servers_may_start_at_once_on_an_empty_directory(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     async with asyncio.TaskGroup() as group:
-        starting = [group.create_task(_hello(place, f"s{number}")) for number in range(3)]
+        starting = [group.create_task(_hello(folders, f"s{number}")) for number in range(3)]
     assert len({task.result() for task in starting}) == 3
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 @requirement("S147")
@@ -146,10 +146,10 @@ async def test_one_prompt_retried_at_both_servers_runs_once(
 
 @requirement("S70", "S147")
 async def test_what_a_killed_server_left_pending_is_run_by_the_other(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(text("never finished", hold=asyncio.Event()))
-    async with both(place) as (a, b):
+    async with both(folders) as (a, b):
         session = await a.api.create()
         async with b.api.events(session) as stream:
             await a.api.prompt(session, "first")
@@ -163,10 +163,10 @@ async def test_what_a_killed_server_left_pending_is_run_by_the_other(
 
 @requirement("S70", "S147")
 async def test_what_a_stopped_server_left_pending_is_run_by_the_other(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(text("never finished", hold=asyncio.Event()))
-    async with both(place) as (a, b):
+    async with both(folders) as (a, b):
         session = await a.api.create()
         async with b.api.events(session) as stream:
             await a.api.prompt(session, "first")
@@ -179,10 +179,10 @@ async def test_what_a_stopped_server_left_pending_is_run_by_the_other(
 
 @requirement("S70", "S147")
 async def test_of_several_survivors_one_takes_over(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(text("never finished", hold=asyncio.Event()))
-    async with both(place) as (a, b), server_process(place, "c"):
+    async with both(folders) as (a, b), server_process(folders, "c"):
         session = await a.api.create()
         async with b.api.events(session) as stream:
             await a.api.prompt(session, "first")
@@ -195,29 +195,29 @@ async def test_of_several_survivors_one_takes_over(
 
 @requirement("S70", "S147")
 async def test_what_a_process_admitted_that_nobody_ever_saw_is_run(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with both(place) as (a, b):
+    async with both(folders) as (a, b):
         session = await a.api.create()
         async with b.api.events(session) as stream:
-            await _admit_and_die(place, SessionID(session), "anybody there?")
+            await _admit_and_die(folders, SessionID(session), "anybody there?")
             await stream.until("step.ended")
         assert provider.requests_with("anybody there?") == 1
 
 
 @requirement("S189", "S147")
 async def test_a_prompt_to_the_survivor_settles_what_the_killed_one_was_doing(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     waiting = "while [ ! -e released ]; do sleep 0.1; done"
     provider.then(calls(Call("bash", {"command": waiting})))
-    async with both(place) as (a, b):
+    async with both(folders) as (a, b):
         session = await a.api.create()
         async with b.api.events(session) as stream:
             await a.api.prompt(session, "run")
             await stream.until("tool.called")
             await a.kill()
-            (place.project / "released").touch()
+            (folders.project / "released").touch()
             await b.api.prompt(session, "what happened")
             told = await stream.until("step.ended")
         failed = [e for e in told if e["type"] == "session.next.tool.failed"]
@@ -236,9 +236,9 @@ class Unseen:
         return frozenset()
 
 
-async def _admit_and_die(place: Place, session_id: SessionID, said: str) -> None:
+async def _admit_and_die(folders: ProjectFolders, session_id: SessionID, said: str) -> None:
     clock = SystemClock()
-    async with SqliteDatabase(str(place.database)) as database:
+    async with SqliteDatabase(str(folders.database)) as database:
         asked = AdmittedPrompt(
             admitted_seq=NO_EVENTS,
             id=SystemIds(clock).message(),
@@ -248,12 +248,12 @@ async def _admit_and_die(place: Place, session_id: SessionID, said: str) -> None
             time_created=clock.now_millis(),
         )
         admissions = PromptAdmission(EventStore(database, SystemIds(clock), Unseen()))
-        location = LocationRef(directory=str(place.project))
+        location = LocationRef(directory=str(folders.project))
         await admissions.admit(location, asked, supplied=False, resume=True)
 
 
-async def _hello(place: Place, name: str) -> str:
-    async with server_process(place, name) as server:
+async def _hello(folders: ProjectFolders, name: str) -> str:
+    async with server_process(folders, name) as server:
         session = await server.api.create()
         await server.api.ask(session, f"hello from {name}")
         return session

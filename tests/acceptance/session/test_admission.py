@@ -7,17 +7,19 @@ import pytest
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import Instance, running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import ScriptedProvider, text
 
 
 @requirement("S192", "S143")
-async def test_creating_the_same_session_again_gives_the_first_one(api: Api, place: Place) -> None:
+async def test_creating_the_same_session_again_gives_the_first_one(
+    api: Api, folders: ProjectFolders
+) -> None:
     first = await api.post("/api/session", {"id": "ses_mine", "agent": "plan"})
     again = await api.post("/api/session", {"id": "ses_mine", "agent": "terse"})
     assert again == first
     assert first["data"]["agent"] == "plan"
-    assert first["data"]["location"] == {"directory": str(place.project)}
+    assert first["data"]["location"] == {"directory": str(folders.project)}
     assert len((await api.get("/api/session"))["data"]) == 1
 
 
@@ -36,8 +38,8 @@ async def test_creating_a_session_needs_no_body(api: Api) -> None:
 
 
 @requirement("S143")
-async def test_a_session_lives_where_its_location_says(api: Api, place: Place) -> None:
-    inner = place.project / "inner"
+async def test_a_session_lives_where_its_location_says(api: Api, folders: ProjectFolders) -> None:
+    inner = folders.project / "inner"
     inner.mkdir()
     session = await api.create(location={"directory": str(inner)})
     assert (await api.session(session))["location"] == {"directory": str(inner)}
@@ -152,13 +154,13 @@ async def test_files_get_their_type_when_they_are_admitted(api: Api) -> None:
 
 @requirement("S70", "S76")
 async def test_prompts_admitted_before_a_restart_run_after_it(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with running(place) as before:
+    async with running(folders) as before:
         session = await before.api.create()
         await before.api.prompt(session, "survive", resume=False)
     provider.then(text("here"))
-    async with running(place) as after:
+    async with running(folders) as after:
         async with after.api.events(session) as stream:
             await stream.until("step.ended")
         said = [message["type"] for message in await after.api.messages(session)]

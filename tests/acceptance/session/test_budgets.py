@@ -6,7 +6,7 @@ import pytest
 
 from perdure.schema.codec import JsonObject
 from tests.support.instance import running
-from tests.support.project import make_place
+from tests.support.project import make_folders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 USAGE = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}
@@ -26,9 +26,9 @@ PRICE = 0.002
 async def test_a_run_stops_at_its_budget_and_goes_on_when_it_is_raised(
     tmp_path: Path, provider: ScriptedProvider, bounds: JsonObject, told: str
 ) -> None:
-    place = make_place(tmp_path, provider, experimental={"budget": bounds})
+    folders = make_folders(tmp_path, provider, experimental={"budget": bounds})
     provider.then(calls(Call("glob", {"pattern": "*"}), usage=USAGE))
-    async with running(place) as instance:
+    async with running(folders) as instance:
         api = instance.api
         session = await api.create()
         *_, failed = await api.ask(session, "work without end")
@@ -40,10 +40,10 @@ async def test_a_run_stops_at_its_budget_and_goes_on_when_it_is_raised(
         assert told in again["error"]["message"]
         assert len(provider.requests) == 1
     raised = {kind: bound * 10 for kind, bound in bounds.items()}
-    configuration = place.project / "opencode.json"
+    configuration = folders.project / "opencode.json"
     replaced = configuration.read_text().replace(_json(bounds), _json(raised))
     configuration.write_text(replaced)
-    async with running(place) as instance:
+    async with running(folders) as instance:
         provider.then(text("done"))
         *_, answer = await instance.api.ask(session, "and now")
         assert answer["content"][0]["text"] == "done"
@@ -54,8 +54,8 @@ async def test_an_agent_may_have_a_budget_of_its_own(
 ) -> None:
     anything = {"action": "*", "resource": "*", "effect": "allow"}
     frugal = {"budget": {"turns": 1}, "permissions": [anything]}
-    place = make_place(tmp_path, provider, agents={"frugal": frugal})
-    async with running(place) as instance:
+    folders = make_folders(tmp_path, provider, agents={"frugal": frugal})
+    async with running(folders) as instance:
         api = instance.api
         bound, free = await api.create(agent="frugal"), await api.create(agent="build")
         for session in (bound, free):

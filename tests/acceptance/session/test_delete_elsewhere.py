@@ -4,16 +4,16 @@ import asyncio
 
 from tests.acceptance.processes.test_two_processes import both
 from tests.support.api import PATIENCE_SECONDS
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import ScriptedProvider, text
 
 
 async def test_deleting_a_session_ends_its_run_in_another_process(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     held = asyncio.Event()
     provider.then(text("half", hold=held))
-    async with both(place) as (a, b), asyncio.timeout(PATIENCE_SECONDS):
+    async with both(folders) as (a, b), asyncio.timeout(PATIENCE_SECONDS):
         session = await a.api.create()
         async with a.api.stream("/api/event") as live:
             await a.api.prompt(session, "go on")

@@ -76,4 +76,4 @@ async def test_a_full_inbox_refuses_more_and_loses_nothing(
     facts = Counter(await api.facts(session))
     assert facts["prompt.admitted"] == most + 2
     assert facts["prompted"] == most
-    await database_check.check(instance.place.database)
+    await database_check.check(instance.folders.database)

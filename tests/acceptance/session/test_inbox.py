@@ -6,7 +6,7 @@ from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.api import Api
 from tests.support.instance import Instance, running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import ScriptedProvider, text
 
 
@@ -43,7 +43,7 @@ async def test_a_queue_can_be_put_in_another_order(
     await api.wait(session)
     said = [m["text"] for m in await api.messages(session) if m["type"] == "user"]
     assert said == ["start", "three", "one", "two"]
-    await database_check.check(instance.place.database)
+    await database_check.check(instance.folders.database)
 
 
 async def test_a_revised_prompt_is_what_the_model_is_told(
@@ -62,7 +62,7 @@ async def test_a_revised_prompt_is_what_the_model_is_told(
     again = await api.prompt(session, "delete it", id=prompt["id"], delivery="queue")
     assert again["id"] == prompt["id"], "sent once more by a client that saw no answer"
     assert await waiting(api, session) == []
-    await database_check.check(instance.place.database)
+    await database_check.check(instance.folders.database)
 
 
 async def test_a_queued_prompt_can_be_made_to_join_at_once(
@@ -99,7 +99,7 @@ async def test_a_cancelled_prompt_never_runs_not_even_when_it_is_sent_again(
     hold.set()
     await api.wait(session)
     assert provider.requests_with("never mind") == 0
-    await database_check.check(instance.place.database)
+    await database_check.check(instance.folders.database)
 
 
 async def test_cancelling_the_only_prompt_of_an_idle_session_leaves_nothing_to_ask(
@@ -174,13 +174,13 @@ async def test_cancels_that_race_with_promotion_either_win_or_are_refused(
     assert cancelled | refused == set(prompts)
     assert said == refused
     assert await waiting(api, session) == []
-    await database_check.check(instance.place.database)
+    await database_check.check(instance.folders.database)
 
 
 async def test_the_inbox_is_the_same_after_a_restart(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with running(place) as instance:
+    async with running(folders) as instance:
         api = instance.api
         session = await api.create()
         first = await api.prompt(session, "one", delivery="queue", resume=False)
@@ -190,7 +190,7 @@ async def test_the_inbox_is_the_same_after_a_restart(
         )
         before = await waiting(api, session)
     provider.then(text("a"), text("b"))
-    async with running(place) as instance:
+    async with running(folders) as instance:
         await instance.api.wait(session)
         messages = await instance.api.messages(session)
     assert before == [("queue", "two"), ("queue", "one")]

@@ -6,7 +6,7 @@ import os
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import Instance, running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 
@@ -33,7 +33,7 @@ async def test_interrupting_an_answer_keeps_what_was_said(
 
 @requirement("S139")
 async def test_interrupting_a_tool_ends_its_process_and_its_call(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     command = "echo $$ > pid; exec sleep 60"
     provider.then(calls(Call("bash", {"command": command})))
@@ -47,7 +47,7 @@ async def test_interrupting_a_tool_ends_its_process_and_its_call(
     assert (state["status"], state["error"]["message"]) == ("error", "Tool execution interrupted")
     assert "result" not in state
     assert "completed" in assistant["time"]
-    pid_file = place.project / "pid"
+    pid_file = folders.project / "pid"
     if pid_file.exists() and pid_file.read_text():
         assert not _alive(int(pid_file.read_text()))
 
@@ -118,12 +118,12 @@ async def test_waiting_lasts_until_the_session_is_idle(
 
 
 async def test_stopping_the_server_settles_the_step_that_was_running(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(text("unfinished", hold=asyncio.Event()))
-    async with running(place) as before:
+    async with running(folders) as before:
         session = await _prompted(before, provider)
-    async with running(place) as after:
+    async with running(folders) as after:
         _, assistant = await after.api.messages(session)
         assert assistant["content"][0]["text"] == "unfinished"
         assert assistant["finish"] == "error"

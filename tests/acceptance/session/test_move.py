@@ -13,7 +13,7 @@ from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.api import PATIENCE_SECONDS, Answer, Api
 from tests.support.instance import Instance, running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 from tests.support.server_process import server_process
 
@@ -21,10 +21,10 @@ from tests.support.server_process import server_process
 class Repository:
     """The project of a place as a git repository, and a second work tree of it."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
-        self.here = place.project
-        self.there = place.project.parent / "there"
+    def __init__(self, folders: ProjectFolders) -> None:
+        self._place = folders
+        self.here = folders.project
+        self.there = folders.project.parent / "there"
         (self.here / "pkg").mkdir()
         (self.here / "pkg" / "code.py").write_text("one = 1\n", encoding="utf-8")
         self.git("init", "--initial-branch=main")
@@ -36,12 +36,12 @@ class Repository:
         return git(self._place, at or self.here, *arguments)
 
 
-def git(place: Place, at: Path, *arguments: str) -> str:
+def git(folders: ProjectFolders, at: Path, *arguments: str) -> str:
     identity = ("-c", "user.name=t", "-c", "user.email=t@example.org")
     result = subprocess.run(
         ("git", *identity, *arguments),
         cwd=at,
-        env=place.variables,
+        env=folders.variables,
         check=True,
         capture_output=True,
         text=True,
@@ -50,13 +50,13 @@ def git(place: Place, at: Path, *arguments: str) -> str:
 
 
 @pytest.fixture
-def repository(place: Place) -> Repository:
-    return Repository(place)
+def repository(folders: ProjectFolders) -> Repository:
+    return Repository(folders)
 
 
 @pytest.fixture
-async def instance(place: Place, repository: Repository) -> AsyncGenerator[Instance]:
-    async with running(place) as opened:
+async def instance(folders: ProjectFolders, repository: Repository) -> AsyncGenerator[Instance]:
+    async with running(folders) as opened:
         yield opened
 
 
@@ -88,7 +88,7 @@ def told(provider: ScriptedProvider) -> str:
 
 @requirement("S61", "S62", "S6")
 async def test_a_moved_session_goes_on_at_its_destination_with_a_new_baseline(
-    api: Api, provider: ScriptedProvider, repository: Repository, place: Place
+    api: Api, provider: ScriptedProvider, repository: Repository, folders: ProjectFolders
 ) -> None:
     (repository.there / "AGENTS.md").write_text("Speak softly.", encoding="utf-8")
     session = await api.create()
@@ -112,7 +112,7 @@ async def test_a_moved_session_goes_on_at_its_destination_with_a_new_baseline(
     # The conversation is the same one, and the change of place needs no message: it is baseline.
     assert provider.requests[-1].texts("user") == ["one", "two"]
     assert provider.requests[-1].roles == ["system", "user", "assistant", "user"]
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 @requirement("S61")
@@ -157,13 +157,13 @@ async def test_a_prompt_that_was_waiting_runs_at_the_destination(
 
 @requirement("S61", "S34")
 async def test_nothing_is_promoted_before_the_destination_has_a_whole_baseline(
-    api: Api, provider: ScriptedProvider, repository: Repository, place: Place
+    api: Api, provider: ScriptedProvider, repository: Repository, folders: ProjectFolders
 ) -> None:
     session = await api.create()
     await api.ask(session, "one")
-    unreadable = Path(place.variables["HOME"]) / ".config" / "opencode" / "AGENTS.md"
+    unreadable = Path(folders.variables["HOME"]) / ".config" / "opencode" / "AGENTS.md"
     unreadable.parent.mkdir(parents=True)
-    # Nobody, not even the superuser, can read the first page of a process.
+    # Not even the superuser can read the first page of a process.
     unreadable.symlink_to("/proc/self/mem")
     await moved(api, session, repository.there)
     await api.prompt(session, "two")
@@ -191,13 +191,13 @@ async def test_to_move_to_where_it_is_writes_nothing(api: Api, repository: Repos
 
 
 async def test_a_session_can_leave_a_directory_that_is_gone(
-    place: Place, provider: ScriptedProvider, repository: Repository
+    folders: ProjectFolders, provider: ScriptedProvider, repository: Repository
 ) -> None:
-    async with running(place) as before:
+    async with running(folders) as before:
         session = await before.api.create(location={"directory": str(repository.there)})
         await before.api.ask(session, "one")
     repository.git("worktree", "remove", "--force", str(repository.there))
-    async with running(place) as after:
+    async with running(folders) as after:
         lost = await provider_context(after.api, session)
         assert str(repository.there) in lost["refusal"]
         assert {source["available"] for source in lost["sourceDetails"]} == {False}
@@ -209,15 +209,15 @@ async def test_a_session_can_leave_a_directory_that_is_gone(
 
 
 async def test_a_repository_that_became_a_project_later_is_still_the_same(
-    api: Api, place: Place
+    api: Api, folders: ProjectFolders
 ) -> None:
-    young = place.project.parent / "young"
+    young = folders.project.parent / "young"
     young.mkdir()
-    git(place, young, "init")
+    git(folders, young, "init")
     session = await api.create(location={"directory": str(young)})
-    git(place, young, "commit", "--allow-empty", "-m", "first")
-    git(place, young, "worktree", "add", "../grown")
-    await moved(api, session, place.project.parent / "grown")
+    git(folders, young, "commit", "--allow-empty", "-m", "first")
+    git(folders, young, "worktree", "add", "../grown")
+    await moved(api, session, folders.project.parent / "grown")
 
 
 # ---- refusals -----------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ async def test_with_a_staged_revert_a_session_stays(api: Api, repository: Reposi
 
 
 async def test_moves_at_once_leave_the_session_in_one_of_the_places(
-    api: Api, provider: ScriptedProvider, repository: Repository, place: Place
+    api: Api, provider: ScriptedProvider, repository: Repository, folders: ProjectFolders
 ) -> None:
     session = await api.create()
     places = [repository.there, repository.there / "pkg", repository.here / "pkg"]
@@ -302,7 +302,7 @@ async def test_moves_at_once_leave_the_session_in_one_of_the_places(
     assert (await api.session(session))["location"] == last["data"]["location"]
     await api.ask(session, "one")
     assert f"Working directory: {last['data']['location']['directory']}\n" in told(provider)
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 # ---- with changes -------------------------------------------------------------------------------
@@ -387,11 +387,11 @@ async def test_a_move_that_was_cut_off_after_its_files_can_be_made_again(
 
 @requirement("S62", "S147")
 async def test_a_run_in_another_process_goes_on_where_the_session_is_now(
-    place: Place, provider: ScriptedProvider, repository: Repository
+    folders: ProjectFolders, provider: ScriptedProvider, repository: Repository
 ) -> None:
     hold = asyncio.Event()
     provider.then(text("slowly", hold=hold))
-    async with running(place) as a, running(place) as b:
+    async with running(folders) as a, running(folders) as b:
         session = await a.api.create()
         await a.api.prompt(session, "one")
         await provider.arrived(1)
@@ -403,16 +403,16 @@ async def test_a_run_in_another_process_goes_on_where_the_session_is_now(
         assert f"Working directory: {repository.there}\n" in told(provider)
         assert provider.requests[-1].texts("user") == ["one", "two"]
         assert len(provider.requests) == 2
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 @requirement("S62", "S147")
 async def test_a_turn_is_not_continued_in_a_directory_it_did_not_begin_in(
-    place: Place, provider: ScriptedProvider, repository: Repository
+    folders: ProjectFolders, provider: ScriptedProvider, repository: Repository
 ) -> None:
     hold = asyncio.Event()
     provider.then(calls(Call("write", {"path": "made.txt", "content": "x"}), hold=hold))
-    async with running(place) as a, running(place) as b:
+    async with running(folders) as a, running(folders) as b:
         session = await a.api.create()
         await a.api.prompt(session, "one")
         await provider.arrived(1)
@@ -428,7 +428,7 @@ async def test_a_turn_is_not_continued_in_a_directory_it_did_not_begin_in(
             await stream.until("step.ended")
             await stream.until("step.ended")
         assert f"Working directory: {repository.there}\n" in told(provider)
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 class Pausing:
@@ -451,10 +451,10 @@ class Pausing:
 
 @requirement("S61", "S62", "S147")
 async def test_moved_while_its_old_location_is_looked_at_a_prompt_is_promoted_at_the_new_one(
-    place: Place, provider: ScriptedProvider, repository: Repository
+    folders: ProjectFolders, provider: ScriptedProvider, repository: Repository
 ) -> None:
     plugin = Pausing()
-    async with running(place) as a, running(place) as b:
+    async with running(folders) as a, running(folders) as b:
         a.runtime.plugins.add(plugin)
         session = await a.api.create()
         await a.api.prompt(session, "one")
@@ -466,14 +466,14 @@ async def test_moved_while_its_old_location_is_looked_at_a_prompt_is_promoted_at
         assert (await a.api.facts(session))[:3] == ["prompt.admitted", "moved", "prompted"]
         assert f"Working directory: {repository.there}\n" in told(provider)
         assert len(provider.requests) == 1
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 @requirement("S61", "S147")
 async def test_another_server_finds_a_moved_session_at_its_destination(
-    place: Place, provider: ScriptedProvider, repository: Repository
+    folders: ProjectFolders, provider: ScriptedProvider, repository: Repository
 ) -> None:
-    async with server_process(place, "a") as a, server_process(place, "b") as b:
+    async with server_process(folders, "a") as a, server_process(folders, "b") as b:
         session = await a.api.create()
         await a.api.ask(session, "one")
         await moved(b.api, session, repository.there)
@@ -487,10 +487,10 @@ async def test_a_killed_server_has_lost_no_changes(
 ) -> None:
     # Stopped at many moments: the changes are always whole in at least one of the work trees.
     for number in range(5):
-        place = make_place(tmp_path / str(number), provider)
-        repository = Repository(place)
+        folders = make_folders(tmp_path / str(number), provider)
+        repository = Repository(folders)
         change(repository)
-        async with server_process(place, str(number)) as server:
+        async with server_process(folders, str(number)) as server:
             session = await server.api.create()
             moving = asyncio.create_task(
                 move(server.api, session, repository.there, moveChanges=True)
@@ -506,4 +506,4 @@ async def test_a_killed_server_has_lost_no_changes(
             for at in (repository.here, repository.there)
             if (at / "new.bin").exists()
         )
-        await database_check.check(place.database)
+        await database_check.check(folders.database)

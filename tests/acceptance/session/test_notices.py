@@ -1,4 +1,4 @@
-"""What the runtime itself has to tell: once, at a boundary, whoever dies in between."""
+"""Notices of the runtime: told once, at a boundary, also when processes die in between."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from tests.fixtures import opened
 from tests.requirements import requirement
 from tests.support.api import PATIENCE_SECONDS, Api
 from tests.support.instance import Instance, running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 from tests.support.server_process import server_process
 
@@ -125,16 +125,16 @@ async def test_the_provider_context_shows_what_will_be_told(
 
 @requirement("S70", "S76")
 async def test_a_kill_before_the_boundary_tells_once_after_the_restart(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with running(place) as server:
+    async with running(folders) as server:
         session = await server.api.create()
         await server.api.ask(session, "start")
     notice = Notice(id=DONE, session_id=SessionID(session), text="job ended", time_created=1)
-    async with opened(place.database) as database:
+    async with opened(folders.database) as database:
         assert await database.write(lambda tx: notice_table.put(tx, notice))
     for name in ("second", "third"):
-        async with server_process(place, name) as server, asyncio.timeout(PATIENCE_SECONDS):
+        async with server_process(folders, name) as server, asyncio.timeout(PATIENCE_SECONDS):
             async with server.api.events(session) as stream:
                 await stream.until("synthetic")
             await provider.arrived(2)
@@ -146,19 +146,19 @@ async def test_a_kill_before_the_boundary_tells_once_after_the_restart(
 
 @requirement("S76")
 async def test_a_kill_right_after_it_was_told_does_not_tell_it_again(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(text("first"), text("never", hold=asyncio.Event()))
-    async with running(place) as server:
+    async with running(folders) as server:
         session = await server.api.create()
         await server.api.ask(session, "start")
     notice = Notice(id=DONE, session_id=SessionID(session), text="job ended", time_created=1)
-    async with opened(place.database) as database:
+    async with opened(folders.database) as database:
         await database.write(lambda tx: notice_table.put(tx, notice))
-    async with server_process(place, "second") as server:
+    async with server_process(folders, "second") as server:
         await provider.arrived(2)
         await server.kill()
-    async with running(place) as server:
+    async with running(folders) as server:
         await server.api.ask(session, "go on")
         assert await told(server.api, session) == ["job ended"]
     assert provider.requests[-1].texts("user") == ["start", "job ended", "go on"]

@@ -5,7 +5,7 @@ import pytest
 from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
 from tests.support.api import Api
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import ScriptedProvider
 
 
@@ -153,12 +153,12 @@ async def test_messages_and_the_events_that_made_them_have_ids_of_their_own(api:
 
 
 @requirement("S135", "S136")
-async def test_sessions_are_paged_and_filtered(api: Api, place: Place) -> None:
-    inner = place.project / "inner"
+async def test_sessions_are_paged_and_filtered(api: Api, folders: ProjectFolders) -> None:
+    inner = folders.project / "inner"
     inner.mkdir()
     made = [await api.create(id=f"ses_{number}") for number in range(5)]
     await api.create(id="ses_inner", location={"directory": str(inner)})
-    path = f"/api/session?directory={place.project}"
+    path = f"/api/session?directory={folders.project}"
     first = await api.get(f"{path}&limit=2&order=asc")
     pages = await walk(api, "/api/session", first["cursor"]["next"], "next")
     found = [item["id"] for page in (first, *pages) for item in page["data"]]
@@ -175,8 +175,10 @@ async def test_a_search_takes_its_words_literally(api: Api) -> None:
         assert [session["id"] for session in found] == expected
 
 
-async def test_sessions_are_read_even_when_their_directory_is_gone(api: Api, place: Place) -> None:
-    lost = place.project / "lost"
+async def test_sessions_are_read_even_when_their_directory_is_gone(
+    api: Api, folders: ProjectFolders
+) -> None:
+    lost = folders.project / "lost"
     lost.mkdir()
     session = await api.create(location={"directory": str(lost)})
     await api.prompt(session, "hi", resume=False)

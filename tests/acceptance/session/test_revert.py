@@ -8,7 +8,7 @@ from perdure.schema.codec import JsonObject
 from tests.support import database_check
 from tests.support.api import Answer, Api
 from tests.support.instance import Instance, running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Reply, Request, ScriptedProvider, text
 from tests.support.server_process import server_process
 
@@ -60,14 +60,14 @@ async def test_a_staged_revert_shows_on_the_session_and_hides_nothing(api: Api) 
 
 @pytest.mark.parametrize("files", [True, False, None])
 async def test_files_stay_as_they_are_whether_asked_for_or_not(
-    api: Api, place: Place, *, files: bool | None
+    api: Api, folders: ProjectFolders, *, files: bool | None
 ) -> None:
     session, messages = await conversation(api, "one")
-    (place.project / "kept.txt").write_text("now")
+    (folders.project / "kept.txt").write_text("now")
     body = {"messageID": messages[0]["id"], "files": files}
     answer = await revert(api, session, "stage", body)
     assert answer.json == {"data": {"messageID": messages[0]["id"]}}
-    assert (place.project / "kept.txt").read_text() == "now"
+    assert (folders.project / "kept.txt").read_text() == "now"
 
 
 async def test_staging_again_moves_the_boundary_in_both_directions(api: Api) -> None:
@@ -153,7 +153,7 @@ async def test_going_back_to_a_prompt_keeps_it_and_takes_its_answer_away(
     assert sent.texts("assistant") == ["heard one"]
 
 
-async def test_the_durable_log_keeps_what_was_reverted(api: Api, place: Place) -> None:
+async def test_the_durable_log_keeps_what_was_reverted(api: Api, folders: ProjectFolders) -> None:
     session, messages = await conversation(api, "one", "two")
     before = await api.history(session)
     await stage(api, session, messages[1])
@@ -163,30 +163,30 @@ async def test_the_durable_log_keeps_what_was_reverted(api: Api, place: Place) -
     assert log[-1]["data"]["messageID"] == messages[1]["id"]
     assert [event["durable"]["seq"] for event in log] == list(range(1, len(log) + 1))
     await api.ask(session, "three")
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 async def test_prompts_that_waited_behind_the_boundary_are_gone(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with running(place) as before:
+    async with running(folders) as before:
         session, messages = await conversation(before.api, "one")
         waiting = await before.api.prompt(session, "never run", resume=False, delivery="queue")
         await stage(before.api, session, messages[1])
         await commit(before.api, session)
-        kept = {row[0] for row in database_check.dump(place.database)["session_input"]}
+        kept = {row[0] for row in database_check.dump(folders.database)["session_input"]}
         assert waiting["id"] not in kept
         assert messages[0]["id"] in kept
-    async with running(place) as after:
+    async with running(folders) as after:
         await after.api.ask(session, "two")
         assert provider.requests[-1].texts("user") == ["one", "two"]
     assert provider.requests_with("never run") == 0
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
-async def test_context_is_admitted_anew_after_a_commit(api: Api, place: Place) -> None:
+async def test_context_is_admitted_anew_after_a_commit(api: Api, folders: ProjectFolders) -> None:
     def epochs() -> list[int]:
-        rows = database_check.dump(place.database)["session_context_epoch"]
+        rows = database_check.dump(folders.database)["session_context_epoch"]
         return [int(str(row[2])) for row in rows if row[0] == session]
 
     session, messages = await conversation(api, "one", "two")
@@ -206,7 +206,7 @@ async def test_context_is_admitted_anew_after_a_commit(api: Api, place: Place) -
 
 @pytest.mark.parametrize("resume", [True, False])
 async def test_a_new_prompt_commits_the_revert_in_the_same_append(
-    api: Api, provider: ScriptedProvider, place: Place, *, resume: bool
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders, *, resume: bool
 ) -> None:
     session, messages = await conversation(api, "one", "two")
     await stage(api, session, messages[1])
@@ -221,7 +221,7 @@ async def test_a_new_prompt_commits_the_revert_in_the_same_append(
         await api.ask(session, "go")
     assert "two" not in provider.requests[-1].texts("user")
     assert "instead" in str(provider.requests[-1].texts("user"))
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 async def test_a_prompt_that_was_admitted_before_commits_nothing_when_sent_again(api: Api) -> None:
@@ -238,7 +238,9 @@ async def test_a_prompt_that_was_admitted_before_commits_nothing_when_sent_again
     assert "revert.committed" not in await api.facts(session)
 
 
-async def test_prompts_and_reverts_at_once_lose_no_admission(api: Api, place: Place) -> None:
+async def test_prompts_and_reverts_at_once_lose_no_admission(
+    api: Api, folders: ProjectFolders
+) -> None:
     session, messages = await conversation(api, "one")
     boundary = {"messageID": messages[0]["id"]}
     answers = await asyncio.gather(
@@ -263,7 +265,7 @@ async def test_prompts_and_reverts_at_once_lose_no_admission(api: Api, place: Pl
         assert is_staged or fact not in {"revert.cleared", "revert.committed"}
         if fact.startswith("revert."):
             is_staged = fact == "revert.staged"
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 async def test_of_many_commits_at_once_one_counts(api: Api) -> None:
@@ -326,27 +328,29 @@ async def test_a_running_session_refuses_to_go_back(api: Api, provider: Scripted
 # ---- restarts and other processes ---------------------------------------------------------------
 
 
-async def test_a_staged_revert_outlives_a_restart(place: Place, provider: ScriptedProvider) -> None:
-    async with running(place) as before:
+async def test_a_staged_revert_outlives_a_restart(
+    folders: ProjectFolders, provider: ScriptedProvider
+) -> None:
+    async with running(folders) as before:
         session, messages = await conversation(before.api, "one", "two")
         await stage(before.api, session, messages[1])
-    async with running(place) as after:
+    async with running(folders) as after:
         assert (await after.api.session(session))["revert"] == {"messageID": messages[1]["id"]}
         await after.api.ask(session, "three")
         assert provider.requests[-1].texts("user") == ["one", "three"]
 
 
 async def test_a_commit_by_another_server_counts_for_the_one_that_runs_the_session(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with server_process(place, "a") as a, server_process(place, "b") as b:
+    async with server_process(folders, "a") as a, server_process(folders, "b") as b:
         session, messages = await conversation(a.api, "one", "two", "three")
         await stage(b.api, session, messages[1])
         await commit(b.api, session)
         await a.api.ask(session, "four")
         assert provider.requests[-1].texts("user") == ["one", "four"]
     assert "Traceback" not in a.log + b.log
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 async def test_followers_see_a_revert_as_it_happens(instance: Instance) -> None:

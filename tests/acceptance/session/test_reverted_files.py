@@ -10,7 +10,7 @@ from perdure.schema.codec import JsonObject
 from tests.support import database_check
 from tests.support.api import Answer, Api
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 PATCH = """\
@@ -85,11 +85,11 @@ def tree(directory: Path) -> dict[str, tuple[int, bytes]]:
 
 
 async def test_what_every_tool_did_is_put_back_and_returns_when_the_revert_is_cleared(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     for name in ("kept.txt", "gone.txt", "edited.txt", "moved.txt"):
-        (place.project / name).write_text("old\n")
-    before = tree(place.project)
+        (folders.project / name).write_text("old\n")
+    before = tree(folders.project)
     session, prompt = await worked(
         api,
         provider,
@@ -101,13 +101,13 @@ async def test_what_every_tool_did_is_put_back_and_returns_when_the_revert_is_cl
     await work(
         api, provider, session, bash("mkdir made && mv moved.txt made/ && chmod 755 kept.txt")
     )
-    after = tree(place.project)
+    after = tree(folders.project)
     assert after.keys() ^ before.keys() == {
         *("added.txt", "gone.txt", "deep/er/written.txt", "moved.txt", "made/moved.txt")
     }
 
     staged = await stage(api, session, prompt)
-    assert tree(place.project) == before
+    assert tree(folders.project) == before
     shown = {
         file["path"]: (file["status"], file["additions"], file["deletions"])
         for file in staged["files"]
@@ -127,45 +127,45 @@ async def test_what_every_tool_did_is_put_back_and_returns_when_the_revert_is_cl
     assert (await api.session(session))["revert"] == staged
 
     await end(api, session, "clear")
-    assert tree(place.project) == after
+    assert tree(folders.project) == after
     await stage(api, session, prompt)
     await end(api, session, "commit")
-    assert tree(place.project) == before
+    assert tree(folders.project) == before
 
 
 async def test_what_a_person_changed_since_stays_and_is_shown_as_a_conflict(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     session, prompt = await worked(
         api, provider, write("theirs.txt", "session\n"), write("ours.txt", "session\n")
     )
-    (place.project / "theirs.txt").write_text("session\nand a person\n")
+    (folders.project / "theirs.txt").write_text("session\nand a person\n")
     staged = await stage(api, session, prompt)
     assert staged["conflicts"] == [{"path": "theirs.txt", "reason": "it has been changed since"}]
     assert [file["path"] for file in staged["files"]] == ["ours.txt"]
-    assert (place.project / "theirs.txt").read_text() == "session\nand a person\n"
-    assert not (place.project / "ours.txt").exists()
-    # What is written while the revert is staged is nobody's to take away either.
-    (place.project / "ours.txt").write_text("mine\n")
+    assert (folders.project / "theirs.txt").read_text() == "session\nand a person\n"
+    assert not (folders.project / "ours.txt").exists()
+    # What is written while the revert is staged is not taken away either.
+    (folders.project / "ours.txt").write_text("mine\n")
     await end(api, session, "clear")
-    assert (place.project / "ours.txt").read_text() == "mine\n"
+    assert (folders.project / "ours.txt").read_text() == "mine\n"
 
 
 async def test_a_change_between_two_of_the_session_is_not_undone_with_them(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     session, prompt = await worked(api, provider, write("a.txt", "one\n"))
-    (place.project / "a.txt").write_text("one\nperson\n")
+    (folders.project / "a.txt").write_text("one\nperson\n")
     await work(api, provider, session, bash("echo three >> a.txt"))
     staged = await stage(api, session, prompt)
     assert staged["conflicts"][0]["reason"].startswith("somebody else changed it between")
-    assert (place.project / "a.txt").read_text() == "one\nperson\nthree\n"
+    assert (folders.project / "a.txt").read_text() == "one\nperson\nthree\n"
 
 
 async def test_bytes_links_modes_and_names_come_back_as_they_were(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    project = place.project
+    project = folders.project
     (project / "raw.bin").write_bytes(bytes(range(256)) * 9)
     (project / "run.sh").write_text("#!/bin/sh\n")
     (project / "run.sh").chmod(0o751)
@@ -194,9 +194,9 @@ async def test_bytes_links_modes_and_names_come_back_as_they_were(
 
 
 async def test_in_a_repository_ignored_files_and_git_itself_are_left_alone(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    project = place.project
+    project = folders.project
     (project / ".gitignore").write_text("*.log\n/build/\n")
     (project / "tracked.txt").write_text("old\n")
     repository(project)
@@ -215,14 +215,14 @@ async def test_in_a_repository_ignored_files_and_git_itself_are_left_alone(
 
 
 async def test_a_file_that_was_only_ignored_before_is_not_taken_for_a_new_one(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    (place.project / ".gitignore").write_text("secret.env\n")
-    (place.project / "secret.env").write_text("KEY=1\n")
+    (folders.project / ".gitignore").write_text("secret.env\n")
+    (folders.project / "secret.env").write_text("KEY=1\n")
     session, prompt = await worked(api, provider, bash(": > .gitignore"))
     staged = await stage(api, session, prompt)
     assert [file["path"] for file in staged["files"]] == [".gitignore"]
-    assert (place.project / "secret.env").read_text() == "KEY=1\n"
+    assert (folders.project / "secret.env").read_text() == "KEY=1\n"
 
 
 async def test_each_step_tells_which_files_it_changed_and_what_names_them_now(
@@ -242,40 +242,40 @@ async def test_each_step_tells_which_files_it_changed_and_what_names_them_now(
 async def test_with_snapshots_turned_off_files_stay_as_they_are(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    place = make_place(tmp_path / "off", provider, snapshots=False)
-    async with running(place) as instance:
+    folders = make_folders(tmp_path / "off", provider, snapshots=False)
+    async with running(folders) as instance:
         session, prompt = await worked(instance.api, provider, write("a.txt", "1\n"), bash("ls"))
         assert await stage(instance.api, session, prompt) == {"messageID": prompt}
         assert "snapshot" not in (await instance.api.messages(session))[1]
-    assert (place.project / "a.txt").exists()
-    assert not (place.data / "snapshots").exists()
+    assert (folders.project / "a.txt").exists()
+    assert not (folders.data / "snapshots").exists()
 
 
 async def test_two_sessions_in_one_directory_take_back_only_their_own(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     one, first = await worked(api, provider, write("one.txt", "1\n"), write("both.txt", "1\n"))
     two, second = await worked(api, provider, bash("echo 2 > two.txt; echo 2 >> both.txt"))
     staged = await stage(api, one, first)
     assert [conflict["path"] for conflict in staged["conflicts"]] == ["both.txt"]
-    assert (place.project / "both.txt").read_text() == "1\n2\n"
-    assert not (place.project / "one.txt").exists()
-    assert (place.project / "two.txt").exists()
+    assert (folders.project / "both.txt").read_text() == "1\n2\n"
+    assert not (folders.project / "one.txt").exists()
+    assert (folders.project / "two.txt").exists()
     assert "conflicts" not in await stage(api, two, second)
-    assert (place.project / "both.txt").read_text() == "1\n"
+    assert (folders.project / "both.txt").read_text() == "1\n"
     # What was a conflict is none any more, now that the other one went back.
     assert "conflicts" not in await stage(api, one, first)
-    assert tree(place.project).keys() == {"opencode.json"}
+    assert tree(folders.project).keys() == {"opencode.json"}
 
 
 async def test_staging_again_moves_files_with_the_boundary_and_keeps_the_first_snapshot(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     session, first = await worked(api, provider, write("a.txt", "1\n"))
     second = await work(api, provider, session, edit("a.txt", "1", "2"), write("b.txt", "b\n"))
-    file = place.project / "a.txt"
+    file = folders.project / "a.txt"
     later = await stage(api, session, second)
-    assert (file.read_text(), (place.project / "b.txt").exists()) == ("1\n", False)
+    assert (file.read_text(), (folders.project / "b.txt").exists()) == ("1\n", False)
     earlier = await stage(api, session, first)
     assert not file.exists()
     again = await stage(api, session, second)
@@ -283,14 +283,14 @@ async def test_staging_again_moves_files_with_the_boundary_and_keeps_the_first_s
     assert earlier["snapshot"] == later["snapshot"]
     # Without files they are what they were before the first stage.
     await stage(api, session, first, files=False)
-    assert (file.read_text(), (place.project / "b.txt").read_text()) == ("2\n", "b\n")
+    assert (file.read_text(), (folders.project / "b.txt").read_text()) == ("2\n", "b\n")
     await stage(api, session, first)
     await end(api, session, "clear")
     assert file.read_text() == "2\n"
 
 
 async def test_a_prompt_goes_on_from_the_files_that_were_put_back(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     session, first = await worked(api, provider, write("a.txt", "1\n"))
     second = await work(api, provider, session, edit("a.txt", "1", "2"))
@@ -298,68 +298,68 @@ async def test_a_prompt_goes_on_from_the_files_that_were_put_back(
     # The file is not what the Session saw last, so it must look again.
     third = await work(api, provider, session, Call("read", {"path": "a.txt"}))
     await work(api, provider, session, edit("a.txt", "1", "3"))
-    assert (place.project / "a.txt").read_text() == "3\n"
+    assert (folders.project / "a.txt").read_text() == "3\n"
     await stage(api, session, third)
-    assert (place.project / "a.txt").read_text() == "1\n"
+    assert (folders.project / "a.txt").read_text() == "1\n"
     await stage(api, session, first)
-    assert not (place.project / "a.txt").exists()
+    assert not (folders.project / "a.txt").exists()
 
 
 async def test_a_staged_revert_is_cleared_by_another_process_after_a_restart(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with running(place) as before:
+    async with running(folders) as before:
         session, prompt = await worked(before.api, provider, write("a.txt", "1\n"), bash("rm -f x"))
         await stage(before.api, session, prompt)
-    assert not (place.project / "a.txt").exists()
-    async with running(place) as after:
+    assert not (folders.project / "a.txt").exists()
+    async with running(folders) as after:
         await end(after.api, session, "clear")
-    assert (place.project / "a.txt").read_text() == "1\n"
-    await database_check.check(place.database)
+    assert (folders.project / "a.txt").read_text() == "1\n"
+    await database_check.check(folders.database)
 
 
 async def test_what_is_too_large_to_keep_is_told_and_left_alone(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    large = place.project / "large.bin"
+    large = folders.project / "large.bin"
     large.write_bytes(b"x" * (2 * 1024 * 1024 + 1))
     session, prompt = await worked(api, provider, bash("echo more >> large.bin; echo s > small"))
     staged = await stage(api, session, prompt)
     assert staged["conflicts"] == [
         {"path": "large.bin", "reason": "what it was before is not kept"}
     ]
-    assert not (place.project / "small").exists()
+    assert not (folders.project / "small").exists()
     assert large.stat().st_size == 2 * 1024 * 1024 + 6
 
 
 async def test_a_link_put_in_the_way_is_never_written_through(
-    api: Api, place: Place, provider: ScriptedProvider, tmp_path: Path
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider, tmp_path: Path
 ) -> None:
     session, _ = await worked(api, provider, write("deep/a.txt", "1\n"))
     prompt = await work(api, provider, session, bash("rm -r deep"))
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "a.txt").write_text("1\n")
-    (place.project / "deep").symlink_to(outside)
+    (folders.project / "deep").symlink_to(outside)
     staged = await stage(api, session, prompt)
     assert [conflict["path"] for conflict in staged["conflicts"]] == ["deep/a.txt"]
     assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("a.txt", "1\n")]
 
 
 async def test_the_changes_of_a_deleted_session_are_forgotten_with_it(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with running(place) as instance:
+    async with running(folders) as instance:
         session, prompt = await worked(instance.api, provider, write("a.txt", "1\n"))
         await stage(instance.api, session, prompt)
         assert (await instance.api.call("DELETE", f"/api/session/{session}")).status == 204
-    with closing(sqlite3.connect(place.database)) as database:
+    with closing(sqlite3.connect(folders.database)) as database:
         for table in ("session_file_change", "session_revert_file"):
             assert database.execute(f"SELECT * FROM {table}").fetchall() == []
 
 
 async def test_files_are_not_moved_under_a_running_session(
-    api: Api, place: Place, provider: ScriptedProvider
+    api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     session, prompt = await worked(api, provider, write("a.txt", "1\n"))
     provider.then(calls(bash("until test -e go; do sleep 0.02; done")), text("done"))
@@ -368,7 +368,7 @@ async def test_files_are_not_moved_under_a_running_session(
         await api.prompt(session, "wait")
         await live.until("tool.called")
         answer = await revert(api, session, "stage", {"messageID": prompt})
-        (place.project / "go").touch()
+        (folders.project / "go").touch()
     await api.wait(session)
     assert (answer.status, answer.tag) == (409, "ConflictError")
-    assert (place.project / "a.txt").exists()
+    assert (folders.project / "a.txt").exists()

@@ -15,7 +15,7 @@ from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.api import PATIENCE_SECONDS, Api
 from tests.support.instance import Instance, running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 
@@ -103,7 +103,7 @@ async def test_a_fork_goes_on_from_a_message_and_the_original_does_not_notice(
     assert await api.messages(session) == before
     again = (await api.post(f"/api/session/{session}/fork", {"id": "ses_fork"}))["data"]
     assert again["time"]["created"] == fork["time"]["created"]
-    await database_check.check(instance.place.database)
+    await database_check.check(instance.folders.database)
 
 
 async def test_a_fork_leaves_out_what_was_not_finished(
@@ -127,7 +127,7 @@ async def test_a_fork_leaves_out_what_was_not_finished(
     hold.set()
     await api.wait(session)
     await api.wait(fork)
-    await database_check.check(instance.place.database)
+    await database_check.check(instance.folders.database)
 
 
 async def test_a_fork_from_nowhere_is_refused(api: Api, provider: ScriptedProvider) -> None:
@@ -150,7 +150,7 @@ async def test_a_deleted_session_leaves_nothing_behind(
     session, other = await api.create(), await api.create()
     await api.ask(session, "one")
     await api.ask(other, "stays")
-    assert kept_files(instance.place.tool_output)
+    assert kept_files(instance.folders.tool_output)
     async with api.events(session) as stream, api.stream("/api/event") as live:
         answer = await api.call("DELETE", f"/api/session/{session}")
         assert answer.status == 204
@@ -160,11 +160,11 @@ async def test_a_deleted_session_leaves_nothing_behind(
             pass
     assert (await api.call("GET", f"/api/session/{session}")).tag == "SessionNotFoundError"
     assert (await api.call("DELETE", f"/api/session/{session}")).status == 404
-    assert kept_files(instance.place.tool_output) == []
-    rows = database_check.dump(instance.place.database)
+    assert kept_files(instance.folders.tool_output) == []
+    rows = database_check.dump(instance.folders.database)
     assert [t for t, found in rows.items() if any(session in map(str, r) for r in found)] == []
     assert told(await api.messages(other))[-1] == ("assistant", "other")
-    await database_check.check(instance.place.database)
+    await database_check.check(instance.folders.database)
 
 
 async def test_deleting_interrupts_what_runs(
@@ -204,7 +204,7 @@ async def test_deletions_and_prompts_at_the_same_time_leave_no_half_session(
         *(api.call("DELETE", f"/api/session/{one}") for one in ids),
     )
     assert {answer.status for answer in answers} <= {200, 204, 404}
-    rows = database_check.dump(instance.place.database)
+    rows = database_check.dump(instance.folders.database)
     assert [rows[t] for t in ("event", "session", "session_message", "session_deletion")] == [
         [],
         [],
@@ -214,10 +214,10 @@ async def test_deletions_and_prompts_at_the_same_time_leave_no_half_session(
 
 
 async def test_a_deletion_that_a_dead_process_began_is_finished_at_the_next_start(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(text("ok"))
-    async with running(place) as instance:
+    async with running(folders) as instance:
         session = SessionID(await instance.api.create())
         await instance.api.ask(session, "one")
         begun = Deleted(timestamp=1, session_id=session)
@@ -226,12 +226,12 @@ async def test_a_deletion_that_a_dead_process_began_is_finished_at_the_next_star
         late = Renamed(timestamp=1, session_id=session, title="too late")
         with pytest.raises(SessionNotFoundError):
             await instance.runtime.store.append(session, [late], location=None)
-    assert database_check.dump(place.database)["session_message"] != []
-    async with running(place) as instance, asyncio.timeout(PATIENCE_SECONDS):
+    assert database_check.dump(folders.database)["session_message"] != []
+    async with running(folders) as instance, asyncio.timeout(PATIENCE_SECONDS):
         database = instance.runtime.store.database
         while await database.read(deletion_table.begun):
             await database.changed_elsewhere()
-    rows = database_check.dump(place.database)
+    rows = database_check.dump(folders.database)
     assert [t for t, found in rows.items() if any(session in map(str, r) for r in found)] == []
 
 

@@ -10,7 +10,7 @@ from perdure.host.clock import SystemClock
 from perdure.schema.codec import JsonObject
 from tests.support.api import PATIENCE_SECONDS
 from tests.support.instance import Instance, running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import (
     Reply,
     Request,
@@ -60,8 +60,8 @@ class Namer:
 
 
 @pytest.fixture
-def place(tmp_path: Path, provider: ScriptedProvider) -> Place:
-    return make_place(tmp_path, provider, **configured(provider))
+def folders(tmp_path: Path, provider: ScriptedProvider) -> ProjectFolders:
+    return make_folders(tmp_path, provider, **configured(provider))
 
 
 @pytest.fixture
@@ -134,25 +134,25 @@ async def test_a_model_that_fails_leaves_the_words_of_the_prompt(
 
 
 async def test_a_namer_that_never_answers_holds_nothing_up(
-    place: Place, provider: ScriptedProvider, namer: Namer
+    folders: ProjectFolders, provider: ScriptedProvider, namer: Namer
 ) -> None:
     namer.reply = text("never", hold=asyncio.Event())
     async with asyncio.timeout(PATIENCE_SECONDS):
-        async with running(place) as instance:
+        async with running(folders) as instance:
             api = instance.api
             session = await api.create()
             *_, answer = await api.ask(session, PROMPT)
             assert answer["finish"] == "stop"
             await provider.arrived(2)
             await api.ask(session, "more")
-        async with running(place) as instance:
+        async with running(folders) as instance:
             assert (await instance.api.session(session))["title"] in PROMPT
 
 
 @pytest.fixture
 async def quiet(tmp_path: Path, provider: ScriptedProvider) -> AsyncGenerator[Instance]:
-    place = make_place(tmp_path / "quiet", provider, **configured(provider, disabled=True))
-    async with running(place) as opened:
+    folders = make_folders(tmp_path / "quiet", provider, **configured(provider, disabled=True))
+    async with running(folders) as opened:
         yield opened
 
 

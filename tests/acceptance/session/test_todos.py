@@ -7,7 +7,7 @@ from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 
@@ -53,16 +53,16 @@ async def test_the_list_is_read_followed_and_heard_as_it_was_written(
 
 @requirement("S182")
 async def test_a_new_list_takes_the_place_of_the_one_before_also_after_a_restart(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(calls(write(todo("one"))), calls(write(todo("two"))), text("done"))
-    async with running(place) as before:
+    async with running(folders) as before:
         session = await before.api.create()
         await before.api.ask(session, "plan")
         assert await todos(before.api, session) == [todo("two")]
-    async with running(place) as after:
+    async with running(folders) as after:
         assert await todos(after.api, session) == [todo("two")]
-    await database_check.check(place.database)
+    await database_check.check(folders.database)
 
 
 async def test_a_revert_brings_back_the_list_of_then(api: Api, provider: ScriptedProvider) -> None:

@@ -8,7 +8,7 @@ import pytest
 from perdure.schema.codec import JsonObject
 from tests.support.api import PATIENCE_SECONDS, Api
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import ScriptedProvider, text
 
 USAGE = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}
@@ -55,10 +55,10 @@ async def test_turns_and_summaries_are_told_apart_and_counted_together(
 async def test_a_title_is_paid_for_even_if_a_person_chose_another_meanwhile(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    place = make_place(tmp_path, provider, agents={"title": {"model": "fake/fake-model"}})
+    folders = make_folders(tmp_path, provider, agents={"title": {"model": "fake/fake-model"}})
     hold = asyncio.Event()
     provider.then(text("hello", usage=USAGE), text("A Title", usage=USAGE, hold=hold))
-    async with running(place) as instance, asyncio.timeout(PATIENCE_SECONDS):
+    async with running(folders) as instance, asyncio.timeout(PATIENCE_SECONDS):
         api = instance.api
         session = await api.create()
         async with api.events(session) as stream:
@@ -84,16 +84,16 @@ async def test_a_title_is_paid_for_even_if_a_person_chose_another_meanwhile(
     ],
 )
 async def test_a_session_stops_at_its_own_budget_and_goes_on_when_it_is_raised(
-    place: Place, provider: ScriptedProvider, budget: JsonObject, raised: JsonObject
+    folders: ProjectFolders, provider: ScriptedProvider, budget: JsonObject, raised: JsonObject
 ) -> None:
     provider.otherwise = lambda request: text("ok", usage=USAGE)
-    async with running(place) as instance:
+    async with running(folders) as instance:
         api = instance.api
         session, other = await api.create(), await api.create()
         assert (await bound(api, session, **budget))["budget"] == budget
         assert (await api.ask(session, "one"))[-1]["finish"] == "stop"
     # It outlives the process that was told.
-    async with running(place) as instance:
+    async with running(folders) as instance:
         api = instance.api
         *_, refused = await api.ask(session, "two")
         kind = next(iter(budget))

@@ -11,7 +11,7 @@ from tests.figures import Figure
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import ScriptedProvider
 
 TURNS = int(os.environ.get("PERDURE_TURNS", "8"))
@@ -22,13 +22,13 @@ async def one_turn(
     api: Api,
     session: str,
     *,
-    place: Place,
+    folders: ProjectFolders,
     provider: ScriptedProvider,
     speaks: Dialect,
 ) -> None:
     """A prompt, a call and an answer, with something new in the context every other time."""
     if number % 2:
-        (place.project / "AGENTS.md").write_text(f"Rule {number}: leave no trace.\n")
+        (folders.project / "AGENTS.md").write_text(f"Rule {number}: leave no trace.\n")
     call = speaks.asks(f"call_{number}", "bash", {"command": f"echo {number}"})
     provider.then(call, speaks.says(f"It said {number}."))
     await api.ask(session, f"turn {number}")
@@ -40,21 +40,21 @@ async def test_each_request_begins_with_the_one_before(
     name: str, tmp_path: Path, provider: ScriptedProvider, figure: Figure
 ) -> None:
     speaks = DIALECTS[name]
-    place = make_place(
+    folders = make_folders(
         tmp_path,
         provider,
         providers={name: speaks.entry(provider)},
         model=f"{name}/{speaks.model_id}",
     )
-    (place.project / "AGENTS.md").write_text("Rule 0: leave no trace.\n")
+    (folders.project / "AGENTS.md").write_text("Rule 0: leave no trace.\n")
     session = ""
     # Twice: what was told is kept over a restart to the byte.
     for half in (range(TURNS // 2), range(TURNS // 2, TURNS)):
-        async with running(place) as instance:
+        async with running(folders) as instance:
             session = session or await instance.api.create()
             for number in half:
                 await one_turn(
-                    number, instance.api, session, place=place, provider=provider, speaks=speaks
+                    number, instance.api, session, folders=folders, provider=provider, speaks=speaks
                 )
     requests = provider.requests
     assert len(requests) == 2 * TURNS

@@ -8,7 +8,7 @@ import pytest
 from perdure.schema.codec import JsonObject
 from tests.support.api import PATIENCE_SECONDS
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import Reply, ScriptedProvider, refusal, text
 from tests.support.server_process import server_process
 
@@ -30,9 +30,9 @@ def configured(provider: ScriptedProvider, bounds: JsonObject) -> JsonObject:
 async def test_a_silence_that_is_too_long_fails_the_step_and_names_the_limit(
     tmp_path: Path, provider: ScriptedProvider, bounds: JsonObject, reply: Reply, told: str
 ) -> None:
-    place = make_place(tmp_path, provider, **configured(provider, bounds))
+    folders = make_folders(tmp_path, provider, **configured(provider, bounds))
     provider.then(reply)
-    async with asyncio.timeout(PATIENCE_SECONDS), running(place) as instance:
+    async with asyncio.timeout(PATIENCE_SECONDS), running(folders) as instance:
         api = instance.api
         session = await api.create()
         *_, failed = await api.ask(session, "go")
@@ -44,17 +44,17 @@ async def test_a_silence_that_is_too_long_fails_the_step_and_names_the_limit(
 
 
 async def test_a_server_killed_while_it_waits_goes_on_waiting(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     provider.then(refusal(529, retry_after_ms="1500"), text("back"))
-    async with server_process(place) as server:
+    async with server_process(folders) as server:
         session = await server.api.create()
         async with asyncio.timeout(PATIENCE_SECONDS), server.api.events(session) as stream:
             await server.api.prompt(session, "go")
             *_, retried = await stream.until("retried")
         await server.kill()
     assert len(provider.requests) == 1
-    async with server_process(place, "restarted") as server:
+    async with server_process(folders, "restarted") as server:
         async with asyncio.timeout(PATIENCE_SECONDS), server.api.events(session) as stream:
             *_, ended = await stream.until("step.ended")
         assert ended["data"]["timestamp"] >= retried["data"]["next"]

@@ -9,7 +9,7 @@ from tests.acceptance.approval.test_permissions import asked, pending, reply, to
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import Call, Reply, Request, ScriptedProvider, calls, text
 
 LOOK = Call("glob", {"pattern": "*.nothing"})
@@ -75,9 +75,9 @@ async def test_where_repeating_is_denied_the_run_ends_by_itself(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
     rule = {"action": "doom_loop", "resource": "*", "effect": "deny"}
-    place: Place = make_place(tmp_path, provider, permissions=[rule])
+    folders: ProjectFolders = make_folders(tmp_path, provider, permissions=[rule])
     provider.otherwise = lambda request: calls(LOOK)
-    async with running(place) as instance:
+    async with running(folders) as instance:
         session = await instance.api.create()
         messages = await instance.api.ask(session, "look")
         most = limits.CALLS_REPEATED_MAX + limits.CALLS_REFUSED_MAX
@@ -87,12 +87,12 @@ async def test_where_repeating_is_denied_the_run_ends_by_itself(
 
 
 async def test_a_call_whose_result_changes_is_nobody_s_business(
-    place: Place, api: Api, provider: ScriptedProvider
+    folders: ProjectFolders, api: Api, provider: ScriptedProvider
 ) -> None:
     rounds = 4 * limits.CALLS_REPEATED_MAX
 
     def answer(request: Request) -> Reply:
-        (place.project / f"{len(provider.requests)}.found").touch()
+        (folders.project / f"{len(provider.requests)}.found").touch()
         return calls(Call("glob", {"pattern": "*.found"}))
 
     def next_reply(request: Request) -> Reply:

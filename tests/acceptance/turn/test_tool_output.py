@@ -9,7 +9,7 @@ from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 MANY_LINES = "i=0; while [ $i -lt 5000 ]; do echo line $i; i=$((i+1)); done"
@@ -25,7 +25,7 @@ async def run(api: Api, provider: ScriptedProvider, call: Call) -> JsonObject:
 
 @requirement("S15", "S16", "S96", "S97", "S98", "S99", "S104")
 async def test_long_output_keeps_its_head_and_tail_and_names_the_whole(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     state = await run(api, provider, Call("bash", {"command": MANY_LINES}))
     (shown,) = [item["text"] for item in state["content"]]
@@ -36,7 +36,7 @@ async def test_long_output_keeps_its_head_and_tail_and_names_the_whole(
     assert path in shown
     assert len(shown.splitlines()) <= limits.TOOL_OUTPUT_LINES_MAX
     assert len(shown.encode()) <= limits.TOOL_OUTPUT_BYTES_MAX
-    assert Path(path).parent == place.tool_output
+    assert Path(path).parent == folders.tool_output
     kept = Path(path).read_text()
     assert all(f"line {number}\n" in kept for number in (0, 2500, 4999))
     assert state["structured"]["exit"] == 0
@@ -70,14 +70,14 @@ async def test_the_file_can_be_read_again_without_asking_anyone(
 @requirement("S101")
 @pytest.mark.parametrize("when", ["before the start", "while it runs"])
 async def test_output_that_cannot_be_kept_is_still_a_success(
-    place: Place, provider: ScriptedProvider, when: str
+    folders: ProjectFolders, provider: ScriptedProvider, when: str
 ) -> None:
     if when == "before the start":
-        place.data.mkdir(mode=0o700)
-        place.tool_output.write_text("in the way")
-    async with running(place) as instance:
+        folders.data.mkdir(mode=0o700)
+        folders.tool_output.write_text("in the way")
+    async with running(folders) as instance:
         if when == "while it runs":
-            place.tool_output.write_text("in the way")
+            folders.tool_output.write_text("in the way")
         state = await run(instance.api, provider, Call("bash", {"command": MANY_LINES}))
     assert state["status"] == "completed"
     assert state["outputPaths"] == []
@@ -88,10 +88,10 @@ async def test_output_that_cannot_be_kept_is_still_a_success(
 
 @requirement("S103")
 async def test_a_large_structured_result_stays_whole_for_programs(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     wide = "\n".join(f"row {number}" for number in range(1_900))
-    (place.project / "wide.txt").write_text(wide + "é" * 18_000)
+    (folders.project / "wide.txt").write_text(wide + "é" * 18_000)
     state = await run(api, provider, Call("read", {"path": "wide.txt"}))
     assert state["status"] == "completed"
     assert state["structured"]["content"].startswith("row 0\n")
@@ -108,12 +108,12 @@ async def test_output_that_is_no_text_does_no_harm(api: Api, provider: ScriptedP
 
 @requirement("S100")
 async def test_the_bounded_output_outlives_its_file(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     provider.then(calls(Call("bash", {"command": MANY_LINES})), text("seen"), text("still"))
     session = await api.create()
     before = await api.ask(session, "run it")
-    for file in place.tool_output.iterdir():
+    for file in folders.tool_output.iterdir():
         file.unlink()
     after = await api.ask(session, "and now")
     assert after[: len(before)] == before

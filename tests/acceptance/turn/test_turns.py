@@ -9,7 +9,7 @@ from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import Place
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import (
     Call,
     Reply,
@@ -44,13 +44,13 @@ async def test_a_text_turn_leaves_its_facts_in_order(api: Api, provider: Scripte
 
 @requirement("S1", "S7", "S25")
 async def test_the_baseline_is_told_in_the_request_and_is_no_message(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     session = await api.create()
     await api.ask(session, "hi")
     request = provider.requests[0]
     assert request.roles == ["system", "user"]
-    assert str(place.project) in request.messages[0]["content"]
+    assert str(folders.project) in request.messages[0]["content"]
     context = (await api.get(f"/api/session/{session}/context"))["data"]
     assert [message["type"] for message in context] == ["user", "assistant"]
 
@@ -69,9 +69,9 @@ async def test_reasoning_is_kept_apart_from_the_answer(
 
 @requirement("S167", "S169")
 async def test_a_tool_call_is_recorded_run_settled_and_answered(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
-    (place.project / "notes.txt").write_text("the notes")
+    (folders.project / "notes.txt").write_text("the notes")
     provider.then(calls(Call("read", {"path": "notes.txt"}), saying="Reading."), text("read it"))
     session = await api.create()
     messages = await api.ask(session, "read")
@@ -93,7 +93,7 @@ async def test_a_tool_call_is_recorded_run_settled_and_answered(
 
 @requirement("S169")
 async def test_tools_of_one_answer_run_side_by_side(
-    api: Api, provider: ScriptedProvider, place: Place
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
     # Each waits for what the other makes: one after the other they would never end.
     meet = "touch {0}; while [ ! -e {1} ]; do sleep 0.01; done; echo met"
@@ -190,12 +190,12 @@ async def test_a_session_is_named_after_its_first_prompt_and_moves_up(api: Api) 
 
 @requirement("S55")
 async def test_a_restart_does_not_change_a_byte_of_what_is_sent(
-    place: Place, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    async with running(place) as before:
+    async with running(folders) as before:
         session = await before.api.create()
         await before.api.ask(session, "before")
-    async with running(place) as after:
+    async with running(folders) as after:
         await after.api.ask(session, "after")
     first, second = provider.requests
     assert second.raw.startswith(conversation(first))

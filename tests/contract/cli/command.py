@@ -38,7 +38,7 @@ class Seated:
 
 
 class Installation:
-    """A data directory, a project to work in, and the environment of whoever uses them."""
+    """A data directory, a project to work in, and the environment of their user."""
 
     def __init__(self, root: Path) -> None:
         self.data_dir = root / "data"
@@ -96,7 +96,7 @@ class Installation:
 
     @contextmanager
     def at_terminal(self, *arguments: str) -> Generator[Seated]:
-        """A process that somebody sits in front of, and that does not outlive the test."""
+        """A process at a terminal, which is ended with the test."""
         with terminal() as (ours, theirs):
             child, said = fork_server.started(
                 arguments,

@@ -17,7 +17,7 @@ from tests.contract.client.gate import gate
 from tests.contract.client.hosts import PATIENCE_SECONDS, served
 from tests.requirements import requirement
 from tests.support import server_process
-from tests.support.project import make_place
+from tests.support.project import make_folders
 from tests.support.scripted_provider import scripted_provider
 
 MINE = "ses_mine"
@@ -74,8 +74,8 @@ async def test_a_server_that_ended_and_is_started_again_is_followed_on(
         gate() as (between, through),
         TypedPerdureClient(through) as client,
     ):
-        place = make_place(tmp_path, provider)
-        first = await server_process.start(place, "first")
+        folders = make_folders(tmp_path, provider)
+        first = await server_process.start(folders, "first")
         between.upstream = first.api.port
         async with PerdureClient(f"http://127.0.0.1:{first.api.port}") as direct:
             await direct.sessions.create(id=MINE)
@@ -86,7 +86,7 @@ async def test_a_server_that_ended_and_is_started_again_is_followed_on(
         seen = [(await anext(events)).durable.seq for _ in range(2)]
         await (first.kill() if ending == "killed" else first.stop())
         following = asyncio.gather(*[anext(events)])
-        second = await server_process.start(place, "second")
+        second = await server_process.start(folders, "second")
         try:
             async with PerdureClient(f"http://127.0.0.1:{second.api.port}") as direct:
                 await switched(direct, 2, since=3)

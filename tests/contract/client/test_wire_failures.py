@@ -19,7 +19,7 @@ STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
 
 @asynccontextmanager
 async def answering(answer: bytes) -> AsyncGenerator[PerdureClient]:
-    """A server that says `answer` to everybody and hangs up."""
+    """A server that sends `answer` to every client and hangs up."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -124,7 +124,7 @@ async def test_a_url_that_is_none_is_a_transport_failure() -> None:
 
 @pytest.fixture
 def unknown_certificate(tmp_path: Path) -> ssl.SSLContext:
-    """What a server shows that nobody vouches for."""
+    """What is shown of the answer of an unknown server."""
     path = tmp_path / "own.pem"
     subprocess.run(
         [

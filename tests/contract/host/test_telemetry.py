@@ -1,4 +1,4 @@
-"""OpenTelemetry: spans and metrics reach whoever listens, and say nothing of what was said."""
+"""OpenTelemetry: spans and metrics reach the collector, and contain no text of a conversation."""
 
 import asyncio
 

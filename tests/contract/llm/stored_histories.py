@@ -45,7 +45,7 @@ from perdure.schema.session.tool import (
     error_info,
 )
 from tests.fixtures import SESSION
-from tests.support.images import inlined, picture
+from tests.support.inputs.images import inlined, picture
 
 MODEL = ModelRef(id="m", provider_id="p")
 FOREIGN = ModelRef(id="other", provider_id="q")

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Generator[Place]:
-    made = Place(tmp_path)
+def folders(tmp_path: Path) -> Generator[LocationFolders]:
+    made = LocationFolders(tmp_path)
     yield made
     for work in made.background:
         work.close()

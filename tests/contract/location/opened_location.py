@@ -56,7 +56,7 @@ async def _finished() -> AsyncIterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
-class Place:
+class LocationFolders:
     """Directories below `root`, and everything a Location needs, made when asked for."""
 
     def __init__(self, root: Path, **variables: str) -> None:
@@ -171,7 +171,7 @@ class Place:
 
 @contextmanager
 def nobody_may_look(directory: Path) -> Generator[None]:
-    """Take the right to look, from the superuser too: by being somebody else meanwhile."""
+    """Take away the right to read a directory, from the superuser too, by changing the user."""
     directory.chmod(0)
     superuser = os.geteuid() == 0
     if superuser:

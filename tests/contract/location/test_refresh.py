@@ -1,4 +1,4 @@
-"""A configuration that changes under an open Location: the next look sees it, nobody is cut off."""
+"""A configuration that changes under an open Location: the next use sees it, none is cut off."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ from perdure.schema.ids import SessionID
 from perdure.schema.live_event import LiveEvent
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 from tests.requirements import requirement
 
 
@@ -39,29 +39,29 @@ def asked() -> asyncio.Event:
 
 
 @pytest.fixture
-def locations(place: Place, asked: asyncio.Event) -> LocationRegistry:
+def locations(folders: LocationFolders, asked: asyncio.Event) -> LocationRegistry:
     def publish(ref: LocationRef, event: LiveEvent) -> None:
         asked.set()
 
-    return LocationRegistry(replace(place.host(), publish=publish))
+    return LocationRegistry(replace(folders.host(), publish=publish))
 
 
 async def test_an_unchanged_configuration_keeps_the_same_services(
-    place: Place, locations: LocationRegistry
+    folders: LocationFolders, locations: LocationRegistry
 ) -> None:
-    place.configure({"model": "p/one"})
-    first = await locations.get(place.ref)
-    async with locations.hold(place.ref) as held:
+    folders.configure({"model": "p/one"})
+    first = await locations.get(folders.ref)
+    async with locations.hold(folders.ref) as held:
         assert held is first
 
 
 async def test_the_next_turn_sees_a_change_and_the_running_one_does_not(
-    place: Place, locations: LocationRegistry
+    folders: LocationFolders, locations: LocationRegistry
 ) -> None:
-    place.configure({"model": "p/one"})
-    async with locations.hold(place.ref) as running:
-        place.configure({"model": "p/other", "agents": {"new": {}}})
-        async with locations.hold(place.ref) as next_turn:
+    folders.configure({"model": "p/one"})
+    async with locations.hold(folders.ref) as running:
+        folders.configure({"model": "p/other", "agents": {"new": {}}})
+        async with locations.hold(folders.ref) as next_turn:
             assert next_turn.settings.model == ModelRef(id="other", provider_id="p")
             assert next_turn.agents.get("new") is not None
         assert running.settings.model == ModelRef(id="one", provider_id="p")
@@ -69,38 +69,38 @@ async def test_the_next_turn_sees_a_change_and_the_running_one_does_not(
 
 
 async def test_an_agent_file_that_appears_is_seen(
-    place: Place, locations: LocationRegistry
+    folders: LocationFolders, locations: LocationRegistry
 ) -> None:
-    await locations.get(place.ref)
-    place.write(place.project / ".opencode" / "agents" / "fresh.md", "Do.")
-    assert (await locations.get(place.ref)).agents.get("fresh") is not None
+    await locations.get(folders.ref)
+    folders.write(folders.project / ".opencode" / "agents" / "fresh.md", "Do.")
+    assert (await locations.get(folders.ref)).agents.get("fresh") is not None
 
 
 async def test_a_broken_edit_is_told_once_and_leaves_the_other_documents_in_force(
-    place: Place, locations: LocationRegistry, caplog: pytest.LogCaptureFixture
+    folders: LocationFolders, locations: LocationRegistry, caplog: pytest.LogCaptureFixture
 ) -> None:
-    place.configure_user({"model": "p/mine"})
-    place.configure({"model": "p/theirs"})
-    opened = await locations.get(place.ref)
-    place.configure("{ half written")
+    folders.configure_user({"model": "p/mine"})
+    folders.configure({"model": "p/theirs"})
+    opened = await locations.get(folders.ref)
+    folders.configure("{ half written")
     with caplog.at_level(logging.WARNING):
         for _ in range(5):
-            opened = await locations.get(place.ref)
+            opened = await locations.get(folders.ref)
     assert opened.settings.model == ModelRef(id="mine", provider_id="p")
     assert len(opened.settings.problems) == 1
     assert len(caplog.records) == 1
 
 
 async def test_who_waits_for_a_person_goes_on_waiting(
-    place: Place, locations: LocationRegistry, asked: asyncio.Event
+    folders: LocationFolders, locations: LocationRegistry, asked: asyncio.Event
 ) -> None:
-    place.configure(bash("ask"))
-    before = await locations.get(place.ref)
+    folders.configure(bash("ask"))
+    before = await locations.get(folders.ref)
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         waiting = group.create_task(before.permissions.require(ask()))
         await asked.wait()
-        place.configure({**bash("ask"), "model": "p/m"})
-        after = await locations.get(place.ref)
+        folders.configure({**bash("ask"), "model": "p/m"})
+        after = await locations.get(folders.ref)
         assert after is not before
         [pending] = after.permissions.list()
         assert before.permissions.list() == (pending,)
@@ -111,27 +111,27 @@ async def test_who_waits_for_a_person_goes_on_waiting(
 
 @requirement("S87")
 async def test_a_running_turn_is_judged_by_the_rules_it_began_with(
-    place: Place, locations: LocationRegistry
+    folders: LocationFolders, locations: LocationRegistry
 ) -> None:
-    place.configure(bash("allow"))
-    async with locations.hold(place.ref) as running:
-        place.configure(bash("deny"))
-        async with locations.hold(place.ref) as next_turn:
+    folders.configure(bash("allow"))
+    async with locations.hold(folders.ref) as running:
+        folders.configure(bash("deny"))
+        async with locations.hold(folders.ref) as next_turn:
             with pytest.raises(PermissionBlockedError):
                 await next_turn.permissions.require(ask())
         await running.permissions.require(ask())
 
 
 async def test_an_approval_reaches_those_who_wait_under_older_rules(
-    place: Place, locations: LocationRegistry, asked: asyncio.Event
+    folders: LocationFolders, locations: LocationRegistry, asked: asyncio.Event
 ) -> None:
-    place.configure(bash("ask"))
+    folders.configure(bash("ask"))
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        old = await locations.get(place.ref)
+        old = await locations.get(folders.ref)
         waiting = group.create_task(old.permissions.require(ask()))
         await asked.wait()
-        place.configure({**bash("ask"), "model": "p/m"})
-        new = await locations.get(place.ref)
+        folders.configure({**bash("ask"), "model": "p/m"})
+        new = await locations.get(folders.ref)
         saving = PermissionAsk(
             session_id=SessionID("ses_b"),
             agent="build",
@@ -145,27 +145,27 @@ async def test_an_approval_reaches_those_who_wait_under_older_rules(
 
 
 async def test_tools_of_a_running_turn_are_withdrawn_when_it_ends(
-    place: Place, locations: LocationRegistry
+    folders: LocationFolders, locations: LocationRegistry
 ) -> None:
-    async with locations.hold(place.ref) as running:
+    async with locations.hold(folders.ref) as running:
         before = running.tools.registry()
-        place.configure({"tool_output": {"max_lines": 5}})
-        async with locations.hold(place.ref) as next_turn:
+        folders.configure({"tool_output": {"max_lines": 5}})
+        async with locations.hold(folders.ref) as next_turn:
             assert next_turn.tools.registry() is not before
             assert next_turn.output_limits.lines_max == 5
         assert running.tools.registry() is before
-        assert (place.tools_opened, place.tools_closed) == (2, 0)
-    assert (place.tools_opened, place.tools_closed) == (2, 1)
+        assert (folders.tools_opened, folders.tools_closed) == (2, 0)
+    assert (folders.tools_opened, folders.tools_closed) == (2, 1)
     locations.close()
-    assert place.tools_closed == 2
+    assert folders.tools_closed == 2
 
 
 async def test_a_location_whose_directory_vanished_falls_back_to_the_users_documents(
-    place: Place, locations: LocationRegistry
+    folders: LocationFolders, locations: LocationRegistry
 ) -> None:
-    place.configure_user({"model": "p/mine"})
-    inner = place.project / "inner"
-    place.write(inner / "opencode.json", {"model": "p/inner"})
+    folders.configure_user({"model": "p/mine"})
+    inner = folders.project / "inner"
+    folders.write(inner / "opencode.json", {"model": "p/inner"})
     ref = LocationRef(str(inner))
     await locations.get(ref)
     (inner / "opencode.json").unlink()
@@ -174,21 +174,23 @@ async def test_a_location_whose_directory_vanished_falls_back_to_the_users_docum
     assert opened.settings.model == ModelRef(id="mine", provider_id="p")
 
 
-async def test_many_at_once_see_one_change_once(place: Place, locations: LocationRegistry) -> None:
-    await locations.get(place.ref)
-    place.configure({"model": "p/new"})
-    found = await asyncio.gather(*(locations.get(place.ref) for _ in range(50)))
+async def test_many_at_once_see_one_change_once(
+    folders: LocationFolders, locations: LocationRegistry
+) -> None:
+    await locations.get(folders.ref)
+    folders.configure({"model": "p/new"})
+    found = await asyncio.gather(*(locations.get(folders.ref) for _ in range(50)))
     assert len({id(opened) for opened in found}) == 1
 
 
-async def test_looking_at_an_unchanged_configuration_is_quick(place: Place) -> None:
-    place.git("init")
-    deep = place.project.joinpath(*"abcd")
+async def test_looking_at_an_unchanged_configuration_is_quick(folders: LocationFolders) -> None:
+    folders.git("init")
+    deep = folders.project.joinpath(*"abcd")
     deep.mkdir(parents=True)
-    place.configure({"model": "p/m"})
+    folders.configure({"model": "p/m"})
     for index in range(10):
-        write_agent(place.project / ".opencode" / "agents" / f"a{index}.md")
-    host = place.host()
+        write_agent(folders.project / ".opencode" / "agents" / f"a{index}.md")
+    host = folders.host()
     opened = factory.open_location(LocationRef(str(deep)), host)
     assert best_of(50, lambda: factory.refreshed(opened, host) is opened) < 0.001
 
@@ -208,13 +210,13 @@ def best_of(times: int, look: Callable[[], bool]) -> float:
 
 
 async def test_a_repository_that_is_made_later_is_the_project_from_then_on(
-    place: Place, locations: LocationRegistry
+    folders: LocationFolders, locations: LocationRegistry
 ) -> None:
-    below = place.project / "below"
+    below = folders.project / "below"
     below.mkdir()
     ref = LocationRef(directory=str(below))
     assert (await locations.get(ref)).root == "/"
-    place.git("init")
+    folders.git("init")
     after = await locations.get(ref)
-    assert after.root == str(place.project)
+    assert after.root == str(folders.project)
     assert await locations.get(ref) is after

@@ -1,4 +1,4 @@
-"""Open Locations: one for each ref, quickly there, gone when nobody needs them."""
+"""Open Locations: one for each ref, opened quickly, closed when no longer used."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ from perdure.schema.errors import InvalidRequestError
 from perdure.schema.ids import SessionID, WorkspaceID
 from perdure.schema.location import LocationInfo, LocationRef
 from perdure.tools.files.mutation import FileMutations
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 
 
 class Seconds:
@@ -45,46 +45,46 @@ def seconds() -> Seconds:
 
 
 @pytest.fixture
-def locations(place: Place, seconds: Seconds) -> LocationRegistry:
-    return LocationRegistry(place.host(), seconds=seconds)
+def locations(folders: LocationFolders, seconds: Seconds) -> LocationRegistry:
+    return LocationRegistry(folders.host(), seconds=seconds)
 
 
 async def test_equal_refs_are_one_location_and_others_are_their_own(
-    place: Place, locations: LocationRegistry
+    folders: LocationFolders, locations: LocationRegistry
 ) -> None:
-    directory = str(place.project)
+    directory = str(folders.project)
     one = await locations.get(LocationRef(directory))
     assert await locations.get(LocationRef(directory)) is one
     assert await locations.get(LocationRef(f"{directory}//")) is one
     assert await locations.get(LocationRef(directory, WorkspaceID("wrk_a"))) is not one
-    assert await locations.get(LocationRef(str(place.home))) is not one
+    assert await locations.get(LocationRef(str(folders.home))) is not one
 
 
 async def test_those_who_come_first_together_get_the_same_location(
-    place: Place, locations: LocationRegistry
+    folders: LocationFolders, locations: LocationRegistry
 ) -> None:
-    found = await asyncio.gather(*(locations.get(place.ref) for _ in range(50)))
+    found = await asyncio.gather(*(locations.get(folders.ref) for _ in range(50)))
     assert len({id(services) for services in found}) == 1
 
 
 async def test_an_opener_that_is_cancelled_does_not_stop_the_others(
-    place: Place, locations: LocationRegistry
+    folders: LocationFolders, locations: LocationRegistry
 ) -> None:
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        first = group.create_task(locations.get(place.ref))
-        second = group.create_task(locations.get(place.ref))
+        first = group.create_task(locations.get(folders.ref))
+        second = group.create_task(locations.get(folders.ref))
         await asyncio.sleep(0)
         first.cancel()
     assert isinstance(second.result(), Location)
 
 
 async def test_looking_for_an_open_location_opens_none(
-    place: Place, locations: LocationRegistry
+    folders: LocationFolders, locations: LocationRegistry
 ) -> None:
-    assert locations.if_open(place.ref) is None
+    assert locations.if_open(folders.ref) is None
     assert locations.if_open(LocationRef("/nowhere/at/all")) is None
-    opened = await locations.get(place.ref)
-    assert locations.if_open(LocationRef(f"{place.ref.directory}/")) is opened
+    opened = await locations.get(folders.ref)
+    assert locations.if_open(LocationRef(f"{folders.ref.directory}/")) is opened
 
 
 @pytest.mark.parametrize(
@@ -105,11 +105,15 @@ async def test_looking_for_an_open_location_opens_none(
     ],
 )
 async def test_what_cannot_be_a_location_is_a_bad_request(
-    place: Place, locations: LocationRegistry, directory: str, workspace: str | None, reason: str
+    folders: LocationFolders,
+    locations: LocationRegistry,
+    directory: str,
+    workspace: str | None,
+    reason: str,
 ) -> None:
-    (place.project / "file").write_text("x")
-    (place.project / "loop").symlink_to(place.project / "loop")
-    ref = LocationRef(directory.replace("{project}", str(place.project)))
+    (folders.project / "file").write_text("x")
+    (folders.project / "loop").symlink_to(folders.project / "loop")
+    ref = LocationRef(directory.replace("{project}", str(folders.project)))
     if workspace is not None:
         ref = LocationRef(ref.directory, WorkspaceID(workspace))
     with pytest.raises(InvalidRequestError, match=reason) as caught:
@@ -119,116 +123,118 @@ async def test_what_cannot_be_a_location_is_a_bad_request(
 
 
 async def test_a_location_is_described_with_its_project(
-    place: Place, locations: LocationRegistry
+    folders: LocationFolders, locations: LocationRegistry
 ) -> None:
-    inner = place.project / "inner"
+    inner = folders.project / "inner"
     inner.mkdir()
-    place.git("init")
-    place.git("commit", "--allow-empty", "-m", "c")
-    root = place.git("rev-list", "--max-parents=0", "HEAD")
+    folders.git("init")
+    folders.git("commit", "--allow-empty", "-m", "c")
+    root = folders.git("rev-list", "--max-parents=0", "HEAD")
     info = await (await locations.get(LocationRef(str(inner)))).info()
     assert (info.directory, info.project.id) == (str(inner), root)
-    assert info.project.directory == str(place.project)
-    outside = await (await locations.get(LocationRef(str(place.home)))).info()
+    assert info.project.directory == str(folders.project)
+    outside = await (await locations.get(LocationRef(str(folders.home)))).info()
     assert isinstance(outside, LocationInfo)
     assert (outside.project.id, outside.project.directory) == ("global", "/")
 
 
 async def test_an_unused_location_closes_after_an_hour(
-    place: Place, locations: LocationRegistry, seconds: Seconds
+    folders: LocationFolders, locations: LocationRegistry, seconds: Seconds
 ) -> None:
-    other = LocationRef(str(place.home))
-    first = await locations.get(place.ref)
+    other = LocationRef(str(folders.home))
+    first = await locations.get(folders.ref)
     first.tools.registry()
     seconds.go_by(limits.LOCATION_IDLE_SECONDS_MAX / 2)
-    assert await locations.get(place.ref) is first
+    assert await locations.get(folders.ref) is first
     seconds.go_by(limits.LOCATION_IDLE_SECONDS_MAX - 1)
     await locations.get(other)
-    assert place.tools_closed == 0
+    assert folders.tools_closed == 0
     seconds.go_by(2)
     await locations.get(other)
-    assert place.tools_closed == 1
-    assert await locations.get(place.ref) is not first
+    assert folders.tools_closed == 1
+    assert await locations.get(folders.ref) is not first
 
 
 async def test_a_location_that_is_held_or_waited_in_stays(
-    place: Place, locations: LocationRegistry, seconds: Seconds
+    folders: LocationFolders, locations: LocationRegistry, seconds: Seconds
 ) -> None:
-    other = LocationRef(str(place.home))
+    other = LocationRef(str(folders.home))
     ask = PermissionAsk(
         session_id=SessionID("ses_a"),
         agent="build",
         action="external_directory",
         resources=("/etc/*",),
     )
-    async with locations.hold(place.ref) as held:
+    async with locations.hold(folders.ref) as held:
         seconds.go_by(limits.LOCATION_IDLE_SECONDS_MAX * 2)
         await locations.get(other)
-        assert await locations.get(place.ref) is held
+        assert await locations.get(folders.ref) is held
     asked = await held.permissions.ask(ask)
     assert asked.effect == "ask"
-    [(ref, event)] = place.published
-    assert ref == place.ref
+    [(ref, event)] = folders.published
+    assert ref == folders.ref
     assert isinstance(event, PermissionRequest)
     seconds.go_by(limits.LOCATION_IDLE_SECONDS_MAX * 2)
     await locations.get(other)
-    assert await locations.get(place.ref) is held
+    assert await locations.get(folders.ref) is held
     await held.permissions.reply(asked.id, "once")
     seconds.go_by(limits.LOCATION_IDLE_SECONDS_MAX * 2)
     await locations.get(other)
-    assert await locations.get(place.ref) is not held
+    assert await locations.get(folders.ref) is not held
 
 
 async def test_the_number_of_open_locations_is_bounded(
-    place: Place, locations: LocationRegistry, seconds: Seconds
+    folders: LocationFolders, locations: LocationRegistry, seconds: Seconds
 ) -> None:
-    first = await locations.get(place.ref)
+    first = await locations.get(folders.ref)
     for index in range(limits.LOCATIONS_OPEN_MAX):
-        directory = place.root / f"d{index}"
+        directory = folders.root / f"d{index}"
         directory.mkdir()
         seconds.go_by(1)
         await locations.get(LocationRef(str(directory)))
-    assert await locations.get(place.ref) is not first
+    assert await locations.get(folders.ref) is not first
 
 
 async def test_closing_the_map_closes_every_location(
-    place: Place, locations: LocationRegistry
+    folders: LocationFolders, locations: LocationRegistry
 ) -> None:
-    for directory in (place.project, place.home):
+    for directory in (folders.project, folders.home):
         (await locations.get(LocationRef(str(directory)))).tools.registry()
     locations.close()
-    assert (place.tools_opened, place.tools_closed) == (2, 2)
+    assert (folders.tools_opened, folders.tools_closed) == (2, 2)
 
 
-async def test_opening_is_quick_and_makes_no_tools(place: Place) -> None:
-    place.git("init")
-    place.git("commit", "--allow-empty", "-m", "c")
-    deep = place.project.joinpath(*"abcdefgh")
+async def test_opening_is_quick_and_makes_no_tools(folders: LocationFolders) -> None:
+    folders.git("init")
+    folders.git("commit", "--allow-empty", "-m", "c")
+    deep = folders.project.joinpath(*"abcdefgh")
     deep.mkdir(parents=True)
-    place.configure({"model": "a/b", "providers": {"a": {"models": {"b": {}}}}})
-    host, ref = place.host(), LocationRef(str(deep))
+    folders.configure({"model": "a/b", "providers": {"a": {"models": {"b": {}}}}})
+    host, ref = folders.host(), LocationRef(str(deep))
     factory.open_location(ref, host)
     taken: list[float] = []
     for _ in range(20):
         start = time.perf_counter()
-        factory.open_location(ref, place.host())
+        factory.open_location(ref, folders.host())
         taken.append(time.perf_counter() - start)
     assert min(taken) < 0.005
-    assert place.tools_opened == 0
+    assert folders.tools_opened == 0
 
 
-async def test_the_built_in_tools_are_there_when_a_turn_needs_them(place: Place) -> None:
+async def test_the_built_in_tools_are_there_when_a_turn_needs_them(
+    folders: LocationFolders,
+) -> None:
     filesystem = LocalFilesystem()
     tools = BuiltinTools(
         filesystem=filesystem,
         processes=LocalProcesses(),
         mutations=FileMutations(filesystem),
     )
-    opened = factory.open_location(place.ref, place.host())
+    opened = factory.open_location(folders.ref, folders.host())
     site = ToolSite(
-        directory=str(place.project),
+        directory=str(folders.project),
         settings=opened.settings,
-        environment=place.environment,
+        environment=folders.environment,
         permissions=opened.permissions,
         questions=opened.questions,
         skills=AgentSkills(opened.skills, opened.agents.rules),
@@ -251,14 +257,14 @@ async def test_the_built_in_tools_are_there_when_a_turn_needs_them(place: Place)
 def test_commands_run_in_the_users_shell_where_it_takes_the_usual_syntax(
     tmp_path: Path, configured: str | None, variable: str, shell: str
 ) -> None:
-    place = Place(tmp_path, SHELL=variable)
+    folders = LocationFolders(tmp_path, SHELL=variable)
     if configured is not None:
-        place.configure_user({"shell": configured})
-    opened = factory.open_location(place.ref, place.host())
+        folders.configure_user({"shell": configured})
+    opened = factory.open_location(folders.ref, folders.host())
     site = ToolSite(
-        directory=str(place.project),
+        directory=str(folders.project),
         settings=opened.settings,
-        environment=place.environment,
+        environment=folders.environment,
         permissions=opened.permissions,
         questions=opened.questions,
         skills=AgentSkills(opened.skills, opened.agents.rules),

@@ -16,7 +16,7 @@ Before = Callable[[Instance, ScriptedProvider, str], Awaitable[str]]
 
 async def asking(instance: Instance, provider: ScriptedProvider, session: str, kind: str) -> str:
     """A tool waits for a person."""
-    outside = instance.place.project.parent / "outside.txt"
+    outside = instance.folders.project.parent / "outside.txt"
     outside.write_text("hello\n", encoding="utf-8")
     wanted = {
         "permission": Call("read", {"path": str(outside)}),

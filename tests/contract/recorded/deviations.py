@@ -50,7 +50,7 @@ EXCHANGES: Final[Mapping[str, str]] = {
         "the agent in force is not switched to again, so that sequences differ by one"
     ),
     r"errors_prompt_pages: messages cursor=\S+: status 400 instead of 200": (
-        "cursors are sealed: one that nobody gave out is refused"
+        "cursors are sealed: one that the server did not give out is refused"
     ),
     r"errors_session: create no body(, ct json)?: status 200 instead of 400": (
         "no body is an empty one where nothing is required"
@@ -187,7 +187,7 @@ EVENTS: Final[Mapping[str, str]] = {
 """Where an event has another shape: a reason by `run: stream event: difference`."""
 
 STATUS: Final = "status"
-"""What a Session does is told live in every run here, so that nobody has to guess."""
+"""Live events tell in every run what a Session does."""
 
 _TOOL: Final = ("tool.input.started", "tool.input.ended", "tool.called")
 _TEXT: Final = ("step.started", "text.started", "text.ended", "step.ended")
@@ -284,7 +284,7 @@ RESTART: Final[Mapping[str, str]] = {
     r"tool after next prompt: next\.tool\.failed is missing after next\.prompt\.admitted": _SETTLES,
     **{
         rf"pending after .*: next\.{after} is new after next\.{before}": (
-            "what was admitted runs after a restart; nobody has to prompt again (ADR 15)"
+            "what was admitted runs after a restart without another prompt (ADR 15)"
         )
         for before, after in pairwise((*_PROMPT, *_TEXT))
     },

@@ -23,7 +23,7 @@ class Replay:
         self._instance = instance
         self._provider = provider
         self._api = instance.api
-        self._parent = str(instance.place.project.parent)
+        self._parent = str(instance.folders.project.parent)
         self._known: dict[str, str] = {}
 
     async def differences(self, recorded: JsonObject) -> list[str]:

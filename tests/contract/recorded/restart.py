@@ -1,6 +1,6 @@
 """A server that was killed with three Sessions in it, and what the next one finds and does.
 
-One runs a tool, one is being answered, and one has a prompt that nobody has begun with.
+One runs a tool, one is being answered, and one has a prompt that no run has begun with.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from perdure.schema.codec import JsonObject
 from tests.contract.recorded.stage import EVERYTHING, MODEL, RELEASED, WAITING
 from tests.contract.recorded.streams import Told
 from tests.support.api import Api
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import ScriptedProvider, calls, text
 from tests.support.server_process import server_process
 
@@ -21,10 +21,10 @@ _NEXT: Final[Mapping[str, str]] = {"tool": "continue", "text": "continue too", "
 
 async def looks(root: Path, provider: ScriptedProvider) -> dict[str, JsonObject]:
     """By case of the recording, what the server that was started again told."""
-    place = make_place(root, provider, permissions=EVERYTHING)
-    sessions = await _killed(place, provider)
-    (place.project / RELEASED).touch()
-    async with server_process(place, "restarted") as server:
+    folders = make_folders(root, provider, permissions=EVERYTHING)
+    sessions = await _killed(folders, provider)
+    (folders.project / RELEASED).touch()
+    async with server_process(folders, "restarted") as server:
         found = await _looks(server.api, sessions, "after restart")
         for case, said in _NEXT.items():
             await server.api.prompt(sessions[case], said)
@@ -32,8 +32,8 @@ async def looks(root: Path, provider: ScriptedProvider) -> dict[str, JsonObject]
     return found
 
 
-async def _killed(place: Place, provider: ScriptedProvider) -> dict[str, str]:
-    async with server_process(place) as server, server.api.stream("/api/event") as stream:
+async def _killed(folders: ProjectFolders, provider: ScriptedProvider) -> dict[str, str]:
+    async with server_process(folders) as server, server.api.stream("/api/event") as stream:
         told, api = Told(stream), server.api
         sessions = {case: await api.create(model=MODEL) for case in _NEXT}
         provider.then(calls(WAITING))

@@ -1,4 +1,4 @@
-"""The recorded runs, made again: what the model answers, and what somebody does meanwhile."""
+"""The recorded runs, made again: what the model answers, and what a client does meanwhile."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,7 +20,7 @@ _LONG: Final = "lorem ipsum " * 1_000
 
 
 def answered(*replies: Reply) -> Run:
-    """One prompt, and nobody interferes."""
+    """One prompt without anything else."""
 
     async def run(stage: Stage) -> None:
         stage.provider.then(*replies)

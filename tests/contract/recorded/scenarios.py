@@ -1,4 +1,4 @@
-"""The recorded live streams, made again: what was done while somebody listened."""
+"""The recorded live streams, made again: what was done while a client listened."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,7 +27,7 @@ async def thought_and_said(instance: Instance, provider: ScriptedProvider, told:
 
 async def beside_sessions(instance: Instance, provider: ScriptedProvider, told: Told) -> None:
     """A directory is used for the first time, a terminal lives, an integration is connected."""
-    api, elsewhere = instance.api, quote(str(instance.place.project.parent / "project2"))
+    api, elsewhere = instance.api, quote(str(instance.folders.project.parent / "project2"))
     await api.get(f"/api/agent?location[directory]={elsewhere}")
     body = {"command": "/bin/sh", "args": ["-c", "exit 2"]}
     terminal = f"/api/pty/{(await api.post('/api/pty', body))['data']['id']}"
@@ -66,7 +66,7 @@ async def three_at_once(instance: Instance, provider: ScriptedProvider, told: To
     await told.until("next.prompt.admitted")
     hold.set()
     await told.until("next.step.ended", sessionID=slow)
-    (instance.place.project / RELEASED).touch()
+    (instance.folders.project / RELEASED).touch()
     await told.until("next.step.ended")
     await told.until("next.step.ended")
 

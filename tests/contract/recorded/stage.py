@@ -16,7 +16,7 @@ from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from tests.support.api import Api, Stream
 from tests.support.instance import Instance, running
-from tests.support.project import make_place
+from tests.support.project import make_folders
 from tests.support.scripted_provider import Call, ScriptedProvider
 
 FOLDER: Final = Path(__file__).parent
@@ -42,9 +42,9 @@ async def serving(
     heartbeat_seconds: float = limits.HEARTBEAT_SECONDS,
 ) -> AsyncGenerator[Instance]:
     """A server on two repositories with a few files, as the recorded one had."""
-    place = make_place(root, provider, permissions=permissions)
-    _furnish(place.project)
-    async with running(place, heartbeat_seconds=heartbeat_seconds) as opened:
+    folders = make_folders(root, provider, permissions=permissions)
+    _furnish(folders.project)
+    async with running(folders, heartbeat_seconds=heartbeat_seconds) as opened:
         yield opened
 
 
@@ -106,7 +106,7 @@ async def staged(
     permissions: Sequence[JsonObject] = (),
 ) -> AsyncGenerator[Stage]:
     async with serving(root, provider, permissions=permissions) as instance:
-        api, project = instance.api, instance.place.project
+        api, project = instance.api, instance.folders.project
         _offer_small(project)
         session = await api.create(**chosen)
         async with api.stream("/api/event") as live:

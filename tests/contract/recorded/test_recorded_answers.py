@@ -100,7 +100,7 @@ async def test_a_terminal_is_connected_to_as_recorded(instance: Instance) -> Non
         before = await kinds(socket, 0)
         await socket.say("hello\n")
         assert await socket.until("<hello>\r\n") == PRINTED
-    # Whoever is let in is told in the order in which the other site's page was.
+    # A request that is let in gets its headers in the same order.
     assert [*before, "text"] == wanted["evil_origin_no_ticket"]["frames"]
     ticket = (await api.post(f"{terminal}/connect-token"))["data"]["ticket"]
     ours = {
@@ -125,7 +125,7 @@ async def test_a_terminal_is_connected_to_as_recorded(instance: Instance) -> Non
 async def servers(instance: Instance) -> AsyncGenerator[Servers]:
     offered = services.of(instance.runtime)
     plain = ServerSettings(
-        default_directory=str(instance.place.project),
+        default_directory=str(instance.folders.project),
         cursor_key=b"k" * 32,
         allowed_origins=answers.ORIGINS,
     )
@@ -138,7 +138,7 @@ async def servers(instance: Instance) -> AsyncGenerator[Servers]:
 
 
 async def left_behind(instance: Instance) -> str:
-    directory = instance.place.project.parent / "gone"
+    directory = instance.folders.project.parent / "gone"
     directory.mkdir()
     session = await instance.api.create(location={"directory": str(directory)})
     directory.rmdir()

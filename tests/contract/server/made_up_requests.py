@@ -18,7 +18,7 @@ from schemathesis.core.failures import FailureGroup
 from perdure.core.text import jsonc
 from perdure.protocol.endpoint import Endpoint
 from perdure.schema.codec import JsonValue
-from tests.support.description import document
+from tests.support.inputs.contract_description import document
 
 SEED: Final = 20_260_301
 REQUEST_SECONDS_MAX: Final = 20

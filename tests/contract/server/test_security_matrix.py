@@ -64,7 +64,7 @@ MEDIA = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data
 
 @dataclass(slots=True)
 class Watched:
-    """A server whose handlers only note that somebody came that far."""
+    """A server whose handlers only note that a request reached them."""
 
     port: int = 0
     reached: list[str] = field(default_factory=list[str])
@@ -133,7 +133,7 @@ async def test_no_route_takes_a_body_that_a_page_could_send_unasked(media: str) 
 
 
 async def test_the_owner_is_let_in_on_every_route() -> None:
-    """Without this the matrix would be green for a server that refuses everybody."""
+    """Without this the matrix would be green for a server that refuses every request."""
     async with watched() as server:
         for endpoint in API:
             answer = await server.send(endpoint, GOOD)

@@ -1,6 +1,6 @@
 """A process that shares a store with a test: appends on demand, holds a lease, or writes for ever.
 
-Every acknowledged append is said on stdout, so that whoever started it knows what must be there.
+Every acknowledged append is printed, so that the test knows what must be there.
 """
 
 import asyncio

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.tools.tool_bench import Workbench
+from tests.contract.tools.tool_bench import ToolBench
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Workbench]:
-    workbench = Workbench(tmp_path)
+def bench(tmp_path: Path) -> Iterator[ToolBench]:
+    workbench = ToolBench(tmp_path)
     with workbench.open():
         yield workbench

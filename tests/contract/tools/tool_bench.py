@@ -42,7 +42,7 @@ class RecordedDesk:
     answers: dict[str, Exception] = field(default_factory=dict[str, Exception])
     asked: list[PermissionAsk] = field(default_factory=list[PermissionAsk])
     meanwhile: Callable[[], object] | None = None
-    """What somebody else does while a person decides."""
+    """What another program does while a person decides."""
     about_protected: Exception | None = None
 
     async def require(self, ask: PermissionAsk) -> None:
@@ -90,7 +90,7 @@ class CountingIds:
         return PermissionID(self.named("per"))
 
 
-class Workbench:
+class ToolBench:
     def __init__(self, base: Path, *, ripgrep: str | None = None) -> None:
         self.root = base / "project"
         self.outside = base / "outside"

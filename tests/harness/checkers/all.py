@@ -1,8 +1,8 @@
-"""What must hold after every step of a simulation: the table of checkers.
+"""The table of checkers: what must hold after every step of a simulation.
 
-A new capability adds its promises here: a class with a `promise` and `check`, given everything
-that was seen since the last look. A checker keeps what it needs to know between looks and reads
-nothing but the log, the rows and the witness; it never trusts the runtime.
+A new capability adds its promises here: a class with a `promise` and `check`, which gets everything
+that happened since the last call. A checker keeps what it needs between calls and reads nothing but
+the log, the rows and the witness; it never trusts the runtime.
 """
 
 from typing import Final

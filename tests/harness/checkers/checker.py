@@ -1,7 +1,7 @@
-"""What a checker is: a promise, and how to see that it is broken.
+"""The interface of a checker: a promise, and how to see that it is broken.
 
-A checker sees a machine from outside: its database, what witnesses saw, what clients were told. A
-simulated machine can be seen so, and so can what a killed process left behind.
+A checker sees a machine from outside: its database, what the witness observed, what clients were
+told. This is so for a simulated machine, and for what a killed process left.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What compactions owe: they do not spin, and none tells of what a revert has taken away."""
+"""Checker of compactions: they do not repeat, and none contains what a revert took away."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -13,7 +13,7 @@ _IN_A_ROW_MAX: Final = 2
 
 
 class CompactionsEndWell:
-    """At most two by itself before anything else happens; each ends once, and only one of ours."""
+    """At most two automatic compactions in a row; each ends once, and only after it has begun."""
 
     promise = "S36"
 

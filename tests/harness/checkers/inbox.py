@@ -1,4 +1,4 @@
-"""What the inbox owes: each prompt once, as it was said last, and in its turn."""
+"""Checkers of the inbox: each prompt is promoted once, as revised last, and in order."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ class PromptsArePromotedOnce:
         self._admitted: dict[MessageID, LoggedEvent] = {}
         self._promoted: dict[MessageID, Seq] = {}
         self._revised: dict[MessageID, Prompt] = {}
-        """What a prompt says since somebody changed it."""
+        """Prompts that were revised, as they are now."""
         self._reverted = Reverted()
         self._gone: set[tuple[MessageID, Seq]] = set()
         """Admissions that a revert took away."""
@@ -94,7 +94,7 @@ class PromptsArePromotedOnce:
             session_id = admitted.session_id
             excused = seen.clients.machine.witness.excused.get(session_id, Seq(-1))
             sent = seen.clients.prompts.get(pending)
-            # One that nobody sent is a task.
+            # A prompt that no client sent is a task.
             if (sent is None or sent.woken) and admitted.seq > excused:
                 yield f"{pending} of {session_id} waits although nothing runs: a lost wake"
 
@@ -106,7 +106,7 @@ class _Place(State):
 
 
 class PromptsKeepTheirOrder:
-    """Of those with the same delivery the first is promoted, by the order asked for last."""
+    """Prompts of one delivery are promoted in the order that was asked for last."""
 
     promise = "S69"
 
@@ -139,7 +139,7 @@ class PromptsKeepTheirOrder:
                 places[:] = [place for place in places if place.id != id]
             case events.PromptPromoted(message_id=id, delivery=delivery):
                 first = next((place.id for place in places if place.delivery == delivery), None)
-                # The order that somebody asked for in the original is no part of a fork's copy.
+                # A fork does not copy the order that was asked for in the original.
                 if first != id and not item.copied:
                     yield f"{id} was promoted, and {first} stood before it"
                 places[:] = [place for place in places if place.id != id]
@@ -148,7 +148,7 @@ class PromptsKeepTheirOrder:
 
 
 class PromptsFollowAnEndedRevert:
-    """No prompt is admitted while a revert is staged: it goes on from where they went back to."""
+    """No prompt is admitted while a revert is staged: the admission commits the revert first."""
 
     promise = "P1"
 

@@ -92,7 +92,7 @@ class Ledger:
 
     @contextmanager
     def at_one_moment(self) -> Generator[None]:
-        """Whatever is read in this scope is read of one moment, and more cheaply."""
+        """All reads in this scope see the same moment, in one transaction."""
         self._connection.execute("BEGIN")
         try:
             yield
@@ -108,7 +108,7 @@ class Ledger:
             logged.append(item)
             if isinstance(item.event, Forked):
                 copies[item.session_id] = item.seq
-        # A fork is one commit: whoever sees its end sees all of it.
+        # A fork is one commit: a reader that sees its end sees all of it.
         for item in logged if copies else ():
             item.copied = item.seq < copies.get(item.session_id, 0)
         return logged
@@ -137,7 +137,7 @@ class Ledger:
         ]
 
     def pending(self) -> list[PendingRow]:
-        """What waits for a person, or is still written down as if it did."""
+        """Permissions and questions in the table of pending requests."""
         return never_waiting(pending_table.every(self._tx))
 
     def latest(self, session_id: SessionID) -> Seq:
@@ -156,7 +156,7 @@ class Ledger:
         return [SessionID(str(row[0])) for row in rows]
 
     def below(self, session_id: SessionID) -> list[SessionID]:
-        """The Session, and all that it and those below it have set to work."""
+        """The Session and all its descendants."""
         rows = self.fetch(
             "WITH RECURSIVE down (id) AS (VALUES (:id) UNION SELECT s.id FROM session AS s"
             " JOIN down ON s.parent_id = down.id) SELECT id FROM down",
@@ -177,7 +177,7 @@ class Ledger:
         return event
 
     def tasks(self) -> dict[MessageID, tuple[SessionID, str]]:
-        """What children were set to do, by its prompt, and whether whoever wanted it done knows."""
+        """Tasks of children by their prompt, and whether the parent was told of the end."""
         rows = self.fetch(
             "SELECT message_id, session_id, state FROM child_task ORDER BY message_id"
         )
@@ -186,7 +186,7 @@ class Ledger:
         }
 
     def archived(self) -> set[SessionID]:
-        """Sessions that were put away: nothing wakes them but a person."""
+        """Archived Sessions: only a person wakes them."""
         return {SessionID(str(row[0])) for row in self.fetch(_ARCHIVED)}
 
     def notices(self) -> dict[MessageID, SessionID]:
@@ -195,7 +195,7 @@ class Ledger:
         return {MessageID(str(notice)): SessionID(str(told)) for notice, told in rows}
 
     def reverting(self) -> list[SessionID]:
-        """Where a revert is staged."""
+        """Sessions with a staged revert."""
         rows = self.fetch("SELECT id FROM session WHERE reverting = 1 ORDER BY id")
         return [SessionID(str(row[0])) for row in rows]
 

@@ -1,4 +1,4 @@
-"""What a crash must not leave: marks of runs that are over, and nobody who will look at them."""
+"""Checker of request marks: no mark outlives its run."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from tests.harness.checkers.checker import Seen
 class MarksEndWithTheirRuns:
     """At rest nothing is owed. What waits for a person has been decided by then.
 
-    What could not be run when its process died is, as soon as somebody says something.
+    What could not be run when its process died runs with the next prompt.
     """
 
     promise = "P1"

@@ -1,4 +1,4 @@
-"""What models and readers are told: context as noted, a stable prefix, the suffix of the log."""
+"""Checkers of what models and readers get: context, a stable prefix, the suffix of the log."""
 
 import re
 from collections.abc import Iterator

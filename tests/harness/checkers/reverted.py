@@ -1,4 +1,4 @@
-"""What a revert took away, found out from the log alone: which messages stood after its boundary.
+"""Finds from the log which messages a revert took away: those after its boundary.
 
 Each checker that remembers messages, prompts or steps keeps one of these and feeds it every event.
 """

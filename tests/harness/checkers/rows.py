@@ -1,4 +1,4 @@
-"""The log and the rows made from it: without a gap, unchanging, and one the fold of the other."""
+"""Checkers of the log and its rows: no gap, no change, and the rows are the fold of the log."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -109,7 +109,7 @@ class ProjectionsEqualFold:
         match item.event:
             case events.StepStarted(assistant_message_id=step):
                 yield step
-                # The one before is closed if nobody did.
+                # A step that starts closes the one before it, if it is still open.
                 if before := self._last_steps.get(item.session_id):
                     yield before
                 self._last_steps[item.session_id] = step
@@ -141,7 +141,7 @@ def new_scratch() -> Connection:
 
 
 class MessagesTellTheLog:
-    """The transcript says what the log says, by a reading of the log that is not ours."""
+    """The transcript says what the log says, by an independent reading of the log."""
 
     promise = "P5"
 

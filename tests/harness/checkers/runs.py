@@ -1,4 +1,4 @@
-"""What a run owes: each prompt answered, each step and call settled, exactly once."""
+"""Checkers of runs: each prompt is answered, each step and call is settled exactly once."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ class CallsAreSettledOnce:
             event = item.event
             if self._reverted.boundary(item) is not None:
                 self._forget(self._reverted.messages)
-            # Nobody sees any more what a running turn still records of a step that was taken away.
+            # What a running turn still records of a reverted step is no longer shown.
             gone = self._reverted.messages
             if isinstance(event, events.StepFact) and event.assistant_message_id not in gone:
                 if event.assistant_message_id in self._ended:
@@ -81,9 +81,9 @@ class CallsAreSettledOnce:
 
 
 class RequestsBelongToOpenCalls:
-    """Whoever is written down as waiting for a person has a call that is open.
+    """Every pending request belongs to a call that is open.
 
-    A dead process waits for nobody: what it leaves written down is gone at rest, as is all else.
+    At rest there are none, including those of dead processes.
     """
 
     promise = "P4"
@@ -106,7 +106,7 @@ class RequestsBelongToOpenCalls:
 
 
 class PromptsAreAnswered:
-    """At rest the last word is the model's, or a failure for all to see."""
+    """At rest the last message is the model's answer, or a recorded failure."""
 
     promise = "P1"
 
@@ -118,11 +118,11 @@ class PromptsAreAnswered:
         for item in seen.fresh:
             self._reverted.boundary(item)
             match item.event:
-                # Where a fork begins nobody waits for an answer.
+                # A fork begins without a prompt that waits for an answer.
                 case events.PromptPromoted(message_id=id) if not item.copied:
                     self._unanswered[item.session_id] = id
                 case events.StepStarted() | events.RevertCommitted():
-                    # Whoever goes back to a prompt does not wait for its answer.
+                    # After a revert to a prompt, that prompt is not answered.
                     self._unanswered.pop(item.session_id, None)
                 case _:
                     pass

@@ -1,4 +1,4 @@
-"""What tasks owe: whoever had others do something hears how that ended, once."""
+"""Checker of tasks: the caller is told once how each task ended."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from tests.harness.checkers.ledger import LoggedEvent
 class TasksAreToldOnce:
     """Each end is told in the result of its call or in a notice, and not in both.
 
-    At rest every child has come to its end, and whoever wanted to know knows; one that was stopped
-    or put away hears of it when it goes on.
+    At rest every child has ended, and its caller was told; a caller that was stopped or archived is
+    told when it continues.
     """
 
     promise = "P4"
@@ -40,7 +40,7 @@ class TasksAreToldOnce:
                 yield f"task {task} is {state} although nothing runs"
             notice = subagent.notice_of(task)
             if state == "delivered" and not self._told[notice] and notice not in notices:
-                yield f"the end of task {task} counts as told, and nobody was"
+                yield f"the end of task {task} counts as told, and no Session was told"
         excused = machine.ledger.archived().union(machine.witness.excused)
         for notice, session_id in notices.items():
             if session_id not in excused:

@@ -1,8 +1,8 @@
-"""What the world outside of the runtime gets to see: events told, models asked, tools started.
+"""Observes what leaves the runtime: announced events, model requests, started tools.
 
-Some promises hold at a moment, and only whoever is there then can check them: an event is told
-after its commit, a request is the whole history, an effect follows the record of its call. Those
-are checked here, as it happens. What holds after every step is in `checkers`.
+Some promises hold at a moment and can be checked only then: an event is announced after its commit,
+a request is the whole history, an effect follows the record of its call. They are checked here, as
+it happens. What holds after every step is checked in the other modules.
 """
 
 import asyncio
@@ -110,16 +110,13 @@ class Witness:
         self._unanswered: dict[SessionID, str] = {}
         """Who sent a request of which nothing has come back."""
         self.excused: dict[SessionID, Seq] = {}
-        """Up to where a stop that somebody asked for may have left prompts pending."""
+        """The sequence up to which a requested stop may have left prompts pending."""
 
     def accuse(self, promise: str, what: str) -> None:
         self.violations.append(Violation(promise, self._trace.neutral(what)))
 
     def excuse(self, session_id: SessionID) -> None:
-        """A run was stopped: by a person, by a refusal, or by a defect of somebody else's.
-
-        So is what it has others do.
-        """
+        """A run was stopped by a person, a refusal or a simulated defect; so are its children."""
         for stopped in self._ledger.below(session_id):
             self.excused[stopped] = self._ledger.latest(stopped)
 
@@ -216,16 +213,16 @@ class Witness:
             self.accuse("P4", f"{process} asks for {session_id}, and no mark on disk says so")
         before = self._unanswered.get(session_id, process)
         if before != process:
-            what = f"what {before} sent for {session_id} was sent again, and nobody decided that"
+            what = f"what {before} sent for {session_id} was sent again without a decision"
             self.accuse("P4", what)
         self._unanswered[session_id] = process
 
     def refused(self, session_id: SessionID) -> None:
-        """The provider said no: whoever asks again has been answered, told of or not."""
+        """The provider refused: a retry is then no second request."""
         self._unanswered.pop(session_id, None)
 
     def decided(self, session_id: SessionID) -> None:
-        """Somebody wants it sent again."""
+        """A person decided that the request is sent again."""
         self._unanswered.pop(session_id, None)
 
     def _asked_to_condense(

@@ -1,11 +1,11 @@
-"""Running a piece of work in a process of its own, and learning how it ended.
+"""Runs work in forked processes, and reports how they ended.
 
 A fork starts with everything imported, which makes a process cheap enough to kill hundreds. It is
 safe only where nothing else runs: the caller has no threads and no running event loop.
 
-One process can be the model of many deaths. At a moment that its caller chose it forks, its copy is
-killed there and then, and it stands still while the caller looks at the files as that death left
-them. A copy does nothing but die, so it does not matter what a fork inherits and what it loses.
+One process can stand for many crashes. At each moment that its caller chose it forks, the copy is
+killed, and the process stops while the caller checks the files as that crash left them. A copy does
+nothing before it is killed, so it does not matter what a fork inherits and what it loses.
 """
 
 import os
@@ -21,7 +21,7 @@ from typing import BinaryIO, Final, NoReturn
 from perdure.schema.value import Value
 
 _SECONDS_MAX: Final = 20
-"""A child that hangs is ended by the alarm, which no one can take for the death it was to die."""
+"""A child that hangs is ended by the alarm, whose signal differs from that of a kill."""
 _GO_ON: Final = b"!"
 _NUMBER_BYTES_MAX: Final = 64
 
@@ -29,7 +29,7 @@ _NUMBER_BYTES_MAX: Final = 64
 class Ended(Value):
     code: int
     """The exit code; a signal that killed it, negated."""
-    said: bytes
+    output: bytes
     """What it wrote to its descriptor."""
 
     @property
@@ -39,14 +39,14 @@ class Ended(Value):
 
 def run_forked(work: Callable[[int], None]) -> Ended:
     """Do `work` in a child, which may report through the descriptor it is given."""
-    # A file, not a pipe: nobody is woken for each word, and no word waits for a reader.
-    with tempfile.TemporaryFile() as said:
-        child = _fork(lambda: work(said.fileno()))
-        return _ended(child, said)
+    # A file, not a pipe: writing wakes no process and waits for no reader.
+    with tempfile.TemporaryFile() as output:
+        child = _fork(lambda: work(output.fileno()))
+        return _ended(child, output)
 
 
-class Mortal:
-    """What a child has in hand whose copies die: it says which moment this is."""
+class CrashingChild:
+    """A child whose copies are killed: its work calls `reach` at each moment."""
 
     def __init__(self, descriptor: int, moments: Collection[int], caller: socket.socket) -> None:
         self.descriptor = descriptor
@@ -54,7 +54,7 @@ class Mortal:
         self._caller = caller
 
     def reach(self, moment: int) -> None:
-        """If a copy is to die at this moment it does, and we go on when the caller has looked."""
+        """Kill a copy, if the caller chose this moment, and continue when the caller says so."""
         if moment not in self._moments:
             return
         signal.alarm(0)
@@ -64,52 +64,52 @@ class Mortal:
         _, status = os.waitpid(copy, 0)
         self._caller.send(f"{moment} {os.waitstatus_to_exitcode(status)}".encode())
         if self._caller.recv(len(_GO_ON)) != _GO_ON:
-            raise ConnectionError("nobody is there any more for whom to go on")
+            raise ConnectionError("the caller is gone")
         signal.alarm(_SECONDS_MAX)
 
 
-def dying(
-    work: Callable[[Mortal], None], moments: Collection[int]
+def kill_copies(
+    work: Callable[[CrashingChild], None], moments: Collection[int]
 ) -> Generator[tuple[int, Ended], None, Ended]:
-    """Do `work` in a child, a copy of which dies at each of the `moments`.
+    """Do `work` in a child, a copy of which is killed at each of the `moments`.
 
-    Yields the moment, and how the copy ended and what had been said by then. Until the next one is
-    asked for the child stands still. Returns how the child itself ended.
+    Yields the moment, how the copy ended and what had been written by then. The child stops until
+    the next moment is asked for. Returns how the child itself ended.
     """
     ours, theirs = socket.socketpair()
-    with ours, tempfile.TemporaryFile() as said:
+    with ours, tempfile.TemporaryFile() as output:
 
-        def mortal() -> None:
+        def run_child() -> None:
             ours.close()
-            work(Mortal(said.fileno(), moments, theirs))
+            work(CrashingChild(output.fileno(), moments, theirs))
 
         with theirs:
-            child = _fork(mortal)
+            child = _fork(run_child)
         try:
-            while death := ours.recv(_NUMBER_BYTES_MAX):
-                moment, code = map(int, death.split())
-                yield moment, Ended(code, _said(said))
+            while killed := ours.recv(_NUMBER_BYTES_MAX):
+                moment, code = map(int, killed.split())
+                yield moment, Ended(code, _read(output))
                 ours.send(_GO_ON)
         except GeneratorExit:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             raise
-        return _ended(child, said)
+        return _ended(child, output)
 
 
 def _fork(work: Callable[[], None]) -> int:
     assert threading.active_count() == 1, "a fork would leave the other threads behind"
-    # What is buffered here would otherwise be written twice.
+    # What is buffered here would otherwise be written by both processes.
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
     if child == 0:
-        _live(work)
+        _run_child(work)
     return child
 
 
-def _live(work: Callable[[], None]) -> NoReturn:
-    """Never returns: the rest of the caller is not the child's to run."""
+def _run_child(work: Callable[[], None]) -> NoReturn:
+    """Run the work and exit: the rest of the caller's code is not for the child."""
     signal.alarm(_SECONDS_MAX)
     code = 1
     try:
@@ -123,11 +123,11 @@ def _live(work: Callable[[], None]) -> NoReturn:
         os._exit(code)
 
 
-def _ended(child: int, said: BinaryIO) -> Ended:
+def _ended(child: int, output: BinaryIO) -> Ended:
     _, status = os.waitpid(child, 0)
-    return Ended(os.waitstatus_to_exitcode(status), _said(said))
+    return Ended(os.waitstatus_to_exitcode(status), _read(output))
 
 
-def _said(said: BinaryIO) -> bytes:
-    """From its start, and without moving the place where a child goes on writing."""
-    return os.pread(said.fileno(), os.fstat(said.fileno()).st_size, 0)
+def _read(output: BinaryIO) -> bytes:
+    """Read from the start, without moving the position at which a child writes."""
+    return os.pread(output.fileno(), os.fstat(output.fileno()).st_size, 0)

@@ -1,11 +1,11 @@
-"""Crash points: named moments at which a process can be made to die, counted as they come.
+"""Crash points: named moments at which a process can be killed, counted as they are reached.
 
-The points lie in the seams that the composition root takes anyway (`crash_seams`), so production
-code knows nothing of them. Death is a real SIGKILL: no handler runs, nothing is flushed. Either the
-process itself dies at a point (`death_at`), or a copy of it does (`forked.Mortal`).
+The points are in wrappers of the ports that the composition root takes (`seams`), so production
+code knows nothing of them. The kill is a real SIGKILL: no handler runs, nothing is flushed. Either
+the process itself is killed at a point (`kill_at`), or a copy of it is (`forked.CrashingChild`).
 
-Invariant: a point is written down before the process dies at it. The same program on the same data
-reaches the same points, with the same numbers and names.
+Invariant: a point is written down before the process is killed at it. The same program on the same
+data reaches the same points, with the same numbers and names.
 """
 
 import os
@@ -27,16 +27,16 @@ class CrashPoint(Value):
 
 
 class CrashPoints:
-    """The points of one run: each is written to a file, and then its number goes to `fate`.
+    """The points of one run: each is written to a file, then `on_point` is called with its number.
 
-    It is written at once, and what is written there outlives the process.
+    It is written at once, so that it is there after the process was killed.
     """
 
     def __init__(
-        self, descriptor: int, *, fate: Callable[[int], None] = lambda number: None
+        self, descriptor: int, *, on_point: Callable[[int], None] = lambda number: None
     ) -> None:
         self._descriptor = descriptor
-        self._fate = fate
+        self._on_point = on_point
         self._number = 0
         self._times: Counter[str] = Counter()
 
@@ -44,17 +44,17 @@ class CrashPoints:
         self._number += 1
         self._times[name] += 1
         os.write(self._descriptor, f"{self._number} {name}#{self._times[name]}\n".encode())
-        self._fate(self._number)
+        self._on_point(self._number)
 
 
-def death_at(number: int) -> Callable[[int], None]:
-    """The fate of a process that dies at its point of that number."""
+def kill_at(number: int) -> Callable[[int], None]:
+    """An `on_point` that kills the process at the point of that number."""
 
-    def fate(reached: int) -> None:
+    def on_point(reached: int) -> None:
         if reached == number:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    return fate
+    return on_point
 
 
 def read_lines(reported: bytes) -> tuple[CrashPoint, ...]:

@@ -1,8 +1,7 @@
-"""Crash points around everything durable or visible that the runtime does.
+"""Wrappers of ports with crash points around everything durable or visible that the runtime does.
 
-Each wrapper stands where the composition root takes a port: the database, the model, a tool, the
-processes of background jobs. It changes nothing but the size of the batches in which a model's
-events arrive: one at a time.
+There is one for each port that matters: the database, the model, a tool, the processes of
+background jobs. They change nothing, except that the events of a model arrive one at a time.
 Points are named by what was done: a write by the events it appends, else by the tables it changes.
 """
 
@@ -61,13 +60,13 @@ class CrashingDatabase:
             points.reach(f"write/in-transaction[{label}]")
             return result
 
-        def heard(result: T) -> None:
+        def announced(result: T) -> None:
             points.reach(f"write/committed[{label}]")
             if committed is not None:
                 committed(result)
             points.reach(f"write/announced[{label}]")
 
-        result = await self._database.write(watched, committed=heard)
+        result = await self._database.write(watched, committed=announced)
         points.reach(f"write/answered[{label}]")
         return result
 
@@ -184,7 +183,7 @@ class _CrashingHeld:
 
 
 def crashing_tool(tool: Tool[InputT, OutputT], points: CrashPoints) -> Tool[InputT, OutputT]:
-    """The same tool, with a point before its effect and one after it, before anyone knows."""
+    """The same tool, with a point before its effect and one after it, before it is recorded."""
 
     async def execute(input: InputT, context: ToolCallContext) -> OutputT:
         points.reach(f"tool/called[{tool.name}]")

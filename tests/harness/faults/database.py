@@ -4,7 +4,7 @@ It stands between a runtime and its real database. Which operation fails, and ho
 or a function of the operation's number. Nothing is drawn here, and nothing else is changed.
 
 Invariant: a write that fails before or at its commit leaves nothing behind. One that fails after it
-is durable although its caller was told otherwise, and nobody here was told of it.
+is durable although its caller was told otherwise, and no listener was told of it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -76,7 +76,7 @@ class FaultyDatabase:
             case "at-commit":
                 return await self._database.write(self._undone(job, fault))
             case "after-commit":
-                # Not announced: who lost the answer does not know that there is anything to tell.
+                # Not announced: the caller does not know that there is anything to announce.
                 await self._database.write(job)
                 raise self._error(fault)
 

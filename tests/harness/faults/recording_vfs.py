@@ -55,7 +55,7 @@ class Delete(Value):
 
 
 class Mark(Value):
-    """What somebody outside was told at this moment."""
+    """What a client was told at this moment."""
 
     text: str
 

@@ -1,6 +1,6 @@
-"""Steps of people and programs: what they send, change, ask for, stop and read.
+"""Steps of clients: what they send, change, ask for, stop and read.
 
-They are in the table of `simulation_steps`.
+The table of all steps is in `steps`.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _FORK_EVENTS_MAX: Final = 60
 _FINISH_SECONDS_MAX: Final = 1.0
 _CALLBACKS_MAX: Final = 8
 _BACK_MAX: Final = 12
-"""How many messages somebody goes back at most."""
+"""How many messages a revert goes back at most."""
 _AGENTS: Final = ("build", "plan", "short", "nobody")
 
 
@@ -45,7 +45,7 @@ async def queue(clients: Clients) -> None:
 
 
 async def leave_waiting(clients: Clients) -> None:
-    """A prompt that nobody asks to be run yet."""
+    """Admit a prompt without asking for a run."""
     prompt = clients.write(some_session(clients), some_delivery(clients))
     await clients.send(clients.machine.some(), prompt, resume=False)
 
@@ -75,7 +75,7 @@ async def burst(clients: Clients) -> None:
 
 
 async def interrupt(clients: Clients) -> None:
-    """Something that runs, mostly: at a moment between two callbacks of it."""
+    """Interrupt a Session, mostly one that runs, between two of its callbacks."""
     found = await running(clients) if clients.machine.chance.random() < 0.8 else []
     if not found:
         await clients.interrupt(clients.machine.some(), some_session(clients))
@@ -88,7 +88,7 @@ async def interrupt(clients: Clients) -> None:
 
 
 async def interrupt_a_good_end(clients: Clients) -> None:
-    """Just when a tool has done its work, and before that is recorded."""
+    """Interrupt right after a tool succeeded, before that is recorded."""
     machine = clients.machine
     try:
         async with asyncio.timeout(_FINISH_SECONDS_MAX if await running(clients) else 0):
@@ -101,7 +101,7 @@ async def interrupt_a_good_end(clients: Clients) -> None:
 
 
 async def prompt_at_the_end(clients: Clients) -> None:
-    """Just when a step has ended, and perhaps the run is about to."""
+    """Send a prompt right after a step has ended, when the run may be about to end."""
     machine = clients.machine
     try:
         async with asyncio.timeout(_FINISH_SECONDS_MAX if await running(clients) else 0):
@@ -134,7 +134,7 @@ async def answer_question(clients: Clients) -> None:
 
 
 async def answer_elsewhere(clients: Clients) -> None:
-    """Somebody speaks to whichever process they reach, and not to the one that waits."""
+    """Answer a pending request through another process than the one that waits."""
     reply: Reply = clients.machine.chance.choice(("once", "once", "always", "reject"))
     for session_id in {row.request.session_id: None for row in await waited_for(clients)}:
         await clients.answer(clients.machine.some(), session_id, reply)
@@ -142,7 +142,7 @@ async def answer_elsewhere(clients: Clients) -> None:
 
 
 async def compact(clients: Clients) -> None:
-    """Mostly there is too little to condense; so somebody has said a lot before."""
+    """Compact a Session, after a long prompt: mostly there would be too little to condense."""
     session_id = some_session(clients)
     if clients.machine.chance.random() < 0.5:
         await clients.send(
@@ -165,14 +165,14 @@ async def end_revert(clients: Clients) -> None:
 
 
 async def decide_recovery(clients: Clients) -> None:
-    """Somebody looks what a crash left, and decides."""
+    """Decide about a request that a crash left."""
     for session_id in clients.machine.ledger.undecided():
         decision: Decision = clients.machine.chance.choice(("retry", "retry", "abandon"))
         await clients.decide(clients.machine.some(), session_id, decision)
 
 
 async def revise(clients: Clients) -> None:
-    """Somebody says a prompt that waits in other words, or wants it delivered otherwise."""
+    """Change the text or the delivery of a pending prompt."""
     if (waiting := waiting_prompt(clients)) is None:
         return
     text = clients.machine.chance.choice((None, f"{waiting.id}, revised"))
@@ -186,7 +186,7 @@ async def cancel(clients: Clients) -> None:
 
 
 async def reorder(clients: Clients) -> None:
-    """What waits in one Session, or a part of it, in another order."""
+    """Reorder the pending prompts of a Session, or some of them."""
     if (one := waiting_prompt(clients)) is None:
         return
     all_ids = [w.id for w in clients.machine.ledger.waiting() if w.session_id == one.session_id]
@@ -200,7 +200,7 @@ async def label(clients: Clients) -> None:
 
 
 async def fork(clients: Clients) -> None:
-    """One that is not too long: all of it is copied."""
+    """Fork a Session that is not too long, because all of it is copied."""
     session_id = some_session(clients)
     short = clients.machine.ledger.latest(session_id) <= _FORK_EVENTS_MAX
     if short and len(clients.sessions) <= _SESSIONS_MAX:

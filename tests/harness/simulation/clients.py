@@ -1,8 +1,8 @@
-"""The people and programs around a simulated machine: what they send, and what they were told.
+"""The clients of a simulated machine: what they send, and what they were answered.
 
-They hold the runtime to its word: a receipt stays what it was, a retry is the same admission,
-another body under a used id is refused. Readers follow a Session over crashes, from wherever
-they were, and remember every frame.
+They check the answers: a receipt stays what it was, a retry is the same admission, another body
+under a used id is refused. Readers follow a Session over crashes, from the last sequence they saw,
+and keep every frame.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class SentPrompt(State):
 
 
 class Reader(State):
-    """Somebody who follows a Session, reconnecting with the last sequence they saw."""
+    """A client that follows a Session and reconnects with the last sequence it saw."""
 
     session_id: SessionID
     start: Seq
@@ -126,16 +126,16 @@ class Clients:
         await self.machine.ask(process, interrupt)
 
     async def decide(self, process: Process, session_id: SessionID, decision: Decision) -> None:
-        """Somebody's word about what a crash left."""
+        """Decide what happens to a request that a crash left."""
         self.machine.trace.say(f"{process.name} {decision} what {session_id} owes")
-        # Somebody else was quicker, or has said something new.
+        # Another client was quicker, or has sent a prompt.
         with suppress(NothingToDecideError):
             if decision == "retry":
                 self.machine.witness.decided(session_id)
             await self.machine.ask(process, lambda r: r.recovery.decide(session_id, decision))
 
     async def answer(self, process: Process, session_id: SessionID, reply: Reply) -> None:
-        """A person's word about the oldest permission that is waited for, if any is."""
+        """Answer the oldest pending permission request, if there is one."""
 
         async def answer(runtime: Runtime) -> None:
             for request in (await runtime.permissions.list(session_id))[:1]:
@@ -144,12 +144,12 @@ class Clients:
                     self.machine.witness.excuse(session_id)
                 await runtime.permissions.reply(session_id, request.id, reply)
 
-        # Somebody else was quicker, or whoever asked is gone.
+        # Another client was quicker, or the process that asked is gone.
         with suppress(PermissionNotFoundError):
             await self.machine.ask(process, answer)
 
     async def answer_question(self, process: Process, session_id: SessionID, *, give: bool) -> None:
-        """A person's answers to the oldest question that is waited for, if any is."""
+        """Answer or reject the oldest pending question, if there is one."""
 
         async def answer(runtime: Runtime) -> None:
             for request in (await runtime.questions.list(session_id))[:1]:
@@ -161,7 +161,7 @@ class Clients:
                     self.machine.witness.excuse(session_id)
                     await runtime.questions.reject(session_id, request.id)
 
-        # Somebody else was quicker, or whoever asked is gone.
+        # Another client was quicker, or the process that asked is gone.
         with suppress(QuestionNotFoundError):
             await self.machine.ask(process, answer)
 
@@ -177,7 +177,7 @@ class Clients:
         self.machine.trace.say(f"{process.name} stage a revert of {session_id} to {message}")
         with suppress(SessionBusyError, MessageNotFoundError):
             await self.machine.ask(process, lambda r: r.sessions.revert.stage(session_id, message))
-            # Nothing runs until it is decided, and then only if somebody asks.
+            # Nothing runs until it is decided, and then only on request.
             self.machine.witness.excuse(session_id)
 
     async def end_revert(self, process: Process, session_id: SessionID, *, commit: bool) -> None:
@@ -200,7 +200,7 @@ class Clients:
             self.follow(forked, -1)
 
     async def label(self, process: Process, session_id: SessionID, title: str) -> None:
-        """Give it a name, and put it away or take it out again."""
+        """Rename a Session, and archive or unarchive it."""
         self.machine.trace.say(f"{process.name} call {session_id} {title}")
 
         async def label(runtime: Runtime) -> None:
@@ -259,7 +259,7 @@ class Clients:
         return prompt
 
     def known(self, message_id: MessageID) -> SentPrompt:
-        """A prompt that is there, whoever sent it: a task has been admitted by the runtime."""
+        """A prompt that is in the inbox: of a client, or a task that the runtime admitted."""
         if (prompt := self.prompts.get(message_id)) is not None:
             return prompt
         task = self.machine.ledger.admission(message_id)
@@ -358,13 +358,13 @@ class Clients:
         self.readers.append(Reader(session_id, Seq(after), []))
 
     def reconnect(self) -> None:
-        """Readers whose process is gone go on elsewhere, from their cursor."""
+        """Readers whose process is gone continue in another one, from their cursor."""
         alive = {process.name for process in self.machine.processes if process.alive}
         for reader in self.readers:
             if reader.process not in alive and alive:
                 process = self.machine.some()
                 reader.process = process.name
-                self.machine.loop.spawn(process.life, _read(process.runtime, reader))
+                self.machine.loop.spawn(process.virtual_process, _read(process.runtime, reader))
 
 
 async def _read(runtime: Runtime, reader: Reader) -> None:
@@ -375,7 +375,7 @@ async def _read(runtime: Runtime, reader: Reader) -> None:
             for frame in frames.feed(chunk):
                 reader.frames.append((Seq(int(frame.id)), frame.data))
     except (asyncio.CancelledError, DatabaseError):
-        # The process closes; whoever reads goes on with another one.
+        # The process closes; the reader continues with another one.
         return
 
 

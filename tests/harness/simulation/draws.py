@@ -1,4 +1,4 @@
-"""What steps draw: a Session, a prompt, a delivery. Every choice is the seed's."""
+"""Draws for steps: a Session, a prompt, a delivery. The seed decides every choice."""
 
 import asyncio
 from typing import Final
@@ -15,7 +15,7 @@ _WAIT_SECONDS: Final = 0.05
 
 
 def some_session(clients: Clients) -> SessionID:
-    """Mostly one that somebody made; now and then one that a model set to work."""
+    """Mostly a Session that a client created; now and then a child of one."""
     root = clients.machine.chance.choice(clients.sessions)
     if clients.machine.chance.random() < 0.2:
         return clients.machine.chance.choice(clients.machine.ledger.below(root))
@@ -38,7 +38,7 @@ def earlier_prompt(clients: Clients) -> SentPrompt | None:
 
 
 async def waited_for(clients: Clients) -> list[PendingRow]:
-    """What waits for a person, in a moment at the latest; mostly nothing does."""
+    """The pending requests, after a short wait for one; mostly there are none."""
     ledger = clients.machine.ledger
     for _ in range(_WAITS_MAX):
         if clients.machine.active() and not ledger.pending():
@@ -47,7 +47,7 @@ async def waited_for(clients: Clients) -> list[PendingRow]:
 
 
 async def running(clients: Clients) -> list[tuple[Process, SessionID]]:
-    """What runs, and where; if nothing does, somebody says something first."""
+    """What runs, and where; if nothing does, a client sends a prompt first."""
     if not clients.machine.active():
         prompt = clients.write(some_session(clients), some_delivery(clients))
         await clients.send(clients.machine.some(), prompt)

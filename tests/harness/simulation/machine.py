@@ -25,12 +25,12 @@ from perdure.store.database.sqlite import SqliteDatabase
 from perdure.testing.seeded_ids import SeededIds
 from tests.harness.checkers.ledger import Ledger
 from tests.harness.checkers.witness import Witness
-from tests.harness.simulation.processes import Neighbourhood
-from tests.harness.simulation.provider import SimulatedProvider, Weather
+from tests.harness.simulation.processes import LiveProcesses
+from tests.harness.simulation.provider import Conditions, SimulatedProvider
 from tests.harness.simulation.tools import SimulatedTools
 from tests.harness.simulation.trace import Trace
 from tests.harness.simulation.virtual_clock import VirtualClock
-from tests.harness.simulation.virtual_loop import Life, VirtualLoop
+from tests.harness.simulation.virtual_loop import VirtualLoop, VirtualProcess
 
 T = TypeVar("T")
 
@@ -40,24 +40,24 @@ _ANSWER_SECONDS_MAX: Final = 60.0
 
 # An agent that soon has to answer in text, and must ask before it reads.
 _CONFIGURATION: Final = '{"agents": {"short": {"steps": 2}}}'
-# Nothing that may have been sent is sent again unless somebody says so.
+# Nothing that may have been sent is sent again without a decision of a person.
 _POLICY: Final = '{"experimental": {"recovery": "ask"}}'
 
 
 class Process(State):
     name: str
-    life: Life
+    virtual_process: VirtualProcess
     runtime: Runtime
     stop: asyncio.Event
     main: asyncio.Task[None]
 
     @property
     def alive(self) -> bool:
-        return self.life.alive and not self.main.done()
+        return self.virtual_process.alive and not self.main.done()
 
 
 class Died(Value):
-    """Whoever asked will never know."""
+    """The process died before it answered."""
 
 
 class Answer(Value, Generic[T]):
@@ -69,7 +69,7 @@ class SimulatedMachine:
         self.loop = loop
         self.chance = Random(f"{seed} steps")
         self.clock = VirtualClock(loop)
-        self.weather = Weather()
+        self.conditions = Conditions()
         self.project = f"{place}/project"
         self.processes: list[Process] = []
         self.trace = trace
@@ -77,7 +77,7 @@ class SimulatedMachine:
         self._data = f"{place}/data"
         self._path = f"{self._data}/perdure.db"
         self._booted = 0
-        self._neighbourhood = Neighbourhood()
+        self._live_processes = LiveProcesses()
         os.makedirs(self._data)
         os.makedirs(self.project)
         _write(f"{self.project}/notes.txt", "what was simulated so far\n")
@@ -86,7 +86,7 @@ class SimulatedMachine:
         _write(f"{place}/.config/opencode/opencode.json", _POLICY)
         migrate.migrate(self._path)
         self.ledger = Ledger(self._path)
-        self.witness = Witness(self.ledger, trace, self._neighbourhood.alive)
+        self.witness = Witness(self.ledger, trace, self._live_processes.alive)
         self._environment = environment.from_variables({"HOME": place, "TMPDIR": place})
 
     def __enter__(self) -> Self:
@@ -94,7 +94,7 @@ class SimulatedMachine:
 
     def __exit__(self, *exc_info: object) -> None:
         self.trace.seal()
-        self.loop.bury()
+        self.loop.end_killed_tasks()
         self.loop.close()
         self.ledger.close()
 
@@ -103,14 +103,14 @@ class SimulatedMachine:
     async def boot(self) -> Process:
         self._booted += 1
         name = f"p{self._booted}"
-        life = self.loop.life(name)
+        virtual_process = self.loop.virtual_process(name)
         opened: asyncio.Future[Runtime] = self.loop.create_future()
         stop = asyncio.Event()
-        main = self.loop.spawn(life, self._live(life, opened, stop))
+        main = self.loop.spawn(virtual_process, self._live(virtual_process, opened, stop))
         self.trace.say(f"boot {name}")
         await asyncio.wait((opened, main), return_when=asyncio.FIRST_COMPLETED)
         runtime = opened.result()
-        process = Process(name, life, runtime, stop, main)
+        process = Process(name, virtual_process, runtime, stop, main)
         self.processes.append(process)
         return process
 
@@ -126,19 +126,19 @@ class SimulatedMachine:
     async def kill(self, process: Process, *, after: int) -> None:
         self.trace.say(f"kill {process.name} after {after} callbacks")
         if after:
-            self.loop.kill_after(process.life, after)
+            self.loop.kill_after(process.virtual_process, after)
         else:
-            self.loop.kill(process.life)
-        await process.life.died
-        self._neighbourhood.leave(process.name)
+            self.loop.kill(process.virtual_process)
+        await process.virtual_process.died
+        self._live_processes.leave(process.name)
         self.processes.remove(process)
 
     async def orphan(self, process: Process, *, after: int) -> None:
         """Everyone else takes it for dead while it still runs a little."""
         self.trace.say(f"orphan {process.name}, killed after {after} callbacks")
-        self._neighbourhood.leave(process.name)
-        self.loop.kill_after(process.life, after)
-        await process.life.died
+        self._live_processes.leave(process.name)
+        self.loop.kill_after(process.virtual_process, after)
+        await process.virtual_process.died
         self.processes.remove(process)
 
     async def ask(
@@ -149,8 +149,8 @@ class SimulatedMachine:
         async def answer() -> T:
             return await work(process.runtime)
 
-        task = self.loop.spawn(process.life, answer())
-        waiting = (task, process.life.died)
+        task = self.loop.spawn(process.virtual_process, answer())
+        waiting = (task, process.virtual_process.died)
         async with asyncio.timeout(_ANSWER_SECONDS_MAX):
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         return Answer(task.result()) if task.done() else Died()
@@ -163,10 +163,10 @@ class SimulatedMachine:
         async def answer() -> None:
             await work(process.runtime)
 
-        task = self.loop.spawn(process.life, answer())
+        task = self.loop.spawn(process.virtual_process, answer())
         task.add_done_callback(_looked_at)
         await asyncio.wait(
-            (task, process.life.died),
+            (task, process.virtual_process.died),
             return_when=asyncio.FIRST_COMPLETED,
             timeout=seconds,
         )
@@ -204,11 +204,14 @@ class SimulatedMachine:
         ]
 
     async def _live(
-        self, life: Life, opened: "asyncio.Future[Runtime]", stop: asyncio.Event
+        self,
+        virtual_process: VirtualProcess,
+        opened: "asyncio.Future[Runtime]",
+        stop: asyncio.Event,
     ) -> None:
-        name, weather, witness = life.name, self.weather, self.witness
+        name, conditions, witness = virtual_process.name, self.conditions, self.witness
         chance = Random(f"{self._seed} {name}")
-        provider = SimulatedProvider(name, chance, witness, weather)
+        provider = SimulatedProvider(name, chance, witness, conditions)
         settings = RuntimeSettings(
             environment=self._environment,
             data_dir=self._data,
@@ -218,29 +221,29 @@ class SimulatedMachine:
         database = SqliteDatabase(self._path, inline=True)
         foundations = Platform(
             database=database,
-            processes=self._neighbourhood.enter(name),
+            processes=self._live_processes.enter(name),
             clock=self.clock,
             ids=SeededIds(chance.getrandbits(32), self.clock),
             chance=Random(f"{self._seed} {name} waits"),
         )
         async with AsyncExitStack() as stack:
-            stack.callback(self._neighbourhood.leave, name)
+            stack.callback(self._live_processes.leave, name)
             # Withdrawn after the runtime has ended, as those of an embedding program would be.
             application = stack.enter_context(ExitStack())
             await stack.enter_async_context(database)
             runtime = await stack.enter_async_context(compose(settings, foundations, self._path))
-            tools = SimulatedTools(name, chance, witness, weather)
+            tools = SimulatedTools(name, chance, witness, conditions)
             application.enter_context(tools.registered(runtime.tools))
             runtime.store.listen(
                 lambda session_id, stored, location: witness.told(name, session_id, stored)
             )
             opened.set_result(runtime)
             if chance.random() < 0.5:
-                self.loop.spawn(life, self._listen(name, runtime))
+                self.loop.spawn(virtual_process, self._listen(name, runtime))
             await stop.wait()
 
     async def _listen(self, name: str, runtime: Runtime) -> None:
-        """Somebody watches live: only then are fragments made at all."""
+        """Subscribe to live events: without a subscriber no fragments are made."""
         frames = sse.Reader(bytes_max=limits.LIVE_RING_BYTES_MAX)
         with runtime.hub.subscribe() as reader:
             while (chunk := await reader.next()) is not None:
@@ -249,7 +252,7 @@ class SimulatedMachine:
 
 
 def _looked_at(task: asyncio.Task[None]) -> None:
-    """Whoever left does not want to know how it went on."""
+    """Retrieve the exception of a task that its client no longer waits for."""
     if not task.cancelled():
         task.exception()
 

@@ -1,6 +1,6 @@
-"""Steps of the machine and the world around it: clock, project, processes that come and go.
+"""Steps of the machine: its clock, its project, processes that start, stop and crash.
 
-They are in the table of `simulation_steps`.
+The table of all steps is in `steps`.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ async def jump_clock(clients: Clients) -> None:
 
 
 async def nudge_clock(clients: Clients) -> None:
-    """Backwards, by less than a date."""
+    """Set the clock back by less than a day."""
     clients.machine.trace.say("the clock is set back by ten seconds")
     clients.machine.clock.jump(-10)
 
@@ -34,7 +34,7 @@ async def change_repository(clients: Clients) -> None:
 
 
 async def change_instructions(clients: Clients) -> None:
-    """Somebody writes, rewrites or removes the project's instruction file."""
+    """Write, change or remove the project's instruction file."""
     count = clients.machine.chance.choice((0, *range(1, 40)))
     clients.machine.trace.say(f"the instructions have {count} sentences")
     clients.machine.write_instructions("Take care. " * count)
@@ -45,16 +45,16 @@ async def lose_project(clients: Clients) -> None:
     machine = clients.machine
     machine.trace.say("the project is gone")
     os.rename(machine.project, f"{machine.project}.away")
-    machine.weather.outage = True
+    machine.conditions.outage = True
     if machine.chance.random() < 0.5:
         await machine.kill(machine.some(), after=0)
         await machine.boot()
     await clients.send(machine.some(), clients.write(some_session(clients), some_delivery(clients)))
     await asyncio.sleep(machine.chance.choice((0.0, 0.1, 1.0)))
     os.rename(f"{machine.project}.away", machine.project)
-    # Whoever was looking has found out by now.
+    # Processes that were opening the project have failed by now.
     await asyncio.sleep(_OPENING_SECONDS)
-    machine.weather.outage = False
+    machine.conditions.outage = False
     machine.trace.say("the project is back")
     for session_id in clients.sessions:
         machine.witness.excuse(session_id)
@@ -86,7 +86,7 @@ async def crash_everything(clients: Clients) -> None:
 
 
 async def crash_while_waited_for(clients: Clients) -> None:
-    """The process dies in which somebody waits for a person, perhaps just as the word is said."""
+    """Kill a process with a pending request, perhaps just as that is answered."""
     machine = clients.machine
     waited = await waited_for(clients)
     victims = [p for p in machine.processes if any(row.process == p.name for row in waited)]

@@ -1,15 +1,15 @@
 """Which simulated processes of one machine are alive, as each of them sees it."""
 
 
-class Neighbourhood:
-    """Every process on the store. One that was killed is gone at once."""
+class LiveProcesses:
+    """All processes on one store. A killed one is gone at once."""
 
     def __init__(self) -> None:
         self._alive: dict[str, None] = {}
 
-    def enter(self, name: str) -> "SimulatedNeighbour":
+    def enter(self, name: str) -> "SimulatedProcesses":
         self._alive[name] = None
-        return SimulatedNeighbour(name, self)
+        return SimulatedProcesses(name, self)
 
     def leave(self, name: str) -> None:
         self._alive.pop(name, None)
@@ -21,19 +21,19 @@ class Neighbourhood:
         return frozenset(self._alive)
 
 
-class SimulatedNeighbour:
+class SimulatedProcesses:
     """Implements ports.Processes. A process never takes itself for dead."""
 
-    def __init__(self, name: str, everyone: Neighbourhood) -> None:
+    def __init__(self, name: str, live: LiveProcesses) -> None:
         self._name = name
-        self._everyone = everyone
+        self._live = live
 
     @property
     def me(self) -> str:
         return self._name
 
     def alive(self, process: str) -> bool:
-        return process == self._name or self._everyone.alive(process)
+        return process == self._name or self._live.alive(process)
 
     def others(self) -> frozenset[str]:
-        return self._everyone.names() - {self._name}
+        return self._live.names() - {self._name}

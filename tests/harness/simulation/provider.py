@@ -1,8 +1,8 @@
 """A provider whose every answer is drawn from the seed: good, slow, broken, hostile or silent.
 
-A turn is drawn as a whole, as a list of beats, and then played in virtual time. A new way for a
-provider to behave is one more scene in `SCENES`. While the weather is calm only plain answers are
-drawn, so that a simulation can come to rest.
+An answer is drawn as a whole, as a list of chunks, and then sent in virtual time. A new way for a
+provider to behave is one more function in `BEHAVIOURS`. While the conditions are calm only plain
+answers are drawn, so that a simulation can come to rest.
 """
 
 import asyncio
@@ -27,16 +27,16 @@ _REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 
 
 class SimulatedDefect(Exception):
-    """A bug of somebody else's, made on purpose. Any other exception is a bug of ours."""
+    """An injected bug of a provider or tool. Any other exception is a bug of the runtime."""
 
 
-class Weather(State):
-    """What all simulated providers and tools go by."""
+class Conditions(State):
+    """Shared conditions of all simulated providers and tools."""
 
     calm: bool = False
-    """Only plain answers: the run shall come to rest."""
+    """Only plain answers, so that the run can come to rest."""
     outage: bool = False
-    """The project's directory is gone; whoever opens it for the first time cannot."""
+    """The project's directory is gone; opening it for the first time fails."""
 
 
 class Delay(Value):
@@ -47,36 +47,38 @@ class Stall(Value):
     """Nothing comes any more, and the connection stays open."""
 
 
-Beat = tuple[LLMEvent, ...] | Delay | Stall | LLMError | SimulatedDefect
+Chunk = tuple[LLMEvent, ...] | Delay | Stall | LLMError | SimulatedDefect
 
 
 class SimulatedProvider:
     """Implements llm.model_call.ModelCall for one process."""
 
-    def __init__(self, process: str, chance: Random, witness: Witness, weather: Weather) -> None:
+    def __init__(
+        self, process: str, chance: Random, witness: Witness, conditions: Conditions
+    ) -> None:
         self._process = process
         self._chance = chance
         self._witness = witness
-        self._weather = weather
+        self._conditions = conditions
         self._calls = 0
 
     async def __call__(self, request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
         session_id = self._witness.asked(self._process, request)
-        for beat in self._script(request):
-            if isinstance(beat, Delay):
-                await asyncio.sleep(beat.seconds)
-            elif isinstance(beat, Stall):
+        for chunk in self._script(request):
+            if isinstance(chunk, Delay):
+                await asyncio.sleep(chunk.seconds)
+            elif isinstance(chunk, Stall):
                 await self._stall(session_id)
-            elif isinstance(beat, SimulatedDefect):
+            elif isinstance(chunk, SimulatedDefect):
                 self._witness.defect(session_id)
-                raise beat
-            elif isinstance(beat, LLMError):
+                raise chunk
+            elif isinstance(chunk, LLMError):
                 self._witness.refused(session_id)
-                raise beat
+                raise chunk
             else:
-                if any(isinstance(event, llm.ProviderError) for event in beat):
+                if any(isinstance(event, llm.ProviderError) for event in chunk):
                     self._witness.refused(session_id)
-                yield beat
+                yield chunk
 
     async def _stall(self, session_id: SessionID) -> None:
         self._witness.stalls_begin(self._process, session_id)
@@ -85,13 +87,13 @@ class SimulatedProvider:
         finally:
             self._witness.stalls_end(self._process, session_id)
 
-    def _script(self, request: LLMRequest) -> list[Beat]:
+    def _script(self, request: LLMRequest) -> list[Chunk]:
         draw = Draw(self._chance, tuple(tool.name for tool in request.tools), self._next_call)
-        if self._weather.calm:
+        if self._conditions.calm:
             return [*draw.text(), draw.finish("stop")]
-        scenes, weights = zip(*SCENES, strict=True)
-        (scene,) = self._chance.choices(scenes, weights)
-        return scene(draw)
+        behaviours, weights = zip(*BEHAVIOURS, strict=True)
+        (behaviour,) = self._chance.choices(behaviours, weights)
+        return behaviour(draw)
 
     def _next_call(self) -> str:
         # Ids of calls repeat across turns: providers number them anew each time.
@@ -113,13 +115,13 @@ class Draw:
     def words(self) -> str:
         return " ".join(self.chance.choices(WORDS, k=self.chance.randint(1, 6)))
 
-    def text(self, *, id: str = "text-1", ended: bool = True) -> list[Beat]:
-        beats: list[Beat] = [self.delay(), (llm.TextStart(id),)]
+    def text(self, *, id: str = "text-1", ended: bool = True) -> list[Chunk]:
+        chunks: list[Chunk] = [self.delay(), (llm.TextStart(id),)]
         for _ in range(self.chance.randint(0, 3)):
-            beats += [self.delay(), (llm.TextDelta(id, self.words()),)]
-        return [*beats, (llm.TextEnd(id),)] if ended else beats
+            chunks += [self.delay(), (llm.TextDelta(id, self.words()),)]
+        return [*chunks, (llm.TextEnd(id),)] if ended else chunks
 
-    def reasoning(self) -> list[Beat]:
+    def reasoning(self) -> list[Chunk]:
         note = {"sim": {"signature": self.words()}}
         return [
             self.delay(),
@@ -128,7 +130,7 @@ class Draw:
             (llm.ReasoningEnd("reasoning-1", self.chance.choice((None, note))),),
         ]
 
-    def call(self, wanted: str | None = None) -> list[Beat]:
+    def call(self, wanted: str | None = None) -> list[Chunk]:
         name, given = self._tool_and_input() if wanted is None else (wanted, self._input(wanted))
         call = self._call_id()
         raw = codec.encode(given).decode()
@@ -167,119 +169,119 @@ class Draw:
             case _:
                 return {"note": self.words()}
 
-    def hosted(self) -> list[Beat]:
+    def hosted(self) -> list[Chunk]:
         call = self._call_id()
         made = llm.ToolCall(call, "web_search", {"query": self.words()}, provider_executed=True)
         result = llm.HostedToolResult(call, ToolResult("json", {"found": self.words()}))
         return [(made,), self.delay(), *([(result,)] if self.chance.random() < 0.7 else [])]
 
-    def finish(self, reason: llm.FinishReason) -> Beat:
+    def finish(self, reason: llm.FinishReason) -> Chunk:
         usage = llm.Usage(input=self.chance.randint(1, 99), output=self.chance.randint(1, 99))
         return (llm.Finish(reason, self.chance.choice((None, usage))),)
 
     def error(self) -> LLMError:
         return LLMError(self.chance.choice(_REASONS), f"simulated: {self.words()}")
 
-    def calls(self) -> list[Beat]:
-        return [beat for _ in range(self.chance.randint(1, 3)) for beat in self.call()]
+    def calls(self) -> list[Chunk]:
+        return [chunk for _ in range(self.chance.randint(1, 3)) for chunk in self.call()]
 
 
-def _answers(draw: Draw) -> list[Beat]:
+def _answers(draw: Draw) -> list[Chunk]:
     return [*draw.text(), *draw.text(id="text-2"), draw.finish("stop")]
 
 
-def _thinks(draw: Draw) -> list[Beat]:
+def _thinks(draw: Draw) -> list[Chunk]:
     return [*draw.reasoning(), *draw.text(), draw.finish("stop")]
 
 
-def _works(draw: Draw) -> list[Beat]:
+def _works(draw: Draw) -> list[Chunk]:
     return [*draw.reasoning(), *draw.text(), *draw.calls(), draw.finish("tool-calls")]
 
 
-def _works_at_once(draw: Draw) -> list[Beat]:
+def _works_at_once(draw: Draw) -> list[Chunk]:
     """Everything arrives in one piece."""
-    beats = [beat for beat in (*draw.text(), *draw.calls()) if isinstance(beat, tuple)]
-    together = tuple(event for beat in beats for event in beat)
+    chunks = [chunk for chunk in (*draw.text(), *draw.calls()) if isinstance(chunk, tuple)]
+    together = tuple(event for chunk in chunks for event in chunk)
     finish = draw.finish("tool-calls")
     assert isinstance(finish, tuple)
     return [(*together, *finish)]
 
 
-def _asks(draw: Draw) -> list[Beat]:
+def _asks(draw: Draw) -> list[Chunk]:
     """Wants to know something of a person, perhaps beside other work."""
     beside = draw.call() if draw.chance.random() < 0.5 else []
     return [*draw.call("question"), *beside, draw.finish("tool-calls")]
 
 
-def _delegates(draw: Draw) -> list[Beat]:
+def _delegates(draw: Draw) -> list[Chunk]:
     """Has others do a part of it, perhaps several at once, and beside other work."""
-    tasks = [beat for _ in range(draw.chance.randint(1, 2)) for beat in draw.call("task")]
+    tasks = [chunk for _ in range(draw.chance.randint(1, 2)) for chunk in draw.call("task")]
     beside = draw.call() if draw.chance.random() < 0.5 else []
     return [*tasks, *beside, draw.finish("tool-calls")]
 
 
-def _searches(draw: Draw) -> list[Beat]:
+def _searches(draw: Draw) -> list[Chunk]:
     return [*draw.hosted(), *draw.text(), draw.finish("stop")]
 
 
-def _fails_at_once(draw: Draw) -> list[Beat]:
+def _fails_at_once(draw: Draw) -> list[Chunk]:
     return [draw.delay(), draw.error()]
 
 
-def _is_full(draw: Draw) -> list[Beat]:
+def _is_full(draw: Draw) -> list[Chunk]:
     """Says that the request was too large, in one way or the other."""
     said = f"simulated: {draw.words()}"
     event = llm.ProviderError(message=said, reason="overflow")
     return [draw.delay(), draw.chance.choice((LLMError("overflow", said), (event,)))]
 
 
-def _fails_midway(draw: Draw) -> list[Beat]:
+def _fails_midway(draw: Draw) -> list[Chunk]:
     return [*draw.text(ended=False), draw.delay(), draw.error()]
 
 
-def _fails_after_calls(draw: Draw) -> list[Beat]:
+def _fails_after_calls(draw: Draw) -> list[Chunk]:
     return [*draw.calls(), draw.delay(), draw.error()]
 
 
-def _reports_error(draw: Draw) -> list[Beat]:
+def _reports_error(draw: Draw) -> list[Chunk]:
     error = llm.ProviderError(message=draw.words(), reason=draw.chance.choice(_REASONS))
     return [*draw.text(ended=False), *draw.calls(), (error,)]
 
 
-def _stalls(draw: Draw) -> list[Beat]:
+def _stalls(draw: Draw) -> list[Chunk]:
     first = draw.chance.choice((draw.text(ended=False), draw.calls(), []))
     return [*first, Stall()]
 
 
-def _breaks_off(draw: Draw) -> list[Beat]:
+def _breaks_off(draw: Draw) -> list[Chunk]:
     return [*draw.text(ended=False)]
 
 
-def _breaks_rules(draw: Draw) -> list[Beat]:
-    twice: list[Beat] = [*draw.text(), (llm.TextStart("text-1"),)]
-    unopened: list[Beat] = [(llm.TextDelta("text-9", "lost"),)]
-    unknown: list[Beat] = [(llm.ToolInputEnd("call_99", "{}"),)]
+def _breaks_rules(draw: Draw) -> list[Chunk]:
+    twice: list[Chunk] = [*draw.text(), (llm.TextStart("text-1"),)]
+    unopened: list[Chunk] = [(llm.TextDelta("text-9", "lost"),)]
+    unknown: list[Chunk] = [(llm.ToolInputEnd("call_99", "{}"),)]
     return [*draw.chance.choice((twice, unopened, unknown)), draw.finish("stop")]
 
 
-def _retries(draw: Draw) -> list[Beat]:
+def _retries(draw: Draw) -> list[Chunk]:
     """Refuses for now, and says when to come back, if at all."""
     told = draw.chance.choice((None, 400, 20_000))
     return [LLMError("overload", "simulated", status=529, retry_after_ms=told)]
 
 
-def _is_empty(draw: Draw) -> list[Beat]:
+def _is_empty(draw: Draw) -> list[Chunk]:
     return [draw.finish("stop")]
 
 
-def _has_a_bug(draw: Draw) -> list[Beat]:
+def _has_a_bug(draw: Draw) -> list[Chunk]:
     first = draw.chance.choice((draw.text(ended=False), draw.calls(), []))
     return [*first, SimulatedDefect("simulated defect of a model call")]
 
 
-Scene = Callable[[Draw], list[Beat]]
+Behaviour = Callable[[Draw], list[Chunk]]
 
-SCENES: Final[tuple[tuple[Scene, int], ...]] = (
+BEHAVIOURS: Final[tuple[tuple[Behaviour, int], ...]] = (
     (_answers, 12),
     (_thinks, 6),
     (_works, 22),

@@ -1,7 +1,7 @@
-"""One seed, one run of the whole runtime: steps drawn, promises checked after each, then rest.
+"""Runs the whole runtime from one seed: draws steps, checks the promises after each, then rests.
 
-The driver stands outside of every simulated process. It ends with everyone alive and every prompt
-run, so that what must hold at rest is checked at least once. The first violation ends the run.
+The driver is outside of every simulated process. A run ends when every prompt has run, so that what
+must hold at rest is checked at least once. The first violation ends the run.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from tests.harness.checkers.witness import Violation
 from tests.harness.simulation.client_steps import create
 from tests.harness.simulation.clients import Clients
 from tests.harness.simulation.machine import SimulatedMachine
-from tests.harness.simulation.provider import SimulatedDefect, Weather
+from tests.harness.simulation.provider import Conditions, SimulatedDefect
 from tests.harness.simulation.steps import CHANGES, WORK, Step
 from tests.harness.simulation.trace import Trace
 from tests.harness.simulation.virtual_loop import DeadlockError, VirtualLoop
@@ -31,9 +31,9 @@ from tests.harness.simulation.virtual_loop import DeadlockError, VirtualLoop
 STEPS_DEFAULT: Final = 60
 TRACE_LINES_SHOWN: Final = 40
 _PAUSES: Final = (0.0, 0.0, 0.003, 0.05, 0.2, 0.6)
-_PACES: Final = (0.05, 0.1, 0.1, 0.3)
-"""How much of a run is work: few are busy from end to end."""
-_TEMPERS: Final = (0.0, 0.3, 1.0, 2.0)
+_WORK_SHARES: Final = (0.05, 0.1, 0.1, 0.3)
+"""How much of a run is work; few runs are busy all the time."""
+_FREQUENCIES: Final = (0.0, 0.3, 1.0, 2.0)
 """How much more or less often than usual a step is drawn in a run: runs differ in what they do."""
 _REST_CHANCE: Final = 0.03
 _QUIET_SECONDS: Final = 2.5
@@ -81,7 +81,7 @@ def run_seed(
         loop = VirtualLoop(Random(f"{seed} schedule"))
         trace = Trace(loop, place=place, show=show)
         machine = SimulatedMachine(seed, loop, place, trace)
-        with _collector_off(), _defects_heard(machine.weather) as defects, machine:
+        with _collector_off(), _defects_heard(machine.conditions) as defects, machine:
             simulation = Simulation(machine, defects)
             try:
                 loop.run_until_complete(simulation.run(steps))
@@ -112,7 +112,7 @@ class Simulation:
                     return
             await self._last_orders()
         except TimeoutError:
-            self._machine.witness.accuse("P9", "somebody was never answered")
+            self._machine.witness.accuse("P9", "a client was never answered")
 
     def report(self, seed: int, *, asked: int) -> Report:
         return Report(
@@ -146,7 +146,7 @@ class Simulation:
     def _check(self, *, at_rest: bool) -> None:
         machine = self._machine
         fresh = machine.ledger.new_events()
-        # Where nothing was committed there is nothing new to hold against anybody.
+        # Where nothing was committed there is nothing new to check.
         if fresh or at_rest:
             self._events += len(fresh)
             self._look(Seen(self._clients, fresh, at_rest))
@@ -165,7 +165,7 @@ class Simulation:
     async def _rest(self) -> None:
         """Let everything end, check what holds then, and run what was left waiting."""
         self._machine.trace.say("rest")
-        self._machine.weather.calm = True
+        self._machine.conditions.calm = True
         for _ in range(_ROUNDS_MAX):
             if not self._machine.processes:
                 await self._machine.boot()
@@ -185,13 +185,10 @@ class Simulation:
                 await self._clients.send(self._machine.some(), prompt)
         else:
             self._machine.witness.accuse("P9", f"prompts stay pending: {self._waiting()}")
-        self._machine.weather.calm = False
+        self._machine.conditions.calm = False
 
     async def _decide(self) -> bool:
-        """Nothing is promoted while somebody is deciding what stays, or what a crash left.
-
-        Now they have decided.
-        """
+        """Decide staged reverts, and what a crash left: nothing is promoted before that."""
         staged, owed = self._machine.ledger.reverting(), self._machine.ledger.undecided()
         for session_id in owed:
             retry = self._machine.chance.random() < 0.5
@@ -247,14 +244,14 @@ class Simulation:
 
 def _drawn(chance: Random) -> dict[Step, float]:
     """What this run does, and how often."""
-    pace = chance.choice(_PACES)
+    pace = chance.choice(_WORK_SHARES)
     usual = {step: weight * pace for step, weight in WORK} | dict(CHANGES)
-    return {step: weight * chance.choice(_TEMPERS) for step, weight in usual.items()}
+    return {step: weight * chance.choice(_FREQUENCIES) for step, weight in usual.items()}
 
 
 @contextmanager
 def _collector_off() -> Generator[None]:
-    """Finalizers must not run whenever the collector feels like it: that is no seed's choice."""
+    """Finalizers must not run at moments that the collector chooses and the seed does not."""
     before = gc.isenabled()
     gc.disable()
     try:
@@ -265,10 +262,10 @@ def _collector_off() -> Generator[None]:
 
 
 @contextmanager
-def _defects_heard(weather: Weather) -> Generator[list[str]]:
-    """Whatever the runtime logs as an error, unless it was made on purpose."""
+def _defects_heard(conditions: Conditions) -> Generator[list[str]]:
+    """Collects what the runtime logs as an error, unless it was injected."""
     heard: list[str] = []
-    handler = _Defects(heard, weather)
+    handler = _Defects(heard, conditions)
     logger = logging.getLogger("perdure")
     before = logger.propagate
     logger.addHandler(handler)
@@ -281,15 +278,15 @@ def _defects_heard(weather: Weather) -> Generator[list[str]]:
 
 
 class _Defects(logging.Handler):
-    def __init__(self, heard: list[str], weather: Weather) -> None:
+    def __init__(self, heard: list[str], conditions: Conditions) -> None:
         super().__init__(logging.ERROR)
         self._heard = heard
-        self._weather = weather
+        self._conditions = conditions
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         expected = (
-            (SimulatedDefect, InvalidRequestError) if self._weather.outage else SimulatedDefect
+            (SimulatedDefect, InvalidRequestError) if self._conditions.outage else SimulatedDefect
         )
         if not isinstance(error, expected):
             self._heard.append(self.format(record))

@@ -1,8 +1,8 @@
-"""What can happen in a simulation, each thing one step, drawn by its weight.
+"""The table of the steps that a simulation draws, with their weights.
 
 A new capability adds its steps here: a coroutine function in `client_steps` or `machine_steps` that
-acts through the clients or their machine, and a line in `STEPS`. What must hold afterwards is a
-checker's concern.
+acts through the clients or their machine, and a line in `WORK` or `CHANGES`. What must hold
+afterwards is up to the checkers.
 """
 
 from collections.abc import Awaitable, Callable
@@ -108,4 +108,4 @@ CHANGES: Final[Weighted] = (
     (wait, 4),
     (pass_time, 12),
 )
-"""What happens around them: people look, change their minds and wait."""
+"""What happens beside that: clients read, change something and wait."""

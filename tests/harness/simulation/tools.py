@@ -1,7 +1,7 @@
 """Tools whose behaviour is drawn from the seed: slow, failing, buggy, huge, talkative or silent.
 
-Each says to the witness when it starts and when it has come to a good end: whatever the runtime
-records of it can then be compared with what really happened.
+Each tells the witness when it starts and when it succeeds, so that what the runtime records can be
+compared with what really happened.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from perdure.schema.codec import Record
 from perdure.tools.api.registry import ToolRegistry
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
 from tests.harness.checkers.witness import Witness
-from tests.harness.simulation.provider import SimulatedDefect, Weather
+from tests.harness.simulation.provider import Conditions, SimulatedDefect
 
 _HUGE_CHARS: Final = 300_000
 
@@ -31,11 +31,13 @@ class SimulatedOutput(Record):
 class SimulatedTools:
     """The tools of one process."""
 
-    def __init__(self, process: str, chance: Random, witness: Witness, weather: Weather) -> None:
+    def __init__(
+        self, process: str, chance: Random, witness: Witness, conditions: Conditions
+    ) -> None:
         self._process = process
         self._chance = chance
         self._witness = witness
-        self._weather = weather
+        self._conditions = conditions
 
     @contextmanager
     def registered(self, registry: ToolRegistry) -> Generator[None]:
@@ -84,20 +86,20 @@ class SimulatedTools:
         return "x" * _HUGE_CHARS
 
     async def _decline(self, context: ToolCallContext) -> str:
-        if self._weather.calm or self._chance.random() < 0.5:
+        if self._conditions.calm or self._chance.random() < 0.5:
             return "allowed"
         self._witness.excuse(context.session_id)
         raise PermissionDeclinedError("simulated refusal")
 
     async def _report(self, context: ToolCallContext) -> str:
-        """Says how far it is, more often than anybody wants to know."""
+        """Reports progress often."""
         for number in range(self._chance.randint(1, 6)):
             context.progress(f"{number} done", structured={"done": number})
             await asyncio.sleep(self._chance.choice((0.0, 0.01, 0.3)))
         return "reported"
 
     async def _stall(self, context: ToolCallContext) -> str:
-        if self._weather.calm or self._chance.random() < 0.5:
+        if self._conditions.calm or self._chance.random() < 0.5:
             return "short"
         self._witness.stalls_begin(self._process, context.session_id)
         try:

@@ -17,7 +17,7 @@ class VirtualClock:
         return EPOCH_MILLIS + round(self._loop.time() * 1_000) + self._ahead_millis
 
     def jump(self, seconds: float) -> None:
-        """Somebody sets the clock; nobody who sleeps notices."""
+        """Set the clock; sleeping tasks are not affected."""
         self._ahead_millis += round(seconds * 1_000)
 
     async def sleep(self, seconds: float) -> None:

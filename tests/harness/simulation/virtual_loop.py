@@ -1,8 +1,8 @@
-"""An event loop for simulations: virtual time, an order drawn from a seed, processes that can die.
+"""An event loop for simulations: virtual time, drawn order, processes that can be killed.
 
 Time jumps to the next timer as soon as nothing is ready. Which of several ready callbacks runs is
 drawn, so that one seed is one interleaving. Every callback belongs to the simulated process in
-whose context it was made; a process that dies runs no further callback, not even its cleanup.
+whose context it was made; a killed process runs no further callback, not even its cleanup.
 There is no input or output: work for a thread runs on the loop, a little later.
 
 Invariant: equal seeds and equal programs give equal runs, whatever the machine does meanwhile.
@@ -22,19 +22,19 @@ from perdure.schema.value import State
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-_STIRS: Final = (0.0, 0.15, 1.0)
-"""How often a run picks another callback than the oldest: never, now and then, always."""
+_SHUFFLES: Final = (0.0, 0.15, 1.0)
+"""How often a run picks another callback than the oldest: never, sometimes, always."""
 _THREAD_SECONDS: Final = (0.0, 0.001, 0.01, 0.2)
 """How long what would run in a thread takes: a warm disk, or one that is busy."""
-_BURIAL_SECONDS: Final = 10.0
-_BURIALS_MAX: Final = 10
+_END_SECONDS: Final = 10.0
+_ENDS_MAX: Final = 10
 
 
 class DeadlockError(Exception):
-    """Nothing is ready and no timer is set: whoever waits now waits for ever."""
+    """Nothing is ready and no timer is set: every waiting task would wait for ever."""
 
 
-class Life(State):
+class VirtualProcess(State):
     """A simulated process, as far as the loop knows it."""
 
     name: str
@@ -43,57 +43,59 @@ class Life(State):
     callbacks_left: int | None = None
 
 
-_LIFE: ContextVar[Life | None] = ContextVar("life", default=None)
+_PROCESS: ContextVar[VirtualProcess | None] = ContextVar("process", default=None)
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
     def __init__(self, chance: Random) -> None:
         super().__init__()
         self._chance = chance
-        self._stir = chance.choice(_STIRS)
+        self._shuffle = chance.choice(_SHUFFLES)
         self._now = 0.0
         self._numbers = itertools.count(1)
         self._due: list[_Callback | _Timer] = []
         self._timers: list[tuple[float, int, _Timer]] = []
         self._tasks: list[_Task[Any]] = []
         self._lost: list[_Callback | _Timer] = []
-        self._burying = False
+        self._ending = False
         self.callbacks = 0
         self.complaints: list[str] = []
-        """What asyncio would have logged: exceptions that nobody looked at."""
+        """What asyncio would have logged: exceptions that were never retrieved."""
         self.set_task_factory(self._make_task)
         self.set_exception_handler(self._complained)
 
     # ---- processes ------------------------------------------------------------------------------
 
-    def life(self, name: str) -> Life:
-        return Life(name, self.create_future())
+    def virtual_process(self, name: str) -> VirtualProcess:
+        return VirtualProcess(name, self.create_future())
 
-    def spawn(self, life: Life | None, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start `work` inside a process; None is the world outside of all of them."""
+    def spawn(
+        self, virtual_process: VirtualProcess | None, work: Coroutine[Any, Any, T]
+    ) -> asyncio.Task[T]:
+        """Start `work` inside a process; None is outside of all processes."""
         context = copy_context()
-        context.run(_LIFE.set, life)
+        context.run(_PROCESS.set, virtual_process)
         return self.create_task(work, context=context)
 
-    def kill(self, life: Life) -> None:
+    def kill(self, virtual_process: VirtualProcess) -> None:
         """No callback of this process runs any more."""
-        if life.alive:
-            life.alive = False
-            life.died.set_result(None)
+        if virtual_process.alive:
+            virtual_process.alive = False
+            virtual_process.died.set_result(None)
 
-    def kill_after(self, life: Life, callbacks: int) -> None:
-        """Kill it once it has run so many more callbacks: at an arbitrary await."""
-        life.callbacks_left = callbacks
+    def kill_after(self, virtual_process: VirtualProcess, callbacks: int) -> None:
+        """Kill a process after this many more of its callbacks: at an arbitrary await."""
+        virtual_process.callbacks_left = callbacks
 
-    def bury(self) -> None:
-        """End what the dead left suspended. The run is over: nothing of this is part of it."""
-        self._burying = True
+    def end_killed_tasks(self) -> None:
+        """End the tasks of killed processes, after the run is over."""
+        self._ending = True
         # Without the callbacks that were dropped their tasks could not move, not even to end.
         self._due += self._lost
-        for _ in range(_BURIALS_MAX):
+        for _ in range(_ENDS_MAX):
             for task in self._tasks:
                 task.cancel()
-            self.call_later(_BURIAL_SECONDS, self.stop)
+            self.call_later(_END_SECONDS, self.stop)
             self.run_forever()
             self._tasks = [task for task in self._tasks if not task.done()]
             if not self._tasks:
@@ -154,14 +156,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
     ) -> asyncio.Future[T]:
         assert isinstance(work, Coroutine)
         task = _Task(next(self._numbers), work, loop=loop, **options)
-        # Kept: a task of the dead that were collected would run its cleanup after all.
+        # Kept: a task of a killed process would run its cleanup if it were collected.
         self._tasks.append(task)
         if len(self._tasks) > 1_000:
             self._tasks = [kept for kept in self._tasks if not kept.done()]
         return task
 
     def _complained(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        if not self._burying:
+        if not self._ending:
             self.complaints.append(f"{context.get('message')}: {context.get('exception')!r}")
 
     def _run_once(self) -> None:
@@ -169,11 +171,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         handle = self._next()
         self.callbacks += 1
         handle.run()
-        life = handle.life
-        if life is not None and life.callbacks_left is not None:
-            life.callbacks_left -= 1
-            if life.callbacks_left <= 0:
-                self.kill(life)
+        virtual_process = handle.virtual_process
+        if virtual_process is not None and virtual_process.callbacks_left is not None:
+            virtual_process.callbacks_left -= 1
+            if virtual_process.callbacks_left <= 0:
+                self.kill(virtual_process)
 
     def _next(self) -> "_Callback | _Timer":
         due, timers = self._due, self._timers
@@ -190,14 +192,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 return handle
 
     def _pick(self) -> int:
-        if self._chance.random() >= self._stir:
+        if self._chance.random() >= self._shuffle:
             return 0
         return self._chance.randrange(len(self._due))
 
     def _runs(self, handle: "_Callback | _Timer") -> bool:
         if handle.cancelled():
             return False
-        if self._burying or handle.life is None or handle.life.alive:
+        if self._ending or handle.virtual_process is None or handle.virtual_process.alive:
             return True
         self._lost.append(handle)
         return False
@@ -214,7 +216,7 @@ class _Callback(asyncio.Handle):
         context: Context,
     ) -> None:
         super().__init__(callback, args, loop, context)
-        self.life = context.get(_LIFE)
+        self.virtual_process = context.get(_PROCESS)
 
     def run(self) -> None:
         self._run()
@@ -231,7 +233,7 @@ class _Timer(asyncio.TimerHandle):
         context: Context,
     ) -> None:
         super().__init__(when, callback, args, loop, context)
-        self.life = context.get(_LIFE)
+        self.virtual_process = context.get(_PROCESS)
 
     def run(self) -> None:
         self._run()

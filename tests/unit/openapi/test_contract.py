@@ -23,7 +23,7 @@ from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.session.receipt import AdmittedPrompt
 from scripts.codegen import types_module
 from tests.requirements import requirement
-from tests.support.description import contract
+from tests.support.inputs.contract_description import contract
 
 
 def operation(operation_id: str) -> Operation:

@@ -12,7 +12,7 @@ from typing import Final
 
 from perdure.schema import codec
 from tests.requirements import requirement
-from tests.support.description import document
+from tests.support.inputs.contract_description import document
 from tests.unit.protocol import contract_shape
 
 PUBLISHED: Final[dict[str, list[str]]] = codec.decode(

@@ -11,7 +11,7 @@ from perdure.schema.live_event import InstanceDisposed, ServerConnected, TextDel
 from perdure.schema.location import LocationRef
 from perdure.store.log.event_store import StoredEvent
 from perdure.testing import SeededIds
-from tests.fixtures import OTHER, PLACE, SESSION, Facts
+from tests.fixtures import LOCATION, OTHER, SESSION, Facts
 from tests.requirements import requirement
 
 ELSEWHERE = LocationRef(directory="/elsewhere")
@@ -42,9 +42,9 @@ async def taken(reader: LiveReader) -> list[str]:
 async def test_readers_hear_everything_from_when_they_came_in_order() -> None:
     hub = LiveHub(SeededIds())
     with hub.subscribe() as early:
-        hub.publish(delta("one"), PLACE)
+        hub.publish(delta("one"), LOCATION)
         with hub.subscribe() as late:
-            hub.publish(delta("two", OTHER), PLACE)
+            hub.publish(delta("two", OTHER), LOCATION)
             hub.publish(delta("three"), ELSEWHERE)
             assert await taken(early) == ["one", "two", "three"]
             assert await taken(late) == ["two", "three"]
@@ -53,37 +53,37 @@ async def test_readers_hear_everything_from_when_they_came_in_order() -> None:
 async def test_readers_at_the_same_place_share_the_same_bytes() -> None:
     hub = LiveHub(SeededIds())
     with hub.subscribe() as first, hub.subscribe() as second:
-        hub.publish(delta("x" * 1_000), PLACE)
-        hub.publish(delta("y" * 1_000), PLACE)
+        hub.publish(delta("x" * 1_000), LOCATION)
+        hub.publish(delta("y" * 1_000), LOCATION)
         assert await first.next() is await second.next()
 
 
 async def test_a_reader_of_one_place_hears_what_happens_there_or_nowhere() -> None:
     hub = LiveHub(SeededIds())
-    with hub.subscribe(PLACE) as reader:
+    with hub.subscribe(LOCATION) as reader:
         hub.publish(delta("elsewhere"), ELSEWHERE)
-        hub.publish(delta("here"), PLACE)
+        hub.publish(delta("here"), LOCATION)
         hub.publish(ServerConnected(), None)
         assert await taken(reader) == ["here", None]
 
 
 async def test_a_reader_of_one_place_sleeps_through_the_rest() -> None:
     hub = LiveHub(SeededIds())
-    with hub.subscribe(PLACE) as reader:
+    with hub.subscribe(LOCATION) as reader:
         async with asyncio.TaskGroup() as group:
             reading = group.create_task(taken(reader))
             await asyncio.sleep(0)
             hub.publish(delta("elsewhere"), ELSEWHERE)
             await asyncio.sleep(0)
             assert not reading.done()
-            hub.publish(delta("here"), PLACE)
+            hub.publish(delta("here"), LOCATION)
         assert reading.result() == ["here"]
 
 
 async def test_the_envelope_says_what_where_and_nothing_durable() -> None:
     hub = LiveHub(SeededIds())
     with hub.subscribe() as reader:
-        hub.publish(delta("a"), PLACE)
+        hub.publish(delta("a"), LOCATION)
         (event,) = parsed(await reader.next())
     assert event["id"].startswith("evt_")
     assert (event["type"], event["location"]) == (
@@ -98,7 +98,7 @@ async def test_a_durable_event_is_heard_with_the_bytes_it_is_stored_with() -> No
     hub = LiveHub(SeededIds())
     stored = StoredEvent(Seq(1), EventID("evt_1"), Facts().told("msg_1"), b'{"id":"evt_1"}')
     with hub.subscribe() as reader:
-        hub.publish_stored(SESSION, (stored, stored), PLACE)
+        hub.publish_stored(SESSION, (stored, stored), LOCATION)
         assert await reader.next() == b'data: {"id":"evt_1"}\n\n' * 2
 
 
@@ -107,34 +107,34 @@ async def test_a_reader_that_falls_behind_is_ended_and_nobody_else_notices() -> 
     hub = LiveHub(SeededIds(), bytes_max=10_000)
     with hub.subscribe() as slow, hub.subscribe() as quick:
         for number in range(100):
-            hub.publish(delta(f"{number} " + "x" * 200), PLACE)
+            hub.publish(delta(f"{number} " + "x" * 200), LOCATION)
             assert (await taken(quick))[0].startswith(f"{number} ")
         assert await slow.next() is None
         assert slow.lagged
         assert not quick.lagged
         with hub.subscribe() as again:
-            hub.publish(delta("fresh"), PLACE)
+            hub.publish(delta("fresh"), LOCATION)
             assert await taken(again) == ["fresh"]
 
 
 async def test_the_ring_is_bounded_by_bytes_and_keeps_even_a_huge_event() -> None:
     hub = LiveHub(SeededIds(), bytes_max=1_000)
     with hub.subscribe() as reader:
-        hub.publish(delta("x" * 50_000), PLACE)
+        hub.publish(delta("x" * 50_000), LOCATION)
         assert len((await taken(reader))[0]) == 50_000
         for _ in range(1_000):
-            hub.publish(delta("y" * 100), PLACE)
+            hub.publish(delta("y" * 100), LOCATION)
         assert hub.end - hub.start < 10
 
 
 async def test_nothing_is_made_or_kept_for_nobody() -> None:
     hub = LiveHub(SeededIds())
     assert not hub.audience
-    hub.publish(delta("unheard"), PLACE)
+    hub.publish(delta("unheard"), LOCATION)
     assert hub.start == hub.end == 0
     with hub.subscribe():
         assert hub.audience
-        hub.publish(delta("heard"), PLACE)
+        hub.publish(delta("heard"), LOCATION)
     assert not hub.audience
     assert hub.start == hub.end == 1
 

@@ -17,7 +17,7 @@ from perdure.schema import codec
 from scripts.codegen import python_source
 from scripts.codegen.files import generated
 from tests.requirements import requirement
-from tests.support.description import contract, document
+from tests.support.inputs.contract_description import contract, document
 
 ROOT = Path(__file__).parents[3]
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from scripts import mutants
+from scripts import mutants, mutate
 
 ROOT: Final = Path(__file__).parents[3]
 
@@ -83,3 +83,29 @@ def test_a_change_is_shown_by_its_line() -> None:
     source = b"a\nif b:\n    c(\n    )\n"
     shown = [change.shown(source) for change in mutants.changes(source)]
     assert shown == ["2\n  - if b:\n  + if (not (b)):", "3\n  - c(\n  + pass"]
+
+
+@pytest.mark.parametrize(
+    ("module", "tests"),
+    [
+        ("core/session/inbox.py", ["tests/unit/core/session/test_inbox.py"]),
+        ("store/tables/inbox_table.py", ["tests/contract/store/tables/test_inbox.py"]),
+        (
+            "store/log/event_store.py",
+            [
+                "tests/contract/store/log/test_event_store.py",
+                "tests/contract/store/log/test_event_store_append.py",
+            ],
+        ),
+        ("core/histogram.py", ["tests/unit/core/test_histogram.py"]),
+        ("core/nothing.py", []),
+    ],
+)
+def test_a_module_is_tested_with_the_tests_at_its_path(module: str, tests: list[str]) -> None:
+    assert mutate.mirrored(Path(module), ROOT) == tests
+
+
+@pytest.mark.parametrize("module", mutate.ALSO)
+def test_what_is_also_tested_with_exists(module: str) -> None:
+    assert (ROOT / mutate.PACKAGE / module).exists()
+    assert all((ROOT / path).exists() for path in mutate.ALSO[module])

@@ -1,4 +1,4 @@
-"""`perdure run`: what it prints, how it ends, and that it never waits for nobody."""
+"""`perdure run`: what it prints, how it ends, and that it waits for no absent person."""
 
 import json
 import signal

@@ -14,7 +14,7 @@ from tests.contract.cli.command import (
     shown_until,
     terminal,
 )
-from tests.support.fork_server import Child, nursery
+from tests.support.fork_server import Child, shared
 
 FORMATTER = {"formatter": {"tidy": {"command": ["tidy", "\u001b[2J"], "extensions": [".html"]}}}
 
@@ -26,7 +26,7 @@ def configure(installation: Installation, value: object = FORMATTER) -> None:
 @contextmanager
 def at_a_terminal(installation: Installation, *arguments: str) -> Generator[tuple[Child, int]]:
     with terminal() as (screen, theirs):
-        child = nursery().start(
+        child = shared().start(
             arguments,
             variables=installation.variables,
             directory=installation.project,

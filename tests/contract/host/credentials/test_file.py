@@ -216,7 +216,7 @@ async def test_processes_that_write_together_lose_nothing(
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         ends = [group.create_task(writer.wait()) for writer in writers]
         while not all(end.done() for end in ends):
-            # Whoever reads meanwhile sees a whole file, never half of one.
+            # A concurrent reader sees a whole file, never half of one.
             store.look()
             await asyncio.sleep(0)
     assert [end.result() for end in ends] == [0] * PROCESSES

@@ -1,4 +1,4 @@
-"""A lock between processes that nobody waits for."""
+"""A lock between processes that is taken at once or not at all."""
 
 import subprocess
 import sys

@@ -26,8 +26,8 @@ from tests.contract.host.loopback import (
     serving,
 )
 from tests.requirements import requirement
-from tests.support.decompression_bombs import gzip_bomb
-from tests.support.internal_addresses import BY_HOST, RESOLVED
+from tests.support.inputs.decompression_bombs import gzip_bomb
+from tests.support.inputs.internal_addresses import BY_HOST, RESOLVED
 
 OK = response(b"secret of the network", headers="content-type: text/plain\r\n")
 
@@ -129,7 +129,7 @@ async def test_a_name_is_not_looked_up_again_to_connect() -> None:
     # Global when it is judged, internal a moment later: the connection must go to the first.
     async with serving(replying(OK)) as server:
         names = Names({"rebind.example": [("192.0.2.1",), ("127.0.0.1",)]})
-        # An address that nobody answers at, allowed so that it is used at all.
+        # An address at which no server answers, allowed so that it is used at all.
         url = f"http://rebind.example:{server.port}/"
         await failure(url, "rebind.example", client=WebClient(resolve=names), seconds=0.3)
     assert names.asked == ["rebind.example"]

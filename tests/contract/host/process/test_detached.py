@@ -70,7 +70,7 @@ async def test_a_command_prints_to_its_file_and_keeps_its_exit_code(machine: Mac
     assert Path(process.output).read_text() == said
     assert seen == Sighting(alive=False, exit_code=7, output_bytes=len(said))
     assert os.stat(process.output).st_mode & 0o777 == 0o600
-    # Somebody who never was its parent reads the same.
+    # A process that never was its parent reads the same.
     assert LocalDetached().look(process) == seen
 
 
@@ -200,7 +200,7 @@ async def test_a_damaged_exit_code_is_no_exit_code(machine: Machine) -> None:
 
 async def test_our_own_locks_and_files_are_not_inherited(machine: Machine) -> None:
     with (machine.folder / "lock").open("w"), (machine.folder / "handed").open("w") as handed:
-        # As one that whoever started us left open for us.
+        # As one that our own parent left open for us.
         os.set_inheritable(handed.fileno(), True)
         process = await machine.start("ls -l /proc/self/fd; echo over")
         said = await machine.said(process, "over")

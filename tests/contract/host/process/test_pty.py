@@ -84,7 +84,7 @@ async def gone(process: int) -> None:
 
 
 async def test_a_program_has_a_controlling_terminal_of_its_own(tmp_path: Path) -> None:
-    # /dev/tty can be opened by who has a controlling terminal and by nobody else.
+    # /dev/tty can be opened only by a process with a controlling terminal.
     script = 'tty; pwd; stty size; echo "mine:$(ps -o sid= -p $$)"; echo heard > /dev/tty'
     async with shell(script, tmp_path) as (terminal, screen, running):
         assert await running == 0

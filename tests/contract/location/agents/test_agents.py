@@ -10,17 +10,17 @@ from perdure.schema import codec
 from perdure.schema.approval.permission import Effect, Rule
 from perdure.schema.codec import JsonObject
 from perdure.schema.models.model import ModelRef
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 
 
-def load(place: Place, config: JsonObject | None = None) -> Agents:
+def load(folders: LocationFolders, config: JsonObject | None = None) -> Agents:
     if config is not None:
-        place.configure(config)
-    return agents.load(place.settings(), place.environment)
+        folders.configure(config)
+    return agents.load(folders.settings(), folders.environment)
 
 
-def test_the_built_in_agents_are_listed_in_their_order(place: Place) -> None:
-    listed = [(agent.id, agent.mode, agent.hidden) for agent in load(place).list()]
+def test_the_built_in_agents_are_listed_in_their_order(folders: LocationFolders) -> None:
+    listed = [(agent.id, agent.mode, agent.hidden) for agent in load(folders).list()]
     assert listed == [
         ("build", "primary", False),
         ("plan", "primary", False),
@@ -64,16 +64,18 @@ def test_the_built_in_agents_are_listed_in_their_order(place: Place) -> None:
     ],
 )
 def test_built_in_rules(
-    place: Place, agent: str, action: str, resource: str, effect: Effect
+    folders: LocationFolders, agent: str, action: str, resource: str, effect: Effect
 ) -> None:
-    rules = load(place).rules(agent)
-    named = resource.replace("{data}", place.environment.data_dir)
+    rules = load(folders).rules(agent)
+    named = resource.replace("{data}", folders.environment.data_dir)
     assert permission.evaluate(rules, action, named) == effect
 
 
-def test_global_rules_reach_every_agent_and_an_agents_own_come_last(place: Place) -> None:
+def test_global_rules_reach_every_agent_and_an_agents_own_come_last(
+    folders: LocationFolders,
+) -> None:
     found = load(
-        place,
+        folders,
         {
             "permissions": [{"action": "bash", "resource": "*", "effect": "ask"}],
             "agents": {
@@ -91,13 +93,15 @@ def test_global_rules_reach_every_agent_and_an_agents_own_come_last(place: Place
     assert permission.evaluate(found.rules("plan"), "bash", "ls -l") == "ask"
     assert found.rules("reviewer") == (
         Rule("bash", "*", "ask"),
-        Rule("read", f"{place.home}/x", "allow"),
+        Rule("read", f"{folders.home}/x", "allow"),
     )
 
 
-def test_an_agent_takes_only_the_fields_that_the_configuration_names(place: Place) -> None:
-    place.configure_user({"agents": {"build": {"model": "p/a/b", "variant": "fast", "steps": 3}}})
-    found = load(place, {"agents": {"build": {"description": "Mine", "model": "q/c"}}})
+def test_an_agent_takes_only_the_fields_that_the_configuration_names(
+    folders: LocationFolders,
+) -> None:
+    folders.configure_user({"agents": {"build": {"model": "p/a/b", "variant": "fast", "steps": 3}}})
+    found = load(folders, {"agents": {"build": {"description": "Mine", "model": "q/c"}}})
     build = found.get("build")
     assert build is not None
     assert build.model == ModelRef(id="c", provider_id="q", variant="fast")
@@ -108,9 +112,9 @@ def test_an_agent_takes_only_the_fields_that_the_configuration_names(place: Plac
     assert general.model is UNSET
 
 
-def test_a_disabled_agent_is_gone_and_can_be_made_anew(place: Place) -> None:
-    place.configure_user({"agents": {"plan": {"disabled": True}, "general": {"disabled": True}}})
-    found = load(place, {"agents": {"plan": {"description": "again"}}})
+def test_a_disabled_agent_is_gone_and_can_be_made_anew(folders: LocationFolders) -> None:
+    folders.configure_user({"agents": {"plan": {"disabled": True}, "general": {"disabled": True}}})
+    found = load(folders, {"agents": {"plan": {"description": "again"}}})
     assert found.get("general") is None
     plan = found.get("plan")
     assert plan is not None
@@ -130,33 +134,33 @@ def test_a_disabled_agent_is_gone_and_can_be_made_anew(place: Place) -> None:
     ],
 )
 def test_without_a_name_the_default_is_chosen(
-    place: Place, config: JsonObject, chosen: str
+    folders: LocationFolders, config: JsonObject, chosen: str
 ) -> None:
-    selection = load(place, config).select(None)
+    selection = load(folders, config).select(None)
     assert isinstance(selection, Selected)
     assert selection.agent.id == chosen
 
 
-def test_a_named_agent_is_chosen_also_when_hidden(place: Place) -> None:
-    selection = load(place).select("title")
+def test_a_named_agent_is_chosen_also_when_hidden(folders: LocationFolders) -> None:
+    selection = load(folders).select("title")
     assert isinstance(selection, Selected)
     assert selection.agent.id == "title"
 
 
-def test_an_unknown_name_falls_back_to_build_and_says_so(place: Place) -> None:
-    selection = load(place, {"default_agent": "plan"}).select("nope")
+def test_an_unknown_name_falls_back_to_build_and_says_so(folders: LocationFolders) -> None:
+    selection = load(folders, {"default_agent": "plan"}).select("nope")
     assert isinstance(selection, SelectedInstead)
     assert selection.agent.id == "build"
     assert "'nope'" in selection.note
 
 
-def test_when_every_agent_is_disabled_there_is_none(place: Place) -> None:
+def test_when_every_agent_is_disabled_there_is_none(folders: LocationFolders) -> None:
     gone: JsonObject = {"agents": {name: {"disabled": True} for name in ("build", "plan")}}
-    found = load(place, gone)
+    found = load(folders, gone)
     assert isinstance(found.select(None), NoAgent)
     assert isinstance(found.select("x"), NoAgent)
 
 
-def test_what_an_agent_adds_to_requests_is_not_public(place: Place) -> None:
-    found = load(place, {"agents": {"build": {"request": {"headers": {"x": "canary"}}}}})
+def test_what_an_agent_adds_to_requests_is_not_public(folders: LocationFolders) -> None:
+    found = load(folders, {"agents": {"build": {"request": {"headers": {"x": "canary"}}}}})
     assert b"canary" not in codec.encode(found.list())

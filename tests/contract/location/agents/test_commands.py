@@ -7,32 +7,34 @@ import pytest
 from perdure.location import factory
 from perdure.schema.models.model import ModelRef
 from perdure.schema.settings.command import CommandInfo
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def folders(tmp_path: Path) -> LocationFolders:
+    return LocationFolders(tmp_path)
 
 
-def listed(place: Place) -> dict[str, CommandInfo]:
-    found = factory.open_location(place.ref, place.host()).commands.list()
+def listed(folders: LocationFolders) -> dict[str, CommandInfo]:
+    found = factory.open_location(folders.ref, folders.host()).commands.list()
     assert [command.name for command in found] == sorted(command.name for command in found)
     return {command.name: command for command in found}
 
 
-def test_the_built_in_commands_are_there_without_configuration(place: Place) -> None:
-    found = listed(place)
+def test_the_built_in_commands_are_there_without_configuration(folders: LocationFolders) -> None:
+    found = listed(folders)
     assert set(found) == {"init", "review"}
     assert found["review"].subtask is True
     assert all("$ARGUMENTS" in command.template for command in found.values())
 
 
-def test_a_configured_command_is_listed_and_a_broken_one_is_left_out_alone(place: Place) -> None:
+def test_a_configured_command_is_listed_and_a_broken_one_is_left_out_alone(
+    folders: LocationFolders,
+) -> None:
     good = {"template": "Ship it", "description": "d", "agent": "build", "model": "a/b/c"}
     broken = {"template": 3}
-    place.configure({"command": {"ship": good, "broken": broken, "odd": "text"}})
-    found = listed(place)
+    folders.configure({"command": {"ship": good, "broken": broken, "odd": "text"}})
+    found = listed(folders)
     assert set(found) == {"init", "review", "ship"}
     assert found["ship"] == CommandInfo(
         name="ship",
@@ -41,19 +43,21 @@ def test_a_configured_command_is_listed_and_a_broken_one_is_left_out_alone(place
         agent="build",
         model=ModelRef(id="b/c", provider_id="a"),
     )
-    problems = [str(problem) for problem in place.settings().problems]
+    problems = [str(problem) for problem in folders.settings().problems]
     assert sum("commands.broken" in problem for problem in problems) == 1
 
 
-def test_files_are_named_by_their_path_and_lie_over_the_configuration(place: Place) -> None:
-    place.git("init")
-    place.configure({"commands": {"ship": {"template": "configured"}}})
-    top = place.project / ".opencode" / "command"
-    place.write(top / "ship.md", "---\ndescription: From a file\nsubtask: true\n---\nShip $1\n")
-    place.write(top / "git" / "squash.md", "Squash.")
-    place.write(place.home / ".config/opencode/commands/mine.md", "Mine.")
-    place.write(place.home / ".config/opencode/command/ship.md", "The user's.")
-    found = listed(place)
+def test_files_are_named_by_their_path_and_lie_over_the_configuration(
+    folders: LocationFolders,
+) -> None:
+    folders.git("init")
+    folders.configure({"commands": {"ship": {"template": "configured"}}})
+    top = folders.project / ".opencode" / "command"
+    folders.write(top / "ship.md", "---\ndescription: From a file\nsubtask: true\n---\nShip $1\n")
+    folders.write(top / "git" / "squash.md", "Squash.")
+    folders.write(folders.home / ".config/opencode/commands/mine.md", "Mine.")
+    folders.write(folders.home / ".config/opencode/command/ship.md", "The user's.")
+    found = listed(folders)
     assert found["ship"].template == "Ship $1"
     assert (found["ship"].description, found["ship"].subtask) == ("From a file", True)
     assert found["git/squash"].template == "Squash."
@@ -61,19 +65,19 @@ def test_files_are_named_by_their_path_and_lie_over_the_configuration(place: Pla
 
 
 def test_a_file_that_is_no_command_is_reported_once_and_left_out(
-    place: Place, caplog: pytest.LogCaptureFixture
+    folders: LocationFolders, caplog: pytest.LogCaptureFixture
 ) -> None:
-    top = place.project / ".opencode" / "commands"
-    place.write(place.root / "secret.md", "secret")
-    place.write(top / "empty.md", "---\ndescription: d\n---\n")
-    place.write(top / "wrong.md", "---\nsubtask: perhaps\n---\nText")
-    place.write(top / "huge.md", "x" * (300 * 1024))
-    place.write(top / "fine.md", "Fine.")
+    top = folders.project / ".opencode" / "commands"
+    folders.write(folders.root / "secret.md", "secret")
+    folders.write(top / "empty.md", "---\ndescription: d\n---\n")
+    folders.write(top / "wrong.md", "---\nsubtask: perhaps\n---\nText")
+    folders.write(top / "huge.md", "x" * (300 * 1024))
+    folders.write(top / "fine.md", "Fine.")
     (top / "binary.md").write_bytes(b"\xff\xfe\x00")
-    (top / "link.md").symlink_to(place.root / "secret.md")
+    (top / "link.md").symlink_to(folders.root / "secret.md")
     (top / "loop").symlink_to(top)
     (top / "folder.md").mkdir()
-    commands = factory.open_location(place.ref, place.host()).commands
+    commands = factory.open_location(folders.ref, folders.host()).commands
     assert {command.name for command in commands.list()} == {"fine", "init", "review"}
     commands.list()
     for name in ("empty", "wrong", "huge", "binary", "link", "folder"):
@@ -81,6 +85,6 @@ def test_a_file_that_is_no_command_is_reported_once_and_left_out(
 
 
 def test_project_files_are_not_read_when_they_are_disabled(tmp_path: Path) -> None:
-    place = Place(tmp_path, OPENCODE_DISABLE_PROJECT_CONFIG="1")
-    place.write(place.project / ".opencode" / "command" / "x.md", "X.")
-    assert "x" not in listed(place)
+    folders = LocationFolders(tmp_path, OPENCODE_DISABLE_PROJECT_CONFIG="1")
+    folders.write(folders.project / ".opencode" / "command" / "x.md", "X.")
+    assert "x" not in listed(folders)

@@ -371,7 +371,7 @@ async def test_an_approval_is_kept_once_and_can_be_forgotten() -> None:
 
 @dataclass
 class Book:
-    """In memory; `gate` holds whoever writes."""
+    """In memory; `gate` holds each write."""
 
     written: list[str] = field(default_factory=list[str])
     gate: asyncio.Event = field(default_factory=asyncio.Event)

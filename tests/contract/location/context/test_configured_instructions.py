@@ -14,7 +14,7 @@ from perdure.host.http.web_pages import WebClient
 from perdure.location.context.configured_instructions import ConfiguredInstructions
 from perdure.location.context.registry import Subject
 from perdure.testing import ManualClock
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 from tests.fixtures import SESSION
 from tests.requirements import requirement
 
@@ -22,12 +22,12 @@ SUBJECT = Subject(session_id=SESSION)
 
 
 def configured(
-    place: Place, *texts: str, trust: Trust = "user", clock: ManualClock | None = None
+    folders: LocationFolders, *texts: str, trust: Trust = "user", clock: ManualClock | None = None
 ) -> ConfiguredInstructions:
     return ConfiguredInstructions(
-        tuple(InstructionEntry(text, str(place.project), trust) for text in texts),
-        root=str(place.project),
-        environment=place.environment,
+        tuple(InstructionEntry(text, str(folders.project), trust) for text in texts),
+        root=str(folders.project),
+        environment=folders.environment,
         pages=WebClient(),
         allowed_hosts=("127.0.0.1",),
         clock=clock or ManualClock(),
@@ -66,45 +66,49 @@ async def served() -> AsyncGenerator[Page]:
         yield page
 
 
-async def test_files_and_patterns_are_told_in_the_order_they_are_named(place: Place) -> None:
-    place.write(place.project / "rules/b.md", "second")
-    place.write(place.project / "rules/a.md", "first")
-    place.write(place.home / "mine.md", "mine")
-    place.write(place.project / "deep/er/x.rules", "deep")
-    found = configured(place, "~/mine.md", "rules/*.md", "missing.md", "**/*.rules", "rules/a.md")
+async def test_files_and_patterns_are_told_in_the_order_they_are_named(
+    folders: LocationFolders,
+) -> None:
+    folders.write(folders.project / "rules/b.md", "second")
+    folders.write(folders.project / "rules/a.md", "first")
+    folders.write(folders.home / "mine.md", "mine")
+    folders.write(folders.project / "deep/er/x.rules", "deep")
+    found = configured(folders, "~/mine.md", "rules/*.md", "missing.md", "**/*.rules", "rules/a.md")
     assert await told(found) == (
-        f"Instructions from {place.home}/mine.md:\nmine\n\n"
-        f"Instructions from {place.project}/rules/a.md:\nfirst\n\n"
-        f"Instructions from {place.project}/rules/b.md:\nsecond\n\n"
-        f"Instructions from {place.project}/deep/er/x.rules:\ndeep"
+        f"Instructions from {folders.home}/mine.md:\nmine\n\n"
+        f"Instructions from {folders.project}/rules/a.md:\nfirst\n\n"
+        f"Instructions from {folders.project}/rules/b.md:\nsecond\n\n"
+        f"Instructions from {folders.project}/deep/er/x.rules:\ndeep"
     )
 
 
-async def test_nothing_named_or_nothing_there_is_nothing_to_tell(place: Place) -> None:
-    assert await configured(place).observe(SUBJECT) == ()
-    assert await configured(place, "missing.md", "[", "no/**/such").observe(SUBJECT) == ()
+async def test_nothing_named_or_nothing_there_is_nothing_to_tell(folders: LocationFolders) -> None:
+    assert await configured(folders).observe(SUBJECT) == ()
+    assert await configured(folders, "missing.md", "[", "no/**/such").observe(SUBJECT) == ()
 
 
 @pytest.mark.parametrize("text", ["{root}/secret.md", "../secret.md", "link.md", "~/secret.md"])
 async def test_a_project_names_only_files_of_its_own(
-    place: Place, text: str, caplog: pytest.LogCaptureFixture
+    folders: LocationFolders, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    place.write(place.root / "secret.md", "secret")
-    place.write(place.home / "secret.md", "secret")
-    (place.project / "link.md").symlink_to(place.root / "secret.md")
-    named = text.format(root=place.root)
-    assert await configured(place, named, trust="project").observe(SUBJECT) == ()
+    folders.write(folders.root / "secret.md", "secret")
+    folders.write(folders.home / "secret.md", "secret")
+    (folders.project / "link.md").symlink_to(folders.root / "secret.md")
+    named = text.format(root=folders.root)
+    assert await configured(folders, named, trust="project").observe(SUBJECT) == ()
     assert "not in the project" in caplog.text
-    assert "secret" in (await told(configured(place, named)) or "")
+    assert "secret" in (await told(configured(folders, named)) or "")
 
 
-async def test_outside_of_any_repository_a_project_is_its_directory(place: Place) -> None:
-    place.write(place.root / "secret.md", "secret")
-    entry = InstructionEntry("../secret.md", str(place.project), "project")
+async def test_outside_of_any_repository_a_project_is_its_directory(
+    folders: LocationFolders,
+) -> None:
+    folders.write(folders.root / "secret.md", "secret")
+    entry = InstructionEntry("../secret.md", str(folders.project), "project")
     found = ConfiguredInstructions(
         (entry,),
         root="/",
-        environment=place.environment,
+        environment=folders.environment,
         pages=WebClient(),
         allowed_hosts=(),
         clock=ManualClock(),
@@ -112,11 +116,11 @@ async def test_outside_of_any_repository_a_project_is_its_directory(place: Place
     assert await found.observe(SUBJECT) == ()
 
 
-async def test_a_whole_tree_is_walked_only_now_and_then(place: Place) -> None:
+async def test_a_whole_tree_is_walked_only_now_and_then(folders: LocationFolders) -> None:
     clock = ManualClock()
-    found = configured(place, "**/*.rules", clock=clock)
+    found = configured(folders, "**/*.rules", clock=clock)
     assert await found.observe(SUBJECT) == ()
-    place.write(place.project / "new.rules", "new")
+    folders.write(folders.project / "new.rules", "new")
     assert await found.observe(SUBJECT) == ()
     clock.advance(limits.INSTRUCTION_WALK_SECONDS)
     assert "new" in (await told(found) or "")
@@ -124,11 +128,11 @@ async def test_a_whole_tree_is_walked_only_now_and_then(place: Place) -> None:
 
 @requirement("S44", "S34")
 async def test_a_page_is_unavailable_until_it_was_fetched_and_then_outlives_its_server(
-    place: Place,
+    folders: LocationFolders,
 ) -> None:
     clock = ManualClock()
     async with served() as page:
-        found = configured(place, page.url, clock=clock)
+        found = configured(folders, page.url, clock=clock)
         observation = await found.observe(SUBJECT)
         assert [item.available for item in observation] == [False]
         page.text = "Be kind."
@@ -143,18 +147,18 @@ async def test_a_page_is_unavailable_until_it_was_fetched_and_then_outlives_its_
     assert await told(found) == f"Instructions from {page.url}:\nBe quick."
 
 
-async def test_a_page_that_is_too_large_is_not_taken(place: Place) -> None:
+async def test_a_page_that_is_too_large_is_not_taken(folders: LocationFolders) -> None:
     async with served() as page:
         page.text = "x" * (limits.INSTRUCTION_FILE_BYTES_MAX + 1)
-        observation = await configured(place, page.url).observe(SUBJECT)
+        observation = await configured(folders, page.url).observe(SUBJECT)
     assert [item.available for item in observation] == [False]
 
 
 async def test_a_change_is_told_with_the_whole_set_and_the_end_with_a_sentence(
-    place: Place,
+    folders: LocationFolders,
 ) -> None:
-    rules = place.write(place.project / "rules.md", "one")
-    found = configured(place, "rules.md")
+    rules = folders.write(folders.project / "rules.md", "one")
+    found = configured(folders, "rules.md")
     first = system_context.initialize(await found.observe(SUBJECT))
     assert isinstance(first, system_context.Generation)
     rules.write_text("two and more")

@@ -8,14 +8,16 @@ import pytest
 from perdure.core.context import system_context
 from perdure.location.context.instructions import Instructions
 from perdure.location.context.registry import Subject
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 from tests.fixtures import SESSION
 from tests.requirements import requirement
 
 
-def instructions(place: Place, directory: Path | None = None) -> Instructions:
+def instructions(folders: LocationFolders, directory: Path | None = None) -> Instructions:
     return Instructions(
-        str(directory or place.project), root=str(place.project), environment=place.environment
+        str(directory or folders.project),
+        root=str(folders.project),
+        environment=folders.environment,
     )
 
 
@@ -43,48 +45,48 @@ def write(path: Path, text: str) -> Path:
 
 
 @pytest.fixture
-def inner(place: Place) -> Path:
-    directory = place.project / "a" / "b"
+def inner(folders: LocationFolders) -> Path:
+    directory = folders.project / "a" / "b"
     directory.mkdir(parents=True)
     return directory
 
 
 @requirement("S78", "S77")
 async def test_the_users_file_comes_first_then_from_the_location_up_to_the_root(
-    place: Place, inner: Path
+    folders: LocationFolders, inner: Path
 ) -> None:
-    write(place.home / ".config/opencode/AGENTS.md", "mine")
-    write(place.project / "AGENTS.md", "root")
+    write(folders.home / ".config/opencode/AGENTS.md", "mine")
+    write(folders.project / "AGENTS.md", "root")
     write(inner / "AGENTS.md", "near")
-    write(place.root / "AGENTS.md", "above the project")
-    baseline = await told(instructions(place, inner))
+    write(folders.root / "AGENTS.md", "above the project")
+    baseline = await told(instructions(folders, inner))
     assert baseline == (
-        f"Instructions from {place.home}/.config/opencode/AGENTS.md:\nmine\n\n"
+        f"Instructions from {folders.home}/.config/opencode/AGENTS.md:\nmine\n\n"
         f"Instructions from {inner}/AGENTS.md:\nnear\n\n"
-        f"Instructions from {place.project}/AGENTS.md:\nroot"
+        f"Instructions from {folders.project}/AGENTS.md:\nroot"
     )
 
 
 @requirement("S78")
-async def test_without_any_file_there_is_nothing_to_tell(place: Place) -> None:
-    assert await instructions(place).observe(subject()) == ()
+async def test_without_any_file_there_is_nothing_to_tell(folders: LocationFolders) -> None:
+    assert await instructions(folders).observe(subject()) == ()
 
 
 @requirement("S78")
-async def test_an_empty_file_counts(place: Place) -> None:
-    write(place.project / "AGENTS.md", "")
-    assert await told(instructions(place)) == f"Instructions from {place.project}/AGENTS.md:\n"
+async def test_an_empty_file_counts(folders: LocationFolders) -> None:
+    write(folders.project / "AGENTS.md", "")
+    assert await told(instructions(folders)) == f"Instructions from {folders.project}/AGENTS.md:\n"
 
 
 @requirement("S80")
 @pytest.mark.parametrize("value", ["1", "true", "TRUE"])
 async def test_the_projects_files_can_be_switched_off_and_the_users_stays(
-    place: Place, value: str
+    folders: LocationFolders, value: str
 ) -> None:
-    write(place.home / ".config/opencode/AGENTS.md", "mine")
-    write(place.project / "AGENTS.md", "theirs")
-    place.variables["OPENCODE_DISABLE_PROJECT_CONFIG"] = value
-    baseline = await told(instructions(place))
+    write(folders.home / ".config/opencode/AGENTS.md", "mine")
+    write(folders.project / "AGENTS.md", "theirs")
+    folders.variables["OPENCODE_DISABLE_PROJECT_CONFIG"] = value
+    baseline = await told(instructions(folders))
     assert baseline is not None
     assert "mine" in baseline
     assert "theirs" not in baseline
@@ -92,11 +94,11 @@ async def test_the_projects_files_can_be_switched_off_and_the_users_stays(
 
 @requirement("S79")
 async def test_a_change_is_told_with_the_whole_ordered_set_and_the_end_of_all_with_a_sentence(
-    place: Place,
+    folders: LocationFolders,
 ) -> None:
-    mine = write(place.home / ".config/opencode/AGENTS.md", "mine")
-    root = write(place.project / "AGENTS.md", "root")
-    found = instructions(place)
+    mine = write(folders.home / ".config/opencode/AGENTS.md", "mine")
+    root = write(folders.project / "AGENTS.md", "root")
+    found = instructions(folders)
     first = system_context.initialize(await found.observe(subject()))
     assert isinstance(first, system_context.Generation)
     root.write_text("another root")
@@ -113,9 +115,9 @@ async def test_a_change_is_told_with_the_whole_ordered_set_and_the_end_of_all_wi
     )
 
 
-async def test_unchanged_files_are_not_told_again(place: Place) -> None:
-    write(place.project / "AGENTS.md", "root")
-    found = instructions(place)
+async def test_unchanged_files_are_not_told_again(folders: LocationFolders) -> None:
+    write(folders.project / "AGENTS.md", "root")
+    found = instructions(folders)
     first = system_context.initialize(await found.observe(subject()))
     assert isinstance(first, system_context.Generation)
     again = system_context.reconcile(await found.observe(subject()), first.snapshot)
@@ -124,22 +126,22 @@ async def test_unchanged_files_are_not_told_again(place: Place) -> None:
 
 @requirement("S44", "S34")
 async def test_a_file_that_is_there_and_cannot_be_read_makes_the_source_unavailable(
-    place: Place,
+    folders: LocationFolders,
 ) -> None:
-    write(place.project / "AGENTS.md", "theirs")
-    mine = place.home / ".config/opencode/AGENTS.md"
+    write(folders.project / "AGENTS.md", "theirs")
+    mine = folders.home / ".config/opencode/AGENTS.md"
     mine.parent.mkdir(parents=True)
-    # Nobody, not even the superuser, can read the first page of a process.
+    # Not even the superuser can read the first page of a process.
     mine.symlink_to("/proc/self/mem")
-    found = instructions(place)
+    found = instructions(folders)
     assert await is_unavailable(found)
     mine.unlink()
     assert await told(found) is not None
 
 
-async def test_a_directory_of_that_name_is_no_file(place: Place) -> None:
-    (place.project / "AGENTS.md").mkdir()
-    assert await instructions(place).observe(subject()) == ()
+async def test_a_directory_of_that_name_is_no_file(folders: LocationFolders) -> None:
+    (folders.project / "AGENTS.md").mkdir()
+    assert await instructions(folders).observe(subject()) == ()
 
 
 @pytest.mark.parametrize(
@@ -152,12 +154,12 @@ async def test_a_directory_of_that_name_is_no_file(place: Place) -> None:
     ids=["binary", "null", "huge"],
 )
 async def test_a_file_that_is_no_text_or_too_large_is_left_out_and_named(
-    place: Place, content: bytes, reason: str, caplog: pytest.LogCaptureFixture
+    folders: LocationFolders, content: bytes, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write(place.home / ".config/opencode/AGENTS.md", "mine")
-    bad = place.project / "AGENTS.md"
+    write(folders.home / ".config/opencode/AGENTS.md", "mine")
+    bad = folders.project / "AGENTS.md"
     bad.write_bytes(content)
-    found = instructions(place)
+    found = instructions(folders)
     for _ in range(3):
         baseline = await told(found)
         assert baseline is not None
@@ -167,60 +169,64 @@ async def test_a_file_that_is_no_text_or_too_large_is_left_out_and_named(
     assert reason in record.getMessage()
 
 
-async def test_a_byte_order_mark_is_not_shown(place: Place) -> None:
-    (place.project / "AGENTS.md").write_bytes(b"\xef\xbb\xbfroot")
-    assert await told(instructions(place)) == f"Instructions from {place.project}/AGENTS.md:\nroot"
+async def test_a_byte_order_mark_is_not_shown(folders: LocationFolders) -> None:
+    (folders.project / "AGENTS.md").write_bytes(b"\xef\xbb\xbfroot")
+    assert (
+        await told(instructions(folders)) == f"Instructions from {folders.project}/AGENTS.md:\nroot"
+    )
 
 
 @requirement("S78")
 async def test_a_link_that_leads_out_of_the_project_is_not_followed(
-    place: Place, caplog: pytest.LogCaptureFixture
+    folders: LocationFolders, caplog: pytest.LogCaptureFixture
 ) -> None:
-    secret = write(place.root / "secret.txt", "the secret")
-    (place.project / "AGENTS.md").symlink_to(secret)
-    found = instructions(place)
+    secret = write(folders.root / "secret.txt", "the secret")
+    (folders.project / "AGENTS.md").symlink_to(secret)
+    found = instructions(folders)
     assert await found.observe(subject()) == ()
     assert await found.observe(subject()) == ()
     assert "leads out of the project" in caplog.text
     assert len(caplog.records) == 1
 
 
-async def test_outside_of_any_repository_a_link_may_not_leave_its_directory(place: Place) -> None:
-    secret = write(place.root / "secret.txt", "the secret")
-    (place.project / "AGENTS.md").symlink_to(secret)
-    found = Instructions(str(place.project), root="/", environment=place.environment)
+async def test_outside_of_any_repository_a_link_may_not_leave_its_directory(
+    folders: LocationFolders,
+) -> None:
+    secret = write(folders.root / "secret.txt", "the secret")
+    (folders.project / "AGENTS.md").symlink_to(secret)
+    found = Instructions(str(folders.project), root="/", environment=folders.environment)
     assert await found.observe(subject()) == ()
 
 
-async def test_a_link_inside_the_project_counts_once(place: Place, inner: Path) -> None:
-    write(place.project / "AGENTS.md", "root")
-    (inner / "AGENTS.md").symlink_to(place.project / "AGENTS.md")
-    assert await told(instructions(place, inner)) == (
-        f"Instructions from {place.project}/AGENTS.md:\nroot"
+async def test_a_link_inside_the_project_counts_once(folders: LocationFolders, inner: Path) -> None:
+    write(folders.project / "AGENTS.md", "root")
+    (inner / "AGENTS.md").symlink_to(folders.project / "AGENTS.md")
+    assert await told(instructions(folders, inner)) == (
+        f"Instructions from {folders.project}/AGENTS.md:\nroot"
     )
 
 
-async def test_links_in_a_circle_are_no_file(place: Place) -> None:
-    (place.project / "AGENTS.md").symlink_to(place.project / "AGENTS.md")
-    assert await instructions(place).observe(subject()) == ()
+async def test_links_in_a_circle_are_no_file(folders: LocationFolders) -> None:
+    (folders.project / "AGENTS.md").symlink_to(folders.project / "AGENTS.md")
+    assert await instructions(folders).observe(subject()) == ()
 
 
-async def test_a_pipe_is_no_file(place: Place) -> None:
-    os.mkfifo(place.project / "AGENTS.md")
-    assert await instructions(place).observe(subject()) == ()
+async def test_a_pipe_is_no_file(folders: LocationFolders) -> None:
+    os.mkfifo(folders.project / "AGENTS.md")
+    assert await instructions(folders).observe(subject()) == ()
 
 
 @requirement("S81")
 async def test_what_lies_beside_a_file_that_was_read_is_found_the_nearest_last(
-    place: Place, inner: Path
+    folders: LocationFolders, inner: Path
 ) -> None:
-    write(place.project / "AGENTS.md", "root")
-    outer = write(place.project / "a" / "AGENTS.md", "a")
+    write(folders.project / "AGENTS.md", "root")
+    outer = write(folders.project / "a" / "AGENTS.md", "a")
     near = write(inner / "AGENTS.md", "b")
-    found = instructions(place)
+    found = instructions(folders)
     assert found.beside(str(inner / "code.py")) == (str(outer), str(near))
-    assert found.beside(str(place.project / "code.py")) == ()
-    assert found.beside(str(place.root / "elsewhere" / "code.py")) == ()
+    assert found.beside(str(folders.project / "code.py")) == ()
+    assert found.beside(str(folders.root / "elsewhere" / "code.py")) == ()
     baseline = await told(found, outer, near)
     assert baseline is not None
     assert baseline.index("root") < baseline.index("\na\n") < baseline.index("\nb")
@@ -228,10 +234,10 @@ async def test_what_lies_beside_a_file_that_was_read_is_found_the_nearest_last(
 
 @requirement("S81", "S80")
 async def test_switched_off_project_files_are_not_found_by_reading_either(
-    place: Place, inner: Path
+    folders: LocationFolders, inner: Path
 ) -> None:
     near = write(inner / "AGENTS.md", "b")
-    place.variables["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
-    found = instructions(place)
+    folders.variables["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
+    found = instructions(folders)
     assert found.beside(str(inner / "code.py")) == ()
     assert await found.observe(subject(near)) == ()

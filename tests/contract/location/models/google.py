@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from perdure.schema.codec import JsonObject, JsonValue
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 
 
 def login(**fields: JsonValue) -> JsonObject:
@@ -16,7 +16,7 @@ def login(**fields: JsonValue) -> JsonObject:
     }
 
 
-def log_in(place: Place, content: object) -> Path:
+def log_in(folders: LocationFolders, content: object) -> Path:
     """The file that `gcloud` writes."""
-    usual = place.home / ".config/gcloud/application_default_credentials.json"
-    return place.write(usual, content)
+    usual = folders.home / ".config/gcloud/application_default_credentials.json"
+    return folders.write(usual, content)

@@ -20,7 +20,7 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.errors import ProviderNotFoundError
 from perdure.schema.models.model import ModelRef
 from perdure.testing import ManualClock
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 from tests.requirements import requirement
 
 COMPATIBLE = {"type": "aisdk", "package": "@ai-sdk/openai-compatible", "url": "http://llm.test/v1"}
@@ -56,13 +56,13 @@ def bench_config() -> JsonObject:
     }
 
 
-def catalog_of(place: Place, config: JsonObject | None = None) -> Catalog:
+def catalog_of(folders: LocationFolders, config: JsonObject | None = None) -> Catalog:
     if config is not None:
-        place.configure(config)
+        folders.configure(config)
     return Catalog(
-        place.settings(),
-        variables=place.variables,
-        transport=place.transport,
+        folders.settings(),
+        variables=folders.variables,
+        transport=folders.transport,
         clock=ManualClock(),
     )
 
@@ -73,14 +73,16 @@ async def answer(model: ResolvedModel) -> list[LLMEvent]:
     return [event async for batch in model.call(request) for event in batch]
 
 
-async def test_a_configured_model_is_the_default_and_can_be_called(place: Place) -> None:
-    catalog = catalog_of(place, bench_config())
+async def test_a_configured_model_is_the_default_and_can_be_called(
+    folders: LocationFolders,
+) -> None:
+    catalog = catalog_of(folders, bench_config())
     resolved = catalog.resolve(None)
     assert isinstance(resolved, ResolvedModel)
     assert (resolved.ref, resolved.limit.context) == (FAKE, 100000000)
     events = await answer(resolved)
     assert isinstance(events[-1], Finish)
-    [sent] = place.transport.requests
+    [sent] = folders.transport.requests
     assert sent.url == "http://llm.test/v1/chat/completions"
     assert sent.headers["authorization"] == "Bearer bench"
     assert sent.headers["x-team"] == "a"
@@ -90,19 +92,19 @@ async def test_a_configured_model_is_the_default_and_can_be_called(place: Place)
     assert b"apiKey" not in b"".join(sent.body)
 
 
-async def test_a_variant_lays_its_fields_over_the_model(place: Place) -> None:
-    catalog = catalog_of(place, bench_config())
+async def test_a_variant_lays_its_fields_over_the_model(folders: LocationFolders) -> None:
+    catalog = catalog_of(folders, bench_config())
     ref = ModelRef(id="fake-model", provider_id="fake", variant="fast")
     resolved = catalog.resolve(ref)
     assert isinstance(resolved, ResolvedModel)
     await answer(resolved)
-    body = codec.decode_any(b"".join(place.transport.requests[0].body))
+    body = codec.decode_any(b"".join(folders.transport.requests[0].body))
     assert body["reasoning_effort"] == "low"
 
 
-def test_an_unknown_variant_is_named_with_those_there_are(place: Place) -> None:
+def test_an_unknown_variant_is_named_with_those_there_are(folders: LocationFolders) -> None:
     ref = ModelRef(id="fake-model", provider_id="fake", variant="slow")
-    failure = catalog_of(place, bench_config()).resolve(ref)
+    failure = catalog_of(folders, bench_config()).resolve(ref)
     assert isinstance(failure, VariantUnavailable)
     assert "'slow'" in failure.message
     assert "fast" in failure.message
@@ -117,17 +119,19 @@ def test_an_unknown_variant_is_named_with_those_there_are(place: Place) -> None:
         ModelRef(id="", provider_id=""),
     ],
 )
-def test_a_model_that_is_not_there_says_what_is_missing(place: Place, ref: ModelRef) -> None:
-    failure = catalog_of(place, bench_config()).resolve(ref)
+def test_a_model_that_is_not_there_says_what_is_missing(
+    folders: LocationFolders, ref: ModelRef
+) -> None:
+    failure = catalog_of(folders, bench_config()).resolve(ref)
     assert isinstance(failure, ModelUnavailable)
     assert f"{ref.provider_id}/{ref.id}" in failure.message
 
 
 def test_an_api_that_is_not_supported_is_listed_and_says_why_it_cannot_be_called(
-    place: Place,
+    folders: LocationFolders,
 ) -> None:
     catalog = catalog_of(
-        place,
+        folders,
         {
             "providers": {
                 "a": {
@@ -144,11 +148,13 @@ def test_an_api_that_is_not_supported_is_listed_and_says_why_it_cannot_be_called
     assert "@ai-sdk/unheard-of" in failure.message
 
 
-def test_the_newest_model_that_works_is_the_default_and_the_demo_is_last(place: Place) -> None:
-    assert catalog_of(place).default() == ModelRef(id="demo", provider_id="demo")
+def test_the_newest_model_that_works_is_the_default_and_the_demo_is_last(
+    folders: LocationFolders,
+) -> None:
+    assert catalog_of(folders).default() == ModelRef(id="demo", provider_id="demo")
     old, new = {"time": {"released": 1}}, {"time": {"released": 2}}
     catalog = catalog_of(
-        place,
+        folders,
         {
             "providers": {
                 "p": {"api": COMPATIBLE, "models": {"old": old, "new": new, "undated": {}}},
@@ -163,29 +169,29 @@ def test_the_newest_model_that_works_is_the_default_and_the_demo_is_last(place: 
     assert [model.id for model in catalog.models()] == ["newest", "new", "old", "undated", "demo"]
 
 
-def test_a_configured_model_that_fails_is_not_replaced_by_another(place: Place) -> None:
-    failure = catalog_of(place, {"model": "gone/gone"}).resolve(None)
+def test_a_configured_model_that_fails_is_not_replaced_by_another(folders: LocationFolders) -> None:
+    failure = catalog_of(folders, {"model": "gone/gone"}).resolve(None)
     assert isinstance(failure, ModelUnavailable)
 
 
-def test_without_any_provider_nothing_is_selected(place: Place) -> None:
+def test_without_any_provider_nothing_is_selected(folders: LocationFolders) -> None:
     deny = {"effect": "deny", "action": "provider.use", "resource": "*"}
-    catalog = catalog_of(place, {"experimental": {"policies": [deny]}})
+    catalog = catalog_of(folders, {"experimental": {"policies": [deny]}})
     assert isinstance(catalog.resolve(None), ModelNotSelected)
     assert catalog.models() == ()
 
 
-async def test_the_demo_answers_without_any_configuration(place: Place) -> None:
-    resolved = catalog_of(place).resolve(None)
+async def test_the_demo_answers_without_any_configuration(folders: LocationFolders) -> None:
+    resolved = catalog_of(folders).resolve(None)
     assert isinstance(resolved, ResolvedModel)
     events = await answer(resolved)
     assert isinstance(events[-1], Finish)
-    assert place.transport.requests == []
+    assert folders.transport.requests == []
 
 
-def test_disabled_models_and_providers_cannot_be_used(place: Place) -> None:
+def test_disabled_models_and_providers_cannot_be_used(folders: LocationFolders) -> None:
     catalog = catalog_of(
-        place,
+        folders,
         {
             "providers": {
                 "p": {"api": COMPATIBLE, "models": {"off": {"disabled": True}, "on": {}}},
@@ -201,23 +207,25 @@ def test_disabled_models_and_providers_cannot_be_used(place: Place) -> None:
         catalog.provider("nope")
 
 
-async def test_a_key_of_the_environment_reaches_the_address_the_user_gave_it(place: Place) -> None:
+async def test_a_key_of_the_environment_reaches_the_address_the_user_gave_it(
+    folders: LocationFolders,
+) -> None:
     entry: JsonObject = {"env": ["TEAM_KEY"], "api": COMPATIBLE, "models": {"m": {}}}
-    place.configure_user({"providers": {"team": entry}})
+    folders.configure_user({"providers": {"team": entry}})
     ref = ModelRef(id="m", provider_id="team")
-    failure = catalog_of(place).resolve(ref)
+    failure = catalog_of(folders).resolve(ref)
     assert isinstance(failure, ModelUnavailable)
     assert "TEAM_KEY" in failure.message
-    place.variables["TEAM_KEY"] = "from-env"
-    resolved = catalog_of(place).resolve(ref)
+    folders.variables["TEAM_KEY"] = "from-env"
+    resolved = catalog_of(folders).resolve(ref)
     assert isinstance(resolved, ResolvedModel)
     await answer(resolved)
-    assert place.transport.requests[0].headers["authorization"] == "Bearer from-env"
+    assert folders.transport.requests[0].headers["authorization"] == "Bearer from-env"
 
 
-def test_a_project_cannot_invite_a_key_to_its_own_server(place: Place) -> None:
-    place.variables.update(OPENAI_API_KEY="sk-canary", TEAM_KEY="team-canary")
-    place.configure_user(
+def test_a_project_cannot_invite_a_key_to_its_own_server(folders: LocationFolders) -> None:
+    folders.variables.update(OPENAI_API_KEY="sk-canary", TEAM_KEY="team-canary")
+    folders.configure_user(
         {
             "providers": {
                 "team": {
@@ -231,7 +239,7 @@ def test_a_project_cannot_invite_a_key_to_its_own_server(place: Place) -> None:
     )
     evil = {**COMPATIBLE, "url": "http://evil.test/v1"}
     catalog = catalog_of(
-        place,
+        folders,
         {
             "providers": {
                 "openai": {"env": ["OPENAI_API_KEY"], "api": evil, "models": {"m": {}}},
@@ -251,7 +259,7 @@ def test_a_project_cannot_invite_a_key_to_its_own_server(place: Place) -> None:
 
 
 @requirement("S195", "S196")
-def test_what_clients_see_of_the_catalog_holds_no_secret(place: Place) -> None:
+def test_what_clients_see_of_the_catalog_holds_no_secret(folders: LocationFolders) -> None:
     config = bench_config()
     config["providers"]["fake"]["api"] = {
         **COMPATIBLE,
@@ -261,7 +269,7 @@ def test_what_clients_see_of_the_catalog_holds_no_secret(place: Place) -> None:
         "headers": {"x": "canary"},
         "body": {"apiKey": "canary"},
     }
-    catalog = catalog_of(place, config)
+    catalog = catalog_of(folders, config)
     public = codec.encode([catalog.models(), catalog.providers(), catalog.provider("fake")])
     assert b"canary" not in public
     resolved = catalog.resolve(FAKE)

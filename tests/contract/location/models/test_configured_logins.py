@@ -3,7 +3,7 @@
 import pytest
 
 from perdure.schema.codec import JsonObject
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 
 METHOD: JsonObject = {
     "authorize_url": "https://login.example.org/authorize",
@@ -16,11 +16,11 @@ def configured(**methods: object) -> JsonObject:
     return {"experimental": {"logins": {"gate": methods}}}
 
 
-def test_a_described_login_is_offered_under_its_name(place: Place) -> None:
-    place.configure_user(configured(browser=METHOD))
-    (method,) = place.settings().logins["gate"]
+def test_a_described_login_is_offered_under_its_name(folders: LocationFolders) -> None:
+    folders.configure_user(configured(browser=METHOD))
+    (method,) = folders.settings().logins["gate"]
     assert (method.id, method.label, method.scopes) == ("browser", "browser", ())
-    assert place.settings().problems == ()
+    assert folders.settings().problems == ()
 
 
 @pytest.mark.parametrize(
@@ -36,20 +36,20 @@ def test_a_described_login_is_offered_under_its_name(place: Place) -> None:
     ],
 )
 def test_a_login_that_makes_no_sense_is_left_out_alone_and_told(
-    place: Place, entry: object, word: str
+    folders: LocationFolders, entry: object, word: str
 ) -> None:
-    place.configure_user(configured(broken=entry, sound=METHOD))
-    found = place.settings()
+    folders.configure_user(configured(broken=entry, sound=METHOD))
+    found = folders.settings()
     assert [method.id for method in found.logins["gate"]] == ["sound"]
     (problem,) = found.problems
     assert "experimental.logins.gate.broken" in problem.message
     assert word in problem.message
 
 
-def test_a_project_has_no_say_in_logins_and_is_told_so(place: Place) -> None:
+def test_a_project_has_no_say_in_logins_and_is_told_so(folders: LocationFolders) -> None:
     evil = {**METHOD, "token_url": "https://evil.example.net/token"}
-    place.configure_user(configured(browser=METHOD))
-    place.configure(configured(browser=evil, other=evil))
-    found = place.settings()
+    folders.configure_user(configured(browser=METHOD))
+    folders.configure(configured(browser=evil, other=evil))
+    found = folders.settings()
     assert [method.token_url for method in found.logins["gate"]] == [METHOD["token_url"]]
     assert any("your own configuration" in problem.message for problem in found.problems)

@@ -15,15 +15,15 @@ from perdure.location.models.google_login import GoogleLogin
 from perdure.schema import codec
 from perdure.testing import ManualClock
 from tests.contract.location.models.google import log_in, login
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 from tests.support.authorization_server import AuthorizationServer, authorization_server
 
 
 class Desk:
     """A Google login whose tokens come from a server on this machine."""
 
-    def __init__(self, place: Place, server: AuthorizationServer) -> None:
-        self.place = place
+    def __init__(self, folders: LocationFolders, server: AuthorizationServer) -> None:
+        self.folders = folders
         self.server = server
         self.clock = ManualClock()
         self.transport = HttptoolsTransport()
@@ -33,13 +33,13 @@ class Desk:
 
     def opened(self, sign: Sign | None) -> GoogleLogin:
         return GoogleLogin(
-            self.place.environment, transport=self.transport, clock=self.clock, sign=sign
+            self.folders.environment, transport=self.transport, clock=self.clock, sign=sign
         )
 
     def log_in(self) -> None:
         refresh = self.server.tokens()["refresh_token"]
         url = f"{self.server.url}/token"
-        log_in(self.place, login(refresh_token=refresh, token_uri=url))
+        log_in(self.folders, login(refresh_token=refresh, token_uri=url))
 
     async def failed(self) -> LLMError:
         with pytest.raises(LLMError) as raised:
@@ -50,9 +50,9 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(place: Place) -> AsyncGenerator[Desk]:
+async def desk(folders: LocationFolders) -> AsyncGenerator[Desk]:
     async with authorization_server() as server:
-        opened = Desk(place, server)
+        opened = Desk(folders, server)
         yield opened
         await opened.transport.aclose()
 
@@ -117,7 +117,7 @@ async def test_a_login_that_google_refuses_says_what_to_do(desk: Desk) -> None:
 
 async def test_a_login_that_is_gone_is_said(desk: Desk) -> None:
     await desk.google.access()
-    log_in(desk.place, "").unlink()
+    log_in(desk.folders, "").unlink()
     assert "no Google login" in str(await desk.failed())
 
 
@@ -133,7 +133,7 @@ def employ(desk: Desk) -> None:
         private_key="canary-private-key",
         token_uri=f"{desk.server.url}/token",
     )
-    log_in(desk.place, account)
+    log_in(desk.folders, account)
 
 
 def unpadded(text: str) -> bytes:

@@ -1,4 +1,4 @@
-"""The Catalog with what everybody knows about models: keys open it, the configuration shapes it."""
+"""The Catalog with the facts about models: keys enable them, the configuration changes them."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.models.model import ModelRef
 from perdure.testing import ManualClock
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 from tests.requirements import requirement
 
 JANUARY_2026 = 1_768_000_000_000
@@ -48,24 +48,24 @@ async def _nothing() -> AsyncIterator[bytes]:
 
 
 def catalog_of(
-    place: Place,
+    folders: LocationFolders,
     config: JsonObject | None = None,
     transport: RefusingTransport | None = None,
     now_millis: int = 0,
 ) -> Catalog:
     if config is not None:
-        place.configure_user(config)
+        folders.configure_user(config)
     clock = ManualClock(now_millis)
     snapshot = ModelFactsCache(
-        str(place.root / "models.json.gz"),
-        variables=place.variables,
+        str(folders.root / "models.json.gz"),
+        variables=folders.variables,
         clock=clock,
-        start=place.background.append,
+        start=folders.background.append,
     )
     return Catalog(
-        place.settings(),
-        variables=place.variables,
-        transport=transport or place.transport,
+        folders.settings(),
+        variables=folders.variables,
+        transport=transport or folders.transport,
         clock=clock,
         snapshot=snapshot,
     )
@@ -80,8 +80,10 @@ async def sent(model: ResolvedModel, transport: RefusingTransport) -> HttpReques
     return transport.requests[-1]
 
 
-def test_without_a_key_only_the_demo_is_offered_and_every_provider_is_known(place: Place) -> None:
-    catalog = catalog_of(place)
+def test_without_a_key_only_the_demo_is_offered_and_every_provider_is_known(
+    folders: LocationFolders,
+) -> None:
+    catalog = catalog_of(folders)
     assert [provider.id for provider in catalog.providers()] == ["demo"]
     assert [model.id for model in catalog.models()] == ["demo"]
     assert catalog.provider("anthropic").name == "Anthropic"
@@ -91,10 +93,10 @@ def test_without_a_key_only_the_demo_is_offered_and_every_provider_is_known(plac
     assert "ANTHROPIC_API_KEY" in failure.message
 
 
-async def test_a_key_in_the_environment_opens_its_provider(place: Place) -> None:
-    place.variables["ANTHROPIC_API_KEY"] = "sk-canary"
+async def test_a_key_in_the_environment_opens_its_provider(folders: LocationFolders) -> None:
+    folders.variables["ANTHROPIC_API_KEY"] = "sk-canary"
     transport = RefusingTransport()
-    catalog = catalog_of(place, transport=transport)
+    catalog = catalog_of(folders, transport=transport)
     assert [provider.id for provider in catalog.providers()] == ["demo", "anthropic"]
     listed = catalog.models()
     assert {model.provider_id for model in listed} == {"anthropic", "demo"}
@@ -108,45 +110,49 @@ async def test_a_key_in_the_environment_opens_its_provider(place: Place) -> None
     assert b"canary" not in codec.encode([listed, catalog.providers()])
 
 
-def test_a_chat_is_not_begun_with_a_model_that_cannot_hold_one(place: Place) -> None:
-    place.variables["OPENAI_API_KEY"] = "k"
-    default = catalog_of(place).resolve(None)
+def test_a_chat_is_not_begun_with_a_model_that_cannot_hold_one(folders: LocationFolders) -> None:
+    folders.variables["OPENAI_API_KEY"] = "k"
+    default = catalog_of(folders).resolve(None)
     assert isinstance(default, ResolvedModel)
     assert default.info.capabilities.tools
     assert "text" in default.info.capabilities.output
 
 
-def test_a_token_for_something_else_opens_models_but_does_not_choose_them(place: Place) -> None:
-    place.variables["GITHUB_TOKEN"] = "t"
-    catalog = catalog_of(place)
+def test_a_token_for_something_else_opens_models_but_does_not_choose_them(
+    folders: LocationFolders,
+) -> None:
+    folders.variables["GITHUB_TOKEN"] = "t"
+    catalog = catalog_of(folders)
     assert "github-copilot" in [provider.id for provider in catalog.providers()]
     assert catalog.default() == ModelRef(id="demo", provider_id="demo")
-    place.variables["GROQ_API_KEY"] = "k"
-    chosen = catalog_of(place).default()
+    folders.variables["GROQ_API_KEY"] = "k"
+    chosen = catalog_of(folders).default()
     assert chosen is not None
     assert chosen.provider_id == "groq"
 
 
-def test_keys_of_aws_open_bedrock_but_do_not_choose_it(place: Place) -> None:
-    place.variables.update(AWS_ACCESS_KEY_ID="id", AWS_SECRET_ACCESS_KEY="secret")
-    catalog = catalog_of(place)
+def test_keys_of_aws_open_bedrock_but_do_not_choose_it(folders: LocationFolders) -> None:
+    folders.variables.update(AWS_ACCESS_KEY_ID="id", AWS_SECRET_ACCESS_KEY="secret")
+    catalog = catalog_of(folders)
     assert "amazon-bedrock" in [provider.id for provider in catalog.providers()]
     assert catalog.default() == ModelRef(id="demo", provider_id="demo")
 
 
-def test_a_small_model_is_cheap_recent_and_of_the_same_provider(place: Place) -> None:
-    place.variables.update(ANTHROPIC_API_KEY="k", AZURE_API_KEY="k", AZURE_RESOURCE_NAME="r")
-    catalog = catalog_of(place, now_millis=JANUARY_2026)
+def test_a_small_model_is_cheap_recent_and_of_the_same_provider(folders: LocationFolders) -> None:
+    folders.variables.update(ANTHROPIC_API_KEY="k", AZURE_API_KEY="k", AZURE_RESOURCE_NAME="r")
+    catalog = catalog_of(folders, now_millis=JANUARY_2026)
     assert catalog.small("anthropic") == ModelRef(id="claude-haiku-4-5", provider_id="anthropic")
     assert catalog.small("azure") is None
     assert catalog.small("nobody") is None
 
 
 @requirement("S92")
-async def test_a_known_variant_reaches_the_provider_in_its_own_words(place: Place) -> None:
-    place.variables.update(ANTHROPIC_API_KEY="k", OPENAI_API_KEY="k")
+async def test_a_known_variant_reaches_the_provider_in_its_own_words(
+    folders: LocationFolders,
+) -> None:
+    folders.variables.update(ANTHROPIC_API_KEY="k", OPENAI_API_KEY="k")
     transport = RefusingTransport()
-    catalog = catalog_of(place, transport=transport)
+    catalog = catalog_of(folders, transport=transport)
     bodies: list[JsonObject] = []
     for provider, model in (("anthropic", "claude-haiku-4-5"), ("openai", "gpt-5")):
         resolved = catalog.resolve(ModelRef(id=model, provider_id=provider, variant="high"))
@@ -156,18 +162,18 @@ async def test_a_known_variant_reaches_the_provider_in_its_own_words(place: Plac
     assert bodies[1]["reasoning"] == {"effort": "high", "summary": "auto"}
 
 
-def test_the_user_may_send_a_known_key_to_an_address_of_their_own(place: Place) -> None:
-    place.variables["OPENAI_API_KEY"] = "k"
+def test_the_user_may_send_a_known_key_to_an_address_of_their_own(folders: LocationFolders) -> None:
+    folders.variables["OPENAI_API_KEY"] = "k"
     ref = ModelRef(id="gpt-5", provider_id="openai")
-    catalog = catalog_of(place, {"providers": {"openai": {"api": {"url": "http://llm.test/v1"}}}})
+    catalog = catalog_of(folders, {"providers": {"openai": {"api": {"url": "http://llm.test/v1"}}}})
     assert isinstance(catalog.resolve(ref), ResolvedModel)
 
 
-async def test_a_project_that_moves_a_known_provider_gets_no_key(place: Place) -> None:
-    place.variables["OPENAI_API_KEY"] = "sk-canary"
-    place.configure({"providers": {"openai": {"api": {"url": "http://evil.test/v1"}}}})
+async def test_a_project_that_moves_a_known_provider_gets_no_key(folders: LocationFolders) -> None:
+    folders.variables["OPENAI_API_KEY"] = "sk-canary"
+    folders.configure({"providers": {"openai": {"api": {"url": "http://evil.test/v1"}}}})
     transport = RefusingTransport()
-    resolved = catalog_of(place, transport=transport).resolve(
+    resolved = catalog_of(folders, transport=transport).resolve(
         ModelRef(id="gpt-5", provider_id="openai")
     )
     assert isinstance(resolved, ResolvedModel)
@@ -176,9 +182,9 @@ async def test_a_project_that_moves_a_known_provider_gets_no_key(place: Place) -
     assert b"canary" not in b"".join(request.body)
 
 
-def test_a_known_provider_at_an_address_of_ones_own_needs_no_key(place: Place) -> None:
+def test_a_known_provider_at_an_address_of_ones_own_needs_no_key(folders: LocationFolders) -> None:
     config = {"providers": {"lmstudio": {"api": {"url": "http://127.0.0.1:9/v1"}}}}
-    listed = catalog_of(place, config).providers()
+    listed = catalog_of(folders, config).providers()
     assert "lmstudio" in [provider.id for provider in listed]
 
 
@@ -191,31 +197,33 @@ def test_a_known_provider_at_an_address_of_ones_own_needs_no_key(place: Place) -
         {"provider": {"anthropic": {"whitelist": ["none-of-them"]}}},
     ],
 )
-def test_a_provider_that_is_switched_off_is_not_offered(place: Place, config: JsonObject) -> None:
-    place.variables.update(ANTHROPIC_API_KEY="k", OPENAI_API_KEY="k")
-    offered = {model.provider_id for model in catalog_of(place, config).models()}
+def test_a_provider_that_is_switched_off_is_not_offered(
+    folders: LocationFolders, config: JsonObject
+) -> None:
+    folders.variables.update(ANTHROPIC_API_KEY="k", OPENAI_API_KEY="k")
+    offered = {model.provider_id for model in catalog_of(folders, config).models()}
     assert "anthropic" not in offered
     assert "openai" in offered
 
 
-def everything(place: Place) -> None:
+def everything(folders: LocationFolders) -> None:
     """Give every variable that any provider knows."""
     for provider in facts_cache.bundled().providers.values():
         for name in provider.env:
-            place.variables[name] = f"https://{name.lower().replace('_', '-')}.example"
+            folders.variables[name] = f"https://{name.lower().replace('_', '-')}.example"
             if name in provider.keys:
-                place.variables[name] = "sk-key"
-    place.variables["AWS_REGION"] = "us-east-1"
-    place.variables |= {"GOOGLE_VERTEX_PROJECT": "ours", "GOOGLE_VERTEX_LOCATION": "global"}
+                folders.variables[name] = "sk-key"
+    folders.variables["AWS_REGION"] = "us-east-1"
+    folders.variables |= {"GOOGLE_VERTEX_PROJECT": "ours", "GOOGLE_VERTEX_LOCATION": "global"}
     token: JsonObject = {"request": {"body": {"apiKey": "sk-key"}}}
-    place.configure_user({"providers": dict.fromkeys(VERTEX, token)})
+    folders.configure_user({"providers": dict.fromkeys(VERTEX, token)})
 
 
 @requirement("S92", "S93")
-async def test_each_known_model_can_be_called_or_says_why_not(place: Place) -> None:
-    everything(place)
+async def test_each_known_model_can_be_called_or_says_why_not(folders: LocationFolders) -> None:
+    everything(folders)
     transport = RefusingTransport()
-    catalog = catalog_of(place, transport=transport)
+    catalog = catalog_of(folders, transport=transport)
     called = 0
     for provider in catalog.everyone.values():
         for model in provider.models.values():
@@ -233,10 +241,10 @@ async def test_each_known_model_can_be_called_or_says_why_not(place: Place) -> N
     assert called > 7_000
 
 
-async def test_each_known_variant_makes_a_request(place: Place) -> None:
-    everything(place)
+async def test_each_known_variant_makes_a_request(folders: LocationFolders) -> None:
+    everything(folders)
     transport = RefusingTransport()
-    catalog = catalog_of(place, transport=transport)
+    catalog = catalog_of(folders, transport=transport)
     tried: set[bytes] = set()
     for provider in catalog.everyone.values():
         for model in provider.models.values():

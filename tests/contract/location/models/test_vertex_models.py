@@ -17,7 +17,7 @@ from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.models.model import ModelRef
 from perdure.testing import ManualClock
 from tests.contract.location.models.google import log_in, login
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 from tests.requirements import requirement
 
 GEMINI = ModelRef(id="gemini-3-test", provider_id="vertex")
@@ -46,27 +46,27 @@ def configured(
     return {"providers": {"vertex": entry}}
 
 
-def catalog_of(place: Place, *, known: bool = False) -> Catalog:
+def catalog_of(folders: LocationFolders, *, known: bool = False) -> Catalog:
     clock = ManualClock()
     snapshot = ModelFactsCache(
-        str(place.root / "models.json.gz"),
-        variables=place.variables,
+        str(folders.root / "models.json.gz"),
+        variables=folders.variables,
         clock=clock,
-        start=place.background.append,
+        start=folders.background.append,
     )
     return Catalog(
-        place.settings(),
-        variables=place.variables,
-        transport=place.transport,
+        folders.settings(),
+        variables=folders.variables,
+        transport=folders.transport,
         clock=clock,
         snapshot=snapshot if known else None,
-        clouds=cloud_logins.of(place.environment, transport=place.transport, clock=clock),
+        clouds=cloud_logins.of(folders.environment, transport=folders.transport, clock=clock),
     )
 
 
-async def requests_of(place: Place, ref: ModelRef = GEMINI) -> list[HttpRequest]:
+async def requests_of(folders: LocationFolders, ref: ModelRef = GEMINI) -> list[HttpRequest]:
     """What a model call sends; nothing that answers here speaks its protocol."""
-    resolved = catalog_of(place).resolve(ref)
+    resolved = catalog_of(folders).resolve(ref)
     assert isinstance(resolved, ResolvedModel)
     asked = LLMRequest(
         model=ref, system=(), runs=segments_of((LLMMessage("user", (TextPart("hi"),)),))
@@ -74,13 +74,13 @@ async def requests_of(place: Place, ref: ModelRef = GEMINI) -> list[HttpRequest]
     with pytest.raises(LLMError):
         async for _ in resolved.call(asked):
             pass
-    return place.transport.requests
+    return folders.transport.requests
 
 
-def refusal_of(place: Place) -> str:
-    resolved = catalog_of(place).resolve(GEMINI)
+def refusal_of(folders: LocationFolders) -> str:
+    resolved = catalog_of(folders).resolve(GEMINI)
     assert isinstance(resolved, ModelUnavailable)
-    assert GEMINI.id not in {model.id for model in catalog_of(place).models()}
+    assert GEMINI.id not in {model.id for model in catalog_of(folders).models()}
     return resolved.reason
 
 
@@ -108,20 +108,22 @@ def refusal_of(place: Place) -> str:
     ],
 )
 async def test_project_and_location_make_the_address(
-    place: Place, variables: dict[str, str], settings: JsonObject, begins: str
+    folders: LocationFolders, variables: dict[str, str], settings: JsonObject, begins: str
 ) -> None:
-    place.variables |= variables
-    place.configure(configured(request=TOKEN, **settings))
-    (request,) = await requests_of(place)
+    folders.variables |= variables
+    folders.configure(configured(request=TOKEN, **settings))
+    (request,) = await requests_of(folders)
     ends = "/publishers/google/models/gemini-3-test:streamGenerateContent?alt=sse"
     assert request.url == begins + ends
     assert request.headers["authorization"] == "Bearer ya29.own"
 
 
-async def test_claude_is_named_in_the_address_and_not_in_the_body(place: Place) -> None:
+async def test_claude_is_named_in_the_address_and_not_in_the_body(folders: LocationFolders) -> None:
     package = "@ai-sdk/google-vertex/anthropic"
-    place.configure(configured(request=TOKEN, package=package, project="ours", location="us-east5"))
-    (request,) = await requests_of(place, CLAUDE)
+    folders.configure(
+        configured(request=TOKEN, package=package, project="ours", location="us-east5")
+    )
+    (request,) = await requests_of(folders, CLAUDE)
     assert request.url == (
         "https://us-east5-aiplatform.googleapis.com/v1/projects/ours/locations/us-east5"
         "/publishers/anthropic/models/claude-opus-4-8@default:streamRawPredict"
@@ -144,38 +146,40 @@ async def test_claude_is_named_in_the_address_and_not_in_the_body(place: Place) 
         {"project": "ours", "location": "US-CENTRAL1"},
     ],
 )
-def test_what_is_no_name_reaches_no_address(place: Place, settings: JsonObject) -> None:
-    place.configure(configured(request=TOKEN, **settings))
-    assert "is not the name of a Google Cloud" in refusal_of(place)
+def test_what_is_no_name_reaches_no_address(folders: LocationFolders, settings: JsonObject) -> None:
+    folders.configure(configured(request=TOKEN, **settings))
+    assert "is not the name of a Google Cloud" in refusal_of(folders)
 
 
-def test_without_a_project_it_is_said_which_variable_names_one(place: Place) -> None:
-    place.configure(configured(request=TOKEN))
-    assert "GOOGLE_VERTEX_PROJECT" in refusal_of(place)
+def test_without_a_project_it_is_said_which_variable_names_one(folders: LocationFolders) -> None:
+    folders.configure(configured(request=TOKEN))
+    assert "GOOGLE_VERTEX_PROJECT" in refusal_of(folders)
 
 
 # ---- whose token ----------------------------------------------------------------------------
 
 
-def test_without_a_login_it_is_said_how_to_log_in(place: Place) -> None:
-    place.configure(configured(project="ours"))
-    assert "gcloud auth application-default login" in refusal_of(place)
+def test_without_a_login_it_is_said_how_to_log_in(folders: LocationFolders) -> None:
+    folders.configure(configured(project="ours"))
+    assert "gcloud auth application-default login" in refusal_of(folders)
 
 
 @requirement("S92")
-def test_a_project_and_a_login_offer_what_everybody_knows_of_vertex(place: Place) -> None:
-    place.variables["GOOGLE_VERTEX_PROJECT"] = "ours"
-    assert {model.provider_id for model in catalog_of(place, known=True).models()} == {"demo"}
-    log_in(place, login())
-    listed = catalog_of(place, known=True).models()
+def test_a_project_and_a_login_offer_what_everybody_knows_of_vertex(
+    folders: LocationFolders,
+) -> None:
+    folders.variables["GOOGLE_VERTEX_PROJECT"] = "ours"
+    assert {model.provider_id for model in catalog_of(folders, known=True).models()} == {"demo"}
+    log_in(folders, login())
+    listed = catalog_of(folders, known=True).models()
     ids = {(model.provider_id, model.id.partition("-")[0]) for model in listed}
     assert {("google-vertex", "gemini"), ("google-vertex-anthropic", "claude")} <= ids
 
 
-async def test_every_known_model_of_vertex_is_asked_at_vertex(place: Place) -> None:
-    place.variables |= {"GOOGLE_VERTEX_PROJECT": "ours", "GOOGLE_VERTEX_LOCATION": "us-east5"}
-    log_in(place, login())
-    catalog = catalog_of(place, known=True)
+async def test_every_known_model_of_vertex_is_asked_at_vertex(folders: LocationFolders) -> None:
+    folders.variables |= {"GOOGLE_VERTEX_PROJECT": "ours", "GOOGLE_VERTEX_LOCATION": "us-east5"}
+    log_in(folders, login())
+    catalog = catalog_of(folders, known=True)
     provider = catalog.everyone["google-vertex"]
     for model in provider.models.values():
         resolved = catalog.resolve(ModelRef(id=model.id, provider_id=provider.id))
@@ -184,31 +188,33 @@ async def test_every_known_model_of_vertex_is_asked_at_vertex(place: Place) -> N
     assert claude.api.package == "@ai-sdk/google-vertex/anthropic"
 
 
-async def test_a_project_with_its_own_server_gets_no_token(place: Place) -> None:
-    log_in(place, login())
+async def test_a_project_with_its_own_server_gets_no_token(folders: LocationFolders) -> None:
+    log_in(folders, login())
     for env in (None, [FILE]):
-        place.configure(configured(url=ELSEWHERE, env=env))
-        requests = await requests_of(place)
+        folders.configure(configured(url=ELSEWHERE, env=env))
+        requests = await requests_of(folders)
         assert [request.url.startswith(ELSEWHERE) for request in requests] == [True]
         assert "authorization" not in requests.pop().headers
 
 
 async def test_the_users_own_configuration_may_send_a_token_elsewhere(
-    place: Place,
+    folders: LocationFolders,
 ) -> None:
-    log_in(place, login())
-    place.configure_user(configured(url=ELSEWHERE, env=[FILE]))
-    (request,) = await requests_of(place)
+    log_in(folders, login())
+    folders.configure_user(configured(url=ELSEWHERE, env=[FILE]))
+    (request,) = await requests_of(folders)
     assert request.url == "https://oauth2.googleapis.com/token"
 
 
 @pytest.mark.parametrize(
     "url", ["https://aiplatform.googleapis.com.evil.example", "http://aiplatform.googleapis.com"]
 )
-async def test_a_server_that_only_looks_like_vertex_gets_no_token(place: Place, url: str) -> None:
-    log_in(place, login())
-    place.configure(configured(url=url))
-    (request,) = await requests_of(place)
+async def test_a_server_that_only_looks_like_vertex_gets_no_token(
+    folders: LocationFolders, url: str
+) -> None:
+    log_in(folders, login())
+    folders.configure(configured(url=url))
+    (request,) = await requests_of(folders)
     assert "authorization" not in request.headers
 
 
@@ -232,37 +238,39 @@ async def test_a_server_that_only_looks_like_vertex_gets_no_token(place: Place, 
     ],
 )
 def test_a_login_that_cannot_be_used_says_why_and_never_what_it_holds(
-    place: Place, content: object, said: str
+    folders: LocationFolders, content: object, said: str
 ) -> None:
-    log_in(place, content)
-    place.configure(configured(project="ours"))
-    reason = refusal_of(place)
+    log_in(folders, content)
+    folders.configure(configured(project="ours"))
+    reason = refusal_of(folders)
     assert said in reason
     assert "canary" not in reason
 
 
-def test_a_directory_in_place_of_the_login_is_said(place: Place) -> None:
-    place.variables[FILE] = str(place.project)
-    place.configure(configured(project="ours"))
-    assert "is not a file" in refusal_of(place)
+def test_a_directory_in_place_of_the_login_is_said(folders: LocationFolders) -> None:
+    folders.variables[FILE] = str(folders.project)
+    folders.configure(configured(project="ours"))
+    assert "is not a file" in refusal_of(folders)
 
 
 @pytest.mark.parametrize(
     ("path", "said"), [("/nowhere/login.json", "is not there"), ("login.json", "absolute path")]
 )
 def test_a_file_that_is_named_but_is_not_there_is_not_replaced_by_another(
-    place: Place, path: str, said: str
+    folders: LocationFolders, path: str, said: str
 ) -> None:
-    log_in(place, login())
-    place.variables[FILE] = path
-    place.configure(configured(project="ours"))
-    assert said in refusal_of(place)
+    log_in(folders, login())
+    folders.variables[FILE] = path
+    folders.configure(configured(project="ours"))
+    assert said in refusal_of(folders)
 
 
-async def test_a_known_login_is_exchanged_at_google_and_nowhere_else(place: Place) -> None:
-    log_in(place, login(token_uri="https://oauth2.googleapis.com/token"))
-    place.configure(configured(project="ours"))
-    (request,) = await requests_of(place)
+async def test_a_known_login_is_exchanged_at_google_and_nowhere_else(
+    folders: LocationFolders,
+) -> None:
+    log_in(folders, login(token_uri="https://oauth2.googleapis.com/token"))
+    folders.configure(configured(project="ours"))
+    (request,) = await requests_of(folders)
     assert request.url == "https://oauth2.googleapis.com/token"
     assert b"refresh_token=canary-refresh-token" in b"".join(request.body)
 
@@ -278,10 +286,10 @@ async def test_a_known_login_is_exchanged_at_google_and_nowhere_else(place: Plac
     ],
 )
 def test_a_token_that_is_stored_is_for_the_location_of_the_user(
-    place: Place, location: str, origin: str
+    folders: LocationFolders, location: str, origin: str
 ) -> None:
-    place.variables |= {"GOOGLE_VERTEX_PROJECT": "ours", "GOOGLE_VERTEX_LOCATION": location}
-    catalog = catalog_of(place, known=True)
-    integrations = Integrations(catalog, logins={}, variables=place.variables, stored=dict)
+    folders.variables |= {"GOOGLE_VERTEX_PROJECT": "ours", "GOOGLE_VERTEX_LOCATION": location}
+    catalog = catalog_of(folders, known=True)
+    integrations = Integrations(catalog, logins={}, variables=folders.variables, stored=dict)
     for name in ("google-vertex", "google-vertex-anthropic"):
         assert integrations.origins(name) == (origin,)

@@ -17,7 +17,7 @@ from perdure.core.settings import reference
 from perdure.location.project.repositories import Repositories
 from perdure.schema.settings.reference import GitReference
 from perdure.testing import ManualClock, SeededIds
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 from tests.requirements import requirement
 
 PATIENCE_SECONDS = 20
@@ -47,10 +47,10 @@ async def git_server(folder: Path) -> AsyncGenerator[str]:
 class Shelf:
     """Repositories whose refreshes run when the test says so."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, folders: LocationFolders) -> None:
         self.clock = ManualClock()
-        self.root = Path(place.environment.data_dir) / "repos"
-        self._place = place
+        self.root = Path(folders.environment.data_dir) / "repos"
+        self._place = folders
         self.repositories = self.another()
 
     def another(self) -> Repositories:
@@ -73,38 +73,38 @@ class Shelf:
 
 
 @pytest.fixture
-def shelf(place: Place) -> Shelf:
-    return Shelf(place)
+def shelf(folders: LocationFolders) -> Shelf:
+    return Shelf(folders)
 
 
 @pytest.fixture
-def origin(place: Place) -> Path:
+def origin(folders: LocationFolders) -> Path:
     """A repository with one file, ready to be served."""
-    at = place.root / "served" / "ada" / "notes"
+    at = folders.root / "served" / "ada" / "notes"
     at.mkdir(parents=True)
-    place.git("init", at=at)
-    commit(place, at, "first")
+    folders.git("init", at=at)
+    commit(folders, at, "first")
     return at
 
 
-def commit(place: Place, at: Path, text: str) -> None:
-    place.write(at / "notes.txt", text)
-    place.git("add", "-A", at=at)
-    place.git("commit", "-m", text, at=at)
+def commit(folders: LocationFolders, at: Path, text: str) -> None:
+    folders.write(at / "notes.txt", text)
+    folders.git("add", "-A", at=at)
+    folders.git("commit", "-m", text, at=at)
 
 
 @requirement("S171")
 async def test_a_copy_arrives_and_follows_its_origin(
-    place: Place, shelf: Shelf, origin: Path
+    folders: LocationFolders, shelf: Shelf, origin: Path
 ) -> None:
-    async with git_server(place.root / "served") as url:
+    async with git_server(folders.root / "served") as url:
         source = GitReference(repository=f"{url}/ada/notes")
         assert shelf.look(source) is None
         assert await shelf.refreshed() == 1
         copy = shelf.look(source)
         assert copy is not None
         assert (copy / "notes.txt").read_text() == "first"
-        commit(place, origin, "second")
+        commit(folders, origin, "second")
         # Not yet: it was looked for a moment ago.
         assert await shelf.refreshed() == 0
         shelf.later()
@@ -115,9 +115,9 @@ async def test_a_copy_arrives_and_follows_its_origin(
 
 
 async def test_an_unchanged_repository_is_not_fetched_again(
-    place: Place, shelf: Shelf, origin: Path
+    folders: LocationFolders, shelf: Shelf, origin: Path
 ) -> None:
-    async with git_server(place.root / "served") as url:
+    async with git_server(folders.root / "served") as url:
         source = GitReference(repository=f"{url}/ada/notes")
         shelf.look(source)
         await shelf.refreshed()
@@ -130,11 +130,13 @@ async def test_an_unchanged_repository_is_not_fetched_again(
         assert (copy / "seen.txt").exists()
 
 
-async def test_a_branch_has_a_copy_of_its_own(place: Place, shelf: Shelf, origin: Path) -> None:
-    place.git("checkout", "-b", "next/one", at=origin)
-    commit(place, origin, "on the branch")
-    place.git("checkout", "main", at=origin)
-    async with git_server(place.root / "served") as url:
+async def test_a_branch_has_a_copy_of_its_own(
+    folders: LocationFolders, shelf: Shelf, origin: Path
+) -> None:
+    folders.git("checkout", "-b", "next/one", at=origin)
+    commit(folders, origin, "on the branch")
+    folders.git("checkout", "main", at=origin)
+    async with git_server(folders.root / "served") as url:
         sources = [
             GitReference(repository=f"{url}/ada/notes", branch=branch)
             for branch in (UNSET, "next/one")
@@ -150,9 +152,9 @@ async def test_a_branch_has_a_copy_of_its_own(place: Place, shelf: Shelf, origin
 
 
 async def test_what_cannot_be_fetched_is_reported_and_the_copy_stays(
-    place: Place, shelf: Shelf, origin: Path, caplog: pytest.LogCaptureFixture
+    folders: LocationFolders, shelf: Shelf, origin: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with git_server(place.root / "served") as url:
+    async with git_server(folders.root / "served") as url:
         source = GitReference(repository=f"{url}/ada/notes")
         missing = GitReference(repository=f"{url}/ada/nothing")
         unborn = GitReference(repository=f"{url}/ada/notes", branch="no-such")
@@ -175,12 +177,12 @@ async def test_what_cannot_be_fetched_is_reported_and_the_copy_stays(
 
 
 async def test_nothing_of_a_repository_is_run_or_followed(
-    place: Place, shelf: Shelf, origin: Path
+    folders: LocationFolders, shelf: Shelf, origin: Path
 ) -> None:
     (origin / "link").symlink_to("/etc")
-    place.write(origin / ".gitmodules", '[submodule "x"]\n\tpath = x\n\turl = file:///\n')
-    commit(place, origin, "with a link")
-    async with git_server(place.root / "served") as url:
+    folders.write(origin / ".gitmodules", '[submodule "x"]\n\tpath = x\n\turl = file:///\n')
+    commit(folders, origin, "with a link")
+    async with git_server(folders.root / "served") as url:
         source = GitReference(repository=f"{url}/ada/notes")
         shelf.look(source)
         await shelf.refreshed()
@@ -193,9 +195,13 @@ async def test_nothing_of_a_repository_is_run_or_followed(
 
 @pytest.mark.parametrize("address", ["file:///{}/ada/notes", "ext::sh -c touch%20{}/ran"])
 async def test_only_servers_are_asked(
-    address: str, place: Place, shelf: Shelf, origin: Path, caplog: pytest.LogCaptureFixture
+    address: str,
+    folders: LocationFolders,
+    shelf: Shelf,
+    origin: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    served = place.root / "served"
+    served = folders.root / "served"
     source = GitReference(repository=address.format(served))
     try:
         shelf.look(source)
@@ -208,9 +214,9 @@ async def test_only_servers_are_asked(
 
 
 async def test_two_processes_fetch_the_same_repository(
-    place: Place, shelf: Shelf, origin: Path
+    folders: LocationFolders, shelf: Shelf, origin: Path
 ) -> None:
-    async with git_server(place.root / "served") as url:
+    async with git_server(folders.root / "served") as url:
         source = GitReference(repository=f"{url}/ada/notes")
         other = shelf.another()
         shelf.look(source)
@@ -222,20 +228,22 @@ async def test_two_processes_fetch_the_same_repository(
     assert other.look(source) == str(copy)
 
 
-async def test_what_a_dead_process_left_is_swept(place: Place, shelf: Shelf, origin: Path) -> None:
+async def test_what_a_dead_process_left_is_swept(
+    folders: LocationFolders, shelf: Shelf, origin: Path
+) -> None:
     left = shelf.root / ".staging" / "rep_left"
     left.mkdir(parents=True)
     os.utime(left, (0, 0))
-    async with git_server(place.root / "served") as url:
+    async with git_server(folders.root / "served") as url:
         shelf.look(GitReference(repository=f"{url}/ada/notes"))
         await shelf.refreshed()
     assert not left.exists()
 
 
 async def test_without_git_it_is_said(
-    place: Place, shelf: Shelf, caplog: pytest.LogCaptureFixture
+    folders: LocationFolders, shelf: Shelf, caplog: pytest.LogCaptureFixture
 ) -> None:
-    place.variables["PATH"] = str(place.home)
+    folders.variables["PATH"] = str(folders.home)
     shelf.another().look(GitReference(repository="ada/notes"))
     with caplog.at_level(logging.WARNING, logger="perdure"):
         await shelf.refreshed()

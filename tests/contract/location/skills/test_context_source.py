@@ -25,7 +25,7 @@ from perdure.location.skills.skills import Skills
 from perdure.schema.approval.permission import Rule
 from perdure.schema.models.model import ModelRef, RequestInfo
 from perdure.schema.settings.agent import AgentInfo
-from tests.contract.location.opened_location import Place, nobody_may_look
+from tests.contract.location.opened_location import LocationFolders, nobody_may_look
 from tests.fixtures import SESSION
 from tests.requirements import requirement
 
@@ -189,7 +189,7 @@ def test_skills_that_could_not_be_looked_at_are_not_told_to_be_gone(
         for found in (skills, after_a_restart):
             observation = context_source.observe(found, agent(), told=True)
             assert isinstance(system_context.reconcile(observation, first.snapshot), Unchanged)
-        # Somebody who has heard of no skill need not wait for the disk.
+        # A Session that was told of no skill need not wait for the disk.
         fresh = begun(context_source.observe(after_a_restart, agent()))
     assert fresh.baseline.endswith("No skills are available.")
     again = context_source.observe(after_a_restart, agent(), told=True)
@@ -197,13 +197,13 @@ def test_skills_that_could_not_be_looked_at_are_not_told_to_be_gone(
 
 
 @requirement("S84", "S39")
-async def test_guidance_stands_between_the_location_and_the_model(place: Place) -> None:
-    place.write(
-        place.project / ".opencode" / "skills" / "tea.md", "---\ndescription: T.\n---\nBoil"
+async def test_guidance_stands_between_the_location_and_the_model(folders: LocationFolders) -> None:
+    folders.write(
+        folders.project / ".opencode" / "skills" / "tea.md", "---\ndescription: T.\n---\nBoil"
     )
-    place.configure({"references": {"docs": {"path": "docs", "description": "The handbook."}}})
-    place.write(place.project / "AGENTS.md", "Be kind.")
-    opened = factory.open_location(place.ref, place.host())
+    folders.configure({"references": {"docs": {"path": "docs", "description": "The handbook."}}})
+    folders.write(folders.project / "AGENTS.md", "Be kind.")
+    opened = factory.open_location(folders.ref, folders.host())
     build = opened.agents.get("build")
     assert build is not None
     subject = Subject(session_id=SESSION, agent=build, model=ModelRef(id="m", provider_id="p"))
@@ -219,31 +219,33 @@ async def test_guidance_stands_between_the_location_and_the_model(place: Place) 
     assert "core/skill-guidance" not in {seen.key for seen in await opened.observe(nobody)}
 
 
-def opened_with(place: Place, **configured: object) -> Location:
-    place.configure({"references": configured})
-    return factory.open_location(place.ref, place.host())
+def opened_with(folders: LocationFolders, **configured: object) -> Location:
+    folders.configure({"references": configured})
+    return factory.open_location(folders.ref, folders.host())
 
 
-def test_local_references_are_resolved_from_the_document_that_names_them(place: Place) -> None:
-    place.write(
-        place.project / ".opencode" / "opencode.json",
+def test_local_references_are_resolved_from_the_document_that_names_them(
+    folders: LocationFolders,
+) -> None:
+    folders.write(
+        folders.project / ".opencode" / "opencode.json",
         {"references": {"near": "../near", "b": "./b"}},
     )
-    place.configure_user({"references": {"mine": "~/mine", "near": "/elsewhere"}})
-    opened = opened_with(place, far={"path": "/srv/far", "hidden": True})
+    folders.configure_user({"references": {"mine": "~/mine", "near": "/elsewhere"}})
+    opened = opened_with(folders, far={"path": "/srv/far", "hidden": True})
     assert [(info.name, info.path) for info in opened.references.list()] == [
-        ("b", str(place.project / ".opencode" / "b")),
+        ("b", str(folders.project / ".opencode" / "b")),
         ("far", "/srv/far"),
-        ("mine", str(place.home / "mine")),
-        ("near", str(place.project / "near")),
+        ("mine", str(folders.home / "mine")),
+        ("near", str(folders.project / "near")),
     ]
 
 
-def test_a_repository_is_listed_once_its_copy_is_there(place: Place) -> None:
-    opened = opened_with(place, notes={"repository": "ada/notes", "description": "Notes."})
+def test_a_repository_is_listed_once_its_copy_is_there(folders: LocationFolders) -> None:
+    opened = opened_with(folders, notes={"repository": "ada/notes", "description": "Notes."})
     assert opened.references.list() == ()
     assert references.observe(opened.references) == ()
-    copy = Path(place.environment.data_dir) / "repos" / "github.com" / "ada" / "notes"
+    copy = Path(folders.environment.data_dir) / "repos" / "github.com" / "ada" / "notes"
     copy.mkdir(parents=True)
     (info,) = opened.references.list()
     assert info.path == str(copy)
@@ -251,9 +253,13 @@ def test_a_repository_is_listed_once_its_copy_is_there(place: Place) -> None:
 
 
 @requirement("S84")
-def test_references_with_a_description_are_told_and_supersede_each_other(place: Place) -> None:
+def test_references_with_a_description_are_told_and_supersede_each_other(
+    folders: LocationFolders,
+) -> None:
     docs = {"path": "/srv/docs", "description": "The\n handbook."}
-    first = begun(references.observe(opened_with(place, docs=docs, other="/srv/other").references))
+    first = begun(
+        references.observe(opened_with(folders, docs=docs, other="/srv/other").references)
+    )
     assert first.baseline == (
         "References are directories outside the project that may help with it.\n"
         "Read in one when its description fits the task; do not change anything there.\n"
@@ -265,18 +271,18 @@ def test_references_with_a_description_are_told_and_supersede_each_other(place: 
         "  </reference>\n"
         "</available_references>"
     )
-    more = opened_with(place, docs=docs, api={"path": "/srv/api", "description": "The API."})
+    more = opened_with(folders, docs=docs, api={"path": "/srv/api", "description": "The API."})
     second = told_again(references.observe(more.references), first.snapshot)
     assert "supersedes the earlier one" in second.text
     assert second.text.index("<name>api</name>") < second.text.index("<name>docs</name>")
-    third = told_again(references.observe(opened_with(place).references), second.snapshot)
+    third = told_again(references.observe(opened_with(folders).references), second.snapshot)
     assert third.text == (
         "References are not available any more. The list given before no longer applies."
     )
 
 
-def test_a_bad_reference_is_reported_and_the_others_stay(place: Place) -> None:
-    opened = opened_with(place, **{"a b": "./x", "good": "./good", "bad": {"path": 1}})
+def test_a_bad_reference_is_reported_and_the_others_stay(folders: LocationFolders) -> None:
+    opened = opened_with(folders, **{"a b": "./x", "good": "./good", "bad": {"path": 1}})
     assert [info.name for info in opened.references.list()] == ["good"]
     problems = " ".join(map(str, opened.settings.problems))
     assert "references" in problems

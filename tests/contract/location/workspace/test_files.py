@@ -12,23 +12,23 @@ from perdure.location import factory
 from perdure.location.workspace.files import LocationFiles
 from perdure.schema.errors import InvalidRequestError, NotFoundError
 from perdure.schema.files.fs import Span
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    place = Place(tmp_path)
+def folders(tmp_path: Path) -> LocationFolders:
+    folders = LocationFolders(tmp_path)
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret.txt").write_text("secret")
-    (place.project / "sub").mkdir()
-    (place.project / "sub" / "inner.txt").write_text("inner")
-    (place.project / "hello.txt").write_text("0123456789")
-    return place
+    (folders.project / "sub").mkdir()
+    (folders.project / "sub" / "inner.txt").write_text("inner")
+    (folders.project / "hello.txt").write_text("0123456789")
+    return folders
 
 
 @pytest.fixture
-def files(place: Place) -> LocationFiles:
-    return factory.open_location(place.ref, place.host()).files
+def files(folders: LocationFolders) -> LocationFiles:
+    return factory.open_location(folders.ref, folders.host()).files
 
 
 async def test_a_file_is_read_with_the_type_of_its_name(files: LocationFiles) -> None:
@@ -60,8 +60,10 @@ async def test_a_part_that_is_not_there_is_refused(files: LocationFiles, span: S
         await files.read("hello.txt", span)
 
 
-async def test_a_huge_file_is_read_in_parts_only(files: LocationFiles, place: Place) -> None:
-    huge = place.project / "huge.bin"
+async def test_a_huge_file_is_read_in_parts_only(
+    files: LocationFiles, folders: LocationFolders
+) -> None:
+    huge = folders.project / "huge.bin"
     huge.touch()
     os.truncate(huge, limits.FS_READ_BYTES_MAX + 1)
     with pytest.raises(InvalidRequestError, match="ask for a range"):
@@ -94,32 +96,34 @@ HOSTILE = (
 
 @pytest.mark.parametrize("path", HOSTILE)
 async def test_what_is_outside_or_no_file_is_never_read(
-    files: LocationFiles, place: Place, path: str
+    files: LocationFiles, folders: LocationFolders, path: str
 ) -> None:
-    (place.project / "link").symlink_to(place.root / "outside" / "secret.txt")
-    (place.project / "folder").symlink_to(place.root / "outside")
-    (place.project / "loop").symlink_to("loop")
-    os.mkfifo(place.project / "pipe")
+    (folders.project / "link").symlink_to(folders.root / "outside" / "secret.txt")
+    (folders.project / "folder").symlink_to(folders.root / "outside")
+    (folders.project / "loop").symlink_to("loop")
+    os.mkfifo(folders.project / "pipe")
     with pytest.raises((InvalidRequestError, NotFoundError)):
         await files.read(path)
 
 
-async def test_a_link_that_stays_inside_is_followed(files: LocationFiles, place: Place) -> None:
-    (place.project / "alias").symlink_to("sub/inner.txt")
+async def test_a_link_that_stays_inside_is_followed(
+    files: LocationFiles, folders: LocationFolders
+) -> None:
+    (folders.project / "alias").symlink_to("sub/inner.txt")
     assert (await files.read("alias")).data == b"inner"
 
 
 async def test_a_file_that_becomes_a_link_while_it_is_read_never_leads_outside(
-    files: LocationFiles, place: Place
+    files: LocationFiles, folders: LocationFolders
 ) -> None:
-    target, other = place.project / "swapped.txt", place.project / "other"
+    target, other = folders.project / "swapped.txt", folders.project / "other"
     over = threading.Event()
 
     def swap() -> None:
         while not over.is_set():
             other.write_text("mine")
             other.replace(target)
-            other.symlink_to(place.root / "outside" / "secret.txt")
+            other.symlink_to(folders.root / "outside" / "secret.txt")
             other.replace(target)
 
     swapper = threading.Thread(target=swap)
@@ -138,10 +142,10 @@ async def test_a_file_that_becomes_a_link_while_it_is_read_never_leads_outside(
 
 
 async def test_a_folder_is_listed_directories_first_relative_to_the_location(
-    files: LocationFiles, place: Place
+    files: LocationFiles, folders: LocationFolders
 ) -> None:
-    (place.project / ".hidden").mkdir()
-    (place.project / os.fsdecode(b"bad\xff")).touch()
+    (folders.project / ".hidden").mkdir()
+    (folders.project / os.fsdecode(b"bad\xff")).touch()
     listed = [(entry.path, entry.type) for entry in await files.list()]
     assert listed == [
         (".hidden/", "directory"),
@@ -154,18 +158,18 @@ async def test_a_folder_is_listed_directories_first_relative_to_the_location(
 
 @pytest.mark.parametrize("path", ["none", "hello.txt", "hello.txt/x", "..", "/", "folder"])
 async def test_only_folders_inside_are_listed(
-    files: LocationFiles, place: Place, path: str
+    files: LocationFiles, folders: LocationFolders, path: str
 ) -> None:
-    (place.project / "folder").symlink_to(place.root / "outside")
+    (folders.project / "folder").symlink_to(folders.root / "outside")
     with pytest.raises((InvalidRequestError, NotFoundError)):
         await files.list(path)
 
 
 async def test_finding_leaves_out_what_is_hidden_or_ignored(
-    files: LocationFiles, place: Place
+    files: LocationFiles, folders: LocationFolders
 ) -> None:
-    (place.project / ".gitignore").write_text("ignored.txt\n")
-    (place.project / "ignored.txt").touch()
+    (folders.project / ".gitignore").write_text("ignored.txt\n")
+    (folders.project / "ignored.txt").touch()
     found = await files.find("")
     assert {entry.path for entry in found} == {"sub/", "sub/inner.txt", "hello.txt"}
     directories = await files.find("sub", type="directory")

@@ -24,7 +24,7 @@ from perdure.store.log.event_store import EventStore
 from perdure.store.tables import inbox_table, notice_table, session_table, task_table
 from perdure.tools.api.tool import ToolCallContext
 from perdure.tools.builtin.task import TaskAsk, TaskRefusedError, TaskResult
-from tests.fixtures import PLACE, SESSION, Facts, append, opened_store
+from tests.fixtures import LOCATION, SESSION, Facts, append, opened_store
 
 GENERAL = AgentInfo(
     id="general",
@@ -116,7 +116,7 @@ async def answers(store: EventStore) -> None:
     facts = Facts(CHILD)
     prompt = facts.promoted(PROMPT, "dig")
     step = [facts.step("msg_a"), *facts.text("msg_a", "t", "a hole"), facts.ended("msg_a")]
-    await store.append(CHILD, [prompt, *step], location=PLACE)
+    await store.append(CHILD, [prompt, *step], location=LOCATION)
 
 
 async def does_nothing(store: EventStore) -> None:

@@ -197,7 +197,7 @@ def tortured(
     try:
         return model, loop.run_until_complete(run())
     finally:
-        loop.bury()
+        loop.end_killed_tasks()
         loop.close()
 
 

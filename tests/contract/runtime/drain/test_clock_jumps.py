@@ -1,7 +1,7 @@
 """Clocks that jump, stand still and disagree change no order, lose no prompt and repeat none.
 
 Two processes share a database and are five minutes apart. Between two prompts, and in the middle of
-an answer, somebody sets a clock. Waiting goes by the loop, as it does on a real machine.
+an answer, the clock is set. Waiting goes by the loop, as it does on a real machine.
 `PERDURE_JUMPS` asks for more.
 """
 
@@ -120,7 +120,7 @@ async def process(
 
 
 async def converse(runtimes: list[Runtime], clocks: Clocks) -> dict[SessionID, list[str]]:
-    """Whoever is asked, each prompt is answered in time; what was said where, in order."""
+    """Each prompt is answered in time by any process; what was said where, in order."""
     chance = clocks.chance
     said: dict[SessionID, list[str]] = {}
     while clocks.jumps < JUMPS:
@@ -184,7 +184,7 @@ def test_clocks_that_jump_and_disagree_change_no_order_and_lose_nothing(
     try:
         said = loop.run_until_complete(run())
     finally:
-        loop.bury()
+        loop.end_killed_tasks()
         loop.close()
     assert loop.complaints == []
     assert model.answered == Counter(text for texts in said.values() for text in texts)

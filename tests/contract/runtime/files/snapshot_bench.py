@@ -23,7 +23,7 @@ from perdure.store.tables import revert_table
 
 @dataclass
 class Alone:
-    """Implements ports.Processes: nobody else is alive."""
+    """Implements ports.Processes: no other process is alive."""
 
     me: str = "prc_here"
 

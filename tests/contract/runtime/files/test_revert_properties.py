@@ -147,7 +147,7 @@ async def _told(
     for name in NAMES:
         possible = {story.origins.get(name, found[name])}
         if name in story.persons:
-            # Both removed it: then nobody can tell, and nothing is lost either way.
+            # Both removed it: the two cases cannot be told apart, and nothing is lost either way.
             hers = (found[name] or b"").startswith(b"person")
             possible = {found[name]} if hers else possible | {found[name]}
         assert reverted[name] in possible, (name, plan)

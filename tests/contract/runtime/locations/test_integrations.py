@@ -26,7 +26,7 @@ from perdure.schema.models.integration import (
     AttemptPending,
 )
 from perdure.testing import ManualClock, SeededIds
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 from tests.support.authorization_server import AuthorizationServer, authorization_server, browse
 
 API = "https://api.example.org"
@@ -37,7 +37,7 @@ class House:
     """Integrations over real files, a real socket and a clock that the test moves."""
 
     def __init__(self, root: Path, server: AuthorizationServer, background: Background) -> None:
-        self.place = Place(root)
+        self.folders = LocationFolders(root)
         self.server = server
         self.clock = ManualClock()
         self.transport = HttptoolsTransport()
@@ -56,7 +56,7 @@ class House:
             start=start,
             changed=self.changed.append,
         )
-        host = replace(self.place.host(), clock=self.clock, credentials=self.credentials)
+        host = replace(self.folders.host(), clock=self.clock, credentials=self.credentials)
         drawn = iter(range(1, 1_000))
         services = LoginServices(
             transport=self.transport,
@@ -72,7 +72,7 @@ class House:
         api = {"type": "aisdk", "package": "@ai-sdk/openai-compatible", "url": f"{API}/v1"}
         code = self.server.method(redirect_url=CODE_URL)
         logins = {"browser": self.server.method(**method), "code": code}
-        self.place.configure_user(
+        self.folders.configure_user(
             {
                 "providers": {"fake": {"api": api, "models": {"one": {}}}},
                 "experimental": {"logins": {"fake": logins}},
@@ -81,7 +81,7 @@ class House:
 
     async def begin(self, method: str = "browser", **inputs: str) -> Attempt:
         return await self.integrations.connect_oauth(
-            self.place.ref, "fake", method_id=method, inputs=inputs, label=None
+            self.folders.ref, "fake", method_id=method, inputs=inputs, label=None
         )
 
     @property
@@ -377,7 +377,7 @@ async def test_rude_visitors_do_not_disturb_the_listener(house: House) -> None:
 
 async def test_a_project_cannot_say_how_one_logs_in(house: House) -> None:
     theirs = {**house.server.method(), "token_url": "https://evil.example.net/token"}
-    house.place.configure({"experimental": {"logins": {"fake": {"browser": theirs}}}})
-    location = await house.locations.get(house.place.ref)
+    house.folders.configure({"experimental": {"logins": {"fake": {"browser": theirs}}}})
+    location = await house.locations.get(house.folders.ref)
     assert location.integrations.method("fake", "browser").token_url == f"{house.server.url}/token"
     assert any("logins" in problem.message for problem in location.settings.problems)

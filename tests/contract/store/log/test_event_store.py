@@ -15,7 +15,7 @@ from perdure.schema.session.event import (
 )
 from perdure.store.log import event_store
 from perdure.store.log.event_store import EventStore, StoredEvent
-from tests.fixtures import OTHER, PLACE, SESSION, Facts, append, rows
+from tests.fixtures import LOCATION, OTHER, SESSION, Facts, append, rows
 
 
 async def spoil(store: EventStore, column: str, seq: int) -> None:
@@ -81,7 +81,7 @@ async def test_only_a_copy_may_be_longer_than_an_append_and_only_its_end_is_hear
     assert await store.latest(SESSION) == 0
     await append(store, many[:-1])
     copy = [facts.told(f"msg_copy_{number}") for number in range(len(many))]
-    appended = await store.append(SESSION, copy, location=PLACE, copied=True)
+    appended = await store.append(SESSION, copy, location=LOCATION, copied=True)
     assert [len(events) for events in heard] == [len(many) - 1, 1]
     assert heard[-1] == appended.events[-1:]
 

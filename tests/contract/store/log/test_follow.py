@@ -1,4 +1,4 @@
-"""Replay, then follow: nothing missed, nothing twice, and no cost that nobody asked for."""
+"""Replay, then follow: nothing missed, nothing twice, and no needless query."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -192,7 +192,7 @@ async def read_beside_another(
 
 @requirement("S163")
 async def test_what_others_wrote_in_between_comes_in_its_place(tmp_path: Path) -> None:
-    """Nobody has told this process of it: its own next commit shows that something is missing."""
+    """This process was not told of it: its own next commit shows that something is missing."""
     async with read_beside_another(tmp_path / "p.db") as (ours, theirs, _, reader):
         await append(ours, [Facts().admitted("msg_2")])
         await append(theirs, [Facts().admitted("msg_3")])

@@ -1,4 +1,4 @@
-"""An end of a run is asked for by Session, and stays asked for until somebody obeyed."""
+"""An end of a run is asked for by Session, and stays asked for until a process has obeyed."""
 
 from perdure.schema.ids import SessionID
 from perdure.store.log.event_store import EventStore

@@ -11,7 +11,7 @@ from perdure.schema.ids import SessionID
 from perdure.store.log.event_store import EventStore
 from perdure.store.processes import lease_table, wake_table
 from perdure.store.processes.lease_table import Lease, LeaseHeldError
-from tests.fixtures import PLACE, SESSION, Facts, append, child, end, line, opened_store, rows
+from tests.fixtures import LOCATION, SESSION, Facts, append, child, end, line, opened_store, rows
 from tests.requirements import requirement
 
 WRITER = "tests.contract.store.writer"
@@ -24,7 +24,7 @@ def locks(data: Path, name: str = "here") -> ProcessLocks:
 async def run_something(store: EventStore, message: str) -> Lease | None:
     facts = Facts()
     event = facts.admitted(message)
-    appended = await store.append(SESSION, [event], location=PLACE, running=True)
+    appended = await store.append(SESSION, [event], location=LOCATION, running=True)
     return appended.lease
 
 
@@ -52,7 +52,7 @@ async def test_a_session_that_a_living_process_runs_is_refused_whole(tmp_path: P
             with pytest.raises(LeaseHeldError):
                 await store.leases.hold(SESSION)
             assert await store.latest(SESSION) == 0
-            # Admitting a prompt needs no lease: whoever runs the Session will find it.
+            # Admitting a prompt needs no lease: the process that runs the Session will find it.
             await append(store, [Facts().admitted("msg_2")])
             assert await end(process) == 0
 
@@ -120,5 +120,5 @@ async def test_it_can_be_told_who_holds_what(store: EventStore) -> None:
         here = sorted(await lease_table.of(tx, "here"))
         return [await lease_table.processes(tx), [*here], [*await lease_table.of(tx, "there")]]
 
-    # What was given back is nobody's.
+    # A lease that was given back is free.
     assert await store.database.write(job) == [["here"], ["ses_a", "ses_c"], []]

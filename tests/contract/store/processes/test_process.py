@@ -1,4 +1,4 @@
-"""A process that took something upon itself is known until somebody has seen to what it left."""
+"""A process that claimed work is known until another process has taken over what it left."""
 
 from functools import partial
 from pathlib import Path

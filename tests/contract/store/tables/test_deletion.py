@@ -1,4 +1,4 @@
-"""A deletion: nobody finds the Session at once, its rows go a few at a time, and no other's do."""
+"""A deletion: the Session is gone at once, its rows go in portions, and no others do."""
 
 from functools import partial
 

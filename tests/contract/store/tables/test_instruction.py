@@ -1,4 +1,4 @@
-"""The instruction files a Session came upon: each once, not without end, and nobody else's."""
+"""The instruction files a Session came upon: each once, bounded, and of this Session only."""
 
 from collections.abc import Iterable
 

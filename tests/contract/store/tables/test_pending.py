@@ -15,7 +15,7 @@ from perdure.store.log.event_store import EventStore
 from perdure.store.tables import pending_table
 from perdure.store.tables.pending_table import PendingRequests
 from perdure.testing import ManualClock
-from tests.fixtures import OTHER, PLACE, SESSION, rows
+from tests.fixtures import LOCATION, OTHER, SESSION, rows
 from tests.harness.faults.database import DatabaseFault, DatabasePlan, FaultyDatabase
 
 ONCE = PermissionWord(reply="once")
@@ -65,19 +65,19 @@ async def test_other_processes_see_what_waits_until_it_is_answered(
     store: EventStore, town: Town
 ) -> None:
     a, b = living(store, town, "a"), living(store, town, "b")
-    await a.at(PLACE).add(permission())
-    await a.at(PLACE).add(permission("per_2", OTHER))
-    await a.at(PLACE).add(question())
+    await a.at(LOCATION).add(permission())
+    await a.at(LOCATION).add(permission("per_2", OTHER))
+    await a.at(LOCATION).add(question())
     assert await seen(b) == ["per_1", "per_2"]
     assert await seen(a) == []
     (row,) = await b.elsewhere("question")
-    assert (row.request, row.location, row.process) == (question(), PLACE, "a")
+    assert (row.request, row.location, row.process) == (question(), LOCATION, "a")
     assert await b.answer("per_1", SESSION, ONCE)
     assert await seen(b) == ["per_2"]
     (answered,) = await a.answered()
     assert (answered.request.id, answered.word) == ("per_1", ONCE)
     assert await b.answered() == []
-    await a.at(PLACE).remove(["per_1", "per_2", "per_unknown"])
+    await a.at(LOCATION).remove(["per_1", "per_2", "per_unknown"])
     assert await seen(b) == []
     assert [row.request.id for row in await b.elsewhere("question")] == ["que_1"]
 
@@ -87,7 +87,7 @@ async def test_words_are_heard_in_the_order_in_which_was_asked(
 ) -> None:
     a, b = living(store, town, "a"), living(store, town, "b")
     for name in ("per_2", "per_1"):
-        await a.add(permission(name), PLACE)
+        await a.add(permission(name), LOCATION)
     for name in ("per_1", "per_2"):
         assert await b.answer(name, SESSION, ONCE)
     assert [row.request.id for row in await a.answered()] == ["per_2", "per_1"]
@@ -97,7 +97,7 @@ async def test_words_are_heard_in_the_order_in_which_was_asked(
 
 async def test_of_many_words_the_first_counts(store: EventStore, town: Town) -> None:
     a, b = living(store, town, "a"), living(store, town, "b")
-    await a.add(question(), PLACE)
+    await a.add(question(), LOCATION)
     words = [AnswersGiven(answers=((str(number),),)) for number in range(8)]
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(b.answer("que_1", SESSION, word)) for word in words]
@@ -108,7 +108,7 @@ async def test_of_many_words_the_first_counts(store: EventStore, town: Town) -> 
 
 async def test_a_word_for_nobody_is_not_taken(store: EventStore, town: Town) -> None:
     a, b = living(store, town, "a"), living(store, town, "b")
-    await a.add(question(), PLACE)
+    await a.add(question(), LOCATION)
     assert not await b.answer("que_unknown", SESSION, AnswersRefused())
     assert not await b.answer("que_1", OTHER, AnswersRefused())
     # The one who waits settles by itself.
@@ -119,9 +119,9 @@ async def test_a_word_for_nobody_is_not_taken(store: EventStore, town: Town) -> 
 
 async def test_what_a_dead_process_waited_for_is_taken_once(store: EventStore, town: Town) -> None:
     a, b, c = (living(store, town, name) for name in "abc")
-    await a.add(permission(), PLACE)
+    await a.add(permission(), LOCATION)
     await b.add(permission("per_2"), LocationRef(directory="/else"))
-    await a.add(question(), PLACE)
+    await a.add(question(), LOCATION)
     assert await b.take_orphans() == []
     town.living.discard("a")
     assert await seen(c) == ["per_1", "per_2"]
@@ -134,16 +134,16 @@ async def test_what_a_dead_process_waited_for_is_taken_once(store: EventStore, t
 
 async def test_a_process_that_ends_leaves_nothing_behind(store: EventStore, town: Town) -> None:
     a, b = living(store, town, "a"), living(store, town, "b")
-    await a.add(permission(), PLACE)
-    await b.add(permission("per_2"), PLACE)
+    await a.add(permission(), LOCATION)
+    await b.add(permission("per_2"), LOCATION)
     await a.remove_own()
     assert await rows(store, "SELECT id FROM pending_request") == [("per_2",)]
 
 
 async def test_an_id_waits_once_in_all_processes(store: EventStore, town: Town) -> None:
-    await living(store, town, "a").add(permission(), PLACE)
+    await living(store, town, "a").add(permission(), LOCATION)
     with pytest.raises(UniqueViolationError):
-        await living(store, town, "b").add(permission(session_id=OTHER), PLACE)
+        await living(store, town, "b").add(permission(session_id=OTHER), LOCATION)
 
 
 async def test_a_store_that_fails_keeps_a_request_but_fails_nobody_who_is_done(
@@ -152,8 +152,8 @@ async def test_a_store_that_fails_keeps_a_request_but_fails_nobody_who_is_done(
     plan = DatabasePlan(writes=lambda number: DatabaseFault(fails="before") if number > 1 else None)
     failing = FaultyDatabase(store.database, plan, clock=ManualClock())
     requests = PendingRequests(failing, Resident(town, "a"))
-    await requests.add(permission(), PLACE)
+    await requests.add(permission(), LOCATION)
     await requests.remove(["per_1"])
     with pytest.raises(DatabaseError):
-        await requests.add(permission("per_2"), PLACE)
+        await requests.add(permission("per_2"), LOCATION)
     assert await rows(store, "SELECT id FROM pending_request") == [("per_1",)]

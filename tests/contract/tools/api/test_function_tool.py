@@ -337,7 +337,7 @@ def untyped(city: str) -> None:
     """Has no type."""
 
 
-# As somebody who does not annotate would have written it.
+# As an author who does not annotate would have written it.
 del untyped.__annotations__["city"]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from perdure.core.limits import EDIT_FILE_BYTES_MAX, PATCH_FILES_MAX
 from perdure.ports import PermissionBlockedError
-from tests.contract.tools.tool_bench import Workbench
+from tests.contract.tools.tool_bench import ToolBench
 from tests.requirements import requirement
 
 
@@ -32,7 +32,7 @@ FOUR = wrapped(
 )
 
 
-def snapshot(bench: Workbench) -> dict[str, bytes]:
+def snapshot(bench: ToolBench) -> dict[str, bytes]:
     return {
         str(path.relative_to(bench.root)): path.read_bytes()
         for path in sorted(bench.root.rglob("*"))
@@ -41,7 +41,7 @@ def snapshot(bench: Workbench) -> dict[str, bytes]:
 
 
 @requirement("S187", "S188")
-async def test_files_are_added_changed_deleted_and_moved_in_order(bench: Workbench) -> None:
+async def test_files_are_added_changed_deleted_and_moved_in_order(bench: ToolBench) -> None:
     bench.write({"b.txt": "old\n", "c.txt": "c\n", "d.txt": "dee\n"})
     success = await bench.success("apply_patch", patchText=FOUR)
     assert snapshot(bench) == {
@@ -66,7 +66,7 @@ async def test_files_are_added_changed_deleted_and_moved_in_order(bench: Workben
 
 
 @requirement("S187")
-async def test_one_approval_names_every_file_before_any_is_read(bench: Workbench) -> None:
+async def test_one_approval_names_every_file_before_any_is_read(bench: ToolBench) -> None:
     bench.write({"b.txt": "other\n", "c.txt": "c\n", "d.txt": "dee\n"})
     bench.desk.answers["edit"] = PermissionBlockedError("no")
     assert await bench.error("apply_patch", patchText=FOUR) == "no"
@@ -77,7 +77,7 @@ async def test_one_approval_names_every_file_before_any_is_read(bench: Workbench
 
 
 @requirement("S187")
-async def test_nothing_is_written_when_any_change_does_not_fit(bench: Workbench) -> None:
+async def test_nothing_is_written_when_any_change_does_not_fit(bench: ToolBench) -> None:
     bench.write({"b.txt": "another text\n", "c.txt": "c\n", "d.txt": "dee\n"})
     before = snapshot(bench)
     told = await bench.error("apply_patch", patchText=FOUR)
@@ -104,7 +104,7 @@ async def test_nothing_is_written_when_any_change_does_not_fit(bench: Workbench)
     ],
 )
 async def test_what_is_refused_is_named_and_changes_nothing(
-    bench: Workbench, lines: tuple[str, ...], told: str
+    bench: ToolBench, lines: tuple[str, ...], told: str
 ) -> None:
     bench.write({"b.txt": "b\n", "c.txt": "c\n", "folder/x": "x"})
     (bench.root / "binary").write_bytes(b"\xff\xfe")
@@ -114,7 +114,7 @@ async def test_what_is_refused_is_named_and_changes_nothing(
     assert snapshot(bench) == before
 
 
-async def test_a_file_or_a_patch_that_is_too_large_is_refused(bench: Workbench) -> None:
+async def test_a_file_or_a_patch_that_is_too_large_is_refused(bench: ToolBench) -> None:
     bench.write({"big": "x\n" * (EDIT_FILE_BYTES_MAX // 2 + 1)})
     told = await bench.error(
         "apply_patch", patchText=wrapped("*** Update File: big", "@@", "-x", "+y")
@@ -125,7 +125,7 @@ async def test_a_file_or_a_patch_that_is_too_large_is_refused(bench: Workbench) 
 
 
 @requirement("S187", "S186")
-async def test_a_failure_half_way_says_what_was_already_changed(bench: Workbench) -> None:
+async def test_a_failure_half_way_says_what_was_already_changed(bench: ToolBench) -> None:
     bench.write({"b.txt": "old\n", "c.txt": "c\n"})
     patch = wrapped(
         "*** Update File: b.txt",
@@ -142,7 +142,7 @@ async def test_a_failure_half_way_says_what_was_already_changed(bench: Workbench
 
 
 @requirement("S176")
-async def test_a_directory_outside_is_asked_for_once(bench: Workbench) -> None:
+async def test_a_directory_outside_is_asked_for_once(bench: ToolBench) -> None:
     (bench.outside / "a").write_text("a\n")
     patch = wrapped(
         f"*** Update File: {bench.outside}/a",
@@ -158,7 +158,7 @@ async def test_a_directory_outside_is_asked_for_once(bench: Workbench) -> None:
 
 
 async def test_a_link_put_in_place_while_a_person_decides_is_not_followed(
-    bench: Workbench,
+    bench: ToolBench,
 ) -> None:
     bench.write({"b.txt": "old\n"})
     secret = bench.outside / "secret"
@@ -174,7 +174,7 @@ async def test_a_link_put_in_place_while_a_person_decides_is_not_followed(
     assert secret.read_text() == "old\n"
 
 
-async def test_line_endings_mark_and_mode_are_kept(bench: Workbench) -> None:
+async def test_line_endings_mark_and_mode_are_kept(bench: ToolBench) -> None:
     path = bench.root / "run.sh"
     path.write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
     path.chmod(0o755)
@@ -185,7 +185,7 @@ async def test_line_endings_mark_and_mode_are_kept(bench: Workbench) -> None:
 
 
 async def test_patches_of_the_same_files_in_another_order_do_not_wait_for_each_other(
-    bench: Workbench,
+    bench: ToolBench,
 ) -> None:
     bench.write({"a": "0\n", "b": "0\n"})
 

@@ -14,12 +14,12 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.session.tool import TextContent
 from perdure.tools.api.output_store import bound
 from perdure.tools.api.tool import Progress, ToolCallContext
-from tests.contract.tools.tool_bench import CONTEXT, Workbench, text_of
+from tests.contract.tools.tool_bench import CONTEXT, ToolBench, text_of
 from tests.requirements import requirement
 
 
 @requirement("S178", "S180")
-async def test_a_command_gives_its_output_and_exit_code(bench: Workbench) -> None:
+async def test_a_command_gives_its_output_and_exit_code(bench: ToolBench) -> None:
     success = await bench.success("bash", command="echo out; echo err >&2", description="say")
     assert success.structured == {"exit": 0, "truncated": False}
     assert success.content == (
@@ -34,15 +34,15 @@ async def test_a_command_gives_its_output_and_exit_code(bench: Workbench) -> Non
 @pytest.mark.parametrize(
     ("command", "code"), [("exit 3", 3), ("nosuchcommand", 127), ("kill -9 $$", 137)]
 )
-async def test_a_command_that_fails_is_a_result(bench: Workbench, command: str, code: int) -> None:
+async def test_a_command_that_fails_is_a_result(bench: ToolBench, command: str, code: int) -> None:
     assert (await bench.structured("bash", command=command))["exit"] == code
 
 
-async def test_silence_is_said(bench: Workbench) -> None:
+async def test_silence_is_said(bench: ToolBench) -> None:
     assert (await bench.text("bash", command="true")).startswith("(no output)")
 
 
-async def test_it_runs_in_the_location_or_in_the_given_directory(bench: Workbench) -> None:
+async def test_it_runs_in_the_location_or_in_the_given_directory(bench: ToolBench) -> None:
     bench.write({"sub/f": ""})
     assert (await bench.text("bash", command="pwd")).startswith(f"{bench.root}\n")
     assert (await bench.text("bash", command="pwd", workdir="sub")).startswith(
@@ -53,7 +53,7 @@ async def test_it_runs_in_the_location_or_in_the_given_directory(bench: Workbenc
 
 
 @requirement("S181")
-async def test_a_directory_outside_is_approved_before_the_command(bench: Workbench) -> None:
+async def test_a_directory_outside_is_approved_before_the_command(bench: ToolBench) -> None:
     await bench.success("bash", command="pwd", workdir=str(bench.outside))
     assert bench.desk.questions() == [
         ("external_directory", (f"{bench.outside}/*",)),
@@ -63,7 +63,7 @@ async def test_a_directory_outside_is_approved_before_the_command(bench: Workben
 
 
 @requirement("S181")
-async def test_paths_outside_are_pointed_out_once_for_each_directory(bench: Workbench) -> None:
+async def test_paths_outside_are_pointed_out_once_for_each_directory(bench: ToolBench) -> None:
     inside = bench.root / "f"
     command = f": /etc/hosts '/etc/passwd' --file=/opt/x {inside} a/b http://c/d; : >/dev/null"
     text = await bench.text("bash", command=command)
@@ -73,26 +73,26 @@ async def test_paths_outside_are_pointed_out_once_for_each_directory(bench: Work
     assert len(warned) + text.startswith("(no output)Warning") == 2
 
 
-async def test_running_out_of_time_is_a_result_with_what_was_said(bench: Workbench) -> None:
+async def test_running_out_of_time_is_a_result_with_what_was_said(bench: ToolBench) -> None:
     success = await bench.success("bash", command="echo began; sleep 60", timeout=300)
     assert success.structured == {"truncated": False, "timeout": True}
     assert success.content[0] == TextContent(text="began\n")
 
 
-async def test_a_background_job_does_not_hold_the_answer(bench: Workbench) -> None:
+async def test_a_background_job_does_not_hold_the_answer(bench: ToolBench) -> None:
     started = perf_counter()
     assert (await bench.text("bash", command="sleep 60 & echo on")).startswith("on\n")
     assert perf_counter() - started < 5
 
 
-async def test_bytes_that_are_not_text_are_replaced(bench: Workbench) -> None:
+async def test_bytes_that_are_not_text_are_replaced(bench: ToolBench) -> None:
     text = await bench.text("bash", command=r"printf 'a\377\000b'")
     assert text.startswith("a\ufffd\u2400b")
 
 
 @requirement("S97", "S180")
 async def test_output_too_long_to_hold_lies_in_a_file_and_both_ends_are_shown(
-    bench: Workbench,
+    bench: ToolBench,
 ) -> None:
     success = await bench.success(
         "bash", command="echo first; yes middle | head -n 300000; echo last"
@@ -114,7 +114,7 @@ async def test_output_too_long_to_hold_lies_in_a_file_and_both_ends_are_shown(
 async def test_a_long_output_is_shown_within_any_limit(
     tmp_path: Path, limits: OutputLimits
 ) -> None:
-    bench = Workbench(tmp_path)
+    bench = ToolBench(tmp_path)
     bench.environment = replace(bench.environment, output_limits=limits)
     with bench.open():
         success = await bench.success("bash", command="yes | head -n 1000000; cat /etc/hostname")
@@ -122,7 +122,7 @@ async def test_a_long_output_is_shown_within_any_limit(
 
 
 async def test_a_disk_that_takes_no_output_costs_the_output_and_not_the_call(
-    bench: Workbench,
+    bench: ToolBench,
 ) -> None:
     bench.outputs.rmdir()
     bench.outputs.write_text("in the way")
@@ -132,7 +132,7 @@ async def test_a_disk_that_takes_no_output_costs_the_output_and_not_the_call(
     assert "end\n" in text_of(success)
 
 
-async def test_binary_output_is_said_to_be_binary_and_kept(bench: Workbench) -> None:
+async def test_binary_output_is_said_to_be_binary_and_kept(bench: ToolBench) -> None:
     success = await bench.success("bash", command="head -c 2000 /dev/zero")
     (path,) = success.output_paths
     assert Path(path).read_bytes() == bytes(2_000)
@@ -142,7 +142,7 @@ async def test_binary_output_is_said_to_be_binary_and_kept(bench: Workbench) -> 
 
 
 @requirement("S191")
-async def test_jobs_left_in_the_background_are_ended_and_that_is_said(bench: Workbench) -> None:
+async def test_jobs_left_in_the_background_are_ended_and_that_is_said(bench: ToolBench) -> None:
     said = "left running in the background were ended"
     assert said in await bench.text("bash", command="sleep 60 & echo on")
     assert said in await bench.text("bash", command="sleep 60 > /dev/null 2>&1 & echo on")
@@ -150,7 +150,7 @@ async def test_jobs_left_in_the_background_are_ended_and_that_is_said(bench: Wor
 
 
 async def test_secrets_are_not_in_the_environment_of_commands(tmp_path: Path) -> None:
-    bench = Workbench(tmp_path)
+    bench = ToolBench(tmp_path)
     variables = {"PATH": os.environ["PATH"], "SOME": "thing"}
     bench.environment = replace(bench.environment, variables=variables)
     with bench.open():
@@ -159,7 +159,7 @@ async def test_secrets_are_not_in_the_environment_of_commands(tmp_path: Path) ->
 
 
 @requirement("S99")
-async def test_a_result_that_will_be_cut_for_the_model_says_so(bench: Workbench) -> None:
+async def test_a_result_that_will_be_cut_for_the_model_says_so(bench: ToolBench) -> None:
     success = await bench.success("bash", command="seq 1 20000")
     assert success.structured == {"exit": 0, "truncated": True}
     output = await bound(success, bench.store, bench.limits)
@@ -169,12 +169,12 @@ async def test_a_result_that_will_be_cut_for_the_model_says_so(bench: Workbench)
     assert part.text.endswith("20000\nCommand exited with code 0.")
 
 
-async def test_a_persons_words_reach_the_model(bench: Workbench) -> None:
+async def test_a_persons_words_reach_the_model(bench: ToolBench) -> None:
     bench.desk.answers["bash"] = PermissionCorrectedError("use make test")
     assert await bench.error("bash", command="pytest") == "use make test"
 
 
-async def test_commands_that_cannot_start_are_refused(bench: Workbench) -> None:
+async def test_commands_that_cannot_start_are_refused(bench: ToolBench) -> None:
     assert "NUL" in await bench.error("bash", command="a\0b")
     assert "longer than" in await bench.error("bash", command="x" * 3_000_000)
     assert "Invalid tool input" in await bench.error("bash", command="")
@@ -184,7 +184,7 @@ async def test_commands_that_cannot_start_are_refused(bench: Workbench) -> None:
 
 
 async def test_what_a_running_command_prints_is_reported_at_growing_intervals(
-    bench: Workbench,
+    bench: ToolBench,
 ) -> None:
     words: list[str] = []
     context = heard(words)
@@ -197,7 +197,7 @@ async def test_what_a_running_command_prints_is_reported_at_growing_intervals(
 
 
 async def test_an_interrupted_command_is_gone_and_its_last_words_are_kept(
-    bench: Workbench,
+    bench: ToolBench,
 ) -> None:
     pipe = bench.root / "pid"
     os.mkfifo(pipe)

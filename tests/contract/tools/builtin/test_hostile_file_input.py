@@ -18,7 +18,7 @@ from perdure.core.limits import (
     WRITE_FILE_BYTES_MAX,
 )
 from perdure.schema.codec import JsonObject
-from tests.contract.tools.tool_bench import Workbench
+from tests.contract.tools.tool_bench import ToolBench
 from tests.requirements import requirement
 
 LONE = "\ud800"
@@ -182,7 +182,7 @@ GREP: list[Row] = [
 TABLE = rows()
 
 
-def prepare(bench: Workbench) -> None:
+def prepare(bench: ToolBench) -> None:
     bench.write(
         {
             "text.txt": "one\ntwo\nthree\n",
@@ -220,7 +220,7 @@ def test_the_table_is_long_enough() -> None:
     ("name", "input", "told"), TABLE, ids=[f"{n}-{row[0]}-{row[2]}" for n, row in enumerate(TABLE)]
 )
 async def test_bad_input_is_told_and_changes_nothing(
-    bench: Workbench, name: str, input: JsonObject, told: str
+    bench: ToolBench, name: str, input: JsonObject, told: str
 ) -> None:
     prepare(bench)
     before = (state(bench.root), state(bench.outside))

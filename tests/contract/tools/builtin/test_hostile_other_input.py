@@ -19,7 +19,7 @@ from perdure.schema.codec import JsonObject
 from perdure.tools.environment import WebAccess
 from perdure.tools.web.search_backend import SearchQuery
 from tests.contract.tools.builtin import test_hostile_file_input as file_tools
-from tests.contract.tools.tool_bench import Workbench
+from tests.contract.tools.tool_bench import ToolBench
 from tests.requirements import requirement
 
 LONE = "\ud800"
@@ -189,9 +189,9 @@ def nobody() -> Nobody:
 
 
 @pytest.fixture
-def closed(tmp_path: Path, nobody: Nobody) -> Generator[Workbench]:
+def closed(tmp_path: Path, nobody: Nobody) -> Generator[ToolBench]:
     """A Location whose doors to the world are counted."""
-    bench = Workbench(tmp_path)
+    bench = ToolBench(tmp_path)
     bench.write({"text.txt": "one\n"})
     bench.environment = replace(
         bench.environment,
@@ -202,7 +202,7 @@ def closed(tmp_path: Path, nobody: Nobody) -> Generator[Workbench]:
         yield bench
 
 
-def test_every_built_in_tool_has_rows_in_a_table(closed: Workbench) -> None:
+def test_every_built_in_tool_has_rows_in_a_table(closed: ToolBench) -> None:
     with_rows = {name for name, _, _ in (*TABLE, *file_tools.TABLE)}
     assert closed.registry.names() - with_rows == set()
 
@@ -214,7 +214,7 @@ def test_every_built_in_tool_has_rows_in_a_table(closed: Workbench) -> None:
     ids=[f"{n}-{row[0][:20]!r}-{row[2]}" for n, row in enumerate(TABLE)],
 )
 async def test_bad_input_is_told_and_nothing_is_done(
-    closed: Workbench, nobody: Nobody, name: str, input: JsonObject, told: str
+    closed: ToolBench, nobody: Nobody, name: str, input: JsonObject, told: str
 ) -> None:
     async with asyncio.timeout(10):
         message = await closed.error(name, **input)

@@ -14,7 +14,7 @@ from perdure.schema.live_event import LiveEvent
 from perdure.testing import SeededIds
 from perdure.tools.api.registry import Settled, ToolError, ToolRegistry, ToolSuccess
 from perdure.tools.builtin.question import make_question
-from tests.contract.tools.tool_bench import CONTEXT, Workbench, text_of
+from tests.contract.tools.tool_bench import CONTEXT, ToolBench, text_of
 from tests.requirements import requirement
 
 OPTIONS = [{"label": "red", "description": "warm"}, {"label": "blue", "description": "cold"}]
@@ -25,7 +25,7 @@ SIZE: JsonObject = {"question": "Which size?", "header": "Size", "options": []}
 class Asker:
     """The tool on a real desk of its own."""
 
-    def __init__(self, bench: Workbench, *, headless: Headless = "wait") -> None:
+    def __init__(self, bench: ToolBench, *, headless: Headless = "wait") -> None:
         self.asked = asyncio.Event()
         self.desk = LocationQuestions(ids=SeededIds(), publish=self._hear, headless=headless)
         self._registry = ToolRegistry()
@@ -47,7 +47,7 @@ class Asker:
 
 
 @requirement("S183")
-async def test_questions_are_asked_and_answered_in_order(bench: Workbench) -> None:
+async def test_questions_are_asked_and_answered_in_order(bench: ToolBench) -> None:
     asker = Asker(bench)
     async with asyncio.TaskGroup() as group:
         task = group.create_task(asker.call(COLOUR | {"multiple": True}, SIZE))
@@ -71,7 +71,7 @@ async def test_questions_are_asked_and_answered_in_order(bench: Workbench) -> No
 
 
 @requirement("S183")
-async def test_a_rejected_question_is_not_for_the_model(bench: Workbench) -> None:
+async def test_a_rejected_question_is_not_for_the_model(bench: ToolBench) -> None:
     asker = Asker(bench)
 
     async def rejected() -> None:
@@ -83,12 +83,12 @@ async def test_a_rejected_question_is_not_for_the_model(bench: Workbench) -> Non
         asker.desk.reject((await asker.request()).id)
 
 
-async def test_where_nobody_watches_the_model_is_told_so(bench: Workbench) -> None:
+async def test_where_nobody_watches_the_model_is_told_so(bench: ToolBench) -> None:
     settled = await Asker(bench, headless="deny").call(COLOUR)
     assert settled == ToolError("Nobody is there to answer. Go on without the answers.")
 
 
-async def test_one_who_may_not_ask_does_not(bench: Workbench) -> None:
+async def test_one_who_may_not_ask_does_not(bench: ToolBench) -> None:
     asker = Asker(bench)
     bench.desk.answers["question"] = PermissionBlockedError("not you")
     assert await asker.call(COLOUR) == ToolError("not you")
@@ -108,7 +108,7 @@ async def test_one_who_may_not_ask_does_not(bench: Workbench) -> None:
     ],
 )
 async def test_what_cannot_be_asked_is_explained_and_reaches_nobody(
-    bench: Workbench, questions: list[JsonObject]
+    bench: ToolBench, questions: list[JsonObject]
 ) -> None:
     asker = Asker(bench)
     settled = await asker.call(*questions)

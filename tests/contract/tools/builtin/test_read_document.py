@@ -11,27 +11,27 @@ from perdure.core.limits import DOCUMENT_BYTES_MAX
 from perdure.schema.codec import JsonObject
 from perdure.schema.session.tool import FileContent, TextContent
 from perdure.tools.api.registry import Settled, ToolError, ToolSuccess
-from tests.contract.tools.tool_bench import CONTEXT, Workbench
+from tests.contract.tools.tool_bench import CONTEXT, ToolBench
 
 PDF = b"%PDF-1.7\n" + bytes(range(256))
 READER = replace(CONTEXT, reads_documents=True)
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Generator[Workbench]:
-    made = Workbench(tmp_path)
+def bench(tmp_path: Path) -> Generator[ToolBench]:
+    made = ToolBench(tmp_path)
     with made.open():
         yield made
 
 
-async def read(bench: Workbench, **input: str | int) -> Settled:
+async def read(bench: ToolBench, **input: str | int) -> Settled:
     asked: JsonObject = dict(input)
     return await bench.registry.materialize(()).settle("read", asked, READER)
 
 
 @pytest.mark.parametrize("name", ["paper.pdf", "renamed.txt", "no name"])
 async def test_a_document_is_known_by_its_bytes_and_shown_as_it_is(
-    bench: Workbench, name: str
+    bench: ToolBench, name: str
 ) -> None:
     bench.write({name: PDF})
     shown = await read(bench, path=name, offset=3)
@@ -50,7 +50,7 @@ async def test_a_document_is_known_by_its_bytes_and_shown_as_it_is(
     }
 
 
-async def test_the_largest_document_is_shown_and_one_byte_more_is_refused(bench: Workbench) -> None:
+async def test_the_largest_document_is_shown_and_one_byte_more_is_refused(bench: ToolBench) -> None:
     largest = PDF + b"\0" * (DOCUMENT_BYTES_MAX - len(PDF))
     bench.write({"largest.pdf": largest, "more.pdf": largest + b"\0"})
     assert isinstance(await read(bench, path="largest.pdf"), ToolSuccess)
@@ -61,11 +61,11 @@ async def test_the_largest_document_is_shown_and_one_byte_more_is_refused(bench:
 
 
 @pytest.mark.parametrize("data", [b"", b"%PDF", b"plain text", b"\x89PDF\r\n", b"\0" * 100])
-async def test_a_name_alone_makes_no_document(bench: Workbench, data: bytes) -> None:
+async def test_a_name_alone_makes_no_document(bench: ToolBench, data: bytes) -> None:
     bench.write({"a.pdf": data})
     assert await read(bench, path="a.pdf") == ToolError("Cannot read binary file: a.pdf")
 
 
-async def test_a_model_that_cannot_read_documents_is_told_so(bench: Workbench) -> None:
+async def test_a_model_that_cannot_read_documents_is_told_so(bench: ToolBench) -> None:
     bench.write({"paper.pdf": PDF})
     assert await bench.error("read", path="paper.pdf") == "Cannot read binary file: paper.pdf"

@@ -16,9 +16,9 @@ from perdure.schema.session.tool import FileContent, TextContent
 from perdure.tools.media import image_header, images
 from perdure.tools.media.image_header import ImageSize
 from perdure.tools.media.images import UnusableImageError
-from tests.contract.tools.tool_bench import Workbench
+from tests.contract.tools.tool_bench import ToolBench
 from tests.requirements import requirement
-from tests.support.images import bomb, noise, opened
+from tests.support.inputs.images import bomb, noise, opened
 
 KINDS = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WEBP": "image/webp"}
 
@@ -32,7 +32,7 @@ def image(kind: str, width: int, height: int, mode: str = "RGB") -> bytes:
 @requirement("S180")
 @pytest.mark.parametrize(("kind", "mime"), KINDS.items())
 async def test_an_image_is_known_by_its_bytes_and_shown_as_it_is(
-    bench: Workbench, kind: str, mime: str
+    bench: ToolBench, kind: str, mime: str
 ) -> None:
     data = image(kind, 30, 20)
     bench.write({"really.txt": data})
@@ -57,7 +57,7 @@ async def test_an_image_is_known_by_its_bytes_and_shown_as_it_is(
     ],
 )
 async def test_a_large_image_is_scaled_down_in_proportion(
-    bench: Workbench, kind: str, mode: str, drawn: tuple[int, int], shown: tuple[int, int]
+    bench: ToolBench, kind: str, mode: str, drawn: tuple[int, int], shown: tuple[int, int]
 ) -> None:
     bench.write({"large": image(kind, *drawn, mode)})
     _, file = (await bench.success("read", path="large")).content
@@ -65,7 +65,7 @@ async def test_a_large_image_is_scaled_down_in_proportion(
     assert opened(file.uri).size == shown
 
 
-async def test_an_image_of_many_bytes_is_encoded_until_it_fits(bench: Workbench) -> None:
+async def test_an_image_of_many_bytes_is_encoded_until_it_fits(bench: ToolBench) -> None:
     data = noise(1_500, 1_400)
     assert len(base64.b64encode(data)) > IMAGE_BASE64_BYTES_MAX
     bench.write({"noise.png": data})
@@ -95,7 +95,7 @@ async def test_an_image_of_many_bytes_is_encoded_until_it_fits(bench: Workbench)
     ],
 )
 async def test_a_broken_or_hostile_image_is_refused_by_name(
-    bench: Workbench, data: bytes, told: str
+    bench: ToolBench, data: bytes, told: str
 ) -> None:
     bench.write({"picture": data})
     message = await bench.error("read", path="picture")
@@ -103,7 +103,7 @@ async def test_a_broken_or_hostile_image_is_refused_by_name(
     assert told in message
 
 
-async def test_an_image_file_that_is_too_large_is_refused_with_its_size(bench: Workbench) -> None:
+async def test_an_image_file_that_is_too_large_is_refused_with_its_size(bench: ToolBench) -> None:
     with (bench.root / "a.png").open("wb") as file:
         file.write(b"\x89PNG\r\n\x1a\n")
         file.truncate(IMAGE_FILE_BYTES_MAX + 1)

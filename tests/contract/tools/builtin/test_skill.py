@@ -12,11 +12,11 @@ from perdure.ports import PermissionBlockedError
 from perdure.schema.approval.permission import Rule
 from perdure.tools.api.registry import ToolRegistry, ToolSuccess
 from perdure.tools.builtin.skill import make_skill
-from tests.contract.tools.tool_bench import CONTEXT, Workbench, text_of
+from tests.contract.tools.tool_bench import CONTEXT, ToolBench, text_of
 from tests.requirements import requirement
 
 
-def put(bench: Workbench, name: str, text: str, path: str | None = None) -> Path:
+def put(bench: ToolBench, name: str, text: str, path: str | None = None) -> Path:
     file = bench.skill_files / (path or f"{name}/SKILL.md")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(f"---\nname: {name}\ndescription: d\n---\n{text}\n")
@@ -24,7 +24,7 @@ def put(bench: Workbench, name: str, text: str, path: str | None = None) -> Path
 
 
 @requirement("S89")
-async def test_a_skill_comes_with_its_directory_and_the_files_beside_it(bench: Workbench) -> None:
+async def test_a_skill_comes_with_its_directory_and_the_files_beside_it(bench: ToolBench) -> None:
     base = put(bench, "tea", "# Boil\n\nRun scripts/boil.sh.").parent
     (base / "scripts").mkdir()
     (base / "scripts" / "boil.sh").write_text("true")
@@ -55,7 +55,7 @@ async def test_a_skill_comes_with_its_directory_and_the_files_beside_it(bench: W
 
 
 @requirement("S89", "S84")
-async def test_the_use_of_a_skill_is_asked_by_its_name(bench: Workbench) -> None:
+async def test_the_use_of_a_skill_is_asked_by_its_name(bench: ToolBench) -> None:
     put(bench, "tea", "Boil.")
     await bench.success("skill", name="tea")
     assert bench.desk.questions() == [("skill", ("tea",))]
@@ -63,7 +63,7 @@ async def test_the_use_of_a_skill_is_asked_by_its_name(bench: Workbench) -> None
 
 
 @requirement("S84", "S89")
-async def test_nothing_of_a_skill_is_told_without_permission(bench: Workbench) -> None:
+async def test_nothing_of_a_skill_is_told_without_permission(bench: ToolBench) -> None:
     put(bench, "tea", "The secret text.")
     bench.desk.answers["skill"] = PermissionBlockedError("skill tea is denied")
     assert await bench.error("skill", name="tea") == "skill tea is denied"
@@ -71,7 +71,7 @@ async def test_nothing_of_a_skill_is_told_without_permission(bench: Workbench) -
 
 @requirement("S89")
 async def test_the_list_of_files_is_short_sorted_and_stays_inside(
-    bench: Workbench, tmp_path: Path
+    bench: ToolBench, tmp_path: Path
 ) -> None:
     base = put(bench, "tea", "Boil.").parent
     for number in range(200):
@@ -89,7 +89,7 @@ async def test_the_list_of_files_is_short_sorted_and_stays_inside(
     assert f"<file>{base}/a&amp;b&lt;c&gt;.txt</file>" in text
 
 
-async def test_a_deep_tree_is_not_walked_to_its_end(bench: Workbench) -> None:
+async def test_a_deep_tree_is_not_walked_to_its_end(bench: ToolBench) -> None:
     base = put(bench, "tea", "Boil.").parent
     for number in range(limits.SKILL_SHOWN_DIRECTORIES_MAX * 2):
         (base / f"{number:04}").mkdir()
@@ -98,7 +98,7 @@ async def test_a_deep_tree_is_not_walked_to_its_end(bench: Workbench) -> None:
     assert "last.txt" not in await bench.text("skill", name="tea")
 
 
-async def test_a_skill_in_a_single_file_has_no_files_beside_it(bench: Workbench) -> None:
+async def test_a_skill_in_a_single_file_has_no_files_beside_it(bench: ToolBench) -> None:
     put(bench, "tea", "Boil.", "tea.md")
     put(bench, "toast", "Toast.", "toast.md")
     text = await bench.text("skill", name="tea")
@@ -106,7 +106,7 @@ async def test_a_skill_in_a_single_file_has_no_files_beside_it(bench: Workbench)
     assert f"Base directory of this skill: {bench.skill_files}" in text
 
 
-async def test_the_built_in_skill_has_no_directory(bench: Workbench) -> None:
+async def test_the_built_in_skill_has_no_directory(bench: ToolBench) -> None:
     registry = ToolRegistry()
     shelf = AgentSkills(Skills([BuiltInSkills()]), lambda agent: ())
     with registry.register(make_skill(bench.environment, shelf)):
@@ -118,7 +118,7 @@ async def test_the_built_in_skill_has_no_directory(bench: Workbench) -> None:
 
 
 @requirement("S90")
-async def test_a_skill_is_looked_up_when_it_is_used(bench: Workbench) -> None:
+async def test_a_skill_is_looked_up_when_it_is_used(bench: ToolBench) -> None:
     offered = bench.registry.materialize(())
     file = put(bench, "tea", "Boil.")
     file.write_text(file.read_text().replace("Boil.", "Brew."))
@@ -128,7 +128,7 @@ async def test_a_skill_is_looked_up_when_it_is_used(bench: Workbench) -> None:
 
 
 @requirement("S90")
-async def test_what_happens_to_a_skill_while_a_person_decides_counts(bench: Workbench) -> None:
+async def test_what_happens_to_a_skill_while_a_person_decides_counts(bench: ToolBench) -> None:
     file = put(bench, "tea", "Boil.")
     bench.desk.meanwhile = lambda: file.write_text(file.read_text().replace("Boil.", "Brew."))
     assert "Brew." in await bench.text("skill", name="tea")
@@ -137,7 +137,7 @@ async def test_what_happens_to_a_skill_while_a_person_decides_counts(bench: Work
 
 
 async def test_an_unknown_name_is_answered_with_close_ones_and_asks_nobody(
-    bench: Workbench,
+    bench: ToolBench,
 ) -> None:
     for name in ("make-tea", "make-toast", "unrelated"):
         put(bench, name, "Text.")
@@ -149,7 +149,7 @@ async def test_an_unknown_name_is_answered_with_close_ones_and_asks_nobody(
 
 
 @requirement("S84")
-async def test_names_that_the_agent_may_not_use_are_not_suggested(bench: Workbench) -> None:
+async def test_names_that_the_agent_may_not_use_are_not_suggested(bench: ToolBench) -> None:
     put(bench, "make-tea", "Text.")
     bench.rules = (Rule("*", "*", "allow"), Rule("skill", "make-tea", "deny"))
     assert await bench.error("skill", name="make_tea") == "There is no skill 'make_tea'."
@@ -157,7 +157,7 @@ async def test_names_that_the_agent_may_not_use_are_not_suggested(bench: Workben
 
 @pytest.mark.parametrize("name", ["x" * 1_000_000, "../../etc/passwd", "a\0b", "*"])
 async def test_a_hostile_name_is_only_a_name_that_does_not_exist(
-    bench: Workbench, name: str
+    bench: ToolBench, name: str
 ) -> None:
     put(bench, "tea", "Boil.")
     message = await bench.error("skill", name=name)
@@ -166,7 +166,7 @@ async def test_a_hostile_name_is_only_a_name_that_does_not_exist(
     assert bench.desk.asked == []
 
 
-async def test_a_name_cannot_end_its_tag(bench: Workbench) -> None:
+async def test_a_name_cannot_end_its_tag(bench: ToolBench) -> None:
     put(bench, "'a\"><b'", "Text.")
     assert (await bench.text("skill", name='a"><b')).startswith(
         '<skill_content name="a&quot;&gt;&lt;b">\n'

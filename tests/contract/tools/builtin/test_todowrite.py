@@ -7,7 +7,7 @@ from perdure.ports import PermissionBlockedError
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.session.todo import Todo
-from tests.contract.tools.tool_bench import Workbench, text_of
+from tests.contract.tools.tool_bench import ToolBench, text_of
 from tests.requirements import requirement
 
 
@@ -16,7 +16,7 @@ def item(content: str = "write it", status: str = "pending") -> JsonObject:
 
 
 @requirement("S178", "S182")
-async def test_the_list_is_shown_to_the_model_and_handed_on(bench: Workbench) -> None:
+async def test_the_list_is_shown_to_the_model_and_handed_on(bench: ToolBench) -> None:
     given = [item("write it", "in_progress"), item("test it")]
     written = await bench.success("todowrite", todos=given)
     assert written.structured == {"todos": given}
@@ -29,7 +29,7 @@ async def test_the_list_is_shown_to_the_model_and_handed_on(bench: Workbench) ->
     assert bench.desk.asked[0].save == ("*",)
 
 
-async def test_an_empty_list_is_a_list(bench: Workbench) -> None:
+async def test_an_empty_list_is_a_list(bench: ToolBench) -> None:
     assert (await bench.success("todowrite", todos=[])).todos == ()
 
 
@@ -46,13 +46,13 @@ async def test_an_empty_list_is_a_list(bench: Workbench) -> None:
     ],
 )
 async def test_a_list_that_cannot_be_is_explained_and_asks_nobody(
-    bench: Workbench, todos: JsonValue
+    bench: ToolBench, todos: JsonValue
 ) -> None:
     assert await bench.error("todowrite", todos=todos)
     assert bench.desk.asked == []
 
 
 @requirement("S178")
-async def test_one_who_may_not_write_the_list_does_not(bench: Workbench) -> None:
+async def test_one_who_may_not_write_the_list_does_not(bench: ToolBench) -> None:
     bench.desk.answers["todowrite"] = PermissionBlockedError("no lists here")
     assert await bench.error("todowrite", todos=[item()]) == "no lists here"

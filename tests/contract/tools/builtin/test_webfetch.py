@@ -15,18 +15,18 @@ from perdure.schema.session.tool import FileContent, TextContent
 from perdure.tools.api import output_store
 from perdure.tools.environment import WebAccess
 from tests.contract.host.loopback import Loopback, Received, replying, response, serving
-from tests.contract.tools.tool_bench import Workbench
+from tests.contract.tools.tool_bench import ToolBench
 from tests.requirements import requirement
-from tests.support.images import bomb, inlined, opened, picture
-from tests.support.internal_addresses import BY_HOST
+from tests.support.inputs.images import bomb, inlined, opened, picture
+from tests.support.inputs.internal_addresses import BY_HOST
 
 HTML = b"""<html><head><title>T</title><script>evil()</script></head>
 <body><h1>Hello</h1><p>A <a href="/x">link</a>.</p><ul><li>one</ul></body></html>"""
 
 
 @contextmanager
-def online(tmp_path: Path, *allowed: str) -> Generator[Workbench]:
-    bench = Workbench(tmp_path)
+def online(tmp_path: Path, *allowed: str) -> Generator[ToolBench]:
+    bench = ToolBench(tmp_path)
     web = WebAccess(pages=WebClient(), search=lambda _: None, allowed_hosts=allowed)
     bench.environment = replace(bench.environment, web=web)
     with bench.open():
@@ -36,7 +36,7 @@ def online(tmp_path: Path, *allowed: str) -> Generator[Workbench]:
 @asynccontextmanager
 async def page(
     tmp_path: Path, body: bytes, content_type: str = "text/html; charset=utf-8"
-) -> AsyncGenerator[tuple[Workbench, Loopback]]:
+) -> AsyncGenerator[tuple[ToolBench, Loopback]]:
     headers = f"content-type: {content_type}\r\n" if content_type else ""
     async with serving(replying(response(body, headers=headers))) as server:
         with online(tmp_path, "127.0.0.1") as bench:
@@ -225,7 +225,7 @@ async def test_an_empty_page_is_said_to_be_empty(tmp_path: Path) -> None:
         assert await bench.text("webfetch", url=server.url) == "(the page is empty)"
 
 
-async def test_without_the_web_there_are_no_tools_for_it(bench: Workbench) -> None:
+async def test_without_the_web_there_are_no_tools_for_it(bench: ToolBench) -> None:
     assert not bench.registry.names() & {"webfetch", "websearch"}
 
 

@@ -27,9 +27,9 @@ from tests.contract.host.loopback import (
     response,
     serving,
 )
-from tests.contract.tools.tool_bench import Workbench
+from tests.contract.tools.tool_bench import ToolBench
 from tests.requirements import requirement
-from tests.support.decompression_bombs import gzip_bomb
+from tests.support.inputs.decompression_bombs import gzip_bomb
 
 KEY = "canary-5f1e0c77d2"
 JSON = "content-type: application/json\r\n"
@@ -47,13 +47,13 @@ def json(body: JsonObject) -> Answer:
 @asynccontextmanager
 async def searching(
     tmp_path: Path, answer: Answer, service: SearchService = EXA, *, key: str = KEY
-) -> AsyncGenerator[tuple[Workbench, Loopback]]:
+) -> AsyncGenerator[tuple[ToolBench, Loopback]]:
     transport = HttptoolsTransport()
     async with serving(answer) as server:
         moved = replace(service, url=f"{server.url}/mcp")
         backend = JsonRpcSearch(service=moved, transport=transport, key=key)
         assert KEY not in repr(backend)
-        bench = Workbench(tmp_path)
+        bench = ToolBench(tmp_path)
         web = WebAccess(pages=WebClient(), search=lambda _: backend)
         bench.environment = replace(bench.environment, web=web)
         try:
@@ -157,7 +157,7 @@ async def test_without_a_key_none_is_sent(tmp_path: Path) -> None:
 async def test_without_a_service_nothing_is_called_and_the_way_to_one_is_told(
     tmp_path: Path,
 ) -> None:
-    bench = Workbench(tmp_path)
+    bench = ToolBench(tmp_path)
     web = WebAccess(pages=WebClient(), search=lambda _: None)
     bench.environment = replace(bench.environment, web=web)
     with bench.open():

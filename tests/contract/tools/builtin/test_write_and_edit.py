@@ -8,12 +8,12 @@ import pytest
 
 from perdure.core.limits import EDIT_FILE_BYTES_MAX
 from perdure.ports import PermissionBlockedError
-from tests.contract.tools.tool_bench import Workbench
+from tests.contract.tools.tool_bench import ToolBench
 from tests.requirements import requirement
 
 
 @requirement("S176", "S178", "S180")
-async def test_write_creates_a_file_with_its_directories(bench: Workbench) -> None:
+async def test_write_creates_a_file_with_its_directories(bench: ToolBench) -> None:
     success = await bench.success("write", path="a/b/new.txt", content="héllo\n")
     path = bench.root / "a/b/new.txt"
     assert path.read_text() == "héllo\n"
@@ -28,7 +28,7 @@ async def test_write_creates_a_file_with_its_directories(bench: Workbench) -> No
     assert (ask.action, ask.resources, ask.save) == ("edit", ("a/b/new.txt",), ("*",))
 
 
-async def test_write_replaces_a_file_and_keeps_its_mode(bench: Workbench) -> None:
+async def test_write_replaces_a_file_and_keeps_its_mode(bench: ToolBench) -> None:
     bench.write({"run.sh": "old"})
     (bench.root / "run.sh").chmod(0o755)
     await bench.success("read", path="run.sh")
@@ -49,7 +49,7 @@ async def test_write_replaces_a_file_and_keeps_its_mode(bench: Workbench) -> Non
     ],
 )
 async def test_a_byte_order_mark_stays_and_is_there_once(
-    bench: Workbench, before: str, content: str, after: str
+    bench: ToolBench, before: str, content: str, after: str
 ) -> None:
     bench.write({"f": before})
     await bench.success("read", path="f")
@@ -57,7 +57,7 @@ async def test_a_byte_order_mark_stays_and_is_there_once(
     assert (bench.root / "f").read_text() == after
 
 
-async def test_write_touches_nothing_but_regular_files(bench: Workbench) -> None:
+async def test_write_touches_nothing_but_regular_files(bench: ToolBench) -> None:
     bench.write({"directory/f": "", "file": ""})
     os.mkfifo(bench.root / "pipe")
     assert "is a directory" in await bench.error("write", path="directory", content="")
@@ -69,7 +69,7 @@ async def test_write_touches_nothing_but_regular_files(bench: Workbench) -> None
 
 @requirement("S175")
 async def test_writing_follows_links_inside_and_refuses_those_that_lead_out(
-    bench: Workbench,
+    bench: ToolBench,
 ) -> None:
     bench.write({"real.txt": "old"})
     (bench.root / "inside").symlink_to("real.txt")
@@ -86,7 +86,7 @@ async def test_writing_follows_links_inside_and_refuses_those_that_lead_out(
 
 @requirement("S175")
 async def test_a_link_put_in_place_while_the_person_decides_is_not_followed(
-    bench: Workbench,
+    bench: ToolBench,
 ) -> None:
     bench.write({"f": "old"})
 
@@ -100,7 +100,7 @@ async def test_a_link_put_in_place_while_the_person_decides_is_not_followed(
 
 
 @requirement("S175")
-async def test_writing_outside_is_approved_by_directory_first(bench: Workbench) -> None:
+async def test_writing_outside_is_approved_by_directory_first(bench: ToolBench) -> None:
     path = bench.outside / "new" / "f"
     await bench.success("write", path=str(path), content="x")
     assert bench.desk.questions() == [
@@ -109,7 +109,7 @@ async def test_writing_outside_is_approved_by_directory_first(bench: Workbench) 
     ]
 
 
-async def test_without_permission_nothing_is_written(bench: Workbench) -> None:
+async def test_without_permission_nothing_is_written(bench: ToolBench) -> None:
     bench.write({"f": "old"})
     bench.desk.answers["edit"] = PermissionBlockedError("denied")
     assert await bench.error("write", path="deep/new", content="x") == "denied"
@@ -118,7 +118,7 @@ async def test_without_permission_nothing_is_written(bench: Workbench) -> None:
 
 
 @requirement("S176", "S178", "S180")
-async def test_edit_replaces_an_exact_passage(bench: Workbench) -> None:
+async def test_edit_replaces_an_exact_passage(bench: ToolBench) -> None:
     bench.write({"a.py": "one\ntwo\nthree\n"})
     success = await bench.success("edit", path="a.py", oldString="two", newString="2")
     assert (bench.root / "a.py").read_text() == "one\n2\nthree\n"
@@ -131,13 +131,13 @@ async def test_edit_replaces_an_exact_passage(bench: Workbench) -> None:
     assert (ask.action, ask.resources, ask.save) == ("edit", ("a.py",), ("*",))
 
 
-async def test_the_model_sees_a_short_preview_of_an_edit(bench: Workbench) -> None:
+async def test_the_model_sees_a_short_preview_of_an_edit(bench: ToolBench) -> None:
     bench.write({"a.py": "x x"})
     text = await bench.text("edit", path="a.py", oldString="x", newString="y", replaceAll=True)
     assert text == "Edited file successfully: a.py\nReplacements: 2\n- x\n+ y"
 
 
-async def test_edit_keeps_line_endings_and_the_byte_order_mark(bench: Workbench) -> None:
+async def test_edit_keeps_line_endings_and_the_byte_order_mark(bench: ToolBench) -> None:
     bench.write({"a.txt": "\ufeffa\r\nb\r\n"})
     await bench.success("edit", path="a.txt", oldString="a\nb", newString="x\ny\nz")
     assert (bench.root / "a.txt").read_bytes() == "\ufeffx\r\ny\r\nz\r\n".encode()
@@ -148,14 +148,14 @@ async def test_edit_keeps_line_endings_and_the_byte_order_mark(bench: Workbench)
     [("", "x", "must not be empty"), ("x", "x", "identical")],
 )
 async def test_a_pointless_edit_is_refused_before_anybody_is_asked(
-    bench: Workbench, old: str, new: str, said: str
+    bench: ToolBench, old: str, new: str, said: str
 ) -> None:
     bench.write({"f": "x"})
     assert said in await bench.error("edit", path="f", oldString=old, newString=new)
     assert bench.desk.asked == []
 
 
-async def test_an_edit_that_does_not_fit_the_file_changes_nothing(bench: Workbench) -> None:
+async def test_an_edit_that_does_not_fit_the_file_changes_nothing(bench: ToolBench) -> None:
     bench.write({"f": "x x", "latin": b"\xe9", "directory/f": ""})
     assert "not found" in await bench.error("edit", path="f", oldString="y", newString="z")
     assert "2 times" in await bench.error("edit", path="f", oldString="x", newString="z")
@@ -165,20 +165,20 @@ async def test_an_edit_that_does_not_fit_the_file_changes_nothing(bench: Workben
     assert (bench.root / "f").read_text() == "x x"
 
 
-async def test_a_file_too_large_to_edit_is_refused(bench: Workbench) -> None:
+async def test_a_file_too_large_to_edit_is_refused(bench: ToolBench) -> None:
     with (bench.root / "huge").open("wb") as file:
         file.truncate(EDIT_FILE_BYTES_MAX + 1)
     assert "too large" in await bench.error("edit", path="huge", oldString="x", newString="y")
 
 
-async def test_an_edit_works_on_what_is_there_after_approval(bench: Workbench) -> None:
+async def test_an_edit_works_on_what_is_there_after_approval(bench: ToolBench) -> None:
     bench.write({"f": "old"})
     bench.desk.meanwhile = lambda: (bench.root / "f").write_text("changed by hand")
     assert "not found" in await bench.error("edit", path="f", oldString="old", newString="new")
     assert (bench.root / "f").read_text() == "changed by hand"
 
 
-async def test_edits_made_side_by_side_all_arrive(bench: Workbench) -> None:
+async def test_edits_made_side_by_side_all_arrive(bench: ToolBench) -> None:
     bench.write({"f": "".join(f"<{number}>\n" for number in range(20))})
     await asyncio.gather(
         *(

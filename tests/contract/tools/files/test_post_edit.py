@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from perdure.core import limits
 from perdure.core.settings.edit_programs import EditProgram, EditPrograms
 from perdure.tools.files.post_edit import PostEdit
-from tests.contract.tools.tool_bench import Workbench, text_of
+from tests.contract.tools.tool_bench import ToolBench, text_of
 from tests.support.watched_processes import WatchedProcesses
 
 
@@ -26,7 +26,7 @@ def program(name: str, script: str, *extensions: str) -> EditProgram:
 
 @contextmanager
 def looking(
-    bench: Workbench,
+    bench: ToolBench,
     *,
     formatters: tuple[EditProgram, ...] = (),
     checkers: tuple[EditProgram, ...] = (),
@@ -54,14 +54,14 @@ class _Hurried(WatchedProcesses):
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Workbench:
-    return Workbench(tmp_path)
+def bench(tmp_path: Path) -> ToolBench:
+    return ToolBench(tmp_path)
 
 
 UPPER = program("upper", 'tr a-z A-Z < "$1" > "$1.new" && mv "$1.new" "$1"', ".txt")
 
 
-async def test_what_a_formatter_leaves_is_what_counts(bench: Workbench) -> None:
+async def test_what_a_formatter_leaves_is_what_counts(bench: ToolBench) -> None:
     with looking(bench, formatters=(UPPER,)) as edited:
         await bench.text("write", path="a.txt", content="one\ntwo\n")
         assert (bench.root / "a.txt").read_text() == "ONE\nTWO\n"
@@ -73,7 +73,7 @@ async def test_what_a_formatter_leaves_is_what_counts(bench: Workbench) -> None:
     assert edited == [str(bench.root / "a.txt")] * 3
 
 
-async def test_a_patch_is_looked_after_file_by_file(bench: Workbench) -> None:
+async def test_a_patch_is_looked_after_file_by_file(bench: ToolBench) -> None:
     bench.write({"old.txt": "x\n", "gone.txt": "y\n"})
     checker = program("checker", 'grep -n X "$1" && exit 1', ".txt")
     patch = "\n".join(
@@ -100,7 +100,7 @@ async def test_a_patch_is_looked_after_file_by_file(bench: Workbench) -> None:
     assert "+XX" in patches["old.txt"]
 
 
-async def test_other_files_are_left_alone(bench: Workbench) -> None:
+async def test_other_files_are_left_alone(bench: ToolBench) -> None:
     with looking(bench, formatters=(UPPER,), checkers=(program("no", "exit 1", "md"),)):
         said = await bench.text("write", path="a.py", content="one")
     assert (bench.root / "a.py").read_text() == "one"
@@ -122,7 +122,7 @@ async def test_other_files_are_left_alone(bench: Workbench) -> None:
     ],
 )
 async def test_a_formatter_that_misbehaves_is_a_note_and_loses_nothing(
-    bench: Workbench, script: str, said: str
+    bench: ToolBench, script: str, said: str
 ) -> None:
     with looking(bench, formatters=(program("bad", script),)):
         async with asyncio.timeout(10):
@@ -134,14 +134,14 @@ async def test_a_formatter_that_misbehaves_is_a_note_and_loses_nothing(
     assert not (bench.root / "a.txt").is_symlink()
 
 
-async def test_a_formatter_that_is_not_there_is_a_note(bench: Workbench) -> None:
+async def test_a_formatter_that_is_not_there_is_a_note(bench: ToolBench) -> None:
     missing = EditProgram(name="missing", command=("/no/such/program",), extensions=())
     with looking(bench, formatters=(missing,)):
         told = await bench.text("write", path="a.txt", content="x")
     assert "The formatter missing did not run" in told
 
 
-async def test_diagnostics_are_told_when_a_checker_fails_and_bounded(bench: Workbench) -> None:
+async def test_diagnostics_are_told_when_a_checker_fails_and_bounded(bench: ToolBench) -> None:
     script = "import sys; print('line ' * 500); [print(n) for n in range(500)]; sys.exit(1)"
     noisy = EditProgram(name="noisy", command=(sys.executable, "-c", script), extensions=())
     content = program("content", "echo a warning; exit 0")
@@ -155,7 +155,7 @@ async def test_diagnostics_are_told_when_a_checker_fails_and_bounded(bench: Work
     assert len(told) < 2_000
 
 
-async def test_a_file_name_is_an_argument_and_never_a_command(bench: Workbench) -> None:
+async def test_a_file_name_is_an_argument_and_never_a_command(bench: ToolBench) -> None:
     with looking(bench, formatters=(UPPER,)):
         await bench.text("write", path="$(touch x); 'a.txt", content="one")
     assert sorted(path.name for path in bench.root.iterdir()) == ["$(touch x); 'a.txt"]

@@ -3,7 +3,7 @@
 import pytest
 
 from perdure.ports import PermissionBlockedError
-from tests.contract.tools.tool_bench import Workbench
+from tests.contract.tools.tool_bench import ToolBench
 from tests.requirements import requirement
 
 PROTECTED = (
@@ -23,7 +23,7 @@ PROTECTED = (
 
 @pytest.mark.parametrize("path", PROTECTED)
 async def test_a_protected_file_has_a_request_of_its_own_that_is_never_remembered(
-    bench: Workbench, path: str
+    bench: ToolBench, path: str
 ) -> None:
     await bench.success("write", path=path, content="x")
     (ask,) = bench.desk.asked
@@ -36,13 +36,13 @@ async def test_a_protected_file_has_a_request_of_its_own_that_is_never_remembere
     "path",
     [".opencode/plans/next.md", ".gitignore", ".github/x.yml", "opencode.json.md", "git/config"],
 )
-async def test_names_that_only_look_alike_are_ordinary(bench: Workbench, path: str) -> None:
+async def test_names_that_only_look_alike_are_ordinary(bench: ToolBench, path: str) -> None:
     await bench.success("write", path=path, content="x")
     (ask,) = bench.desk.asked
     assert (ask.save, ask.protected) == (("*",), False)
 
 
-async def test_a_link_does_not_hide_what_is_protected(bench: Workbench) -> None:
+async def test_a_link_does_not_hide_what_is_protected(bench: ToolBench) -> None:
     bench.write({".git/config": "[core]\n"})
     (bench.root / "harmless.txt").symlink_to(".git/config")
     await bench.success("edit", path="harmless.txt", oldString="core", newString="kernel")
@@ -50,7 +50,7 @@ async def test_a_link_does_not_hide_what_is_protected(bench: Workbench) -> None:
     assert (ask.resources, ask.protected) == ((".git/config",), True)
 
 
-async def test_the_users_configuration_is_protected_before_it_exists(bench: Workbench) -> None:
+async def test_the_users_configuration_is_protected_before_it_exists(bench: ToolBench) -> None:
     path = str(bench.configuration / "anything.txt")
     await bench.success("write", path=path, content="x")
     assert [ask.action for ask in bench.desk.asked] == ["external_directory", "edit"]
@@ -59,7 +59,7 @@ async def test_the_users_configuration_is_protected_before_it_exists(bench: Work
 
 @requirement("S175")
 async def test_a_patch_asks_for_protected_files_apart_and_changes_nothing_when_refused(
-    bench: Workbench,
+    bench: ToolBench,
 ) -> None:
     bench.write({"a.txt": "a\n"})
     patch = "\n".join(
@@ -89,7 +89,7 @@ async def test_a_patch_asks_for_protected_files_apart_and_changes_nothing_when_r
 
 
 @pytest.mark.parametrize("name", ["perdure.db", "server-password", "new/file", "tool-output/x"])
-async def test_our_own_data_is_never_written(bench: Workbench, name: str) -> None:
+async def test_our_own_data_is_never_written(bench: ToolBench, name: str) -> None:
     bench.data.mkdir()
     (bench.data / "server-password").write_text("secret")
     path = str(bench.data / name)
@@ -106,7 +106,7 @@ async def test_our_own_data_is_never_written(bench: Workbench, name: str) -> Non
     assert (bench.data / "server-password").read_text() == "secret"
 
 
-async def test_a_link_in_the_project_does_not_lead_to_our_data(bench: Workbench) -> None:
+async def test_a_link_in_the_project_does_not_lead_to_our_data(bench: ToolBench) -> None:
     bench.data.mkdir()
     (bench.root / "d").symlink_to(bench.data)
     assert "outside the project" in await bench.error("write", path="d/x", content="x")

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from perdure.ports import PermissionBlockedError
-from tests.contract.tools.tool_bench import Workbench
+from tests.contract.tools.tool_bench import ToolBench
 from tests.requirements import requirement
 
 
 @pytest.fixture
-def library(bench: Workbench, tmp_path: Path) -> Path:
+def library(bench: ToolBench, tmp_path: Path) -> Path:
     library = tmp_path / "library"
     (library / "src").mkdir(parents=True)
     (library / "src" / "a.py").write_text("needle\n")
@@ -21,7 +21,7 @@ def library(bench: Workbench, tmp_path: Path) -> Path:
 
 @requirement("S171")
 async def test_a_reference_is_read_listed_and_searched_by_its_name(
-    bench: Workbench, library: Path
+    bench: ToolBench, library: Path
 ) -> None:
     assert (await bench.structured("read", path="@lib/src/a.py"))["content"] == "needle\n"
     listing = await bench.structured("read", path="@lib")
@@ -31,7 +31,7 @@ async def test_a_reference_is_read_listed_and_searched_by_its_name(
 
 
 @requirement("S171")
-async def test_one_approval_is_for_the_whole_reference(bench: Workbench, library: Path) -> None:
+async def test_one_approval_is_for_the_whole_reference(bench: ToolBench, library: Path) -> None:
     await bench.success("read", path="@lib/src/a.py")
     assert bench.desk.questions() == [
         ("external_directory", (f"{library}/*",)),
@@ -42,7 +42,7 @@ async def test_one_approval_is_for_the_whole_reference(bench: Workbench, library
 
 
 @requirement("S175")
-async def test_a_reference_is_not_written(bench: Workbench, library: Path) -> None:
+async def test_a_reference_is_not_written(bench: ToolBench, library: Path) -> None:
     calls = [
         bench.error("write", path="@lib/new", content="x"),
         bench.error("edit", path="@lib/src/a.py", oldString="needle", newString="x"),
@@ -58,26 +58,26 @@ async def test_a_reference_is_not_written(bench: Workbench, library: Path) -> No
 
 
 @pytest.mark.parametrize("path", ["@lib/../loot.txt", "@lib/out", "@lib/way/loot.txt"])
-async def test_no_path_leads_out_of_a_reference(bench: Workbench, library: Path, path: str) -> None:
+async def test_no_path_leads_out_of_a_reference(bench: ToolBench, library: Path, path: str) -> None:
     (library / "out").symlink_to(library.parent / "loot.txt")
     (library / "way").symlink_to(library.parent)
     assert "outside the reference" in await bench.error("read", path=path)
     assert bench.desk.asked == []
 
 
-async def test_a_name_that_is_no_reference_is_a_path(bench: Workbench, library: Path) -> None:
+async def test_a_name_that_is_no_reference_is_a_path(bench: ToolBench, library: Path) -> None:
     bench.write({"@types/x.ts": "type", "@lib/own.txt": "own"})
     assert (await bench.structured("read", path="@types/x.ts"))["content"] == "type"
     assert (await bench.structured("read", path="./@lib/own.txt"))["content"] == "own"
     assert "no such file" in await bench.error("read", path="@lib/own.txt")
 
 
-async def test_a_reference_that_is_not_there_is_named(bench: Workbench) -> None:
+async def test_a_reference_that_is_not_there_is_named(bench: ToolBench) -> None:
     bench.references["gone"] = str(bench.outside / "gone")
     assert "no such file" in await bench.error("read", path="@gone/x")
 
 
-async def test_a_reference_into_the_project_is_the_project(bench: Workbench) -> None:
+async def test_a_reference_into_the_project_is_the_project(bench: ToolBench) -> None:
     bench.write({"docs/a": "text"})
     bench.references["docs"] = str(bench.root / "docs")
     assert (await bench.structured("read", path="@docs/a"))["content"] == "text"

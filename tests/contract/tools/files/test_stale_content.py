@@ -11,13 +11,13 @@ from perdure.schema.ids import SessionID
 from perdure.tools.api.registry import Settled, ToolError
 from perdure.tools.files.mutation import FileMutations
 from perdure.tools.files.read_tracking import ReadTracker
-from tests.contract.tools.tool_bench import CONTEXT, Workbench
+from tests.contract.tools.tool_bench import CONTEXT, ToolBench
 from tests.requirements import requirement
 
 OTHER = replace(CONTEXT, session_id=SessionID("ses_other"))
 
 
-async def elsewhere(bench: Workbench, name: str, /, **input: JsonValue) -> Settled:
+async def elsewhere(bench: ToolBench, name: str, /, **input: JsonValue) -> Settled:
     """The same call in another Session."""
     return await bench.registry.materialize(()).settle(name, dict(input), OTHER)
 
@@ -26,7 +26,7 @@ def patch(*lines: str) -> str:
     return "\n".join(("*** Begin Patch", *lines, "*** End Patch"))
 
 
-async def test_an_existing_file_is_replaced_only_by_who_has_read_it(bench: Workbench) -> None:
+async def test_an_existing_file_is_replaced_only_by_who_has_read_it(bench: ToolBench) -> None:
     bench.write({"f": "precious"})
     assert "read it before" in await bench.error("write", path="f", content="x")
     await elsewhere(bench, "read", path="f")
@@ -37,7 +37,7 @@ async def test_an_existing_file_is_replaced_only_by_who_has_read_it(bench: Workb
     assert (bench.root / "f").read_text() == "y"
 
 
-async def test_an_empty_file_may_be_filled_unseen(bench: Workbench) -> None:
+async def test_an_empty_file_may_be_filled_unseen(bench: ToolBench) -> None:
     bench.write({"f": ""})
     await bench.success("write", path="f", content="x")
     assert (bench.root / "f").read_text() == "x"
@@ -55,7 +55,7 @@ async def test_an_empty_file_may_be_filled_unseen(bench: Workbench) -> None:
     ],
 )
 async def test_a_file_that_changed_since_it_was_read_is_left_alone_until_it_is_read_again(
-    bench: Workbench, name: str, input: dict[str, JsonValue]
+    bench: ToolBench, name: str, input: dict[str, JsonValue]
 ) -> None:
     bench.write({"f": "old\n"})
     await bench.success("read", path="f")
@@ -66,7 +66,7 @@ async def test_a_file_that_changed_since_it_was_read_is_left_alone_until_it_is_r
     await bench.success(name, **input)
 
 
-async def test_what_another_session_changed_must_be_read_again(bench: Workbench) -> None:
+async def test_what_another_session_changed_must_be_read_again(bench: ToolBench) -> None:
     bench.write({"f": "one two"})
     await bench.success("read", path="f")
     await elsewhere(bench, "edit", path="f", oldString="one", newString="1")
@@ -82,7 +82,7 @@ async def test_what_another_session_changed_must_be_read_again(bench: Workbench)
     ],
 )
 async def test_who_names_what_is_replaced_need_not_be_remembered(
-    bench: Workbench, name: str, input: dict[str, JsonValue]
+    bench: ToolBench, name: str, input: dict[str, JsonValue]
 ) -> None:
     """After a restart nothing is remembered, and edits go on."""
     bench.write({"f": "old\n"})
@@ -91,7 +91,7 @@ async def test_who_names_what_is_replaced_need_not_be_remembered(
 
 
 async def test_a_page_counts_as_reading_and_notices_changes_elsewhere_in_the_file(
-    bench: Workbench,
+    bench: ToolBench,
 ) -> None:
     lines = ["x" * 60 for _ in range(READ_BYTES_MAX // 30)]
     bench.write({"f": "\n".join([*lines, "end"])})
@@ -102,7 +102,7 @@ async def test_a_page_counts_as_reading_and_notices_changes_elsewhere_in_the_fil
 
 
 async def test_a_file_too_large_to_be_edited_is_known_by_its_size_and_time(
-    bench: Workbench,
+    bench: ToolBench,
 ) -> None:
     with (bench.root / "log").open("wb") as file:
         file.write(b"line\n" * (EDIT_FILE_BYTES_MAX // 5 + 1))
@@ -113,7 +113,7 @@ async def test_a_file_too_large_to_be_edited_is_known_by_its_size_and_time(
     await bench.success("write", path="log", content="")
 
 
-async def test_touching_a_file_is_not_changing_it(bench: Workbench) -> None:
+async def test_touching_a_file_is_not_changing_it(bench: ToolBench) -> None:
     bench.write({"f": "same"})
     await bench.success("read", path="f")
     os.utime(bench.root / "f", ns=(1, 1))
@@ -121,7 +121,7 @@ async def test_touching_a_file_is_not_changing_it(bench: Workbench) -> None:
 
 
 async def test_a_moved_file_is_known_at_its_new_place_and_not_at_the_old(
-    bench: Workbench,
+    bench: ToolBench,
 ) -> None:
     bench.write({"a": "x\n"})
     await bench.success("read", path="a")
@@ -144,7 +144,7 @@ def test_only_so_much_is_remembered_and_the_latest_longest() -> None:
     assert seen.version(session, "f0") is None
 
 
-async def test_a_restart_forgets(bench: Workbench) -> None:
+async def test_a_restart_forgets(bench: ToolBench) -> None:
     bench.write({"f": "x"})
     await bench.success("read", path="f")
     restarted = replace(bench.environment, mutations=FileMutations(bench.filesystem))

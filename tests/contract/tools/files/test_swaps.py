@@ -1,4 +1,4 @@
-"""Somebody swaps a directory and a file for links to the outside while the file tools work."""
+"""A directory and a file are swapped for links to the outside while the file tools work."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 
 from perdure.host.process.runner import find_ripgrep
 from perdure.tools.api.registry import ToolSuccess
-from tests.contract.tools.tool_bench import Workbench, text_of
+from tests.contract.tools.tool_bench import ToolBench, text_of
 from tests.requirements import requirement
 
 SWAPS = 10_000
@@ -78,12 +78,12 @@ def calls(number: int) -> list[tuple[str, dict[str, object]]]:
 @requirement("S175", "S172")
 @pytest.mark.timeout(90)
 async def test_ten_thousand_swaps_lead_nobody_outside(tmp_path: Path) -> None:
-    bench = Workbench(tmp_path, ripgrep=find_ripgrep())
+    bench = ToolBench(tmp_path, ripgrep=find_ripgrep())
     with bench.open():
         await work_while_swapping(bench)
 
 
-async def work_while_swapping(bench: Workbench) -> None:
+async def work_while_swapping(bench: ToolBench) -> None:
     bench.write({"d/f": "inside", "d/p": "odd\n", "d/sub/x": "", "f": "inside"})
     for name in ("f", "p"):
         (bench.outside / name).write_text(f"{CANARY} inside odd\n")

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from perdure.core.limits import SEARCH_OWN_SECONDS_MAX
 from perdure.host.process.runner import LocalProcesses, find_ripgrep
 from perdure.ports import OutputSink, ProcessResult
-from tests.contract.tools.tool_bench import Workbench
+from tests.contract.tools.tool_bench import ToolBench
 from tests.requirements import requirement
 
 RIPGREP = find_ripgrep()
@@ -37,27 +37,27 @@ TREE = {
 
 
 @pytest.fixture(params=["program", "ripgrep"])
-def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Workbench]:
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ToolBench]:
     with_ripgrep = cast("str", request.param) == "ripgrep"
     assert RIPGREP is not None, "ripgrep comes with the development packages"
-    workbench = Workbench(tmp_path, ripgrep=RIPGREP if with_ripgrep else None)
+    workbench = ToolBench(tmp_path, ripgrep=RIPGREP if with_ripgrep else None)
     workbench.write(TREE)
     with workbench.open():
         yield workbench
 
 
-async def found(bench: Workbench, pattern: str, **more: object) -> list[str]:
+async def found(bench: ToolBench, pattern: str, **more: object) -> list[str]:
     structured = await bench.structured("glob", pattern=pattern, **more)
     return [entry["path"] for entry in structured["entries"]]
 
 
-async def matched(bench: Workbench, pattern: str, **more: object) -> list[tuple[str, int]]:
+async def matched(bench: ToolBench, pattern: str, **more: object) -> list[tuple[str, int]]:
     structured = await bench.structured("grep", pattern=pattern, **more)
     return [(match["entry"]["path"], match["line"]) for match in structured["matches"]]
 
 
 @requirement("S170", "S173", "S180")
-async def test_glob_finds_files_by_path_without_hidden_and_ignored_ones(bench: Workbench) -> None:
+async def test_glob_finds_files_by_path_without_hidden_and_ignored_ones(bench: ToolBench) -> None:
     assert await found(bench, "*.py") == ["src/app.py", "src/deep/util.py"]
     assert await found(bench, "src/*.py") == ["src/app.py"]
     assert await found(bench, "**/*.{tsx,log}") == ["keep.log", "src/web/page.tsx"]
@@ -67,7 +67,7 @@ async def test_glob_finds_files_by_path_without_hidden_and_ignored_ones(bench: W
 
 
 @requirement("S178")
-async def test_glob_asks_for_its_pattern_and_shows_absolute_paths(bench: Workbench) -> None:
+async def test_glob_asks_for_its_pattern_and_shows_absolute_paths(bench: ToolBench) -> None:
     text = await bench.text("glob", pattern="page*")
     assert text == str(bench.root / "src/web/page.tsx")
     (ask,) = bench.desk.asked
@@ -77,7 +77,7 @@ async def test_glob_asks_for_its_pattern_and_shows_absolute_paths(bench: Workben
 
 
 @requirement("S170")
-async def test_glob_stops_at_its_limit_and_says_so(bench: Workbench) -> None:
+async def test_glob_stops_at_its_limit_and_says_so(bench: ToolBench) -> None:
     bench.write({f"many/{number:03}.md": "" for number in range(120)})
     structured = await bench.structured("glob", pattern="*.md")
     assert (len(structured["entries"]), structured["truncated"]) == (100, True)
@@ -86,13 +86,13 @@ async def test_glob_stops_at_its_limit_and_says_so(bench: Workbench) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["/etc/*", "../*", "[z-a]", "a" * 2_000, "a\0b"])
-async def test_glob_refuses_patterns_that_it_cannot_honour(bench: Workbench, pattern: str) -> None:
+async def test_glob_refuses_patterns_that_it_cannot_honour(bench: ToolBench, pattern: str) -> None:
     assert await bench.error("glob", pattern=pattern)
     assert bench.desk.asked == []
 
 
 @requirement("S170", "S173", "S180")
-async def test_grep_finds_lines_without_hidden_ignored_and_binary_files(bench: Workbench) -> None:
+async def test_grep_finds_lines_without_hidden_ignored_and_binary_files(bench: ToolBench) -> None:
     everywhere = [
         ("keep.log", 1),
         ("src/app.py", 2),
@@ -108,7 +108,7 @@ async def test_grep_finds_lines_without_hidden_ignored_and_binary_files(bench: W
     assert await matched(bench, "-needle") == []
 
 
-async def test_grep_says_where_in_the_line(bench: Workbench) -> None:
+async def test_grep_says_where_in_the_line(bench: ToolBench) -> None:
     bench.write({"é.md": "one\nzwei é needle\n"})
     structured = await bench.structured("grep", pattern="needle", include="*.md")
     (match,) = structured["matches"]
@@ -122,7 +122,7 @@ async def test_grep_says_where_in_the_line(bench: Workbench) -> None:
 
 
 @requirement("S178")
-async def test_grep_groups_lines_by_file_for_the_model(bench: Workbench) -> None:
+async def test_grep_groups_lines_by_file_for_the_model(bench: ToolBench) -> None:
     text = await bench.text("grep", pattern="import|needle h", path="src/app.py")
     path = bench.root / "src/app.py"
     assert text == f"Found 2 matches\n\n{path}:\n  Line 1: import os\n  Line 2: needle here"
@@ -132,27 +132,27 @@ async def test_grep_groups_lines_by_file_for_the_model(bench: Workbench) -> None
 
 
 @requirement("S170")
-async def test_grep_stops_at_its_limit_and_cuts_long_lines(bench: Workbench) -> None:
+async def test_grep_stops_at_its_limit_and_cuts_long_lines(bench: ToolBench) -> None:
     bench.write({"long.md": "x" * 10_000 + "\n" + "x\n" * 150})
     structured = await bench.structured("grep", pattern="x+", include="*.md")
     assert (len(structured["matches"]), structured["truncated"]) == (100, True)
     assert structured["matches"][0]["text"] == "x" * 2_000 + "..."
 
 
-async def test_an_invalid_expression_is_explained(bench: Workbench) -> None:
+async def test_an_invalid_expression_is_explained(bench: ToolBench) -> None:
     message = await bench.error("grep", pattern="(unclosed")
     assert message.startswith("Invalid search pattern: ")
     assert "regex parse error" in message
 
 
-async def test_grep_reads_lines_that_are_not_text_in_any_encoding(bench: Workbench) -> None:
+async def test_grep_reads_lines_that_are_not_text_in_any_encoding(bench: ToolBench) -> None:
     bench.write({"latin.md": b"caf\xe9 needle\n"})
     structured = await bench.structured("grep", pattern="needle", include="*.md")
     assert structured["matches"][0]["text"] == "caf\ufffd needle"
 
 
 @requirement("S172")
-async def test_a_search_does_not_leave_its_root_through_links(bench: Workbench) -> None:
+async def test_a_search_does_not_leave_its_root_through_links(bench: ToolBench) -> None:
     (bench.outside / "loot.py").write_text("needle\n")
     (bench.root / "src" / "way_out").symlink_to(bench.outside)
     assert "loot.py" not in str(await found(bench, "*.py"))
@@ -160,7 +160,7 @@ async def test_a_search_does_not_leave_its_root_through_links(bench: Workbench) 
     assert "symbolic link" in await bench.error("glob", pattern="*", path="src/way_out")
 
 
-async def test_searching_outside_is_approved_before_the_search_itself(bench: Workbench) -> None:
+async def test_searching_outside_is_approved_before_the_search_itself(bench: ToolBench) -> None:
     (bench.outside / "loot.py").write_text("needle\n")
     outside = str(bench.outside)
     assert await found(bench, "*.py", path=outside) == [f"{outside}/loot.py"]
@@ -174,13 +174,13 @@ async def test_searching_outside_is_approved_before_the_search_itself(bench: Wor
     assert bench.desk.asked[0].resources == (f"{outside}/*",)
 
 
-async def test_a_place_that_is_not_there_is_named(bench: Workbench) -> None:
+async def test_a_place_that_is_not_there_is_named(bench: ToolBench) -> None:
     assert "no such file" in await bench.error("glob", pattern="*", path="gone")
     assert "not a directory" in await bench.error("glob", pattern="*", path="notes.txt")
     assert "no such file" in await bench.error("grep", pattern="x", path="gone")
 
 
-async def test_names_with_odd_characters_are_found(bench: Workbench) -> None:
+async def test_names_with_odd_characters_are_found(bench: ToolBench) -> None:
     bench.write({"odd/a b\n'c'.md": "needle\n", "odd/-dash.md": "needle\n"})
     (bench.root / "odd" / os.fsdecode(b"\xff.md")).write_text("needle\n")
     names = ["odd/-dash.md", "odd/a b\n'c'.md", "odd/\ufffd.md"]
@@ -189,7 +189,7 @@ async def test_names_with_odd_characters_are_found(bench: Workbench) -> None:
     assert await matched(bench, "needle", path="odd/-dash.md") == [("odd/-dash.md", 1)]
 
 
-async def test_a_cancelled_search_ends_at_once(bench: Workbench) -> None:
+async def test_a_cancelled_search_ends_at_once(bench: ToolBench) -> None:
     # Catastrophic for a backtracking engine: only ending the process can stop it.
     bench.write({"bomb.md": "a" * 5_000 + "!\n"})
     started = perf_counter()
@@ -200,7 +200,7 @@ async def test_a_cancelled_search_ends_at_once(bench: Workbench) -> None:
 
 
 @requirement("S173")
-async def test_a_filter_by_name_does_not_let_hidden_files_through(bench: Workbench) -> None:
+async def test_a_filter_by_name_does_not_let_hidden_files_through(bench: ToolBench) -> None:
     bench.write({".secret.py": "needle\n", "src/.secret.py": "needle\n"})
     for pattern in ("*.py", "**/*.py", "*.{py,zig}"):
         assert await found(bench, pattern) == ["src/app.py", "src/deep/util.py"]
@@ -210,7 +210,7 @@ async def test_a_filter_by_name_does_not_let_hidden_files_through(bench: Workben
         }
 
 
-async def test_links_that_lead_in_circles_and_deep_trees_come_to_an_end(bench: Workbench) -> None:
+async def test_links_that_lead_in_circles_and_deep_trees_come_to_an_end(bench: ToolBench) -> None:
     (bench.root / "src" / "again").symlink_to("..")
     (bench.root / "src" / "self").symlink_to("self")
     deep = "/".join("d" * 120)
@@ -220,7 +220,7 @@ async def test_links_that_lead_in_circles_and_deep_trees_come_to_an_end(bench: W
         assert await matched(bench, "needle", include="*.md") == [(f"{deep}/end.md", 1)]
 
 
-async def test_one_huge_line_hides_no_other_match(bench: Workbench) -> None:
+async def test_one_huge_line_hides_no_other_match(bench: ToolBench) -> None:
     bench.write({"a.md": "x" * 20_000_000 + "needle\n", "b.md": "needle\n"})
     structured = await bench.structured("grep", pattern="needle", include="*.md")
     paths = [match["entry"]["path"] for match in structured["matches"]]
@@ -228,7 +228,7 @@ async def test_one_huge_line_hides_no_other_match(bench: Workbench) -> None:
     assert all(len(match["text"]) <= 2_003 for match in structured["matches"])
 
 
-async def test_a_line_with_very_many_matches_is_shown_once(bench: Workbench) -> None:
+async def test_a_line_with_very_many_matches_is_shown_once(bench: ToolBench) -> None:
     bench.write({"a.md": "x" * 60_000 + "\n"})
     structured = await bench.structured("grep", pattern="x", include="*.md")
     (match,) = structured["matches"]
@@ -236,7 +236,7 @@ async def test_a_line_with_very_many_matches_is_shown_once(bench: Workbench) -> 
 
 
 @requirement("S170")
-async def test_more_matches_than_anybody_collects_come_in_path_order(bench: Workbench) -> None:
+async def test_more_matches_than_anybody_collects_come_in_path_order(bench: ToolBench) -> None:
     bench.write({f"many/{number:02}.md": "needle\n" * 400 for number in range(30)})
     structured = await bench.structured("grep", pattern="needle", path="many", limit=1_000)
     places = [(match["entry"]["path"], match["line"]) for match in structured["matches"]]
@@ -246,14 +246,14 @@ async def test_more_matches_than_anybody_collects_come_in_path_order(bench: Work
 
 
 async def test_a_first_line_after_a_byte_order_mark_is_a_line_like_any_other(
-    bench: Workbench,
+    bench: ToolBench,
 ) -> None:
     bench.write({"bom.md": b"\xef\xbb\xbfneedle one\nneedle two\n"})
     assert await matched(bench, "^needle", include="*.md") == [("bom.md", 1), ("bom.md", 2)]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is unreadable for the superuser")
-async def test_an_unreadable_directory_is_passed_over(bench: Workbench) -> None:
+async def test_an_unreadable_directory_is_passed_over(bench: ToolBench) -> None:
     bench.write({"closed/x.md": "needle\n", "open.md": "needle\n"})
     (bench.root / "closed").chmod(0)
     try:
@@ -291,7 +291,7 @@ class ImpatientProcesses(LocalProcesses):
 async def test_an_expression_that_never_ends_is_ended_and_what_was_found_is_kept(
     tmp_path: Path,
 ) -> None:
-    workbench, processes = Workbench(tmp_path, ripgrep=None), ImpatientProcesses()
+    workbench, processes = ToolBench(tmp_path, ripgrep=None), ImpatientProcesses()
     workbench.environment = replace(workbench.environment, processes=processes)
     workbench.write({"a.md": "aaa\n", "bomb.md": "a" * 5_000 + "!\n"})
     with workbench.open():

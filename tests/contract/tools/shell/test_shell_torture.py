@@ -1,7 +1,7 @@
 """Commands that misbehave: each comes back in time, leaves nothing running, costs little memory.
 
 What can escape: a process that left the group and its session, and gave up our output as well. It
-keeps nobody waiting; without control groups nothing on this machine still connects it to us.
+makes no caller wait; without control groups nothing on this machine still connects it to us.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from perdure.core.limits import (
     TOOL_OUTPUT_FILE_BYTES_MAX,
 )
 from perdure.host.process import table
-from tests.contract.tools.tool_bench import Workbench, text_of
+from tests.contract.tools.tool_bench import ToolBench, text_of
 from tests.figures import Figure
 from tests.requirements import requirement
 
@@ -94,7 +94,7 @@ CASES: Final = (
 @requirement("S180", "S191")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 async def test_a_command_that_misbehaves_is_contained(
-    bench: Workbench, case: Case, figure: Figure
+    bench: ToolBench, case: Case, figure: Figure
 ) -> None:
     if "setsid" in case.command and shutil.which("setsid") is None:
         pytest.skip("setsid is not installed")
@@ -111,7 +111,7 @@ async def test_a_command_that_misbehaves_is_contained(
 
 
 async def test_more_output_than_the_disk_should_hold_is_cut_with_a_note(
-    bench: Workbench, figure: Figure
+    bench: ToolBench, figure: Figure
 ) -> None:
     before = resident_bytes()
     command = f"yes | head -c {FLOOD_BYTES}; echo the end"
@@ -125,7 +125,7 @@ async def test_more_output_than_the_disk_should_hold_is_cut_with_a_note(
     figure("bytes of the largest output", FLOOD_BYTES)
 
 
-async def test_a_daemon_that_holds_our_output_is_found_and_ended(bench: Workbench) -> None:
+async def test_a_daemon_that_holds_our_output_is_found_and_ended(bench: ToolBench) -> None:
     if shutil.which("setsid") is None:
         pytest.skip("setsid is not installed")
     leave = "setsid sh -c 'echo $$ > daemon; exec sleep 62' & while [ ! -s daemon ]; do :; done"
@@ -133,7 +133,7 @@ async def test_a_daemon_that_holds_our_output_is_found_and_ended(bench: Workbenc
     no_longer_there(int((bench.root / "daemon").read_text()))
 
 
-async def test_interrupting_a_flood_ends_it_and_keeps_memory_small(bench: Workbench) -> None:
+async def test_interrupting_a_flood_ends_it_and_keeps_memory_small(bench: ToolBench) -> None:
     os.mkfifo(bench.root / "running")
     os.mkfifo(bench.root / "flooded")
     flood = f"yes | head -c {4 * BASH_OUTPUT_BYTES_MAX}; echo > flooded; yes"
@@ -149,7 +149,7 @@ async def test_interrupting_a_flood_ends_it_and_keeps_memory_small(bench: Workbe
     assert resident_bytes() - before < GROWTH_BYTES_MAX
 
 
-async def test_many_floods_at_once_share_the_machine(bench: Workbench) -> None:
+async def test_many_floods_at_once_share_the_machine(bench: ToolBench) -> None:
     before = resident_bytes()
     size = 4 * BASH_OUTPUT_BYTES_MAX
     calls = (bench.success("bash", command=f"yes {n} | head -c {size}") for n in range(8))

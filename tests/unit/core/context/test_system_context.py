@@ -52,7 +52,7 @@ def files(*paths: str) -> Observed:
 
 
 def never(*_: object) -> str:
-    raise AssertionError("rendered text that nobody needed")
+    raise AssertionError("rendered a text that was not needed")
 
 
 def unseen(key: str) -> Observed:

@@ -45,7 +45,7 @@ class World:
         )
 
     def believed(self) -> dict[str, int]:
-        """What somebody believes who reads everything that was told, in order."""
+        """What a reader of everything that was told, in order, takes to be true."""
         facts: dict[str, int] = {}
         for text in self.told:
             for line in filter(None, text.split("\n")):

@@ -1,4 +1,4 @@
-"""Which files a revert moves, and which it leaves to whoever changed them."""
+"""Which files a revert moves, and which it leaves because something else changed them."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def conflict(reason: str) -> RevertPlan:
         ((change(A, B), change(B, A)), A, RevertPlan()),
         # Noted and never made: the process died in between.
         ((change(A, B), change(B, C)), B, move(B, B, A)),
-        # Somebody else's work stays.
+        # The work of others stays.
         ((change(A, B),), C, conflict(revert.CHANGED_SINCE)),
         ((change(A, B),), ABSENT, conflict(revert.CHANGED_SINCE)),
         ((change(A, B),), OTHER, conflict(revert.CHANGED_SINCE)),

@@ -10,7 +10,7 @@ from perdure.core.models.facts import Limits
 from perdure.core.models.facts_archive import ModelArchive, ModelArchiveError
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
-from tests.support.decompression_bombs import gzip_bomb
+from tests.support.inputs.decompression_bombs import gzip_bomb
 
 
 def published(**providers: JsonValue) -> bytes:

@@ -1,4 +1,4 @@
-"""Which model is taken when nobody chose one."""
+"""Which model is used when none was chosen."""
 
 from typing import Final
 

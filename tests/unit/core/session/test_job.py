@@ -37,7 +37,7 @@ def seen(*, alive: bool = True, code: int | None = None, size: int = 0) -> Sight
         (None, FULL + 1, 1_999, "overflowed"),
         (None, 0, 2_000, "timed_out"),
         (None, FULL + 1, 2_000, "overflowed"),
-        # Whoever decided first: a process that died meanwhile left the decision behind.
+        # The first decision holds: a process that died meanwhile left it behind.
         ("cancelled", FULL + 1, 9_000, "cancelled"),
         ("timed_out", 0, 1_000, "timed_out"),
     ],

@@ -40,7 +40,7 @@ TOO_MANY = limits.RECOVERY_DEATHS_MAX
         (Attempt(state="prepared", step=1, abandoned=True), GoOn(1)),
         (Attempt(state="settled", step=3, abandoned=True), GoOn(3)),
         (Attempt(state="dispatched", step=2, abandoned=True), GiveUp()),
-        # Once somebody is asked, only they decide, whatever it was that they are asked about.
+        # Once a person is asked, only the person decides, whatever the question is.
         (Attempt(state="dispatched", step=2, waits="unclear"), AskPerson("unclear")),
         (Attempt(state="prepared", step=2, waits="deaths"), AskPerson("deaths")),
         (Attempt(state="prepared", step=2, waits="deaths", abandoned=True), GiveUp()),

@@ -1,4 +1,4 @@
-"""Where a key stands in the text that somebody wrote."""
+"""The position of a key in a JSON text."""
 
 import pytest
 from hypothesis import given

@@ -8,7 +8,7 @@ from perdure.core import limits
 from perdure.core.web import address as web_address
 from perdure.core.web.address import WebAddressError
 from tests.requirements import requirement
-from tests.support.internal_addresses import BY_HOST, GLOBAL, MALFORMED, RESOLVED
+from tests.support.inputs.internal_addresses import BY_HOST, GLOBAL, MALFORMED, RESOLVED
 
 
 def test_the_table_of_spellings_is_long_and_has_no_doubles() -> None:

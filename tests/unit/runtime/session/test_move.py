@@ -17,7 +17,7 @@ from perdure.schema.session.session import RevertState
 from perdure.store.log.event_store import EventStore
 from perdure.store.tables import session_table
 from perdure.testing import ManualClock
-from tests.contract.location.opened_location import Place
+from tests.contract.location.opened_location import LocationFolders
 from tests.fixtures import SESSION, Facts, append, opened_store
 from tests.support.watched_processes import WatchedProcesses
 
@@ -40,21 +40,21 @@ class DisturbedProcesses(WatchedProcesses):
 class Scene:
     """A Session in a work tree with one change, and a second work tree to go to."""
 
-    def __init__(self, place: Place, store: EventStore) -> None:
+    def __init__(self, folders: LocationFolders, store: EventStore) -> None:
         self.store = store
-        self.here, self.there = place.project, place.root / "there"
-        place.git("init")
-        place.write(self.here / "a.txt", "one\n")
-        place.git("add", "-A")
-        place.git("commit", "-m", "first")
-        place.git("worktree", "add", "../there")
-        place.write(self.here / "a.txt", "two\n")
-        place.write(self.here / "b.txt", "new\n")
+        self.here, self.there = folders.project, folders.root / "there"
+        folders.git("init")
+        folders.write(self.here / "a.txt", "one\n")
+        folders.git("add", "-A")
+        folders.git("commit", "-m", "first")
+        folders.git("worktree", "add", "../there")
+        folders.write(self.here / "a.txt", "two\n")
+        folders.write(self.here / "b.txt", "new\n")
         self.processes = DisturbedProcesses()
         self.moves = SessionMoves(
             store,
-            LocationRegistry(place.host()),
-            GitChanges(self.processes, place.variables),
+            LocationRegistry(folders.host()),
+            GitChanges(self.processes, folders.variables),
             ManualClock(),
         )
 
@@ -78,7 +78,7 @@ class Scene:
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     (tmp_path / "machine").mkdir()
     async with opened_store(tmp_path / "p.db") as store:
-        scene = Scene(Place(tmp_path / "machine"), store)
+        scene = Scene(LocationFolders(tmp_path / "machine"), store)
         await append(store, [Facts().created()])
         first = events.Moved(
             timestamp=1, session_id=SESSION, location=LocationRef(directory=str(scene.here))

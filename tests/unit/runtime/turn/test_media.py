@@ -18,7 +18,7 @@ from perdure.llm.message import (
 )
 from perdure.runtime.turn.history_cache import History, MediaSent
 from perdure.runtime.turn.media import RequestMedia
-from tests.support.images import bomb, inlined, opened, picture
+from tests.support.inputs.images import bomb, inlined, opened, picture
 
 ANYTHING = media_limits.of_family("openai")
 

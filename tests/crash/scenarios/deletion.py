@@ -1,8 +1,8 @@
-"""`python -m tests.crash.deletion`: die at every point of a deletion, start again, look.
+"""`python -m tests.crash.scenarios.deletion`: crash at every point of a deletion.
 
-A Session with more rows than one transaction removes, its child and a kept tool output are deleted
-by a process that is killed; the next one finishes what was begun. It prints what is wrong and exits
-with 1 if anything is. A command, because a process that forks may have no threads.
+A process that is killed deletes a Session with more rows than one transaction removes, its child
+and a kept tool output; the next process finishes what was begun. It prints what is wrong and exits
+with 1 if anything is. It is a command, because a process that forks must have no threads.
 """
 
 import sys
@@ -17,9 +17,9 @@ from perdure.runtime.app.runtime import Runtime
 from perdure.schema.ids import SessionID
 from perdure.schema.session import event as events
 from perdure.schema.session.event import SessionEvent
-from tests.crash import bare_runtime
-from tests.crash.bare_runtime import Play
-from tests.fixtures import PLACE, Facts, answered
+from tests.crash.scenarios import scenario
+from tests.crash.scenarios.scenario import Scenario
+from tests.fixtures import LOCATION, Facts, answered
 from tests.support import database_check
 
 PARENT: Final = SessionID("ses_parent")
@@ -30,10 +30,10 @@ MESSAGES: Final = limits.DELETION_ROWS_MAX + 50
 
 
 def main() -> int:
-    return bare_runtime.sweep(Play(_furnish, _delete, _finish_and_look))
+    return scenario.sweep(Scenario(_prepare, _delete, _finish_and_check))
 
 
-async def _furnish(runtime: Runtime, site: Path) -> None:
+async def _prepare(runtime: Runtime, site: Path) -> None:
     outputs = site / OUTPUT_DIRECTORY
     outputs.mkdir(parents=True)
     (outputs / "tool_kept").write_text("complete", encoding="utf-8")
@@ -54,7 +54,7 @@ async def _furnish(runtime: Runtime, site: Path) -> None:
             ),
             facts.ended(f"msg_{mark}_3"),
         ]
-        await runtime.store.append(session_id, log, location=PLACE)
+        await runtime.store.append(session_id, log, location=LOCATION)
     many = Facts(PARENT)
     await runtime.store.append(
         PARENT,
@@ -62,7 +62,7 @@ async def _furnish(runtime: Runtime, site: Path) -> None:
             many.stamped(events.SyntheticAdded, message_id=f"msg_many_{n}", text="x")
             for n in range(MESSAGES)
         ],
-        location=PLACE,
+        location=LOCATION,
     )
 
 
@@ -70,7 +70,7 @@ async def _delete(runtime: Runtime, _: Path) -> None:
     await runtime.deletions.delete(PARENT)
 
 
-async def _finish_and_look(runtime: Runtime, site: Path) -> None:
+async def _finish_and_check(runtime: Runtime, site: Path) -> None:
     await runtime.deletions.finish()
     path = site / "perdure.db"
     rows = database_check.dump(path)

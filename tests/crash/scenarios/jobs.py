@@ -1,9 +1,9 @@
-"""`python -m tests.crash.jobs [N]`: die at every N-th point in the life of background jobs, look.
+"""`python -m tests.crash.scenarios.jobs [N]`: crash at every N-th point of background jobs.
 
 A process starts a job and waits for its end, starts another and cancels it, and is killed. The next
-one takes over what is left. The jobs are real: they live on while nobody is there. It prints what
-is wrong and exits with 1 if anything is. A command, because a process that forks may have no
-threads.
+process takes over what is left. The jobs are real processes, which go on after the kill. It prints
+what is wrong and exits with 1 if anything is. It is a command, because a process that forks must
+have no threads.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ from perdure.ports.jobs import JobStart
 from perdure.runtime.app.runtime import Runtime
 from perdure.schema.ids import SessionID, ToolCallID
 from perdure.schema.session.job import JobInfo
-from tests.crash import bare_runtime
-from tests.crash.bare_runtime import Play
-from tests.fixtures import PLACE, Facts
+from tests.crash.scenarios import scenario
+from tests.crash.scenarios.scenario import Scenario
+from tests.fixtures import LOCATION, Facts
 from tests.support import database_check
 
 SESSION: Final = SessionID("ses_jobs")
@@ -33,13 +33,13 @@ WAIT_SECONDS: Final = 20
 
 def main() -> int:
     each = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    return bare_runtime.sweep(
-        Play(_furnish, _work, _take_over_and_look, has_processes=True), each=each
+    return scenario.sweep(
+        Scenario(_prepare, _work, _take_over_and_check, has_processes=True), each=each
     )
 
 
-async def _furnish(runtime: Runtime, _: Path) -> None:
-    await runtime.store.append(SESSION, [Facts(SESSION).created()], location=PLACE)
+async def _prepare(runtime: Runtime, _: Path) -> None:
+    await runtime.store.append(SESSION, [Facts(SESSION).created()], location=LOCATION)
 
 
 async def _work(runtime: Runtime, site: Path) -> None:
@@ -67,7 +67,7 @@ async def _start(runtime: Runtime, site: Path, command: str) -> JobInfo:
     )
 
 
-async def _take_over_and_look(runtime: Runtime, site: Path) -> None:
+async def _take_over_and_check(runtime: Runtime, site: Path) -> None:
     await runtime.jobs.adopt()
     for job in await runtime.jobs.list(SESSION):
         if job.command == STAYS:
@@ -79,7 +79,7 @@ async def _take_over_and_look(runtime: Runtime, site: Path) -> None:
     ran = effects.read_text().count("ran") if effects.exists() else 0
     told = _told(site)
     if (first := found.get(RUNS)) is None:
-        assert ran == 0, "a command ran that nobody knows of"
+        assert ran == 0, "a command ran without a record"
     else:
         assert (first.state, first.exit_code, ran) in _ENDS, (first, ran)
         assert told.count(rules.message_id(first.id)) == 1, "its end was not told once"
@@ -91,7 +91,7 @@ async def _take_over_and_look(runtime: Runtime, site: Path) -> None:
 
 
 _ENDS: Final = (("exited", 3, 1), ("lost", UNSET, 0))
-"""How the first job may have ended: as it does, or before it had our word to begin."""
+"""How the first job may have ended: as it does, or before it was told to begin."""
 
 
 def _told(site: Path) -> list[str]:

@@ -15,8 +15,8 @@ from perdure.schema.session.event import PromptAdmitted, SessionEvent
 from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflictError, StoredEvent
 from perdure.store.tables import epoch_table
 from tests.fixtures import (
+    LOCATION,
     OTHER,
-    PLACE,
     SESSION,
     Facts,
     answered,
@@ -150,16 +150,16 @@ async def test_a_writer_that_is_behind_is_refused(store: EventStore, facts: Fact
     for wrong in (-1, 0, 2):
         with pytest.raises(SequenceConflictError) as caught:
             await store.append(
-                SESSION, [facts.admitted("msg_2")], location=PLACE, expected=Seq(wrong)
+                SESSION, [facts.admitted("msg_2")], location=LOCATION, expected=Seq(wrong)
             )
         assert (caught.value.expected, caught.value.found) == (wrong, 1)
-    await store.append(SESSION, [facts.admitted("msg_2")], location=PLACE, expected=Seq(1))
+    await store.append(SESSION, [facts.admitted("msg_2")], location=LOCATION, expected=Seq(1))
 
 
 async def test_of_many_that_create_one_session_exactly_one_wins(store: EventStore) -> None:
     outcomes = await asyncio.gather(
         *(
-            store.append(SESSION, [Facts().created()], location=PLACE, expected=NO_EVENTS)
+            store.append(SESSION, [Facts().created()], location=LOCATION, expected=NO_EVENTS)
             for _ in range(8)
         ),
         return_exceptions=True,
@@ -188,10 +188,10 @@ async def test_operational_state_commits_with_its_events_or_not_at_all(
 
     events = [facts.admitted("msg_1"), facts.admitted("msg_2")]
     with pytest.raises(RuntimeError):
-        await store.append(SESSION, events, location=PLACE, within=break_down)
+        await store.append(SESSION, events, location=LOCATION, within=break_down)
     assert await rows(store, "SELECT * FROM session_context_epoch") == []
     assert await sequences(store) == [0]
-    await store.append(SESSION, events, location=PLACE, within=put)
+    await store.append(SESSION, events, location=LOCATION, within=put)
     assert await rows(store, "SELECT baseline FROM session_context_epoch") == [("b",)]
     assert told == [2, 2]
 

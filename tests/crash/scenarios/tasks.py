@@ -1,8 +1,8 @@
-"""`python -m tests.crash.tasks [N]`: die at every N-th point in the life of a subagent, look.
+"""`python -m tests.crash.scenarios.tasks [N]`: crash at every N-th point of a subagent.
 
-A process has a parent call a subagent and waits for both, and is killed. The next one goes on with
-what is left. Whatever it finds, there is at most one child, and its result is told to the parent
-once: by the call, or by a notice. It prints what is wrong and exits with 1 if anything is.
+In a process a parent calls a subagent; the process waits for both, and is killed. The next process
+continues with what is left. There must be at most one child, and its result must be told to the
+parent once: by the call, or by a notice. It prints what is wrong and exits with 1 if anything is.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from perdure.schema.models.model import ModelRef
 from perdure.schema.session.prompt import PromptInput
 from perdure.testing import ScriptedModel, text, tool_call
 from perdure.testing.scripted_model import texts_of
-from tests.crash import bare_runtime
-from tests.crash.bare_runtime import Play
+from tests.crash.scenarios import scenario
+from tests.crash.scenarios.scenario import Scenario
 from tests.support import database_check
 
 PARENT: Final = SessionID("ses_parent")
@@ -33,7 +33,7 @@ CALL: Final = {"description": "Dig", "prompt": "dig", "subagent_type": "general"
 
 
 async def model(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
-    """The parent calls a subagent first; everybody else has one thing to say."""
+    """The parent calls a subagent first; every other request gets one text."""
     said = ScriptedModel()
     if texts_of(request) != ["root"]:
         said.turn(text(RESULT if texts_of(request)[0] == "dig" else "ok"))
@@ -49,10 +49,10 @@ async def model(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
 
 def main() -> int:
     each = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    return bare_runtime.sweep(Play(_furnish, _work, _go_on_and_look, model=model), each=each)
+    return scenario.sweep(Scenario(_prepare, _work, _continue_and_check, model=model), each=each)
 
 
-async def _furnish(runtime: Runtime, _: Path) -> None:
+async def _prepare(runtime: Runtime, _: Path) -> None:
     await runtime.sessions.create(id=PARENT, model=MODEL)
 
 
@@ -61,7 +61,7 @@ async def _work(runtime: Runtime, _: Path) -> None:
     await runtime.sessions.wait(PARENT)
 
 
-async def _go_on_and_look(runtime: Runtime, site: Path) -> None:
+async def _continue_and_check(runtime: Runtime, site: Path) -> None:
     # Whether it was admitted or not: the same prompt again is the same admission.
     await runtime.sessions.prompt(PARENT, PromptInput(text="root"), id=PROMPT)
     async with asyncio.timeout(WAIT_SECONDS):

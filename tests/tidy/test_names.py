@@ -1,0 +1,118 @@
+"""Module names are made of glossary terms and of words that the field uses."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import pytest
+
+from tests.tidy import source_tree
+from tests.tidy.source_tree import ROOT
+
+CONTEXT: Final = (ROOT / "CONTEXT.md").read_text(encoding="utf-8")
+
+WORDS: Final[Mapping[str, str]] = {
+    "architecture": """
+        app built builtin cli coordination coordinator core engine factory host human in
+        installed llm main monitor net ops ports public runtime services shared site store
+        testing to work
+    """,
+    "commands of the program": """
+        apply archive compact delete doctor export follow fork import migrate move open
+        read recover rename repair revert serve write
+    """,
+    "concurrency": """
+        background blocking callback crash cycle detached dispatch execution interrupt
+        lazy lock ownership process progress runner spawn startup sync wake
+    """,
+    "conversation": """
+        activity admission agent answer approval attachment children choice compactor
+        failed failure fallback hub id inbox known native permission plan preserved
+        preview project question receipt recorder recovery repeated report rules slug step
+        summarizer summary title todowrite tracking transcript window
+    """,
+    "cloud providers": """
+        anthropic aws bedrock chat cloud gemini key keyring local oauth openai responses
+        rs256 secrets signature vertex
+    """,
+    "HTTP": """
+        access address asgi auth body connection cursor endpoint exchange frame group
+        handler header http loopback media openapi pager proxy query reconnect remote
+        response route routing socket sse stream transport uri web webfetch websearch
+        websocket
+    """,
+    "operating system and shell": """
+        bash clock directory filesystem fs git health input kind log metrics parent piped
+        post repository scan search shell storage telemetry tree workspace wrapper
+    """,
+    "programming": """
+        api backend codec demo error faulty function generated histogram index limits
+        manual mode name problem register schema scripted seeded selection setting shape
+        type typed value
+    """,
+    "storage": """
+        atomic cache cached checks committer config configured confined data database
+        deletion document download encoded encoding entry legacy line manifest mark
+        migration mutation origin projector redaction restorable row scalar sqlite table
+    """,
+    "text formats": """
+        decoding exact format front fuzzy glob grammar grep html image json jsonc markdown
+        matter mime parser patch pattern ring script substitution tag text token wildcard
+        word xml yaml
+    """,
+}
+"""By the field that uses them. A new word needs a place here, or an entry in CONTEXT.md."""
+
+
+def test_every_word_of_a_module_name_is_known() -> None:
+    known = glossary(CONTEXT) | {word for words in WORDS.values() for word in words.split()}
+    found = sorted(
+        f"{module.name}: {word}"
+        for module in source_tree.modules()
+        for word in words_of(module.name)
+        if not is_known(word, known)
+    )
+    assert found == []
+
+
+def test_no_word_stands_in_two_groups() -> None:
+    listed = [word for words in WORDS.values() for word in words.split()]
+    assert [word for word in sorted(set(listed)) if listed.count(word) > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("word", "known"),
+    [("queries", True), ("query", True), ("boundary", True), ("nursery", False), ("desk", False)],
+)
+def test_a_word_is_known_in_the_singular_and_the_plural(word: str, *, known: bool) -> None:
+    assert is_known(word, {"query", "boundaries"}) is known
+
+
+def glossary(text: str) -> set[str]:
+    """The words of all terms that a glossary defines."""
+    terms = re.findall(r"\*\*([^*]+)\*\*", text)
+    return {
+        form
+        for term in terms
+        for word in re.findall(r"[a-z]+", term.lower())
+        for form in forms(word)
+    }
+
+
+def words_of(name: str) -> list[str]:
+    parts = name.removesuffix(".py").removesuffix("__init__").split("/")
+    return [word for part in parts for word in part.split("_") if word]
+
+
+def is_known(word: str, known: set[str]) -> bool:
+    return not forms(word).isdisjoint(known)
+
+
+def forms(word: str) -> set[str]:
+    """A noun in the singular and the plural, as far as spelling tells."""
+    found = {word, f"{word}s", word.removesuffix("s"), word.removesuffix("es")}
+    if word.endswith("y"):
+        found.add(f"{word[:-1]}ies")
+    if word.endswith("ies"):
+        found.add(f"{word[:-3]}y")
+    return found
