@@ -19,7 +19,7 @@ DOCSTRING_LINES_MAX: Final = 12
 
 CATCHES_ALL: Final[Mapping[str, str]] = {
     "runtime/coordination/coordinator.py": "a defect ends one drain, not the process",
-    "server/dispatch.py": "a defect in a handler becomes a 500, not a lost connection",
+    "server/app.py": "a defect in a handler becomes a 500, not a lost connection",
     "embedded/asgi_transport.py": "a defect of the application breaks one answer, and is its cause",
     "runtime/turn/tool_execution.py": "an exception of a tool becomes a failed call",
     "runtime/compaction/summarizer.py": "a failing summary model must not end the turn",

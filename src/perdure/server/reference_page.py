@@ -1,7 +1,7 @@
-"""An OpenAPI document as one page of HTML: every operation, and every shape that it names.
+"""Renders an OpenAPI document as one page of HTML: every operation and every schema.
 
-Pure. The page needs no script, no other file and no other server, and its policy forbids them. All
-text comes from the document and is escaped, whatever it says.
+Pure. The page uses no script, no other file and no other server, and its security policy forbids
+them. All text of the document is escaped.
 """
 
 import base64
