@@ -10,7 +10,8 @@ from perdure.schema import codec
 from perdure.server.http.asgi import Message, Receive, Scope, Send
 from perdure.server.http.message import http_date
 from perdure.server.settings import HttpLimits
-from tests.contract.server.fake_runtime import QUICK, connected, listening
+from tests.contract.server.served_runtime import QUICK
+from tests.support.raw_http import connected, listening
 
 GET = b"GET /%s HTTP/1.1\r\nhost: localhost\r\n\r\n"
 
