@@ -6,14 +6,16 @@ and kept. They are not part of the contract, and tell nothing of this instance b
 
 from functools import cache
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from perdure import __version__
 from perdure.protocol.api import API
 from perdure.schema import codec
-from perdure.schema.codec import JsonObject
 from perdure.server.http.asgi import Header
 from perdure.server.response import JSON, Response
+
+if TYPE_CHECKING:
+    from perdure.server.reference_page import Document
 
 DOCUMENT_PATH: Final = b"/openapi.json"
 PAGE_PATH: Final = b"/doc"
@@ -27,7 +29,7 @@ def get_page(path: bytes) -> Response:
     """The answer at one of `PATHS`."""
     contract = import_module("perdure.openapi.contract").compile_contract(API)
     emitter = import_module("perdure.openapi.document")
-    document: JsonObject = emitter.document(contract, title="Perdure", version=__version__)
+    document: Document = emitter.document(contract, title="Perdure", version=__version__)
     if path == DOCUMENT_PATH:
         return Response(200, codec.encode(document), (JSON, _NOSNIFF))
     page = import_module("perdure.server.reference_page")

@@ -27,14 +27,14 @@ class Request:
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.is_upgrade = scope["type"] == "websocket"
         """Whether the client asks for a WebSocket."""
-        self.method: str = scope.get("method", "GET")
-        self.path: bytes = scope.get("raw_path") or scope["path"].encode()
+        self.method = scope["method"]
+        self.path = scope["raw_path"]
         self.raw_headers: list[Header] = scope["headers"]
         self.headers: dict[bytes, bytes] = dict(self.raw_headers)
-        peer = scope.get("client")
+        peer = scope["client"]
         self.client: str | None = None if peer is None else str(peer[0])
         """The address that it came from; None for a caller in this process."""
-        self._query_string: bytes = scope["query_string"]
+        self._query_string = scope["query_string"]
         self._fields: query.Fields | None = None
         self._receive = receive
 
@@ -68,12 +68,12 @@ class Request:
         size = 0
         while True:
             message = await self._receive()
-            if message["type"] == "http.disconnect":
+            if message["type"] != "http.request":
                 raise InvalidRequestError("The request body ended early", kind="Payload")
-            chunk: bytes = message.get("body", b"")
+            chunk = message["body"]
             size += len(chunk)
             if size > bytes_max:
                 raise PayloadTooLargeError(bytes_max)
             chunks.append(chunk)
-            if not message.get("more_body", False):
+            if not message["more_body"]:
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)

@@ -37,13 +37,13 @@ class Response(Value):
         self, send: Send, common: tuple[Header, ...], *, is_head: bool, is_upgrade: bool
     ) -> None:
         """Send it; `is_upgrade` when it refuses a WebSocket."""
-        prefix = "websocket.http.response" if is_upgrade else "http.response"
         headers = [*self.headers, *common]
         if self.status != 204:
             headers.append((b"content-length", b"%d" % len(self.body)))
-        await send({"type": f"{prefix}.start", "status": self.status, "headers": headers})
-        body = b"" if is_head else self.body
-        await send({"type": f"{prefix}.body", "body": body, "more_body": False})
+        start = "websocket.http.response.start" if is_upgrade else "http.response.start"
+        await send({"type": start, "status": self.status, "headers": headers})
+        body = "websocket.http.response.body" if is_upgrade else "http.response.body"
+        await send({"type": body, "body": b"" if is_head else self.body, "more_body": False})
 
 
 class Stream(Value):

@@ -4,6 +4,7 @@ from html.parser import HTMLParser
 
 from perdure.protocol.api import API
 from perdure.server import reference_page
+from perdure.server.reference_page import Document, Operation, Schema
 from tests.support.raw_http import call
 
 
@@ -57,14 +58,14 @@ async def test_the_description_can_only_be_read(port: int) -> None:
 
 def test_text_that_looks_like_markup_stays_text() -> None:
     evil = '"><script>alert(1)</script>'
-    shape = {"type": "object", "properties": {evil: {"const": evil}}}
-    operation = {
+    shape: Schema = {"type": "object", "properties": {evil: {"const": evil}}}
+    operation: Operation = {
         "operationId": evil,
         "tags": [evil],
         "parameters": [{"name": evil, "in": evil, "required": False, "schema": {"enum": [evil]}}],
         "responses": {"200": {"description": evil, "content": {evil: {"schema": shape}}}},
     }
-    document = {
+    document: Document = {
         "info": {"title": evil, "version": evil},
         "paths": {evil: {"get": operation}},
         "components": {"schemas": {evil: shape}},

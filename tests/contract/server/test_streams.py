@@ -7,16 +7,18 @@ import pytest
 
 from perdure.core import limits
 from perdure.net import sse
+from perdure.protocol.session.session import FollowEvents
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.live_event import StatusChanged
 from perdure.schema.location import LocationRef
+from perdure.schema.session.event import SessionEvent
 from perdure.server.app import HANDLERS
 from perdure.server.call import Call
 from perdure.server.handlers import session
 from perdure.server.results import DurableStream
 from perdure.server.serve import serve
-from tests.contract.server.served_runtime import QUICK, SESSION, Backend, with_handler
+from tests.contract.server.served_runtime import QUICK, SESSION, Backend
 from tests.requirements import requirement
 from tests.support.polling import until
 from tests.support.raw_http import PATIENCE_SECONDS, RawClient, call, connected
@@ -127,12 +129,10 @@ async def test_a_reader_that_leaves_takes_its_tail_of_the_log_along(backend: Bac
         finally:
             ended.set()
 
-    async def followed(call: Call[object, object]) -> object:
-        stream = await HANDLERS["v2.session.events"](call)
-        assert isinstance(stream, DurableStream)
-        return DurableStream(watch(stream.frames))
+    async def followed(call: Call[FollowEvents, None]) -> DurableStream[SessionEvent]:
+        return DurableStream(watch((await session.events(call)).frames))
 
-    handlers = with_handler("v2.session.events", followed)
+    handlers = {**HANDLERS, "v2.session.events": followed}
     async with asyncio.timeout(PATIENCE_SECONDS), backend.port(handlers=handlers) as port:
         async with connected(port) as client:
             await subscribe(client, EVENTS)

@@ -21,7 +21,15 @@ from perdure.schema.errors import InvalidRequestError
 from perdure.schema.value import Value
 from perdure.server.http import message as http_message
 from perdure.server.http import websocket_frame
-from perdure.server.http.asgi import Message, Receive, Scope, Send
+from perdure.server.http.asgi import (
+    Receive,
+    Received,
+    Scope,
+    Send,
+    Sent,
+    SocketReceive,
+    SocketSend,
+)
 from perdure.server.http.exchange import Exchange, ExchangeConnection
 from perdure.server.http.websocket_frame import FrameReader, Opcode, ProtocolError
 
@@ -56,12 +64,13 @@ class Socket:
         message = await self._receive()
         if message["type"] != "websocket.receive":
             return None
-        text = message.get("text")
-        return message["bytes"] if text is None else text
+        return _content(message)
 
     async def send(self, message: str | bytes) -> None:
-        field = "text" if isinstance(message, str) else "bytes"
-        await self._send({"type": "websocket.send", field: message})
+        if isinstance(message, str):
+            await self._send({"type": "websocket.send", "text": message})
+        else:
+            await self._send({"type": "websocket.send", "bytes": message})
 
     async def ping(self) -> None:
         """So that whatever lies between us and the client sees that we are there."""
@@ -90,7 +99,7 @@ class WebSocketExchange(Exchange):
         self._socket_wire = wire
         self._reader = FrameReader(bytes_max=limits.SOCKET_MESSAGE_BYTES_MAX)
         self._early = bytearray()
-        self._messages: deque[Message] = deque([{"type": "websocket.connect"}])
+        self._messages: deque[Received] = deque([{"type": "websocket.connect"}])
         self._waiting_bytes = 0
         self._arrived = asyncio.Event()
         self._accepted = False
@@ -121,7 +130,7 @@ class WebSocketExchange(Exchange):
         super().lose()
         self._leave(1006)
 
-    async def receive(self) -> Message:
+    async def receive(self) -> Received:
         while not self._messages:
             self._arrived.clear()
             await self._arrived.wait()
@@ -131,7 +140,7 @@ class WebSocketExchange(Exchange):
             self._socket_wire.body_taken()
         return message
 
-    async def send(self, message: Message) -> None:
+    async def send(self, message: Sent) -> None:
         match message["type"]:
             case "websocket.accept":
                 self._accept()
@@ -140,7 +149,7 @@ class WebSocketExchange(Exchange):
             case "websocket.ping":
                 self._ping()
             case "websocket.close":
-                await self._close(message.get("code", websocket_frame.NORMAL), message["reason"])
+                await self._close(message["code"], message["reason"])
             case _:
                 await super().send(message)
 
@@ -159,14 +168,14 @@ class WebSocketExchange(Exchange):
         early, self._early = bytes(self._early), bytearray()
         self.feed(early)
 
-    async def _say(self, message: Message) -> None:
+    async def _say(self, message: SocketSend) -> None:
         if self._closing or self._gone.is_set():
             return
-        text: str | None = message.get("text")
-        if text is None:
-            data = websocket_frame.frame(Opcode.BINARY, message["bytes"])
+        content = _content(message)
+        if isinstance(content, bytes):
+            data = websocket_frame.frame(Opcode.BINARY, content)
         else:
-            data = websocket_frame.frame(Opcode.TEXT, text.encode("utf-8", "replace"))
+            data = websocket_frame.frame(Opcode.TEXT, content.encode("utf-8", "replace"))
         self._socket_wire.write(data)
         await self._socket_wire.writable()
 
@@ -206,7 +215,7 @@ class WebSocketExchange(Exchange):
             case _:
                 return
 
-    def _queue(self, message: Message) -> None:
+    def _queue(self, message: SocketReceive) -> None:
         # What comes after our close is read for the client's answer only.
         if not self._closing:
             self._waiting_bytes += _cost(message)
@@ -221,5 +230,10 @@ class WebSocketExchange(Exchange):
             self._arrived.set()
 
 
-def _cost(message: Message) -> int:
-    return len(message.get("text") or message.get("bytes") or b"") + _MESSAGE_OVERHEAD
+def _content(message: SocketReceive | SocketSend) -> str | bytes:
+    text = message.get("text")
+    return message.get("bytes", b"") if text is None else text
+
+
+def _cost(message: SocketReceive) -> int:
+    return len(_content(message)) + _MESSAGE_OVERHEAD
