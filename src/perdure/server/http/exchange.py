@@ -1,7 +1,7 @@
-"""One request and its response on a connection: the `receive` and `send` that ASGI asks for.
+"""One request and its response on a connection, with the `receive` and `send` of ASGI.
 
-The request's body waits here until it is received, within the connection's window. The response
-is written as it is sent: the head goes out with the first bytes of the body, in one write.
+The body of the request is buffered here, within the connection's window, until it is received. The
+response is written as it is sent: the head and the first bytes of the body in one write.
 
 Invariant: nothing is written after the connection is lost, and at most one response is written.
 """
@@ -17,7 +17,7 @@ _DISCONNECT: Final[Received] = {"type": "http.disconnect"}
 
 
 class ExchangeConnection(Protocol):
-    """The connection, as its exchanges see it."""
+    """What an exchange uses of its connection."""
 
     @property
     def date(self) -> bytes: ...
@@ -61,7 +61,7 @@ class Exchange:
         self._wake()
 
     def lose(self) -> None:
-        """The client is gone."""
+        """The client has disconnected."""
         self._lost = True
         self._wake()
 
@@ -128,7 +128,7 @@ class Exchange:
             return b"content-length: %d\r\n" % len(body)
         self.streams = True
         if self.scope["http_version"] == "1.0":
-            return b""  # its end is the end of the connection
+            return b""  # the end of the connection is the end of the body
         self._chunked = True
         return b"transfer-encoding: chunked\r\n"
 
