@@ -1,9 +1,8 @@
 """The ASGI application: guard, then dispatch, then send.
 
-A request is answered in `App._answer`, from top to bottom: the guard checks who calls, the route
-is found, a slot is taken, and `dispatch` calls the handler. Whatever is raised on the way becomes
-an answer in `App.__call__` and nowhere else; a defect is logged under a reference, and the client
-gets only that.
+`App._answer` reads from top to bottom: the guard checks who calls, the route is found, a slot is
+taken, and `dispatch` calls the handler. Errors become answers in `App.__call__` and nowhere else;
+a defect is logged under a reference, and the client gets only the reference.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """An ASGI server over TCP: accepts, enforces deadlines, and stops without dropping answers.
 
-It is our own because it starts faster than a general one, answers in half the time, and has every
-limit on a client in one place. It speaks HTTP/1.1 and WebSocket, without TLS. `connection` handles
-one connection, `websocket` what comes after an upgrade.
+It starts faster than a general server, answers in half the time, and has every limit on a client
+in one place. It speaks HTTP/1.1 and WebSocket, without TLS. `connection` handles one connection,
+`websocket` what comes after an upgrade.
 """
 
 import asyncio
