@@ -24,7 +24,7 @@ CATCHES_ALL: Final[Mapping[str, str]] = {
     "runtime/coordination/": "a defect ends one drain, not the process",
     "runtime/plugins/": "a plugin that raises is left out, and reported",
     "runtime/turn/": "an exception of a tool becomes a failed call",
-    "server/dispatch.py": "a defect in a handler becomes a 500, not a lost connection",
+    "server/app.py": "a defect in a handler becomes a 500, not a lost connection",
 }
 STARTS_TASKS: Final[Mapping[str, str]] = {
     "host/process/": "a child must be ended even if its caller is cancelled",

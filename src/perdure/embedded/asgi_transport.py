@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from perdure.client.errors import ClientError
 from perdure.client.transport import Request, Response
-from perdure.server.http.asgi import Application, Header, Message, Scope
+from perdure.server.http.asgi import Application, Header, Received, Scope, Sent
 
 _CHUNKS_MAX: Final = 16
 _FAREWELL_SECONDS_MAX: Final = 1
@@ -136,18 +136,19 @@ class _Exchange:
         self._abandoned.set()
         return not self._ended
 
-    async def _receive(self) -> Message:
+    async def _receive(self) -> Received:
         body, self._body = self._body, None
         if body is not None:
             return {"type": "http.request", "body": body, "more_body": False}
         await self._abandoned.wait()
         return {"type": "http.disconnect"}
 
-    async def _send(self, message: Message) -> None:
+    async def _send(self, message: Sent) -> None:
         if message["type"] == "http.response.start":
-            self.head.set_result((message["status"], message.get("headers", ())))
+            self.head.set_result((message["status"], message["headers"]))
             return
-        if body := message.get("body", b""):
+        assert message["type"] == "http.response.body", "no WebSocket goes through here"
+        if body := message["body"]:
             while len(self._chunks) >= _CHUNKS_MAX:
                 self._room.clear()
                 await self._room.wait()

@@ -28,7 +28,7 @@ from perdure.runtime.app.runtime import Runtime, RuntimeSettings, open_runtime
 from perdure.runtime.ops.metrics import Telemetry
 from perdure.runtime.plugins.plugins import Plugins
 from perdure.schema.approval.permission import Headless
-from perdure.server import app, services
+from perdure.server import app
 from perdure.server.settings import ServerSettings
 from perdure.tools.api.registry import ToolRegistry
 
@@ -115,7 +115,7 @@ class EmbeddedScope(Generic[C]):
             runtime = await stack.enter_async_context(open_runtime(settings))
             tasks = await stack.enter_async_context(asyncio.TaskGroup())
             application = app.make_app(
-                services.of(runtime),
+                runtime,
                 ServerSettings(default_directory=settings.default_directory, cursor_key=key),
             )
             carrier = AsgiTransport(application, tasks)

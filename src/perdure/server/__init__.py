@@ -1,5 +1,7 @@
 """The HTTP server: guard, dispatch, handlers, streams.
 
-`app` is the ASGI application; `dispatch` decodes a request, calls its handler and turns errors into
-answers; `http` is the server below it. Handlers call the runtime and hold no rules of their own.
+`app` is the ASGI application and turns errors into answers; `guard` checks who calls; `binding`
+joins Endpoints to handlers and compares their types; `dispatch` decodes a request, calls its
+handler and encodes the result; `http` is the server below. Handlers call the runtime and decide
+nothing themselves.
 """

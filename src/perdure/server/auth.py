@@ -1,8 +1,9 @@
-"""Who may talk to this server: by name called, by page calling, by credential. Pure functions.
+"""Checks Host, Origin and credentials. Pure functions.
 
-A loopback server is reachable by every web page its user opens. So the Host must be a name we
-answer to (no DNS rebinding), an Origin must be ours or listed (no cross-site request), on every
-route and method; `null` is nobody's origin. Credentials are compared in constant time.
+Every web page that the user opens can reach a loopback server. So on every route and method the
+Host must be a name of this server (against DNS rebinding) and an Origin must be its own or a
+listed one (against cross-site requests); `null` is never allowed. Credentials are compared in
+constant time.
 """
 
 import binascii
@@ -29,15 +30,19 @@ _METHODS: Final = b"GET, HEAD, PUT, PATCH, POST, DELETE"
 
 
 class Policy(Confidential, kw_only=True):
-    """Settings in the form in which requests are compared with them."""
+    """The settings that requests are checked against, prepared for comparison."""
 
     hosts: frozenset[bytes]
     origins: frozenset[bytes]
     credential: bytes | None
-    """Digest of `user:password`. None: nobody is asked."""
+    """Digest of `user:password`; None when the server asks for no credentials."""
+
+    @property
+    def asks_credentials(self) -> bool:
+        return self.credential is not None
 
 
-def policy(settings: ServerSettings) -> Policy:
+def make_policy(settings: ServerSettings) -> Policy:
     names = {_bracketed(name).lower().encode() for name in (settings.host, *settings.allowed_hosts)}
     password = settings.password
     return Policy(
@@ -52,10 +57,10 @@ def is_loopback(host: str) -> bool:
 
 
 def check_unambiguous(raw_headers: Sequence[Header]) -> None:
-    """Two values where one decides would let the proxy in front and us decide differently."""
+    """Refuse a repeated header: a proxy and this server might each go by another of the values."""
     names = [name for name, _ in raw_headers if name in _SINGULAR]
     if len(names) != len(set(names)):
-        raise InvalidRequestError("A header that may stand once was sent twice")
+        raise InvalidRequestError("A header that may be sent once was sent twice")
 
 
 def check_host(headers: Headers, policy: Policy) -> None:
@@ -64,14 +69,14 @@ def check_host(headers: Headers, policy: Policy) -> None:
 
 
 def check_origin(headers: Headers, policy: Policy) -> None:
-    """A request without an Origin is not from another page's script."""
-    # `check_host` comes first, so that this Host is one of ours.
+    """Refuse a script of another site. Without an Origin the request is from no script."""
+    # `check_host` has run, so the Host is one of this server's names.
     if not is_own_page(headers) and headers[b"origin"] not in policy.origins:
         raise ForbiddenError("Requests from that Origin are not allowed")
 
 
 def is_own_page(headers: Headers) -> bool:
-    """Whether no page asks, or one that came from this server. The Host has been checked."""
+    """Whether no web page sent this, or one of this server did; its Host has been checked."""
     origin = headers.get(b"origin")
     host = headers.get(b"host", b"").lower()
     return origin is None or origin.lower() in {b"http://" + host, b"https://" + host}
@@ -80,7 +85,7 @@ def is_own_page(headers: Headers) -> bool:
 def check_credentials(
     headers: Headers, fields: Fields, policy: Policy, *, token_in_query: bool
 ) -> None:
-    """`token_in_query`: EventSource cannot send headers, so streams may carry it in the URL."""
+    """With `token_in_query` the URL may carry the credentials: an EventSource sends no headers."""
     if policy.credential is None:
         return
     token = fields.get("auth_token") if token_in_query else None
@@ -101,9 +106,9 @@ def is_preflight(method: str, headers: Headers) -> bool:
 
 
 def preflight_headers(headers: Headers) -> tuple[Header, ...]:
-    """What the answer to a preflight whose Origin has been checked carries beside the rest.
+    """Headers of the answer to a preflight whose Origin has been checked.
 
-    The Origin is not among it: a browser takes one that is named twice for no permission.
+    `response_headers` adds the Origin: a browser refuses an answer that names it twice.
     """
     return (
         (b"access-control-allow-methods", _METHODS),
@@ -114,7 +119,7 @@ def preflight_headers(headers: Headers) -> tuple[Header, ...]:
 
 
 def response_headers(headers: Headers, policy: Policy) -> tuple[Header, ...]:
-    """What every answer to this request carries."""
+    """Headers that every answer to this request carries."""
     origin = headers.get(b"origin")
     if origin is None or origin not in policy.origins:
         return (_VARY,)
@@ -122,7 +127,7 @@ def response_headers(headers: Headers, policy: Policy) -> tuple[Header, ...]:
 
 
 def _host_name(host: bytes) -> bytes:
-    """Without the port: a tunnel may give us any."""
+    """The name without the port, which a tunnel may change; empty when it is malformed."""
     if host.startswith(b"["):
         name, bracket, port = host.partition(b"]")
         name, port = name + bracket, port.removeprefix(b":")
@@ -145,5 +150,5 @@ def _from_base64(text: bytes) -> bytes:
 
 
 def _digest(secret: bytes) -> bytes:
-    """Of one length, so that a comparison says nothing about the length of the secret."""
+    """A digest has one length, so comparing it does not reveal the length of the secret."""
     return hashlib.sha256(secret).digest()

@@ -1,10 +1,10 @@
-"""How much of this server one client, and all streams together, may hold at a time.
+"""Limits on the requests of one client and on the streams of all clients together.
 
-A request counts against its client from the moment it may be answered until its last byte is sent.
-A stream is long-lived and cheap, so it counts with the other streams of the server instead. Whoever
-is one too many is told to come back; nobody waits in line. Callers in this process are not counted.
+A request counts against its client from dispatch until the last byte of its answer is sent. A
+stream lasts long and costs little, so it counts against the server's limit of streams instead. A
+request over a limit is refused with 429; none is queued. Callers in this process are not counted.
 
-Invariant: a place that was taken is given back exactly once, however the request ends.
+Invariant: a slot that was taken is released exactly once, however the request ends.
 """
 
 from collections.abc import Generator
@@ -15,15 +15,15 @@ from perdure.schema.value import State
 
 
 class Slot(State):
-    """One request's part of the crowd."""
+    """What one request under way takes of the limits."""
 
-    crowd: "ClientLimits"
+    limits: "ClientLimits"
     client: str
-    streams: bool = False
+    is_stream: bool = False
 
     def count_as_stream(self) -> None:
-        """Raises TooManyRequestsError when there are as many streams as there may be."""
-        self.crowd.move_to_streams(self)
+        """Raises TooManyRequestsError when the server has as many streams as it may have."""
+        self.limits.move_to_streams(self)
 
 
 class ClientLimits:
@@ -34,27 +34,27 @@ class ClientLimits:
         self._streams = 0
 
     @contextmanager
-    def place(self, client: str) -> Generator[Slot]:
+    def hold_slot(self, client: str) -> Generator[Slot]:
         """Raises TooManyRequestsError when this client has as many requests as it may have."""
         held = self._requests.get(client, 0)
         if held >= self._requests_max:
             raise TooManyRequestsError(f"More than {self._requests_max} requests at once")
         self._requests[client] = held + 1
-        taken = Slot(self, client)
+        slot = Slot(self, client)
         try:
-            yield taken
+            yield slot
         finally:
-            if taken.streams:
+            if slot.is_stream:
                 self._streams -= 1
             else:
                 self._release(client)
 
-    def move_to_streams(self, place: Slot) -> None:
+    def move_to_streams(self, slot: Slot) -> None:
         if self._streams >= self._streams_max:
             raise TooManyRequestsError(f"More than {self._streams_max} streams at once")
         self._streams += 1
-        place.streams = True
-        self._release(place.client)
+        slot.is_stream = True
+        self._release(slot.client)
 
     def _release(self, client: str) -> None:
         held = self._requests[client] - 1

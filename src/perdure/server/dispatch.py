@@ -1,142 +1,116 @@
-"""An Endpoint and its handler, joined: decode the request, call, put the result in its envelope.
+"""Dispatch: decode the request, call the handler, encode its result.
 
-The order of checks is part of the contract: the Session id's shape, that the Session exists, path
-parameters, query, body. (Who is calling was asked before, in `app`.) This is the one place of the
-server where any exception is caught: it is logged under a reference, and the client gets that.
+The order of the checks is part of the contract: the shape of the Session id, that the Session
+exists, path parameters, query, body, Location. The guard in `app` has run before.
 """
 
-import logging
-import os
-from collections.abc import Awaitable, Mapping
-from typing import Final, Literal, Protocol, TypeVar, cast
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
 from perdure.protocol import problems, query
 from perdure.protocol.endpoint import Endpoint
 from perdure.schema import codec, ids
-from perdure.schema.codec import JsonValue, Payload
-from perdure.schema.errors import (
-    DomainError,
-    InvalidRequestError,
-    SessionNotFoundError,
-    UnknownError,
-    UnsupportedMediaTypeError,
-)
+from perdure.schema.codec import Payload
+from perdure.schema.errors import InvalidRequestError, UnsupportedMediaTypeError
+from perdure.schema.files.fs import FileContent
 from perdure.schema.ids import SessionID
-from perdure.schema.location import LocationInfo
-from perdure.schema.page import Page
+from perdure.schema.location import LocationRef
 from perdure.schema.value import Value
-from perdure.server import response, streams, terminal_socket
-from perdure.server.call import Call, Handler
+from perdure.server import location_context, response, streams, terminal_socket
+from perdure.server.binding import Binding, Decoded
+from perdure.server.call import Call
 from perdure.server.request import Request
 from perdure.server.response import Reply
-from perdure.server.services import Services
+from perdure.server.results import (
+    DurableStream,
+    EncodedHistory,
+    EncodedPage,
+    LiveStream,
+    TerminalConnection,
+)
 from perdure.server.settings import ServerSettings
-from perdure.server.streams import Closing
+from perdure.server.streams import StreamSettings
+
+if TYPE_CHECKING:
+    from perdure.runtime.app.runtime import Runtime
 
 PayloadT = TypeVar("PayloadT", bound=Payload)
 
-logger: Final = logging.getLogger(__name__)
 _SHOWN_CHARS_MAX: Final = 200
 
 
-class Binding(Value, kw_only=True):
-    endpoint: Endpoint
-    handler: Handler
+class AppContext(Value):
+    """What all requests of one app share."""
+
+    runtime: "Runtime"
+    settings: ServerSettings
+    closing: asyncio.Event
+    """Set once, when the server begins to shut down."""
 
 
-class AppContext(Protocol):
-    """What every call is made in."""
-
-    @property
-    def services(self) -> Services: ...
-    @property
-    def settings(self) -> ServerSettings: ...
-    @property
-    def closing(self) -> Closing: ...
-
-
-async def contained(reply: Awaitable[Reply]) -> Reply:
-    """`reply`, or the failure that took its place."""
-    try:
-        return await reply
-    except DomainError as error:
-        return response.failure(error)
-    except Exception:
-        ref = f"err_{os.urandom(4).hex()}"
-        logger.exception("request failed (%s)", ref)
-        return response.failure(UnknownError(ref))
-
-
-async def answer(
-    binding: Binding, request: Request, params: Mapping[str, str], around: AppContext
+async def dispatch(
+    bound: Binding, request: Request, params: Mapping[str, str], context: AppContext
 ) -> Reply:
-    endpoint = binding.endpoint
+    """The answer of the handler. Raises the DomainErrors that the Endpoint declares."""
+    endpoint, runtime, settings = bound.endpoint, context.runtime, context.settings
+    found = None
     if endpoint.scope == "session":
-        await _check_session(params["sessionID"], around.services)
+        found = await _find_session(params["sessionID"], runtime)
     if endpoint.params is not None:
         _check_params(endpoint.params, params)
     asked = None if endpoint.query is None else query.decode(endpoint.query, request.fields)
-    body = None if endpoint.body is None else await _body(endpoint, request, around.settings)
-    call: Call[JsonValue, JsonValue] = Call(
-        services=around.services,
-        settings=around.settings,
+    body = None if endpoint.body is None else await _read_body(endpoint, request, settings)
+    location = None
+    if endpoint.success.kind == "location_data":
+        found = location_context.resolve(request, default_directory=settings.default_directory)
+        location = await runtime.locations.info(found)
+    call: Call[Decoded, Decoded] = Call(
+        runtime=runtime,
+        settings=settings,
         request=request,
         params=params,
         query=asked,
         body=body,
+        found=found,
     )
-    location = None
-    if endpoint.success.kind == "location_data":
-        location = await around.services.locations.info(call.location())
-    return _reply(endpoint, await binding.handler(call), location, around)
+    result = await bound.handler(call)
+    if location is not None:
+        return response.located(location, result)
+    return _encode(endpoint, result, context)
 
 
-def _reply(
-    endpoint: Endpoint, result: JsonValue, location: LocationInfo | None, around: AppContext
-) -> Reply:
-    match endpoint.success.kind:
-        case "data":
-            return response.data(result)
-        case "bare":
-            return response.bare(result)
-        case "page":
-            return response.page(cast("Page[bytes]", result))
-        case "history":
-            items, has_more = result
-            return response.history(items, has_more=has_more)
-        case "durable_stream" | "live_stream" | "websocket" as kind:
-            return _opened(kind, result, around)
-        case "location_data":
-            return response.located(location, result)
-        case "content":
-            return response.content(result)
-        case "no_content":
+def _encode(endpoint: Endpoint, result: object, context: AppContext) -> Reply:
+    """The answer that carries `result`, whose type `binding` has checked."""
+    settings = StreamSettings(context.settings.heartbeat_seconds, context.closing)
+    match result:
+        case None:
             return response.NO_CONTENT
+        case EncodedPage(items=items, previous=previous, next=following):
+            return response.page(items, previous=previous, next=following)
+        case EncodedHistory(items=items, has_more=has_more):
+            return response.history(items, has_more=has_more)
+        case FileContent():
+            return response.content(result)
+        case DurableStream(frames=frames):
+            return streams.durable(frames, settings)
+        case LiveStream(subscribe=subscribe):
+            return streams.live(subscribe, context.runtime.ids, settings)
+        case TerminalConnection(attach=attach):
+            return terminal_socket.connect(attach, settings)
+        case _ if endpoint.success.kind == "data":
+            return response.data(result)
+        case _:
+            return response.bare(result)
 
 
-def _opened(
-    kind: Literal["durable_stream", "live_stream", "websocket"],
-    result: JsonValue,
-    around: AppContext,
-) -> Reply:
-    """What goes on for longer than an answer does."""
-    pace = streams.StreamSettings(around.settings.heartbeat_seconds, around.closing)
-    match kind:
-        case "durable_stream":
-            return streams.durable(result, pace)
-        case "live_stream":
-            return streams.live(result, around.services.ids, pace)
-        case "websocket":
-            return terminal_socket.connected(result, pace)
-
-
-async def _check_session(text: str, services: Services) -> None:
+async def _find_session(text: str, runtime: "Runtime") -> LocationRef:
+    """Where the Session works; raises SessionNotFoundError when it does not exist."""
     if not ids.well_formed("ses", text):
         raise InvalidRequestError("Invalid session ID", field="sessionID")
-    if not await services.sessions.exists(SessionID(text)):
-        raise SessionNotFoundError(SessionID(text))
+    return await runtime.sessions.where(SessionID(text))
 
 
 def _check_params(kind: type[Payload], params: Mapping[str, str]) -> None:
@@ -147,7 +121,7 @@ def _check_params(kind: type[Payload], params: Mapping[str, str]) -> None:
         raise InvalidRequestError(message, kind="Params") from error
 
 
-async def _body(endpoint: Endpoint, request: Request, settings: ServerSettings) -> Payload:
+async def _read_body(endpoint: Endpoint, request: Request, settings: ServerSettings) -> Payload:
     assert endpoint.body is not None
     data = await request.body(bytes_max=settings.body_bytes_max)
     _check_media_type(request, empty=not data)
@@ -159,7 +133,7 @@ async def _body(endpoint: Endpoint, request: Request, settings: ServerSettings) 
 
 
 def _check_media_type(request: Request, *, empty: bool) -> None:
-    """Only JSON, and said so: a page can send any other type without asking us first."""
+    """Accept only what is declared as JSON: a web page may send any other type without asking."""
     sent = request.header(b"content-type")
     if sent is None and empty:
         return
@@ -176,13 +150,13 @@ def decode_body(kind: type[PayloadT], data: bytes) -> PayloadT:
     try:
         return codec.decode(kind, data)
     except msgspec.ValidationError as error:
-        message = problems.explain(kind, _loose(data)) or str(error)
+        message = problems.explain(kind, _decode_untyped(data)) or str(error)
         raise InvalidRequestError(message, kind="Payload") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _malformed(error) from error
 
 
-def _loose(data: bytes) -> JsonValue:
+def _decode_untyped(data: bytes) -> object:
     try:
         return codec.decode_any(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

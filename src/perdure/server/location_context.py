@@ -1,7 +1,7 @@
-"""Which Location a request is about: the query says, else the headers, else the server's default.
+"""The Location of a request: from the query, else the headers, else the server's default.
 
-Empty values count as absent and of a repeated one the first counts. Only the spelling is checked
-here; whether the directory is there is known to the Locations service.
+An empty value counts as absent, and of a repeated one the first counts. Only the spelling is
+checked here; the runtime's Locations check that the directory exists.
 """
 
 import re
@@ -21,11 +21,13 @@ _WHOLE_ESCAPES: Final = re.compile(r"(?:[^%]|%[0-9A-Fa-f]{2})*", re.DOTALL)
 _REPLACEMENT: Final = "\ufffd"
 
 
-def of(request: Request, *, default_directory: str) -> LocationRef:
-    return asked(request, default_directory=default_directory) or LocationRef(default_directory)
+def resolve(request: Request, *, default_directory: str) -> LocationRef:
+    """The Location that the request names, else the default."""
+    named = find_named(request, default_directory=default_directory)
+    return named or LocationRef(default_directory)
 
 
-def asked(request: Request, *, default_directory: str) -> LocationRef | None:
+def find_named(request: Request, *, default_directory: str) -> LocationRef | None:
     """The Location that the request names; None when it names none."""
     if flat := request.fields.get("location"):
         raise _invalid(problems.expected("object | undefined", flat[0], ("location",)))
@@ -37,7 +39,7 @@ def asked(request: Request, *, default_directory: str) -> LocationRef | None:
         workspace = request.header(b"x-opencode-workspace")
     if not directory and not workspace:
         return None
-    return checked(
+    return check(
         LocationRef(
             directory=directory or default_directory,
             workspace_id=WorkspaceID(workspace) if workspace else UNSET,
@@ -45,8 +47,8 @@ def asked(request: Request, *, default_directory: str) -> LocationRef | None:
     )
 
 
-def checked(ref: LocationRef) -> LocationRef:
-    """`ref`, or an InvalidRequestError when no Location can be spelled like that."""
+def check(ref: LocationRef) -> LocationRef:
+    """`ref`; raises InvalidRequestError when no Location can be spelled like that."""
     if not ref.directory.startswith("/"):
         raise _invalid(f"Location directory must be an absolute path: {ref.directory[:200]}")
     if "\x00" in ref.directory:
@@ -62,7 +64,7 @@ def _first(request: Request, name: str) -> str | None:
 
 
 def _decoded(value: str | None) -> str | None:
-    """Percent-decoded where that is possible as a whole; else as it came."""
+    """The value percent-decoded; unchanged where any escape in it is invalid."""
     if value is None or "%" not in value or not _WHOLE_ESCAPES.fullmatch(value):
         return value
     text = unquote(value.encode())

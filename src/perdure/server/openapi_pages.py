@@ -1,20 +1,21 @@
-"""The contract described by the server that keeps it: as a document, and as a page to read.
+"""The description of the HTTP contract: an OpenAPI document, and the same as a page of HTML.
 
-Emitted from the endpoint table when it is first asked for, then kept; what emits it is loaded then.
-Not part of the contract itself: no client needs it, and it says nothing about this instance beyond
-its version.
+Both are made from the table of Endpoints on the first request, with modules that are loaded then,
+and kept. They are not part of the contract, and tell nothing of this instance but its version.
 """
 
 from functools import cache
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from perdure import __version__
 from perdure.protocol.api import API
 from perdure.schema import codec
-from perdure.schema.codec import JsonObject
 from perdure.server.http.asgi import Header
 from perdure.server.response import JSON, Response
+
+if TYPE_CHECKING:
+    from perdure.server.reference_page import Document
 
 DOCUMENT_PATH: Final = b"/openapi.json"
 PAGE_PATH: Final = b"/doc"
@@ -24,11 +25,11 @@ _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
 
 
 @cache
-def at(path: bytes) -> Response:
-    """What stands at one of `PATHS`."""
+def get_page(path: bytes) -> Response:
+    """The answer at one of `PATHS`."""
     contract = import_module("perdure.openapi.contract").compile_contract(API)
     emitter = import_module("perdure.openapi.document")
-    document: JsonObject = emitter.document(contract, title="Perdure", version=__version__)
+    document: Document = emitter.document(contract, title="Perdure", version=__version__)
     if path == DOCUMENT_PATH:
         return Response(200, codec.encode(document), (JSON, _NOSNIFF))
     page = import_module("perdure.server.reference_page")

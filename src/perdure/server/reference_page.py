@@ -1,17 +1,72 @@
-"""An OpenAPI document as one page of HTML: every operation, and every shape that it names.
+"""Renders an OpenAPI document as one page of HTML: every operation and every schema.
 
-Pure. The page needs no script, no other file and no other server, and its policy forbids them. All
-text comes from the document and is escaped, whatever it says.
+Pure. The page uses no script, no other file and no other server, and its security policy forbids
+them. All text of the document is escaped.
 """
 
 import base64
 import hashlib
 from collections.abc import Iterable
 from html import escape
-from typing import Final
+from typing import Final, NotRequired, TypedDict
 
 from perdure.schema import codec
-from perdure.schema.codec import JsonObject
+
+Schema = TypedDict(
+    "Schema",
+    {
+        "$ref": str,
+        "type": object,
+        "items": "Schema",
+        "properties": "dict[str, Schema]",
+        "oneOf": "list[Schema]",
+        "anyOf": "list[Schema]",
+        "const": object,
+        "enum": list[object],
+    },
+    total=False,
+)
+"""A JSON Schema, with the words that are looked at here."""
+
+
+class Media(TypedDict, total=False):
+    schema: Schema
+
+
+class Content(TypedDict, total=False):
+    """A request body or an answer."""
+
+    description: str
+    content: dict[str, Media]
+
+
+Parameter = TypedDict("Parameter", {"name": str, "in": str, "required": bool, "schema": Schema})
+
+
+class Operation(TypedDict):
+    operationId: str
+    tags: list[str]
+    parameters: list[Parameter]
+    requestBody: NotRequired[Content]
+    responses: dict[str, Content]
+
+
+class Info(TypedDict):
+    title: str
+    version: str
+
+
+class Components(TypedDict):
+    schemas: dict[str, Schema]
+
+
+class Document(TypedDict):
+    """An OpenAPI document, with what the page shows of it."""
+
+    info: Info
+    paths: dict[str, dict[str, Operation]]
+    components: Components
+
 
 _STYLE: Final = """
 :root { color-scheme: light dark }
@@ -32,7 +87,7 @@ SECURITY_POLICY: Final = (
 _REF: Final = "#/components/schemas/"
 
 
-def render(document: JsonObject) -> str:
+def render(document: Document) -> str:
     title = f"{document['info']['title']} {document['info']['version']}"
     operations = [
         (method, path, operation)
@@ -65,7 +120,7 @@ def _contents(groups: Iterable[str]) -> str:
     return f"<nav><ul>{''.join(links)}</ul></nav>"
 
 
-def _operation(method: str, path: str, operation: JsonObject) -> str:
+def _operation(method: str, path: str, operation: Operation) -> str:
     name = escape(operation["operationId"])
     parts = [
         f'<section id="{name}"><h3><code>{escape(method.upper())} {escape(path)}</code></h3>',
@@ -76,7 +131,7 @@ def _operation(method: str, path: str, operation: JsonObject) -> str:
     if "requestBody" in operation:
         parts.append(_table(("body", "type"), _contents_of(operation["requestBody"])))
     rows = (
-        [escape(status), escape(answer["description"]), " ".join(kind for _, kind in shown)]
+        [escape(status), escape(answer.get("description", "")), " ".join(kind for _, kind in shown)]
         for status, answer in operation["responses"].items()
         for shown in [list(_contents_of(answer))]
     )
@@ -84,18 +139,18 @@ def _operation(method: str, path: str, operation: JsonObject) -> str:
     return "".join((*parts, "</section>"))
 
 
-def _parameter(parameter: JsonObject) -> list[str]:
+def _parameter(parameter: Parameter) -> list[str]:
     needed = "" if parameter["required"] else " (optional)"
     name = f"<code>{escape(parameter['name'])}</code>{needed}"
     return [name, escape(parameter["in"]), _type(parameter["schema"])]
 
 
-def _contents_of(holder: JsonObject) -> Iterable[list[str]]:
+def _contents_of(holder: Content) -> Iterable[list[str]]:
     for media, content in holder.get("content", {}).items():
         yield [escape(media), _type(content.get("schema", {}))]
 
 
-def _type(schema: JsonObject) -> str:
+def _type(schema: Schema) -> str:
     """A link where the shape has a name; else its JSON, or its outline where that is long."""
     if "$ref" in schema:
         name = escape(schema["$ref"].removeprefix(_REF))
@@ -105,13 +160,12 @@ def _type(schema: JsonObject) -> str:
     if "properties" in schema:
         fields = (f"{escape(k)}: {_type(v)}" for k, v in schema["properties"].items())
         return f"{{{', '.join(fields)}}}"
-    for word in ("oneOf", "anyOf"):
-        if word in schema:
-            return " or ".join(map(_type, schema[word]))
+    if choices := schema.get("oneOf") or schema.get("anyOf"):
+        return " or ".join(map(_type, choices))
     return f"<code>{escape(codec.encode(schema).decode())}</code>"
 
 
-def _schema(name: str, schema: JsonObject) -> str:
+def _schema(name: str, schema: Schema) -> str:
     text = escape(codec.pretty(schema))
     return f'<h3 id="schema-{escape(name)}">{escape(name)}</h3><pre>{text}</pre>'
 

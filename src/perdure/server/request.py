@@ -1,7 +1,7 @@
-"""One request as the app sees it: bytes with names, decoded only where somebody asks.
+"""One request as the app gets it: bytes with names, decoded only when they are used.
 
-Reading the body is bounded while it arrives. Whose request it is and whether it may be here is
-decided in `auth`; what it means, in `bind`.
+The body is bounded while it arrives. `auth` decides whether the request may be here, `dispatch`
+what it means.
 """
 
 from perdure.protocol import query
@@ -18,22 +18,30 @@ class Request:
         "_receive",
         "client",
         "headers",
+        "is_upgrade",
         "method",
         "path",
         "raw_headers",
     )
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
-        self.method: str = scope.get("method", "GET")
-        self.path: bytes = scope.get("raw_path") or scope["path"].encode()
+        self.is_upgrade = scope["type"] == "websocket"
+        """Whether the client asks for a WebSocket."""
+        self.method = scope["method"]
+        self.path = scope["raw_path"]
         self.raw_headers: list[Header] = scope["headers"]
         self.headers: dict[bytes, bytes] = dict(self.raw_headers)
-        peer = scope.get("client")
+        peer = scope["client"]
         self.client: str | None = None if peer is None else str(peer[0])
-        """The address it came from; None inside this process."""
-        self._query_string: bytes = scope["query_string"]
+        """The address that it came from; None for a caller in this process."""
+        self._query_string = scope["query_string"]
         self._fields: query.Fields | None = None
         self._receive = receive
+
+    @property
+    def routed_method(self) -> str:
+        """The method by which the handler is found: HEAD is answered as GET is."""
+        return "GET" if self.method == "HEAD" else self.method
 
     @property
     def fields(self) -> query.Fields:
@@ -43,7 +51,7 @@ class Request:
         return self._fields
 
     def header(self, name: bytes) -> str | None:
-        """A header as text: UTF-8 where it is that, else byte by byte."""
+        """A header as text: decoded as UTF-8, or as Latin-1 where it is not UTF-8."""
         value = self.headers.get(name)
         if value is None:
             return None
@@ -53,19 +61,19 @@ class Request:
             return value.decode("latin-1")
 
     async def body(self, *, bytes_max: int) -> bytes:
-        """The whole body; refused as soon as it is known to be too large."""
+        """The whole body. Raises PayloadTooLargeError as soon as it is known to be too large."""
         if int(self.headers.get(b"content-length", b"0")) > bytes_max:
             raise PayloadTooLargeError(bytes_max)
         chunks: list[bytes] = []
         size = 0
         while True:
             message = await self._receive()
-            if message["type"] == "http.disconnect":
+            if message["type"] != "http.request":
                 raise InvalidRequestError("The request body ended early", kind="Payload")
-            chunk: bytes = message.get("body", b"")
+            chunk = message["body"]
             size += len(chunk)
             if size > bytes_max:
                 raise PayloadTooLargeError(bytes_max)
             chunks.append(chunk)
-            if not message.get("more_body", False):
+            if not message["more_body"]:
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)

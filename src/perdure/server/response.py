@@ -1,7 +1,7 @@
-"""Answers as bytes: envelopes built around JSON that is already written, errors, compression.
+"""Answers as bytes: envelopes around JSON, errors, compression, and sending them.
 
-Nothing stored is decoded to be sent. An answer is complete here, headers included, except for what
-every answer of the app carries (`app`) and what every HTTP message carries (`http_exchange`).
+Stored JSON is not decoded to be sent. An answer has all its headers here, except those that every
+answer of the app carries (`guard`) and those that every HTTP message carries (`http.exchange`).
 """
 
 import asyncio
@@ -15,10 +15,10 @@ from perdure.protocol import errors
 from perdure.schema import codec
 from perdure.schema.errors import DomainError, MethodNotAllowedError, UnauthorizedError
 from perdure.schema.files.fs import FileContent
-from perdure.schema.page import Page
 from perdure.schema.value import Value
 from perdure.server.http.asgi import Header, Send
 from perdure.server.http.websocket import Upgrade
+from perdure.server.results import Encoded
 
 JSON: Final[Header] = (b"content-type", b"application/json")
 CHALLENGE: Final[Header] = (b"www-authenticate", b'Basic realm="Secure Area"')
@@ -33,6 +33,18 @@ class Response(Value):
     body: bytes = b""
     headers: tuple[Header, ...] = (JSON,)
 
+    async def send_to(
+        self, send: Send, common: tuple[Header, ...], *, is_head: bool, is_upgrade: bool
+    ) -> None:
+        """Send it; `is_upgrade` when it refuses a WebSocket."""
+        headers = [*self.headers, *common]
+        if self.status != 204:
+            headers.append((b"content-length", b"%d" % len(self.body)))
+        start = "websocket.http.response.start" if is_upgrade else "http.response.start"
+        await send({"type": start, "status": self.status, "headers": headers})
+        body = "websocket.http.response.body" if is_upgrade else "http.response.body"
+        await send({"type": body, "body": b"" if is_head else self.body, "more_body": False})
+
 
 class Stream(Value):
     """An answer that is written as it happens. `run` sends everything after the head."""
@@ -40,13 +52,21 @@ class Stream(Value):
     headers: tuple[Header, ...]
     run: Callable[[Send], Awaitable[None]]
 
+    async def send_to(self, send: Send, common: tuple[Header, ...], *, is_head: bool) -> None:
+        headers = [*self.headers, *common]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        if is_head:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        else:
+            await self.run(send)
+
 
 Reply = Response | Stream | Upgrade
 
 NO_CONTENT: Final = Response(204, b"", ())
-_AS_IT_IS: Final[tuple[Header, ...]] = (
+_FILE_HEADERS: Final[tuple[Header, ...]] = (
     (b"accept-ranges", b"bytes"),
-    # Whatever a file holds, it is data: no page of its own, no scripts, no guessing.
+    # A browser must treat every file as data: not as a page, not as a script, without guessing.
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"sandbox; default-src 'none'"),
     (b"cache-control", b"no-store"),
@@ -67,12 +87,10 @@ def located(location: object, value: object) -> Response:
     )
 
 
-def page(page: Page[bytes]) -> Response:
-    links = {"previous": page.previous, "next": page.next}
+def page(items: tuple[bytes, ...], *, previous: str | None, next: str | None) -> Response:
+    links = {"previous": previous, "next": next}
     cursor = codec.encode({side: text for side, text in links.items() if text is not None})
-    return Response(
-        200, b"".join((b'{"data":[', b",".join(page.items), b'],"cursor":', cursor, b"}"))
-    )
+    return Response(200, b"".join((b'{"data":[', b",".join(items), b'],"cursor":', cursor, b"}")))
 
 
 def history(items: tuple[bytes, ...], *, has_more: bool) -> Response:
@@ -81,12 +99,12 @@ def history(items: tuple[bytes, ...], *, has_more: bool) -> Response:
 
 
 def content(file: FileContent) -> Response:
-    headers = ((b"content-type", file.content_type.encode()), *_AS_IT_IS)
+    headers = ((b"content-type", file.content_type.encode()), *_FILE_HEADERS)
     if len(file.data) == file.size:
         return Response(200, file.data, headers)
     last = file.offset + len(file.data) - 1
-    place = b"bytes %d-%d/%d" % (file.offset, last, file.size)
-    return Response(206, file.data, (*headers, (b"content-range", place)))
+    span = b"bytes %d-%d/%d" % (file.offset, last, file.size)
+    return Response(206, file.data, (*headers, (b"content-range", span)))
 
 
 def failure(error: DomainError) -> Response:
@@ -101,24 +119,14 @@ def failure(error: DomainError) -> Response:
 
 
 def as_json(value: object) -> bytes:
-    """Bytes and JsonArrays are JSON already; everything else is encoded."""
-    if isinstance(value, bytes):
-        return value
-    if isinstance(value, JsonArray):
-        return b"[" + b",".join(value.items) + b"]"
-    return codec.encode(value)
-
-
-class JsonArray(Value):
-    """Items that are JSON already."""
-
-    items: tuple[bytes, ...]
+    """The JSON of a value; what is Encoded is JSON already."""
+    return value.json if isinstance(value, Encoded) else codec.encode(value)
 
 
 async def compressed(response: Response, accept_encoding: bytes) -> Response:
-    """`response`, smaller, when that is worth it and the client can read it."""
+    """`response` as gzip where the client accepts it and it is large enough to be worth it."""
     size = len(response.body)
-    # A part is counted in bytes of the file, and stays as it is.
+    # The range of a part counts bytes of the file, so a part is not compressed.
     if response.status == 206 or size < limits.COMPRESS_BYTES_MIN:
         return response
     if not _accepts_gzip(accept_encoding):

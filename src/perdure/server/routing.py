@@ -1,7 +1,7 @@
-"""Path -> what answers there. A tree of path segments; a literal segment beats a parameter.
+"""Finds what answers at a path, in a tree of path segments; a literal segment beats a parameter.
 
 Parameters are percent-decoded after splitting, so an encoded slash is part of a value. A `*` at
-the end takes whatever is left. One slash at the end is tolerated.
+the end takes the rest of the path. One slash at the end is ignored.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Match(Value, Generic[T]):
-    """Everything that stands at one path, by method, with the values of its parameters."""
+    """All targets at one path, by method, with the values of the path's parameters."""
 
     by_method: Mapping[str, T]
     params: Mapping[str, str]

@@ -1,32 +1,33 @@
-"""Serving over the network, from bind to the last answer.
+"""Serves the app over the network, from opening the port to the last answer.
 
-Who may reach the port is decided before it is opened: a server without a password is for this
-machine only. Signals are wired here, so that every way of stopping is the graceful one.
+Without a password the server listens on this machine only. SIGINT and SIGTERM stop it gracefully.
 """
 
 import asyncio
 import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from perdure.server import app, auth
 from perdure.server.http.server import HttpServer
-from perdure.server.services import Services
 from perdure.server.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from perdure.runtime.app.runtime import Runtime
 
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class UnsafeBindError(Exception):
-    """Asked to listen to other machines without a password."""
+    """The server was asked to listen to other machines without a password."""
 
     def __init__(self, host: str) -> None:
         super().__init__(f"refusing to listen on {host} without a password")
 
 
 async def serve(
-    services: Services,
+    runtime: "Runtime",
     settings: ServerSettings,
     *,
     ready: Callable[[int], None],
@@ -34,16 +35,17 @@ async def serve(
 ) -> None:
     """Listen, call `ready` with the port, and serve until stopped.
 
-    `stop` ends it; without one, SIGINT and SIGTERM do. OSError when the port cannot be had.
+    `stop` ends it; without one, SIGINT and SIGTERM do. Raises UnsafeBindError, and OSError when the
+    port cannot be opened.
     """
     if not settings.password and not auth.is_loopback(settings.host):
         raise UnsafeBindError(settings.host)
-    application = app.make_app(services, settings)
-    server = HttpServer(application, clock=services.clock, limits=settings.http)
+    application = app.make_app(runtime, settings)
+    server = HttpServer(application, clock=runtime.clock, limits=settings.http)
     port = await server.start(settings.host, settings.port)
     try:
         with _stopped_by_signals() if stop is None else nullcontext(stop) as stopped:
-            # Only now: who is told of the port may send a signal at once.
+            # Only now: a process that is told the port may send a signal at once.
             ready(port)
             await stopped.wait()
     finally:

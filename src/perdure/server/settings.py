@@ -1,11 +1,11 @@
-"""How a server is set up. Plain values, decided by whoever starts it; nothing is read from here."""
+"""The settings of a server, as plain values. The program that starts it decides them."""
 
 from perdure.core import limits
 from perdure.schema.value import Confidential, Value
 
 
 class HttpLimits(Value, kw_only=True):
-    """What one connection may cost."""
+    """Limits on connections and on what one of them may cost."""
 
     connections_max: int = limits.CONNECTIONS_MAX
     pipelined_max: int = limits.PIPELINED_REQUESTS_MAX
@@ -26,9 +26,9 @@ class ServerSettings(Confidential, kw_only=True):
     port: int = 0
     username: str = "opencode"
     password: str | None = None
-    """None: nobody is asked who they are. Only for loopback and for in-process use."""
+    """None asks for no credentials, which is only for loopback and for callers in the process."""
     allowed_hosts: frozenset[str] = frozenset()
-    """Names this server answers to, beside the loopback ones and the one it is bound to."""
+    """Host names that are accepted beside the loopback names and the one that is listened on."""
     allowed_origins: frozenset[str] = frozenset()
     """Web origins that may call, exactly as a browser writes them."""
     body_bytes_max: int = limits.REQUEST_BODY_BYTES_MAX

@@ -1,17 +1,17 @@
 """Server-sent events: the durable stream of a Session, and the live stream of this server.
 
-Frames come ready from the runtime; this adds what belongs to the connection: a first byte at once,
-a heartbeat whenever nothing else was sent, the words at the beginning and the end of the live
-stream. A reader that goes away cancels the task that runs here, and with it the subscription.
+The runtime makes the frames; this adds what belongs to the connection: a first byte at once, a
+heartbeat whenever nothing else was sent, and the first and last event of the live stream. A reader
+that disconnects cancels the task that runs here, which ends its subscription.
 
-Invariant: every send is whole frames, so that a heartbeat can stand between any two of them.
+Invariant: every send is whole frames, so a heartbeat can be sent between any two of them.
 """
 
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from perdure.net import sse
 from perdure.ports import IdSource
@@ -27,7 +27,9 @@ from perdure.schema.live_event import (
 from perdure.schema.value import Value
 from perdure.server.http.asgi import Header, Send
 from perdure.server.response import Stream
-from perdure.server.services import LiveSubscription
+
+if TYPE_CHECKING:
+    from perdure.runtime.live_hub import LiveReader
 
 logger = logging.getLogger(__name__)
 
@@ -38,57 +40,55 @@ HEADERS: Final[tuple[Header, ...]] = (
     (b"x-accel-buffering", b"no"),
 )
 
-Closing = asyncio.Event
-"""Set once, when the server begins to shut down."""
-
 
 class StreamSettings(Value):
     heartbeat_seconds: float
-    closing: Closing
+    closing: asyncio.Event
+    """Set once, when the server begins to shut down."""
 
 
-def _headers(pace: StreamSettings) -> tuple[Header, ...]:
-    """A reader that hears nothing for longer than is announced may take the stream for lost."""
-    return (*HEADERS, (b"x-heartbeat-seconds", b"%g" % pace.heartbeat_seconds))
-
-
-def durable(frames: AsyncIterator[bytes], pace: StreamSettings) -> Stream:
+def durable(frames: AsyncIterator[bytes], settings: StreamSettings) -> Stream:
     async def run(send: Send) -> None:
         outlet = _Outlet(send)
         try:
             await outlet.write(sse.HEARTBEAT)
-            await _pumped(outlet, pace, lambda: _pump(frames, outlet))
+            await _pump_with_heartbeats(outlet, settings, lambda: _send_durable(frames, outlet))
         finally:
-            # A cancelled write leaves the generator suspended; it holds a reader of the log.
+            # A cancelled write leaves the generator suspended, and it holds a reader of the log.
             if isinstance(frames, AsyncGenerator):
                 await frames.aclose()
         await outlet.end()
 
-    return Stream(_headers(pace), run)
+    return Stream(_headers(settings), run)
 
 
 def live(
-    subscribe: Callable[[], AbstractContextManager[LiveSubscription]],
+    subscribe: Callable[[], AbstractContextManager["LiveReader"]],
     ids: IdSource,
-    pace: StreamSettings,
+    settings: StreamSettings,
 ) -> Stream:
     async def run(send: Send) -> None:
         outlet = _Outlet(send)
-        # Subscribed before the greeting: whatever happens after it is in the stream.
+        # Subscribe before the first event: what happens after that event is in the stream.
         with subscribe() as subscription:
             await outlet.write(_frame(ServerConnected(), ids) + sse.HEARTBEAT)
-            await _pumped(outlet, pace, lambda: _relay(subscription, outlet))
+            await _pump_with_heartbeats(outlet, settings, lambda: _send_live(subscription, outlet))
             farewell = InstanceDisposed()
-            if subscription.lagged and not pace.closing.is_set():
+            if subscription.lagged and not settings.closing.is_set():
                 farewell = ServerLagged(reason="This reader fell too far behind; refresh first")
         await outlet.write(_frame(farewell, ids))
         await outlet.end()
 
-    return Stream(_headers(pace), run)
+    return Stream(_headers(settings), run)
+
+
+def _headers(settings: StreamSettings) -> tuple[Header, ...]:
+    """A reader that gets nothing for longer than is announced may take the stream for lost."""
+    return (*HEADERS, (b"x-heartbeat-seconds", b"%g" % settings.heartbeat_seconds))
 
 
 class _Outlet:
-    """The sending side, with memory of whether it was used lately."""
+    """The sending side, which remembers whether it was used since it was last asked."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -106,21 +106,21 @@ class _Outlet:
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def was_quiet(self) -> bool:
-        """Whether nothing was written since this was last asked, and nothing is under way."""
+        """Whether nothing was written since the last call, and no write is under way."""
         quiet = not self._used and not self._writing
         self._used = False
         return quiet
 
 
-async def _pumped(
-    outlet: _Outlet, pace: StreamSettings, pump: Callable[[], Awaitable[None]]
+async def _pump_with_heartbeats(
+    outlet: _Outlet, settings: StreamSettings, pump: Callable[[], Awaitable[None]]
 ) -> None:
-    """Run `pump` to its end or to the server's, with heartbeats while it has nothing to send."""
+    """Run `pump` until it or the server ends, with heartbeats while it has nothing to send."""
     async with asyncio.TaskGroup() as group:
         pumping = group.create_task(_awaited(pump), name="stream pump")
-        closing = group.create_task(_awaited(pace.closing.wait), name="stream closing")
+        closing = group.create_task(_awaited(settings.closing.wait), name="stream closing")
         ends = {pumping, closing}
-        while not (await _first_of(ends, pace.heartbeat_seconds)):
+        while not (await _first_of(ends, settings.heartbeat_seconds)):
             if outlet.was_quiet():
                 await outlet.write(sse.HEARTBEAT)
         pumping.cancel()
@@ -128,7 +128,7 @@ async def _pumped(
 
 
 async def _first_of(tasks: set[asyncio.Task[None]], seconds_max: float) -> set[asyncio.Task[None]]:
-    """Those that are done, as soon as one is; none when the time is up."""
+    """The tasks that are done, as soon as one is; none when the time is up."""
     done, _ = await asyncio.wait(tasks, timeout=seconds_max, return_when=asyncio.FIRST_COMPLETED)
     return done
 
@@ -137,16 +137,16 @@ async def _awaited(wait: Callable[[], Awaitable[object]]) -> None:
     await wait()
 
 
-async def _pump(frames: AsyncIterator[bytes], outlet: _Outlet) -> None:
+async def _send_durable(frames: AsyncIterator[bytes], outlet: _Outlet) -> None:
     try:
         async for page in frames:
             await outlet.write(page)
     except DomainError as error:
-        # The status is sent long ago. Whoever asks for what comes next by page is told.
-        logger.warning("a durable stream ends: %s", error.message)
+        # The status was sent long ago. A client that reads the next page of history is told why.
+        logger.warning("a durable stream ended early: %s", error.message)
 
 
-async def _relay(subscription: LiveSubscription, outlet: _Outlet) -> None:
+async def _send_live(subscription: "LiveReader", outlet: _Outlet) -> None:
     while (frames := await subscription.next()) is not None:
         await outlet.write(frames)
 

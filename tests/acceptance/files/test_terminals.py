@@ -6,20 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from perdure.runtime.app.runtime import RuntimeSettings, open_runtime
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.location import LocationRef
-from perdure.server import services
 from perdure.server.app import make_app
 from perdure.server.settings import ServerSettings
-from tests.contract.server.fake_runtime import call, listening
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import Instance, running
 from tests.support.project import ProjectFolders
+from tests.support.raw_http import call, listening
 from tests.support.server_process import server_process
 from tests.support.websocket import RefusedUpgradeError, connected
 
@@ -207,10 +205,10 @@ async def test_the_host_lays_its_variables_over_those_of_the_caller(
         default_directory=str(folders.project),
     )
     async with open_runtime(runtime_settings) as runtime:
-        offered = replace(services.of(runtime), terminal_environment=overlay)
         app = make_app(
-            offered, ServerSettings(default_directory=str(folders.project), cursor_key=b"k" * 32)
+            runtime, ServerSettings(default_directory=str(folders.project), cursor_key=b"k" * 32)
         )
+        environment = runtime.plugins.environment
         async with listening(app) as (_, port):
             script = 'stty -echo; read -r go; echo "$A $B $TERM"; read -r go'
             body = {
@@ -219,7 +217,8 @@ async def test_the_host_lays_its_variables_over_those_of_the_caller(
                 "cwd": "sub",
                 "env": {"A": "caller", "B": "caller"},
             }
-            answer = await call(port, "POST", "/api/pty", codec.encode(body))
+            with environment.register("host", overlay):
+                answer = await call(port, "POST", "/api/pty", codec.encode(body))
             async with connected(port, connect(answer.json()["data"])) as socket:
                 await socket.say("\n")
                 await socket.until("caller host xterm-256color\r\n")

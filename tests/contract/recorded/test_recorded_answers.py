@@ -15,17 +15,16 @@ from msgspec.structs import replace as replaced
 
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
-from perdure.server import services
 from perdure.server.app import make_app
 from perdure.server.settings import ServerSettings
 from tests.contract.recorded import answers
 from tests.contract.recorded.answers import AUTH_CORS, MISC_HTTP, Sent
 from tests.contract.recorded.deviations import ANSWERS, SOCKETS, check_reasons
 from tests.contract.recorded.stage import recorded, serving
-from tests.contract.server.fake_runtime import listening
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import Instance
+from tests.support.raw_http import listening
 from tests.support.scripted_provider import ScriptedProvider, scripted_provider
 from tests.support.websocket import BINARY, TEXT, RefusedUpgradeError, WebSocket, connected
 
@@ -123,7 +122,6 @@ async def test_a_terminal_is_connected_to_as_recorded(instance: Instance) -> Non
 
 @asynccontextmanager
 async def servers(instance: Instance) -> AsyncGenerator[Servers]:
-    offered = services.of(instance.runtime)
     plain = ServerSettings(
         default_directory=str(instance.folders.project),
         cursor_key=b"k" * 32,
@@ -131,8 +129,8 @@ async def servers(instance: Instance) -> AsyncGenerator[Servers]:
     )
     asking = replaced(plain, username=answers.USERNAME, password=answers.PASSWORD)
     async with (
-        listening(make_app(offered, plain)) as (_, port),
-        listening(make_app(offered, asking)) as (_, guarded),
+        listening(make_app(instance.runtime, plain)) as (_, port),
+        listening(make_app(instance.runtime, asking)) as (_, guarded),
     ):
         yield Servers(Api(port), Api(guarded), await left_behind(instance))
 

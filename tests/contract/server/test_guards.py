@@ -10,16 +10,8 @@ from perdure.protocol.endpoint import Endpoint
 from perdure.server import auth
 from perdure.server.serve import UnsafeBindError, serve
 from perdure.server.settings import ServerSettings
-from tests.contract.server.fake_runtime import (
-    KEY,
-    MESSAGE,
-    SESSION,
-    Stage,
-    call,
-    connected,
-    listening,
-    settings,
-)
+from tests.contract.server.served_runtime import KEY, SESSION, Backend
+from tests.support.raw_http import call, connected
 
 PASSWORD = "pässword"
 TOKEN = base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()
@@ -45,16 +37,16 @@ INTRUDERS: Mapping[str, tuple[Mapping[str, str], int]] = {
 def path_of(endpoint: Endpoint) -> str:
     return (
         endpoint.path.replace("{sessionID}", SESSION)
-        .replace("{messageID}", MESSAGE)
+        .replace("{messageID}", "msg_one")
         .replace("{providerID}", "fake")
     )
 
 
 @pytest.mark.parametrize("intruder", INTRUDERS)
-async def test_no_endpoint_lets_an_intruder_in(intruder: str) -> None:
+async def test_no_endpoint_lets_an_intruder_in(intruder: str, backend: Backend) -> None:
     headers, status = INTRUDERS[intruder]
-    stage = Stage()
-    async with listening(stage.app(settings(password=PASSWORD))) as (_, port):
+    async with backend.port(backend.settings(password=PASSWORD)) as port:
+        before = await call(port, "GET", "/api/session", headers=GOOD)
         for endpoint in API:
             body = b"{}" if endpoint.body is not None else None
             answer = await call(port, endpoint.method, path_of(endpoint), body, headers)
@@ -64,31 +56,37 @@ async def test_no_endpoint_lets_an_intruder_in(intruder: str) -> None:
             challenged = answer.headers.get("www-authenticate")
             assert challenged == ('Basic realm="Secure Area"' if status == 401 else None)
             assert "access-control-allow-origin" not in answer.headers
-    assert stage.sessions.calls == []
-    assert stage.live.subscriptions == []
+        after = await call(port, "GET", "/api/session", headers=GOOD)
+    assert (after.status, after.body) == (200, before.body)
+    assert await backend.count_events(SESSION) == 0
+    assert not backend.runtime.hub.audience
 
 
 @pytest.mark.parametrize(
     ("path", "status"),
     [("/", 404), ("/nope", 404), ("/api/nope", 404), ("/doc", 200), ("/openapi.json", 200)],
 )
-async def test_a_stranger_does_not_learn_which_paths_exist(path: str, status: int) -> None:
-    async with listening(Stage().app(settings(password=PASSWORD))) as (_, port):
+async def test_a_stranger_does_not_learn_which_paths_exist(
+    path: str, status: int, backend: Backend
+) -> None:
+    async with backend.port(backend.settings(password=PASSWORD)) as port:
         assert (await call(port, "GET", path)).status == 401
         assert (await call(port, "GET", path, headers=GOOD)).status == status
 
 
 @pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC"])
-async def test_the_right_password_opens_whatever_the_case_of_the_scheme(scheme: str) -> None:
-    async with listening(Stage().app(settings(password=PASSWORD))) as (_, port):
+async def test_the_right_password_opens_whatever_the_case_of_the_scheme(
+    scheme: str, backend: Backend
+) -> None:
+    async with backend.port(backend.settings(password=PASSWORD)) as port:
         answer = await call(
             port, "GET", "/api/health", None, {"authorization": f"{scheme} {TOKEN}"}
         )
         assert answer.status == 200
 
 
-async def test_a_token_in_the_url_opens_streams_and_nothing_else() -> None:
-    async with listening(Stage().app(settings(password=PASSWORD))) as (_, port):
+async def test_a_token_in_the_url_opens_streams_and_nothing_else(backend: Backend) -> None:
+    async with backend.port(backend.settings(password=PASSWORD)) as port:
         assert (await call(port, "GET", f"/api/health?auth_token={TOKEN}")).status == 401
         for path in ("/api/event", f"/api/session/{SESSION}/event"):
             assert (await call(port, "GET", f"{path}?auth_token={WRONG}")).status == 401
@@ -100,32 +98,28 @@ async def test_a_token_in_the_url_opens_streams_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:99", "127.0.0.1:1", "[::1]:1", "[::1]"])
-async def test_the_names_of_this_machine_are_answered(host: str) -> None:
-    async with listening(Stage().app()) as (_, port):
-        assert (await call(port, "GET", "/api/health", None, {"host": host})).status == 200
+async def test_the_names_of_this_machine_are_answered(host: str, port: int) -> None:
+    assert (await call(port, "GET", "/api/health", None, {"host": host})).status == 200
 
 
 @pytest.mark.parametrize("host", ["", ":80", "[::1", "0.0.0.0", "127.0.0.1.evil.example", "a b"])
-async def test_no_other_name_is(host: str) -> None:
-    async with listening(Stage().app()) as (_, port):
-        assert (await call(port, "GET", "/api/health", None, {"host": host})).status == 403
+async def test_no_other_name_is(host: str, port: int) -> None:
+    assert (await call(port, "GET", "/api/health", None, {"host": host})).status == 403
 
 
-async def test_two_hosts_are_one_too_many() -> None:
-    async with listening(Stage().app()) as (_, port), connected(port) as client:
+async def test_two_hosts_are_one_too_many(port: int) -> None:
+    async with connected(port) as client:
         await client.say(b"GET /api/health HTTP/1.1\r\nhost: evil\r\nhost: localhost\r\n\r\n")
         assert (await client.answer()).status == 400
 
 
-async def test_a_page_of_our_own_may_call() -> None:
-    async with listening(Stage().app()) as (_, port):
-        headers = {"host": f"localhost:{port}", "origin": f"http://localhost:{port}"}
-        assert (await call(port, "GET", "/api/health", None, headers)).status == 200
+async def test_a_page_of_our_own_may_call(port: int) -> None:
+    headers = {"host": f"localhost:{port}", "origin": f"http://localhost:{port}"}
+    assert (await call(port, "GET", "/api/health", None, headers)).status == 200
 
 
-async def test_a_listed_origin_may_call_and_is_told_so() -> None:
-    app = Stage().app(settings(origins=frozenset({FRIEND})))
-    async with listening(app) as (_, port):
+async def test_a_listed_origin_may_call_and_is_told_so(backend: Backend) -> None:
+    async with backend.port(backend.settings(origins=frozenset({FRIEND}))) as port:
         answer = await call(port, "GET", "/api/health", None, {"origin": FRIEND})
         assert answer.status == 200
         assert answer.headers["access-control-allow-origin"] == FRIEND
@@ -134,13 +128,13 @@ async def test_a_listed_origin_may_call_and_is_told_so() -> None:
         assert refused.headers["access-control-allow-origin"] == FRIEND
 
 
-async def test_a_preflight_needs_no_password_but_a_listed_origin() -> None:
-    app = Stage().app(settings(password=PASSWORD, origins=frozenset({FRIEND})))
+async def test_a_preflight_needs_no_password_but_a_listed_origin(backend: Backend) -> None:
+    given = backend.settings(password=PASSWORD, origins=frozenset({FRIEND}))
     asks = {
         "access-control-request-method": "POST",
         "access-control-request-headers": "authorization, content-type",
     }
-    async with listening(app) as (_, port):
+    async with backend.port(given) as port:
         answer = await call(port, "OPTIONS", "/api/session", None, asks | {"origin": FRIEND})
         assert (answer.status, answer.body) == (204, b"")
         assert answer.headers["access-control-allow-origin"] == FRIEND
@@ -160,29 +154,31 @@ async def test_a_preflight_needs_no_password_but_a_listed_origin() -> None:
     [({}, 400), ({"origin": "https://evil.example"}, 403), ({"host": "evil.example"}, 403)],
 )
 async def test_an_upgrade_is_refused_after_the_same_checks(
-    headers: Mapping[str, str], status: int
+    headers: Mapping[str, str], status: int, port: int
 ) -> None:
     upgrade = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
-    async with listening(Stage().app()) as (_, port):
-        answer = await call(port, "GET", "/api/event", None, upgrade | dict(headers))
-        assert answer.status == status
-        assert answer.headers["connection"] == "close"
-        assert "_tag" in answer.json()
+    answer = await call(port, "GET", "/api/event", None, upgrade | dict(headers))
+    assert answer.status == status
+    assert answer.headers["connection"] == "close"
+    assert "_tag" in answer.json()
 
 
-async def test_a_server_without_a_password_listens_to_this_machine_only() -> None:
+async def test_a_server_without_a_password_listens_to_this_machine_only(
+    backend: Backend,
+) -> None:
     given = ServerSettings(default_directory="/", cursor_key=KEY, host="0.0.0.0")
     with pytest.raises(UnsafeBindError):
-        await serve(Stage().services(), given, ready=lambda _: None)
+        await serve(backend.runtime, given, ready=lambda _: None)
 
 
 def test_secrets_do_not_show_when_settings_are_printed() -> None:
-    shown = repr(settings(password=PASSWORD))
+    shown = repr(ServerSettings(default_directory="/", cursor_key=KEY, password=PASSWORD))
     assert PASSWORD not in shown
     assert repr(KEY) not in shown
 
 
 def test_a_longer_wrong_password_is_compared_like_a_short_one() -> None:
-    policy = auth.policy(settings(password=PASSWORD))
+    given = ServerSettings(default_directory="/", cursor_key=KEY, password=PASSWORD)
+    policy = auth.make_policy(given)
     assert policy.credential is not None
     assert len(policy.credential) == 32

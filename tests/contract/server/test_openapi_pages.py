@@ -4,7 +4,8 @@ from html.parser import HTMLParser
 
 from perdure.protocol.api import API
 from perdure.server import reference_page
-from tests.contract.server.fake_runtime import Stage, call, listening
+from perdure.server.reference_page import Document, Operation, Schema
+from tests.support.raw_http import call
 
 
 class Page(HTMLParser):
@@ -29,9 +30,8 @@ def read(text: str) -> Page:
     return page
 
 
-async def test_the_page_names_every_operation_and_needs_nothing_else() -> None:
-    async with listening(Stage().app()) as (_, port):
-        answer = await call(port, "GET", "/doc")
+async def test_the_page_names_every_operation_and_needs_nothing_else(port: int) -> None:
+    answer = await call(port, "GET", "/doc")
     assert answer.status == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["content-security-policy"].startswith("default-src 'none'")
@@ -41,33 +41,31 @@ async def test_the_page_names_every_operation_and_needs_nothing_else() -> None:
     assert page.links - {"/openapi.json"} <= {f"#{anchor}" for anchor in page.anchors}
 
 
-async def test_the_document_is_that_of_the_table() -> None:
-    async with listening(Stage().app()) as (_, port):
-        answer = await call(port, "GET", "/openapi.json")
+async def test_the_document_is_that_of_the_table(port: int) -> None:
+    answer = await call(port, "GET", "/openapi.json")
     document = answer.json()
     assert document["openapi"] == "3.1.0"
     named = {op["operationId"] for item in document["paths"].values() for op in item.values()}
     assert named == {endpoint.operation_id for endpoint in API}
 
 
-async def test_the_description_can_only_be_read() -> None:
-    async with listening(Stage().app()) as (_, port):
-        refused = await call(port, "POST", "/doc", b"{}")
-        assert (refused.status, refused.headers["allow"]) == (405, "GET, HEAD")
-        assert (await call(port, "HEAD", "/doc")).status == 200
-        assert (await call(port, "GET", "/doc/")).status == 404
+async def test_the_description_can_only_be_read(port: int) -> None:
+    refused = await call(port, "POST", "/doc", b"{}")
+    assert (refused.status, refused.headers["allow"]) == (405, "GET, HEAD")
+    assert (await call(port, "HEAD", "/doc")).status == 200
+    assert (await call(port, "GET", "/doc/")).status == 404
 
 
 def test_text_that_looks_like_markup_stays_text() -> None:
     evil = '"><script>alert(1)</script>'
-    shape = {"type": "object", "properties": {evil: {"const": evil}}}
-    operation = {
+    shape: Schema = {"type": "object", "properties": {evil: {"const": evil}}}
+    operation: Operation = {
         "operationId": evil,
         "tags": [evil],
         "parameters": [{"name": evil, "in": evil, "required": False, "schema": {"enum": [evil]}}],
         "responses": {"200": {"description": evil, "content": {evil: {"schema": shape}}}},
     }
-    document = {
+    document: Document = {
         "info": {"title": evil, "version": evil},
         "paths": {evil: {"get": operation}},
         "components": {"schemas": {evil: shape}},

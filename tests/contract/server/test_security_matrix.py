@@ -11,26 +11,19 @@ import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 
 import pytest
 
 from perdure.protocol.api import API
 from perdure.protocol.endpoint import Endpoint
-from perdure.schema.codec import JsonValue
 from perdure.schema.errors import NotFoundError
-from perdure.server import app
-from perdure.server.call import Call
+from perdure.server.app import HANDLERS
+from perdure.server.call import Call, Handlers
 from perdure.server.settings import HttpLimits, ServerSettings
-from tests.contract.server.fake_runtime import (
-    KEY,
-    SESSION,
-    Answer,
-    Stage,
-    call,
-    connected,
-    listening,
-    settings,
-)
+from tests.contract.server.served_runtime import KEY, SESSION, Backend, Run, with_handler
+from tests.support.polling import until
+from tests.support.raw_http import Answer, call, connected
 
 PASSWORD = "correct horse"
 GOOD = {"authorization": "Basic " + base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()}
@@ -69,22 +62,19 @@ class Watched:
     port: int = 0
     reached: list[str] = field(default_factory=list[str])
 
-    def handler_of(self, endpoint: Endpoint) -> "Noting":
-        return Noting(endpoint.operation_id, self.reached)
+    def handlers(self) -> Handlers:
+        return {name: wraps(handler)(self._noting(name)) for name, handler in HANDLERS.items()}
 
     async def send(self, endpoint: Endpoint, headers: Mapping[str, str], query: str = "") -> Answer:
         body = b"{}" if endpoint.body is not None else None
         return await call(self.port, endpoint.method, path_of(endpoint) + query, body, headers)
 
+    def _noting(self, operation_id: str) -> Run:
+        async def note(_: Call[object, object]) -> object:
+            self.reached.append(operation_id)
+            raise NotFoundError("reached")
 
-@dataclass(frozen=True, slots=True)
-class Noting:
-    operation_id: str
-    reached: list[str]
-
-    async def __call__(self, call: Call[JsonValue, JsonValue]) -> object:
-        self.reached.append(self.operation_id)
-        raise NotFoundError("reached")
+        return note
 
 
 def path_of(endpoint: Endpoint) -> str:
@@ -99,19 +89,18 @@ def path_of(endpoint: Endpoint) -> str:
 
 
 @asynccontextmanager
-async def watched(given: ServerSettings | None = None) -> AsyncGenerator[Watched]:
+async def watched(backend: Backend) -> AsyncGenerator[Watched]:
     found = Watched()
-    handlers = {item.operation_id: found.handler_of(item) for item in API}
-    made = app.make_app(Stage().services(), given or settings(password=PASSWORD), handlers)
-    async with listening(made) as (_, port):
+    given = backend.settings(password=PASSWORD)
+    async with backend.port(given, handlers=found.handlers()) as port:
         found.port = port
         yield found
 
 
 @pytest.mark.parametrize("way", REFUSED)
-async def test_no_route_is_open_to(way: str) -> None:
+async def test_no_route_is_open_to(way: str, backend: Backend) -> None:
     headers, query, statuses = REFUSED[way]
-    async with watched() as server:
+    async with watched(backend) as server:
         open_cells = [
             f"{item.operation_id}: {answer.status}"
             for item in API
@@ -123,8 +112,10 @@ async def test_no_route_is_open_to(way: str) -> None:
 
 
 @pytest.mark.parametrize("media", MEDIA)
-async def test_no_route_takes_a_body_that_a_page_could_send_unasked(media: str) -> None:
-    async with watched() as server:
+async def test_no_route_takes_a_body_that_a_page_could_send_unasked(
+    media: str, backend: Backend
+) -> None:
+    async with watched(backend) as server:
         for endpoint in API:
             if endpoint.body is not None:
                 answer = await server.send(endpoint, GOOD | {"content-type": media})
@@ -132,9 +123,9 @@ async def test_no_route_takes_a_body_that_a_page_could_send_unasked(media: str) 
     assert server.reached == []
 
 
-async def test_the_owner_is_let_in_on_every_route() -> None:
+async def test_the_owner_is_let_in_on_every_route(backend: Backend) -> None:
     """Without this the matrix would be green for a server that refuses every request."""
-    async with watched() as server:
+    async with watched(backend) as server:
         for endpoint in API:
             answer = await server.send(endpoint, GOOD)
             assert answer.status in {400, 404}, endpoint.operation_id
@@ -147,51 +138,55 @@ async def test_the_owner_is_let_in_on_every_route() -> None:
     assert without_input & parameterless <= set(server.reached)
 
 
-async def test_a_client_with_too_many_requests_is_told_to_come_back() -> None:
-    stage = Stage()
+async def test_a_client_with_too_many_requests_is_told_to_come_back(backend: Backend) -> None:
     given = ServerSettings(
-        default_directory="/work/here", cursor_key=KEY, requests_per_client_max=2
+        default_directory=backend.here, cursor_key=KEY, requests_per_client_max=2
     )
+    arrived, idle = asyncio.Semaphore(0), asyncio.Event()
+
+    async def wait(_: Call[object, object]) -> object:
+        arrived.release()
+        await idle.wait()
+        return None
+
     waiting = f"POST /api/session/{SESSION}/wait HTTP/1.1\r\nhost: localhost\r\n\r\n".encode()
     async with (
-        listening(stage.app(given)) as (_, port),
+        backend.port(given, handlers=with_handler("v2.session.wait", wait)) as port,
         connected(port) as first,
         connected(port) as second,
     ):
         for client in (first, second):
-            stage.sessions.waiting.clear()
             await client.say(waiting)
-            await stage.sessions.waiting.wait()
+            await arrived.acquire()
         refused = await call(port, "GET", "/api/health")
         assert (refused.status, refused.json()["_tag"]) == (429, "TooManyRequestsError")
         assert refused.headers["retry-after"] == "1"
-        stage.sessions.idle.set()
+        idle.set()
         assert (await first.answer()).status == 204
         assert (await call(port, "GET", "/api/health")).status == 200
 
 
-async def test_one_stream_too_many_is_refused_until_another_ends() -> None:
-    stage = Stage()
+async def test_one_stream_too_many_is_refused_until_another_ends(backend: Backend) -> None:
     given = ServerSettings(
-        default_directory="/work/here", cursor_key=KEY, streams_max=1, requests_per_client_max=1
+        default_directory=backend.here, cursor_key=KEY, streams_max=1, requests_per_client_max=1
     )
     listen = b"GET /api/event HTTP/1.1\r\nhost: localhost\r\n\r\n"
-    async with listening(stage.app(given)) as (_, port):
+    async with backend.port(given) as port:
         async with connected(port) as client:
             await client.say(listen)
             assert (await client.head()).status == 200
             assert (await call(port, "GET", "/api/event")).status == 429
             assert (await call(port, "GET", "/api/health")).status == 200
-        await asyncio.wait_for(stage.live.left.wait(), 5)
+        await until(lambda: not backend.runtime.hub.audience)
         async with connected(port) as client:
             await client.say(listen)
             assert (await client.head()).status == 200
 
 
-async def test_a_connection_that_sends_a_flood_in_one_go_is_cut_off() -> None:
+async def test_a_connection_that_sends_a_flood_in_one_go_is_cut_off(backend: Backend) -> None:
     limits = HttpLimits(pipelined_max=3)
     ask = b"GET /api/health HTTP/1.1\r\nhost: localhost\r\n\r\n"
-    async with listening(Stage().app(), limits) as (_, port), connected(port) as client:
+    async with backend.port(limits=limits) as port, connected(port) as client:
         await client.say(ask * 50)
         statuses = re.findall(rb"HTTP/1.1 (\d+) ", await client.rest())
     assert statuses == [b"200", b"200", b"200", b"200", b"429"]

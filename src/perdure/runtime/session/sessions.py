@@ -106,12 +106,16 @@ class Sessions(SessionQueries):
         session_id: SessionID,
         given: PromptInput,
         *,
+        location: LocationRef | None = None,
         id: MessageID | None = None,
         delivery: Delivery = "steer",
         resume: bool = True,
     ) -> AdmittedPrompt:
-        """Admit durably, then wake. The same prompt with the same id is the same admission."""
-        location = await self.where(session_id)
+        """Admit durably, then wake. The same prompt with the same id is the same admission.
+
+        `location` is where the caller found the Session to work; it is looked up if left out.
+        """
+        location = location or await self.where(session_id)
         asked = AdmittedPrompt(
             admitted_seq=NO_EVENTS,
             id=id or self._ids.message(),

@@ -1,4 +1,4 @@
-"""One module for each group of endpoints; a handler calls the runtime and returns its result.
+"""Handlers, in modules by the thing that they are about; each calls the runtime.
 
-The table in `server.app` must name a handler for every endpoint of `protocol.api`.
+The table in `server.app` must name one handler for every Endpoint of `protocol.api`.
 """

@@ -1,19 +1,16 @@
-"""The live stream, of the whole server or of the Location that is asked for."""
+"""The live stream, of the whole server or of the Location that the request names."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Final
 
 from perdure.protocol import event
+from perdure.schema.live_event import LiveEvent
 from perdure.server.call import Call, Handlers
-from perdure.server.services import LiveSubscription
+from perdure.server.results import LiveStream
 
 
-async def subscribe(
-    call: Call[None, None],
-) -> Callable[[], AbstractContextManager[LiveSubscription]]:
-    location = call.asked_location()
-    return lambda: call.services.live.subscribe(location)
+async def subscribe(call: Call[None, None]) -> LiveStream[LiveEvent]:
+    location = call.named_location()
+    return LiveStream(lambda: call.runtime.hub.subscribe(location))
 
 
 HANDLERS: Final[Handlers] = {event.SUBSCRIBE.operation_id: subscribe}

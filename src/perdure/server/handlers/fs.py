@@ -13,24 +13,24 @@ _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 async def read(call: Call[ReadFile, None]) -> FileContent:
     path = call.query.path or call.params["*"]
-    return await call.services.files.read(
-        call.location(), path, asked_span(call.request.header(b"range"))
+    return await call.runtime.files.read(
+        call.location(), path, parse_range(call.request.header(b"range"))
     )
 
 
 async def list_files(call: Call[ListFiles, None]) -> tuple[FileEntry, ...]:
-    return await call.services.files.list(call.location(), call.query.path or "")
+    return await call.runtime.files.list(call.location(), call.query.path or "")
 
 
 async def find(call: Call[FindFiles, None]) -> tuple[FileEntry, ...]:
     asked = call.query
-    return await call.services.files.find(
+    return await call.runtime.files.find(
         call.location(), asked.query, type=asked.type, limit=asked.limit
     )
 
 
-def asked_span(header: str | None) -> Span | None:
-    """The one range that a header asks for; several, and what is no range, ask for nothing."""
+def parse_range(header: str | None) -> Span | None:
+    """The range of a Range header; None when it has several ranges or is malformed."""
     match = _RANGE.fullmatch(header.replace(" ", "")) if header else None
     if match is None or not (match[1] or match[2]):
         return None

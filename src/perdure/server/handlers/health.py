@@ -1,4 +1,4 @@
-"""Whether the server answers at all, and how it is."""
+"""The health of the server: that it answers, and a report in detail."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ async def get(_: Call[None, None]) -> Health:
 
 
 async def detail(call: Call[None, None]) -> HealthDetail:
-    return await call.services.health.detail()
+    return await call.runtime.health.detail()
 
 
 HANDLERS: Final[Handlers] = {

@@ -1,4 +1,4 @@
-"""What waits in a Session, and changing it."""
+"""The pending prompts of a Session: listed, revised, cancelled, put in another order."""
 
 from typing import Final
 
@@ -10,22 +10,22 @@ from perdure.server.call import Call, Handlers
 
 
 async def list_pending(call: Call[None, None]) -> tuple[AdmittedPrompt, ...]:
-    return await call.services.inbox.list(call.session_id)
+    return await call.runtime.inbox.list(call.session_id)
 
 
 async def revise(call: Call[None, RevisePrompt]) -> AdmittedPrompt:
     message_id = MessageID(call.params["messageID"])
-    return await call.services.inbox.revise(
+    return await call.runtime.inbox.revise(
         call.session_id, message_id, prompt=call.body.prompt, delivery=call.body.delivery
     )
 
 
 async def cancel(call: Call[None, None]) -> None:
-    await call.services.inbox.cancel(call.session_id, MessageID(call.params["messageID"]))
+    await call.runtime.inbox.cancel(call.session_id, MessageID(call.params["messageID"]))
 
 
 async def reorder(call: Call[None, ReorderInbox]) -> None:
-    await call.services.inbox.reorder(call.session_id, call.body.message_ids)
+    await call.runtime.inbox.reorder(call.session_id, call.body.message_ids)
 
 
 HANDLERS: Final[Handlers] = {

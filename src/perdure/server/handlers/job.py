@@ -9,18 +9,16 @@ from perdure.server.call import Call, Handlers
 
 
 async def list_jobs(call: Call[None, None]) -> tuple[JobInfo, ...]:
-    return await call.services.jobs.list(call.session_id)
+    return await call.runtime.jobs.list(call.session_id)
 
 
 async def get(call: Call[None, None]) -> JobOutput:
-    return await call.services.jobs.get(call.session_id, JobID(call.params["jobID"]))
+    return await call.runtime.jobs.get(call.session_id, JobID(call.params["jobID"]))
 
 
 async def cancel(call: Call[None, None]) -> JobInfo:
-    # A person did this, so the Session is told.
-    return await call.services.jobs.cancel(
-        call.session_id, JobID(call.params["jobID"]), quiet=False
-    )
+    # The user ends it, so the Session gets a Notice.
+    return await call.runtime.jobs.cancel(call.session_id, JobID(call.params["jobID"]), quiet=False)
 
 
 HANDLERS: Final[Handlers] = {

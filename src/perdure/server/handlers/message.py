@@ -1,4 +1,4 @@
-"""A Session's messages: by page, or one."""
+"""The messages of a Session: a page of them, or one."""
 
 from typing import Final
 
@@ -9,14 +9,15 @@ from perdure.protocol.session import message
 from perdure.protocol.session.message import ListMessages
 from perdure.schema.errors import InvalidCursorError
 from perdure.schema.ids import MessageID
-from perdure.schema.page import Page
 from perdure.schema.query import Direction, MessageAnchor, MessageRow, Order
+from perdure.schema.session.message import SessionMessage
 from perdure.server.call import Call, Handlers
+from perdure.server.results import Encoded, EncodedPage
 
 
-async def list_messages(call: Call[ListMessages, None]) -> Page[bytes]:
+async def list_messages(call: Call[ListMessages, None]) -> EncodedPage[SessionMessage]:
     order, limit, anchor = _position(call)
-    found = await call.services.sessions.messages(
+    found = await call.runtime.sessions.messages(
         call.session_id, limit=limit, order=order, anchor=anchor
     )
 
@@ -27,16 +28,16 @@ async def list_messages(call: Call[ListMessages, None]) -> Page[bytes]:
         return cursor.seal(sealed, key=call.settings.cursor_key)
 
     rows = found.rows
-    return Page(
+    return EncodedPage(
         items=tuple(row.data for row in rows),
         previous=link(rows[0], "previous") if rows and found.has_previous else None,
         next=link(rows[-1], "next") if rows and found.has_next else None,
     )
 
 
-async def get(call: Call[None, None]) -> bytes:
+async def get(call: Call[None, None]) -> Encoded[SessionMessage]:
     message_id = MessageID(call.params["messageID"])
-    return await call.services.sessions.message(call.session_id, message_id)
+    return Encoded(await call.runtime.sessions.message(call.session_id, message_id))
 
 
 def _position(call: Call[ListMessages, None]) -> tuple[Order, int, MessageAnchor | None]:

@@ -26,39 +26,39 @@ async def create(call: Call[None, CreatePermission]) -> PermissionDecision:
         metadata=UNSET if body.metadata is None else body.metadata,
         source=UNSET if body.source is None else body.source,
     )
-    return await call.services.permissions.create(
+    return await call.runtime.permissions.create(
         call.session_id, given, id=body.id, agent=body.agent
     )
 
 
 async def list_of_session(call: Call[None, None]) -> tuple[PermissionRequest, ...]:
-    return await call.services.permissions.list(call.session_id)
+    return await call.runtime.permissions.list(call.session_id)
 
 
 async def get(call: Call[None, None]) -> PermissionRequest:
-    return await call.services.permissions.get(call.session_id, _request_id(call.params))
+    return await call.runtime.permissions.get(call.session_id, _request_id(call.params))
 
 
 async def reply(call: Call[None, ReplyPermission]) -> None:
     body = call.body
-    await call.services.permissions.reply(
+    await call.runtime.permissions.reply(
         call.session_id, _request_id(call.params), body.reply, message=body.message
     )
 
 
 async def list_requests(call: Call[None, None]) -> tuple[PermissionRequest, ...]:
-    return await call.services.permissions.pending(call.location())
+    return await call.runtime.permissions.pending(call.location())
 
 
 async def list_saved(call: Call[ListSaved, None]) -> tuple[SavedRule, ...]:
     project = call.query.project_id
     if not project:
-        project = (await call.services.locations.info(call.location())).project.id
-    return await call.services.permissions.saved(project)
+        project = (await call.runtime.locations.info(call.location())).project.id
+    return await call.runtime.permissions.saved(project)
 
 
 async def remove_saved(call: Call[None, None]) -> None:
-    await call.services.permissions.remove_saved(call.params["id"])
+    await call.runtime.permissions.remove_saved(call.params["id"])
 
 
 def _request_id(params: Mapping[str, str]) -> PermissionID:

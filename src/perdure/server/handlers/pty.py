@@ -1,7 +1,5 @@
-"""The terminals of a Location. What is said over a connected one is in `terminal_socket`."""
+"""The terminals of a Location. `terminal_socket` carries input and output of a connected one."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Final
 
 from perdure.protocol.files import pty
@@ -11,17 +9,18 @@ from perdure.schema.files.pty import PtyInfo, PtyStart, PtyTicket
 from perdure.schema.ids import PtyID
 from perdure.server import auth
 from perdure.server.call import Call, Handlers
-from perdure.server.services import TerminalReader
+from perdure.server.results import TerminalConnection
 
 
 async def list_terminals(call: Call[None, None]) -> tuple[PtyInfo, ...]:
-    return await call.services.terminals.list(call.location())
+    return await call.runtime.terminals.list(call.location())
 
 
 async def create(call: Call[None, CreatePty]) -> PtyInfo:
-    body, ref, terminals = call.body, call.location(), call.services.terminals
+    body, ref, terminals = call.body, call.location(), call.runtime.terminals
     directory = await terminals.directory(ref, body.cwd)
-    overlay = await call.services.terminal_environment(ref, directory)
+    # What plugins add wins over what the client sends.
+    overlay = await call.runtime.plugins.environment.overlay(ref, directory)
     start = PtyStart(
         command=body.command or None,
         args=body.args,
@@ -33,37 +32,35 @@ async def create(call: Call[None, CreatePty]) -> PtyInfo:
 
 
 async def get(call: Call[None, None]) -> PtyInfo:
-    return await call.services.terminals.get(call.location(), _id(call.params["ptyID"]))
+    return await call.runtime.terminals.get(call.location(), _id(call.params["ptyID"]))
 
 
 async def update(call: Call[None, UpdatePty]) -> PtyInfo:
-    return await call.services.terminals.update(
+    return await call.runtime.terminals.update(
         call.location(), _id(call.params["ptyID"]), title=call.body.title, size=call.body.size
     )
 
 
 async def remove(call: Call[None, None]) -> None:
-    await call.services.terminals.remove(call.location(), _id(call.params["ptyID"]))
+    await call.runtime.terminals.remove(call.location(), _id(call.params["ptyID"]))
 
 
 async def connect_token(call: Call[None, None]) -> PtyTicket:
-    # Another site's page, even an allowed one, must show that it is no mere form.
+    # A page of another site, even an allowed one, must send a header, which a form cannot.
     if not auth.is_own_page(call.request.headers) and (
         call.request.headers.get(b"x-opencode-ticket") != b"1"
     ):
         raise ForbiddenError("Invalid PTY connect token request")
-    return await call.services.terminals.ticket(call.location(), _id(call.params["ptyID"]))
+    return await call.runtime.terminals.ticket(call.location(), _id(call.params["ptyID"]))
 
 
-async def connect(
-    call: Call[ConnectPty, None],
-) -> Callable[[], AbstractContextManager[TerminalReader]]:
-    ref, pty_id, terminals = call.location(), _id(call.params["ptyID"]), call.services.terminals
+async def connect(call: Call[ConnectPty, None]) -> TerminalConnection:
+    ref, pty_id, terminals = call.location(), _id(call.params["ptyID"]), call.runtime.terminals
     ticket = call.query.ticket
-    # A ticket takes the place of the credential, so it counts even where none is asked for.
+    # A ticket replaces the credentials, so it is checked even where none are asked for.
     if ticket is not None and not await terminals.redeem(ref, pty_id, ticket):
         raise ForbiddenError("Invalid PTY connect ticket")
-    return await terminals.reader(ref, pty_id, call.query.cursor)
+    return TerminalConnection(await terminals.reader(ref, pty_id, call.query.cursor))
 
 
 def _id(text: str) -> PtyID:

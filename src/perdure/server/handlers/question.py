@@ -11,21 +11,19 @@ from perdure.server.call import Call, Handlers
 
 
 async def list_of_session(call: Call[None, None]) -> tuple[QuestionRequest, ...]:
-    return await call.services.questions.list(call.session_id)
+    return await call.runtime.questions.list(call.session_id)
 
 
 async def reply(call: Call[None, ReplyQuestion]) -> None:
-    await call.services.questions.reply(
-        call.session_id, _request_id(call.params), call.body.answers
-    )
+    await call.runtime.questions.reply(call.session_id, _request_id(call.params), call.body.answers)
 
 
 async def reject(call: Call[None, None]) -> None:
-    await call.services.questions.reject(call.session_id, _request_id(call.params))
+    await call.runtime.questions.reject(call.session_id, _request_id(call.params))
 
 
 async def list_requests(call: Call[None, None]) -> tuple[QuestionRequest, ...]:
-    return await call.services.questions.pending(call.location())
+    return await call.runtime.questions.pending(call.location())
 
 
 def _request_id(params: Mapping[str, str]) -> QuestionID:

@@ -10,17 +10,17 @@ from perdure.server.call import Call, Handlers
 
 async def stage(call: Call[None, StageRevert]) -> RevertState:
     body = call.body
-    return await call.services.sessions.revert.stage(
+    return await call.runtime.sessions.revert.stage(
         call.session_id, body.message_id, files=body.files is not False
     )
 
 
 async def clear(call: Call[None, None]) -> None:
-    await call.services.sessions.revert.clear(call.session_id)
+    await call.runtime.sessions.revert.clear(call.session_id)
 
 
 async def commit(call: Call[None, None]) -> None:
-    await call.services.sessions.revert.commit(call.session_id)
+    await call.runtime.sessions.revert.commit(call.session_id)
 
 
 HANDLERS: Final[Handlers] = {

@@ -1,12 +1,17 @@
-"""Session operations. Paging and defaults of the wire are decided here, everything else below."""
+"""Sessions: create, find, prompt, run, observe, and what belongs to one of them.
 
-from collections.abc import AsyncIterator
+The defaults and cursors of the wire are decided here; the runtime decides everything else.
+"""
+
 from typing import Final
+
+from msgspec import UNSET
 
 from perdure.core import limits
 from perdure.protocol import cursor
 from perdure.protocol.cursor import SessionCursor
-from perdure.protocol.session import session
+from perdure.protocol.session import children, recovery, session, todo, usage
+from perdure.protocol.session.recovery import DecideRecovery
 from perdure.protocol.session.session import (
     CompactSession,
     CreateSession,
@@ -18,16 +23,28 @@ from perdure.protocol.session.session import (
     SwitchAgent,
     SwitchModel,
 )
+from perdure.protocol.session.usage import SetBudget
 from perdure.schema.errors import InvalidCursorError
 from perdure.schema.ids import SessionID
-from perdure.schema.page import Page
 from perdure.schema.query import Direction, SessionAnchor, SessionQuery, SessionRow
+from perdure.schema.session.event import SessionEvent
+from perdure.schema.session.message import SessionMessage
 from perdure.schema.session.receipt import AdmittedPrompt
+from perdure.schema.session.recovery import RecoveryInfo
+from perdure.schema.session.request_preview import ProviderContext
 from perdure.schema.session.session import SessionActivity, SessionInfo
+from perdure.schema.session.todo import Todos
+from perdure.schema.session.usage import SessionBudget, SessionUsage
 from perdure.schema.value import Value
 from perdure.server import location_context
 from perdure.server.call import Call, Handlers
-from perdure.server.response import JsonArray
+from perdure.server.results import (
+    DurableStream,
+    Encoded,
+    EncodedHistory,
+    EncodedPage,
+    join_array,
+)
 
 BEFORE_ALL: Final = -1
 _SEQ_DIGITS_MAX: Final = 15
@@ -35,19 +52,19 @@ _SEQ_DIGITS_MAX: Final = 15
 
 async def create(call: Call[None, CreateSession]) -> SessionInfo:
     body = call.body
-    location = call.location() if body.location is None else location_context.checked(body.location)
-    return await call.services.sessions.create(
+    location = call.location() if body.location is None else location_context.check(body.location)
+    return await call.runtime.sessions.create(
         id=body.id, agent=body.agent, model=body.model, location=location
     )
 
 
-async def list_sessions(call: Call[ListSessions, None]) -> Page[bytes]:
+async def list_sessions(call: Call[ListSessions, None]) -> EncodedPage[SessionInfo]:
     position = _position(call)
-    found = await call.services.sessions.list(
+    found = await call.runtime.sessions.list(
         position.query, limit=position.limit, anchor=position.anchor
     )
     rows, key = found.rows, call.settings.cursor_key
-    return Page(
+    return EncodedPage(
         items=tuple(row.data for row in rows),
         previous=position.link(rows[0], "previous", key) if rows and found.has_previous else None,
         next=position.link(rows[-1], "next", key) if rows and found.has_next else None,
@@ -56,33 +73,34 @@ async def list_sessions(call: Call[ListSessions, None]) -> Page[bytes]:
 
 async def active(call: Call[None, None]) -> dict[SessionID, SessionActivity]:
     running = SessionActivity(type="running")
-    return dict.fromkeys(call.services.sessions.active(), running)
+    return dict.fromkeys(call.runtime.sessions.active(), running)
 
 
-async def get(call: Call[None, None]) -> bytes:
-    return await call.services.sessions.get(call.session_id)
+async def get(call: Call[None, None]) -> Encoded[SessionInfo]:
+    return Encoded(await call.runtime.sessions.get(call.session_id))
 
 
 async def switch_agent(call: Call[None, SwitchAgent]) -> None:
-    await call.services.sessions.switch_agent(call.session_id, call.body.agent)
+    await call.runtime.sessions.switch_agent(call.session_id, call.body.agent)
 
 
 async def switch_model(call: Call[None, SwitchModel]) -> None:
-    await call.services.sessions.switch_model(call.session_id, call.body.model)
+    await call.runtime.sessions.switch_model(call.session_id, call.body.model)
 
 
 async def move(call: Call[None, MoveSession]) -> None:
     body = call.body
-    await call.services.sessions.move(
+    await call.runtime.sessions.move(
         call.session_id, body.destination, changes=body.move_changes is True
     )
 
 
 async def prompt(call: Call[None, PromptSession]) -> AdmittedPrompt:
     body = call.body
-    return await call.services.sessions.prompt(
+    return await call.runtime.sessions.prompt(
         call.session_id,
         body.prompt,
+        location=call.session_location,
         id=body.id,
         delivery=body.delivery or "steer",
         resume=body.resume is not False,
@@ -90,46 +108,77 @@ async def prompt(call: Call[None, PromptSession]) -> AdmittedPrompt:
 
 
 async def interrupt(call: Call[None, None]) -> None:
-    await call.services.sessions.interrupt(call.session_id)
+    await call.runtime.sessions.interrupt(call.session_id)
 
 
 async def compact(call: Call[None, CompactSession]) -> None:
     instruction = call.body.instruction or ""
-    await call.services.sessions.compact(call.session_id, instruction=instruction)
+    await call.runtime.sessions.compact(call.session_id, instruction=instruction)
 
 
 async def wait(call: Call[None, None]) -> None:
-    await call.services.sessions.wait(call.session_id)
+    await call.runtime.sessions.wait(call.session_id)
 
 
-async def context(call: Call[None, None]) -> JsonArray:
-    return JsonArray(await call.services.sessions.context(call.session_id))
+async def context(call: Call[None, None]) -> Encoded[tuple[SessionMessage, ...]]:
+    return Encoded(join_array(await call.runtime.sessions.context(call.session_id)))
 
 
-async def provider_context(call: Call[None, None]) -> bytes:
-    return await call.services.sessions.provider_context(call.session_id)
+async def provider_context(call: Call[None, None]) -> Encoded[ProviderContext]:
+    return Encoded(await call.runtime.sessions.provider_context(call.session_id))
 
 
-async def history(call: Call[ReadHistory, None]) -> tuple[tuple[bytes, ...], bool]:
+async def history(call: Call[ReadHistory, None]) -> EncodedHistory[SessionEvent]:
     after, limit = call.query.after, call.query.limit
-    return await call.services.sessions.history(
+    items, has_more = await call.runtime.sessions.history(
         call.session_id,
         after=BEFORE_ALL if after is None else after,
         limit=limit or limits.PAGE_ITEMS_DEFAULT,
     )
+    return EncodedHistory(items, has_more)
 
 
-async def events(call: Call[FollowEvents, None]) -> AsyncIterator[bytes]:
+async def events(call: Call[FollowEvents, None]) -> DurableStream[SessionEvent]:
     after = BEFORE_ALL if call.query.after is None else call.query.after
-    # A client that reconnects repeats its first `after`; the last id it saw is newer.
+    # A client that reconnects repeats its first `after`; the last id that it has read is newer.
     seen = call.request.header(b"last-event-id") or ""
     if seen.isascii() and seen.isdigit() and len(seen) <= _SEQ_DIGITS_MAX:
         after = max(after, int(seen))
-    return call.services.sessions.events(call.session_id, after=after)
+    return DurableStream(call.runtime.sessions.events(call.session_id, after=after))
+
+
+async def list_children(call: Call[None, None]) -> Encoded[tuple[SessionInfo, ...]]:
+    return Encoded(join_array(await call.runtime.children.of(call.session_id)))
+
+
+async def list_todos(call: Call[None, None]) -> Todos:
+    return await call.runtime.todos.of(call.session_id)
+
+
+async def get_usage(call: Call[None, None]) -> SessionUsage:
+    return await call.runtime.usage.of(call.session_id)
+
+
+async def set_budget(call: Call[None, SetBudget]) -> SessionInfo:
+    asked = call.body
+    budget = SessionBudget(
+        cost=UNSET if asked.cost is None else asked.cost,
+        tokens=UNSET if asked.tokens is None else asked.tokens,
+        turns=UNSET if asked.turns is None else asked.turns,
+    )
+    return await call.runtime.usage.set_budget(call.session_id, budget)
+
+
+async def get_recovery(call: Call[None, None]) -> RecoveryInfo:
+    return await call.runtime.recovery.of(call.session_id)
+
+
+async def decide_recovery(call: Call[None, DecideRecovery]) -> None:
+    await call.runtime.recovery.decide(call.session_id, call.body.decision)
 
 
 class _Position(Value, kw_only=True):
-    """Where in which list a page stands."""
+    """The query of a list, and the page of it that is asked for."""
 
     query: SessionQuery
     limit: int
@@ -183,7 +232,7 @@ def _position(call: Call[ListSessions, None]) -> _Position:
 
 
 def _check_alone(asked: ListSessions, at: SessionCursor) -> None:
-    """A cursor is the whole query. Clients that add their own directory to every request may."""
+    """A cursor holds the whole query. Clients may repeat the directory that they always send."""
     for name in ("order", "search", "project", "subpath", "archived"):
         if getattr(asked, name) is not None:
             raise InvalidCursorError(f"Cursor cannot be combined with {name}")
@@ -208,4 +257,10 @@ HANDLERS: Final[Handlers] = {
     session.PROVIDER_CONTEXT.operation_id: provider_context,
     session.HISTORY.operation_id: history,
     session.EVENTS.operation_id: events,
+    children.LIST.operation_id: list_children,
+    todo.LIST.operation_id: list_todos,
+    usage.USAGE.operation_id: get_usage,
+    usage.BUDGET.operation_id: set_budget,
+    recovery.GET.operation_id: get_recovery,
+    recovery.DECIDE.operation_id: decide_recovery,
 }

@@ -1,4 +1,4 @@
-"""Renaming, archiving, copying, ending and looking at a Session as a whole."""
+"""A Session as a whole: rename, archive, fork, delete, resume, and read a snapshot of it."""
 
 from typing import Final
 
@@ -10,42 +10,43 @@ from perdure.protocol.cursor import MessageCursor
 from perdure.protocol.session import changes
 from perdure.protocol.session.changes import ForkSession, RenameSession, TakeSnapshot
 from perdure.schema import codec
-from perdure.schema.codec import JsonObject
 from perdure.schema.session.session import SessionInfo
+from perdure.schema.session.snapshot import SessionSnapshot
 from perdure.server.call import Call, Handlers
+from perdure.server.results import Encoded
 
 
 async def rename(call: Call[None, RenameSession]) -> SessionInfo:
-    return await call.services.changes.rename(call.session_id, call.body.title)
+    return await call.runtime.changes.rename(call.session_id, call.body.title)
 
 
 async def delete(call: Call[None, None]) -> None:
-    await call.services.deletions.delete(call.session_id)
+    await call.runtime.deletions.delete(call.session_id)
 
 
 async def archive(call: Call[None, None]) -> None:
-    await call.services.changes.archive(call.session_id)
+    await call.runtime.changes.archive(call.session_id)
 
 
 async def unarchive(call: Call[None, None]) -> None:
-    await call.services.changes.unarchive(call.session_id)
+    await call.runtime.changes.unarchive(call.session_id)
 
 
 async def fork(call: Call[None, ForkSession]) -> SessionInfo:
     body = call.body
-    return await call.services.forks.fork(
+    return await call.runtime.forks.fork(
         call.session_id, id=body.id, message_id=body.message_id, seq=body.seq
     )
 
 
 async def resume(call: Call[None, None]) -> None:
-    await call.services.changes.resume(call.session_id)
+    await call.runtime.changes.resume(call.session_id)
 
 
-async def snapshot(call: Call[TakeSnapshot, None]) -> bytes:
+async def snapshot(call: Call[TakeSnapshot, None]) -> Encoded[SessionSnapshot]:
     limit = call.query.limit or limits.PAGE_ITEMS_DEFAULT
-    found = await call.services.snapshots.take(call.session_id, limit=limit)
-    links: JsonObject = {}
+    found = await call.runtime.snapshots.take(call.session_id, limit=limit)
+    links: dict[str, str] = {}
     if found.has_previous:
         sealed = MessageCursor(
             session_id=call.session_id,
@@ -55,15 +56,15 @@ async def snapshot(call: Call[TakeSnapshot, None]) -> bytes:
             seq=found.messages[0].seq,
         )
         links["previous"] = cursor.seal(sealed, key=call.settings.cursor_key)
-    return codec.encode(
-        {
-            "session": Raw(found.session),
-            "messages": [Raw(row.data) for row in found.messages],
-            "inbox": found.inbox,
-            "seq": found.seq,
-            "cursor": links,
-        }
-    )
+    # The stored JSON goes out as it is: a SessionSnapshot would have to be decoded first.
+    told = {
+        "session": Raw(found.session),
+        "messages": [Raw(row.data) for row in found.messages],
+        "inbox": found.inbox,
+        "seq": found.seq,
+        "cursor": links,
+    }
+    return Encoded(codec.encode(told))
 
 
 HANDLERS: Final[Handlers] = {

@@ -1,9 +1,9 @@
-"""One client connection: bytes in, exchanges one after the other, bytes out.
+"""One client connection: bytes in, one exchange after the other, bytes out.
 
-Requests that arrive while one is being answered wait in line, unread beyond what has already come.
-A connection always has a deadline that fits what it is waiting for: a slow head, a slow body, an
-idle client and a reader that takes nothing are all ended. The request's task is cancelled when its
-client goes away.
+Pipelined requests wait until those before them are answered, and no more than a few are read. A
+connection always has a deadline for what it waits for: it is closed when a head or a body arrives
+too slowly, when the client is idle, and when the client does not read. A client that disconnects
+cancels the task of its request.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ class Connection(asyncio.Protocol):
         self._last_request = False
         self._refusal: DomainError | None = None
         self._half_closed = False
-        self._deaf = False
+        self._ignores_input = False
         self._upgraded = False
         self._socket: WebSocketExchange | None = None
         self._closing = False
@@ -85,7 +85,7 @@ class Connection(asyncio.Protocol):
             self._refuse(ServiceUnavailableError("Too many connections", service="http"))
 
     def data_received(self, data: bytes) -> None:
-        if self._deaf:
+        if self._ignores_input:
             return
         if self._upgraded:
             self._feed_socket(data)
@@ -94,7 +94,7 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            # What follows is another protocol.
+            # The bytes after the head belong to another protocol.
             self._last_request = self._upgraded = True
             self._feed_socket(data[upgrade.args[0] :])
         except httptools.HttpParserCallbackError:
@@ -107,9 +107,9 @@ class Connection(asyncio.Protocol):
             self._check_head(self._head_bytes)
 
     def eof_received(self) -> bool:
-        """The client will send no more: it has said everything, or it is gone.
+        """The client will send no more: its requests are complete, or it has disconnected.
 
-        Only writing would tell which. An answer that comes soon is still given; a stream is over.
+        Only a write would tell which. An answer is still sent if it comes soon; a stream ends.
         """
         answering = self._answering
         if self._closing or answering is None or answering.streams:
@@ -123,7 +123,7 @@ class Connection(asyncio.Protocol):
         self._listener.connections.discard(self)
         if not self._listener.connections:
             self._listener.empty.set()
-        self._deaf = self._closing = True
+        self._ignores_input = self._closing = True
         self._writable.set()
         for exchange in (self._arriving, self._answering, *self._waiting):
             if exchange is not None:
@@ -154,14 +154,14 @@ class Connection(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # After the head these are trailers, which must not pose as headers that were checked.
+        # After the head these are trailers, which must not be taken for headers that were checked.
         if self._head_open:
             self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         self._head_open = False
         size = len(self._url) + sum(len(name) + len(value) + 4 for name, value in self._headers)
-        if self._deaf or not self._check_head(size):
+        if self._ignores_input or not self._check_head(size):
             return
         expects = any(
             name == b"expect" and value.lower() == b"100-continue" for name, value in self._headers
@@ -180,7 +180,7 @@ class Connection(asyncio.Protocol):
             self._waiting.append(exchange)
         else:
             self._arriving = None
-            self._refuse(TooManyRequestsError("Too many requests in line on one connection"))
+            self._refuse(TooManyRequestsError("Too many pipelined requests on one connection"))
             return
         self._set_deadline()
         self._set_reading()
@@ -201,7 +201,7 @@ class Connection(asyncio.Protocol):
             exchange.complete_request()
             self._set_deadline()
 
-    # What exchanges ask of their connection
+    # ExchangeConnection
 
     @property
     def date(self) -> bytes:
@@ -240,16 +240,16 @@ class Connection(asyncio.Protocol):
         else:
             self._set_deadline()
 
-    # What the server asks of its connections
+    # Called by the server
 
     def begin_shutdown(self) -> None:
-        """No further request; an answer under way goes on."""
+        """Take no further request; an answer under way is finished."""
         self._waiting.clear()
         if self._answering is None:
             self._close()
 
     def expire(self) -> None:
-        """The deadline has passed."""
+        """End the connection: its deadline has passed."""
         answering = self._answering
         if self._closing or self._half_closed or not self._writable.is_set():
             self._transport.abort()
@@ -263,7 +263,7 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         self._transport.abort()
 
-    # Inside
+    # Internal
 
     def _answer(self, exchange: Exchange) -> None:
         self._answering = exchange
@@ -276,13 +276,13 @@ class Connection(asyncio.Protocol):
         try:
             await self._listener.app(exchange.scope, exchange.receive, exchange.send)
         finally:
-            # An answer that was begun and not ended must not look whole.
+            # An answer that is incomplete must not look complete.
             if not exchange.response_complete:
                 self._transport.abort()
 
     def _refuse(self, error: DomainError) -> None:
-        """Answer for the application and close, once the requests before this one are answered."""
-        self._deaf = True
+        """Answer without the application and close, after the requests before this one."""
+        self._ignores_input = True
         answering, task = self._answering, self._task
         if answering is None:
             self.write(message.refusal(error, date=self.date))
@@ -302,15 +302,15 @@ class Connection(asyncio.Protocol):
             self._linger()
 
     def _linger(self) -> None:
-        """Close so that the answer arrives: unread input would turn the close into a reset."""
-        self._deaf = self._closing = True
+        """Close after the client had time to read: closing with unread input sends a reset."""
+        self._ignores_input = self._closing = True
         self._resume_reading()
         if self._transport.can_write_eof():
             self._transport.write_eof()
         self.deadline = self._listener.loop.time() + self._limits.linger_seconds_max
 
     def _close(self) -> None:
-        self._deaf = self._closing = True
+        self._ignores_input = self._closing = True
         self._transport.close()
         self.deadline = self._listener.loop.time() + self._limits.stall_seconds_max
 
@@ -335,7 +335,7 @@ class Connection(asyncio.Protocol):
             self.deadline = now + self._limits.keep_alive_seconds_max
 
     def _set_reading(self) -> None:
-        """Read on unless there is a request in line or a body that nobody takes."""
+        """Pause reading while a pipelined request waits or the application takes no body."""
         arriving = self._socket if self._upgraded else self._arriving
         held = arriving is not None and arriving.buffered >= self._limits.body_window_bytes
         if self._waiting or held:
@@ -347,9 +347,9 @@ class Connection(asyncio.Protocol):
             self._resume_reading()
 
     def _feed_socket(self, data: bytes) -> None:
-        """Bytes after an upgrade was asked for; of another protocol than ours they are dropped."""
+        """Bytes after an upgrade; they are dropped if it was not to a WebSocket."""
         if self._socket is None:
-            self._deaf = True
+            self._ignores_input = True
         else:
             self._socket.feed(data)
             self._set_reading()

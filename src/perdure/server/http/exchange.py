@@ -1,23 +1,23 @@
-"""One request and its response on a connection: the `receive` and `send` that ASGI asks for.
+"""One request and its response on a connection, with the `receive` and `send` of ASGI.
 
-The request's body waits here until it is received, within the connection's window. The response
-is written as it is sent: the head goes out with the first bytes of the body, in one write.
+The body of the request is buffered here, within the connection's window, until it is received. The
+response is written as it is sent: the head and the first bytes of the body in one write.
 
 Invariant: nothing is written after the connection is lost, and at most one response is written.
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 from perdure.server.http import message as http_message
-from perdure.server.http.asgi import Header, Message, Scope
+from perdure.server.http.asgi import Header, Received, Scope, Sent
 
-_DISCONNECT: Final[Message] = {"type": "http.disconnect"}
-_STARTS: Final = frozenset({"http.response.start", "websocket.http.response.start"})
+_DISCONNECT: Final[Received] = {"type": "http.disconnect"}
 
 
 class ExchangeConnection(Protocol):
-    """The connection, as its exchanges see it."""
+    """What an exchange uses of its connection."""
 
     @property
     def date(self) -> bytes: ...
@@ -40,12 +40,12 @@ class Exchange:
         self.streams = False
         self._wire = wire
         self._expects_continue = expects_continue
-        self._bodiless = scope.get("method") == "HEAD"
+        self._bodiless = scope["method"] == "HEAD"
         self._body = bytearray()
         self._body_delivered = False
         self._lost = False
         self._changed: asyncio.Future[None] | None = None
-        self._head: tuple[int, list[Header]] | None = None
+        self._head: tuple[int, Sequence[Header]] | None = None
         self._chunked = False
 
     @property
@@ -61,11 +61,11 @@ class Exchange:
         self._wake()
 
     def lose(self) -> None:
-        """The client is gone."""
+        """The client has disconnected."""
         self._lost = True
         self._wake()
 
-    async def receive(self) -> Message:
+    async def receive(self) -> Received:
         if self._expects_continue and not (self._body or self.request_complete):
             self._expects_continue = False
             if not (self.response_started or self._lost):
@@ -81,17 +81,20 @@ class Exchange:
         self._body_delivered = self.request_complete
         return {"type": "http.request", "body": body, "more_body": not self.request_complete}
 
-    async def send(self, message: Message) -> None:
+    async def send(self, message: Sent) -> None:
         if self._lost:
             return
-        if message["type"] in _STARTS:
-            assert not self.response_started, "response started twice"
-            self.response_started = True
-            self._head = (message["status"], message["headers"])
-            return
-        assert self.response_started, "body before start"
-        assert not self.response_complete, "body after its end"
-        await self._send_body(message.get("body", b""), more=message.get("more_body", False))
+        match message["type"]:
+            case "http.response.start" | "websocket.http.response.start":
+                assert not self.response_started, "response started twice"
+                self.response_started = True
+                self._head = (message["status"], message["headers"])
+            case "http.response.body" | "websocket.http.response.body":
+                assert self.response_started, "body before start"
+                assert not self.response_complete, "body after its end"
+                await self._send_body(message["body"], more=message.get("more_body", False))
+            case unexpected:
+                raise AssertionError(f"{unexpected} is not for an HTTP request")
 
     async def _send_body(self, body: bytes, *, more: bool) -> None:
         opening = b"" if self._head is None else self._opening(body, more=more)
@@ -125,7 +128,7 @@ class Exchange:
             return b"content-length: %d\r\n" % len(body)
         self.streams = True
         if self.scope["http_version"] == "1.0":
-            return b""  # its end is the end of the connection
+            return b""  # the end of the connection is the end of the body
         self._chunked = True
         return b"transfer-encoding: chunked\r\n"
 

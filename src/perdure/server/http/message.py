@@ -1,7 +1,7 @@
-"""HTTP/1.1 as bytes: response heads, the Date header, and whole answers of the transport itself.
+"""HTTP/1.1 as bytes: response heads, the Date header, and refusals of the transport itself.
 
-Pure. The transport answers by itself only when no application could: a request that is malformed,
-too large in its head, or too slow.
+Pure. The transport refuses a request without the application when its head is malformed or too
+large, when it arrives too slowly, and when there are too many connections or pipelined requests.
 """
 
 import time
@@ -57,7 +57,7 @@ _MONTHS: Final = (
 
 
 def head(status: int, headers: Iterable[Header], *, date: bytes, framing: bytes) -> bytes:
-    """`framing`: further header lines, each with its line end."""
+    """A response head; `framing` is further header lines, each with its line end."""
     line = _STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
     parts = [line]
     for name, value in headers:
@@ -71,7 +71,7 @@ def chunk(data: bytes) -> bytes:
 
 
 def refusal(error: DomainError, *, date: bytes) -> bytes:
-    """A whole answer, after which the connection closes."""
+    """A whole response, after which the connection is closed."""
     body = codec.encode(error.wire())
     framing = b"content-length: %d\r\nconnection: close\r\n" % len(body)
     headers = ((b"content-type", b"application/json"),)
@@ -79,7 +79,7 @@ def refusal(error: DomainError, *, date: bytes) -> bytes:
 
 
 def http_date(millis: int) -> bytes:
-    """By hand: the library's own formatter follows the locale."""
+    """The time as HTTP writes it. `time.strftime` would use the locale's names."""
     at = time.gmtime(millis // 1000)
     day, month = _DAYS[at.tm_wday], _MONTHS[at.tm_mon - 1]
     clock = f"{at.tm_hour:02}:{at.tm_min:02}:{at.tm_sec:02}"

@@ -1,8 +1,8 @@
-"""An ASGI server over TCP: accepts, watches deadlines, and stops without dropping answers.
+"""An ASGI server over TCP: accepts, enforces deadlines, and stops without dropping answers.
 
-Our own because it is small: it starts in no time, answers in half the time of a general one, and
-every bound on a client is in one place. It speaks HTTP/1.1 and WebSockets, without TLS. What one
-connection does is in `http_connection`; what comes after an upgrade, in `websocket`.
+It starts faster than a general server, answers in half the time, and has every limit on a client
+in one place. It speaks HTTP/1.1 and WebSocket, without TLS. `connection` handles one connection,
+`websocket` what comes after an upgrade.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class HttpServer:
         self._sweep_seconds = min(_SWEEP_SECONDS, limits.read_seconds_max / 4)
 
     async def start(self, host: str, port: int) -> int:
-        """Listen; the port it is, when 0 was asked for."""
+        """Listen; returns the port, which the system chooses when `port` is 0."""
         listener = self._listener
         listener.empty.set()
         self._server = await listener.loop.create_server(
@@ -38,7 +38,7 @@ class HttpServer:
         return int(self._server.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
-        """Accept no more, let answers under way finish within the limit, then close everything."""
+        """Accept no more, let answers under way finish within the limit, then close all."""
         assert self._server is not None
         listener = self._listener
         listener.closing = True
@@ -51,7 +51,7 @@ class HttpServer:
                 await listener.empty.wait()
         for connection in tuple(listener.connections):
             connection.abort()
-        # Losing its connection cancels a request; what is left now only has to unwind.
+        # Losing its connection has cancelled each request; its task only has to unwind.
         await listener.empty.wait()
         if listener.tasks:
             await asyncio.wait(tuple(listener.tasks), timeout=seconds_max)
@@ -60,7 +60,7 @@ class HttpServer:
         await self._server.wait_closed()
 
     def _sweep(self) -> None:
-        """End what is overdue. One timer for all connections: a request then costs none."""
+        """End overdue connections. One timer serves all, so that a request needs none."""
         loop = self._listener.loop
         self._listener.date = message.http_date(self._clock.now_millis())
         now = loop.time()

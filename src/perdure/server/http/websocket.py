@@ -1,11 +1,11 @@
-"""A WebSocket on our own server: the upgrade, and messages in ASGI's words.
+"""A WebSocket on this server: the upgrade, and its messages as ASGI's.
 
 Until the application accepts, an upgrade is a request like any other and may be refused like one.
-Pings are answered here, and a close is answered with a close. A client that breaks the protocol is
-told so and disconnected. Messages wait within the connection's window until they are received.
+Pings and closes are answered here. A client that breaks the protocol is told why and disconnected.
+Messages are buffered within the connection's window until they are received.
 
-Invariant: after a close frame of ours nothing more is sent; the connection ends when the client
-has answered it, or soon after if it does not.
+Invariant: nothing is sent after the server's close frame; the connection ends when the client has
+answered that frame, or soon after if it does not.
 """
 
 import asyncio
@@ -21,7 +21,15 @@ from perdure.schema.errors import InvalidRequestError
 from perdure.schema.value import Value
 from perdure.server.http import message as http_message
 from perdure.server.http import websocket_frame
-from perdure.server.http.asgi import Message, Receive, Scope, Send
+from perdure.server.http.asgi import (
+    Receive,
+    Received,
+    Scope,
+    Send,
+    Sent,
+    SocketReceive,
+    SocketSend,
+)
 from perdure.server.http.exchange import Exchange, ExchangeConnection
 from perdure.server.http.websocket_frame import FrameReader, Opcode, ProtocolError
 
@@ -29,11 +37,11 @@ _GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _KEY_BYTES: Final = 16
 _VERSION: Final = b"13"
 _MESSAGE_OVERHEAD: Final = 64
-"""Bytes that a waiting message costs beside its own: empty ones must not wait without end."""
+"""Bytes that a buffered message counts beside its own, so that empty ones are bounded too."""
 
 
 def check_handshake(headers: Mapping[bytes, bytes], method: str) -> None:
-    """Raises InvalidRequestError when this is no upgrade that we can answer."""
+    """Raises InvalidRequestError when this is not a handshake of version 13."""
     if method != "GET" or headers.get(b"sec-websocket-version") != _VERSION:
         raise InvalidRequestError("A WebSocket is opened with GET and version 13")
     try:
@@ -45,26 +53,27 @@ def check_handshake(headers: Mapping[bytes, bytes], method: str) -> None:
 
 
 class Socket:
-    """An accepted WebSocket, as a handler sees it."""
+    """An accepted WebSocket, as the application uses it."""
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive = receive
         self._send = send
 
     async def receive(self) -> str | bytes | None:
-        """The next message; None when the client is gone."""
+        """The next message; None when the client has disconnected."""
         message = await self._receive()
         if message["type"] != "websocket.receive":
             return None
-        text = message.get("text")
-        return message["bytes"] if text is None else text
+        return _content(message)
 
     async def send(self, message: str | bytes) -> None:
-        field = "text" if isinstance(message, str) else "bytes"
-        await self._send({"type": "websocket.send", field: message})
+        if isinstance(message, str):
+            await self._send({"type": "websocket.send", "text": message})
+        else:
+            await self._send({"type": "websocket.send", "bytes": message})
 
     async def ping(self) -> None:
-        """So that whatever lies between us and the client sees that we are there."""
+        """Send a ping, so that proxies on the way do not close an idle connection."""
         await self._send({"type": "websocket.ping"})
 
     async def close(self, code: int, reason: str = "") -> None:
@@ -72,25 +81,25 @@ class Socket:
 
 
 class Upgrade(Value):
-    """An answer that is a conversation. `run` has it, and closes the socket."""
+    """An answer that accepts a WebSocket. `run` uses it and closes it."""
 
     run: Callable[[Socket], Awaitable[None]]
 
     async def serve(self, receive: Receive, send: Send) -> None:
-        await receive()  # that the client wants to connect
+        await receive()  # websocket.connect
         await send({"type": "websocket.accept"})
         await self.run(Socket(receive, send))
 
 
 class WebSocketExchange(Exchange):
-    """The request of an upgrade, and everything after it."""
+    """The request of an upgrade, and the messages after it."""
 
     def __init__(self, wire: ExchangeConnection, scope: Scope) -> None:
         super().__init__(wire, scope, expects_continue=False)
         self._socket_wire = wire
         self._reader = FrameReader(bytes_max=limits.SOCKET_MESSAGE_BYTES_MAX)
         self._early = bytearray()
-        self._messages: deque[Message] = deque([{"type": "websocket.connect"}])
+        self._messages: deque[Received] = deque([{"type": "websocket.connect"}])
         self._waiting_bytes = 0
         self._arrived = asyncio.Event()
         self._accepted = False
@@ -112,16 +121,16 @@ class WebSocketExchange(Exchange):
             for message in self._reader.feed(data):
                 self._take(message)
         except ProtocolError as error:
-            self._say_close(error.code, error.reason)
-            # What it still sends is read and dropped, so that it comes to read why.
+            self._send_close(error.code, error.reason)
+            # What it still sends is read and dropped, so that it gets to read the reason.
             self.request_complete = False
-            self._leave(error.code)
+            self._end_input(error.code)
 
     def lose(self) -> None:
         super().lose()
-        self._leave(1006)
+        self._end_input(1006)
 
-    async def receive(self) -> Message:
+    async def receive(self) -> Received:
         while not self._messages:
             self._arrived.clear()
             await self._arrived.wait()
@@ -131,16 +140,16 @@ class WebSocketExchange(Exchange):
             self._socket_wire.body_taken()
         return message
 
-    async def send(self, message: Message) -> None:
+    async def send(self, message: Sent) -> None:
         match message["type"]:
             case "websocket.accept":
                 self._accept()
             case "websocket.send":
-                await self._say(message)
+                await self._send_message(message)
             case "websocket.ping":
                 self._ping()
             case "websocket.close":
-                await self._close(message.get("code", websocket_frame.NORMAL), message["reason"])
+                await self._close(message["code"], message["reason"])
             case _:
                 await super().send(message)
 
@@ -159,14 +168,14 @@ class WebSocketExchange(Exchange):
         early, self._early = bytes(self._early), bytearray()
         self.feed(early)
 
-    async def _say(self, message: Message) -> None:
+    async def _send_message(self, message: SocketSend) -> None:
         if self._closing or self._gone.is_set():
             return
-        text: str | None = message.get("text")
-        if text is None:
-            data = websocket_frame.frame(Opcode.BINARY, message["bytes"])
+        content = _content(message)
+        if isinstance(content, bytes):
+            data = websocket_frame.frame(Opcode.BINARY, content)
         else:
-            data = websocket_frame.frame(Opcode.TEXT, text.encode("utf-8", "replace"))
+            data = websocket_frame.frame(Opcode.TEXT, content.encode("utf-8", "replace"))
         self._socket_wire.write(data)
         await self._socket_wire.writable()
 
@@ -175,17 +184,17 @@ class WebSocketExchange(Exchange):
             self._socket_wire.write(websocket_frame.frame(Opcode.PING, b""))
 
     async def _close(self, code: int, reason: str) -> None:
-        self._say_close(code, reason)
+        self._send_close(code, reason)
         try:
             async with asyncio.timeout(limits.SOCKET_CLOSE_SECONDS_MAX):
                 await self._gone.wait()
         except TimeoutError:
-            self._leave(code)
+            self._end_input(code)
         if not self.response_complete:
             self.response_complete = True
             self._socket_wire.finished(self)
 
-    def _say_close(self, code: int, reason: str) -> None:
+    def _send_close(self, code: int, reason: str) -> None:
         if not self._closing and not self._gone.is_set():
             self._closing = True
             self._socket_wire.write(websocket_frame.close_frame(code, reason))
@@ -197,8 +206,8 @@ class WebSocketExchange(Exchange):
             case Opcode.CLOSE:
                 code = websocket_frame.close_code(message.data)
                 told = websocket_frame.NORMAL if code == websocket_frame.NO_STATUS else code
-                self._say_close(told, "")
-                self._leave(code)
+                self._send_close(told, "")
+                self._end_input(code)
             case Opcode.TEXT:
                 self._queue({"type": "websocket.receive", "text": message.data.decode()})
             case Opcode.BINARY:
@@ -206,20 +215,25 @@ class WebSocketExchange(Exchange):
             case _:
                 return
 
-    def _queue(self, message: Message) -> None:
-        # What comes after our close is read for the client's answer only.
+    def _queue(self, message: SocketReceive) -> None:
+        # After the server's close only the client's close is of interest.
         if not self._closing:
             self._waiting_bytes += _cost(message)
             self._messages.append(message)
             self._arrived.set()
 
-    def _leave(self, code: int) -> None:
-        """Nothing more will come."""
+    def _end_input(self, code: int) -> None:
+        """End the input: no more messages will come."""
         if not self._gone.is_set():
             self._gone.set()
             self._messages.append({"type": "websocket.disconnect", "code": code})
             self._arrived.set()
 
 
-def _cost(message: Message) -> int:
-    return len(message.get("text") or message.get("bytes") or b"") + _MESSAGE_OVERHEAD
+def _content(message: SocketReceive | SocketSend) -> str | bytes:
+    text = message.get("text")
+    return message.get("bytes", b"") if text is None else text
+
+
+def _cost(message: SocketReceive) -> int:
+    return len(_content(message)) + _MESSAGE_OVERHEAD

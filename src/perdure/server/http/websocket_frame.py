@@ -1,11 +1,11 @@
-"""The frames of RFC 6455 as bytes: reading what a client sends, writing what we send. Pure.
+"""The frames of RFC 6455: reads those of a client, writes those of the server. Pure.
 
-Only what the protocol itself decides is decided here: shape, masking, fragments, sizes, UTF-8.
-Whoever breaks it gets the close code that the RFC names, as a ProtocolError. There are no
-extensions. What a message means, and when to answer, is up to the caller.
+This checks what the protocol defines: shape, masking, fragments, sizes, UTF-8. A violation is a
+ProtocolError with the close code that the RFC names. Extensions are not supported. The caller
+decides what a message means and when to answer.
 
-Invariant: however the bytes are cut, the same messages come out, and no more than `bytes_max` of a
-message is ever held.
+Invariant: however the bytes are split, the same messages come out, and at most `bytes_max` of a
+message is held.
 """
 
 import struct
@@ -77,12 +77,12 @@ def close_frame(code: int, reason: str) -> bytes:
 
 
 def close_code(data: bytes) -> int:
-    """What a client's close says. Raises ProtocolError when it says nonsense."""
+    """The code of a client's close frame. Raises ProtocolError when the frame is invalid."""
     if not data:
         return NO_STATUS
     code = int.from_bytes(data[:2], "big")
     if len(data) == 1 or code not in _SENDABLE_CODES:
-        raise ProtocolError(PROTOCOL_BROKEN, "A close frame with an impossible code")
+        raise ProtocolError(PROTOCOL_BROKEN, "Invalid close code")
     _require_text(data[2:])
     return code
 
@@ -92,7 +92,7 @@ class FrameReader:
         self._bytes_max = bytes_max
         self._buffer = bytearray()
         self._kind: Opcode | None = None
-        """Of the message whose fragments are arriving."""
+        """The kind of the message whose fragments are arriving."""
         self._parts = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Message]:
@@ -105,7 +105,7 @@ class FrameReader:
                 yield message
 
     def _frame(self) -> tuple[bool, Opcode, bytes] | None:
-        """The next frame, unmasked; None while it is not all there."""
+        """The next frame, unmasked; None while it is incomplete."""
         buffer = self._buffer
         if len(buffer) < _HEAD_BYTES:
             return None
@@ -127,11 +127,11 @@ class FrameReader:
         if byte & _RESERVED:
             raise ProtocolError(PROTOCOL_BROKEN, "Reserved bits are set")
         if byte & _OPCODE not in _OPCODES:
-            raise ProtocolError(PROTOCOL_BROKEN, "An unknown kind of frame")
+            raise ProtocolError(PROTOCOL_BROKEN, "Unknown opcode")
         return bool(byte & _FINAL), Opcode(byte & _OPCODE)
 
     def _length(self, short: int) -> tuple[int, int | None]:
-        """Where the mask begins, and the size of the payload once that has arrived."""
+        """The offset of the mask, and the size of the payload; None while it has not arrived."""
         wide = {126: 2, 127: 8}.get(short, 0)
         head = _HEAD_BYTES + wide
         if not wide:
@@ -143,7 +143,9 @@ class FrameReader:
     def _require_size(self, opcode: Opcode, size: int, *, final: bool) -> None:
         if opcode >= Opcode.CLOSE:
             if size > _CONTROL_BYTES_MAX or not final:
-                raise ProtocolError(PROTOCOL_BROKEN, "A control frame is short and whole")
+                raise ProtocolError(
+                    PROTOCOL_BROKEN, "A control frame must be short and not fragmented"
+                )
         elif len(self._parts) + size > self._bytes_max:
             raise ProtocolError(TOO_BIG, f"A message is larger than {self._bytes_max} bytes")
 
@@ -151,7 +153,7 @@ class FrameReader:
         if opcode >= Opcode.CLOSE:
             return Message(opcode, payload)
         if (opcode is Opcode.CONTINUATION) != (self._kind is not None):
-            raise ProtocolError(PROTOCOL_BROKEN, "A fragment out of place")
+            raise ProtocolError(PROTOCOL_BROKEN, "Unexpected fragment")
         kind = self._kind or opcode
         self._parts += payload
         if not final:
@@ -169,7 +171,7 @@ def _unmasked(payload: bytes, mask: bytes) -> bytes:
     size = len(payload)
     if not size:
         return payload
-    # As one large number: byte by byte would take a hundred times as long.
+    # As one large number: a loop over the bytes takes a hundred times as long.
     key = int.from_bytes((mask * (size // _MASK_BYTES + 1))[:size], "big")
     return (int.from_bytes(payload, "big") ^ key).to_bytes(size, "big")
 

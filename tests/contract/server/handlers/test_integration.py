@@ -1,87 +1,132 @@
 """The routes of integrations and credentials: spelled as the contract says, and no secret back."""
 
+from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Final
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from perdure.schema.location import LocationRef
-from tests.contract.server.fake_runtime import Answer, Stage, call, listening
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject
+from perdure.schema.models.integration import AttemptFailed, AttemptTime
+from tests.contract.server.served_runtime import Backend, open_backend
+from tests.support.authorization_server import AuthorizationServer, authorization_server
+from tests.support.raw_http import call
 
-HERE: Final = LocationRef("/work/here")
 CANARY: Final = "sk-canary-1c0ffee"
+GATE: Final = "/api/integration/gate"
 
 
-async def asked(stage: Stage, method: str, path: str, body: bytes | None = None) -> Answer:
-    async with listening(stage.app()) as (_, port):
-        return await call(port, method, path, body)
+@pytest.fixture
+async def authority() -> AsyncGenerator[AuthorizationServer]:
+    async with authorization_server() as opened:
+        yield opened
 
 
-async def test_integrations_are_listed_with_methods_and_connections() -> None:
-    answer = await asked(Stage(), "GET", "/api/integration")
+@pytest.fixture
+async def backend(tmp_path: Path, authority: AuthorizationServer) -> AsyncGenerator[Backend]:
+    """A user whose configuration has one provider, with a key, a variable and a login."""
+    region = {"type": "text", "key": "region", "message": "Where?"}
+    method = authority.method(redirect_url="https://login.gate.example/code", prompts=[region])
+    document: JsonObject = {
+        "providers": {
+            "gate": {
+                "name": "Gate",
+                "api": {"url": "https://gate.example/v1"},
+                "env": ["GATE_KEY"],
+                "models": {"one": {}},
+            }
+        },
+        "experimental": {"logins": {"gate": {"code": method}}},
+    }
+    async with open_backend(tmp_path) as opened:
+        path = tmp_path / "home" / ".config" / "opencode" / "opencode.json"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(codec.encode(document))
+        yield opened
+
+
+async def connections(port: int) -> list[JsonObject]:
+    return (await call(port, "GET", GATE)).json()["data"]["connections"]
+
+
+async def begin(port: int) -> JsonObject:
+    body = b'{"methodID":"code","inputs":{"region":"eu"}}'
+    begun = await call(port, "POST", f"{GATE}/connect/oauth", body)
+    assert begun.status == 200, begun.body
+    return begun.json()["data"]
+
+
+async def test_integrations_are_listed_with_methods_and_connections(
+    port: int, backend: Backend
+) -> None:
+    await call(port, "POST", f"{GATE}/connect/key", b'{"key":"k","label":"mine"}')
+    answer = await call(port, "GET", "/api/integration")
     assert answer.status == 200
-    assert answer.json()["location"]["directory"] == "/work/here"
-    assert answer.json()["data"] == [
-        {
-            "id": "fake",
-            "name": "Fake",
-            "methods": [
-                {"type": "key"},
-                {"type": "env", "names": ["FAKE_KEY"]},
-                {"type": "oauth", "id": "browser", "label": "With a browser"},
-            ],
-            "connections": [
-                {"type": "credential", "id": "cred_1", "label": "mine"},
-                {"type": "env", "name": "FAKE_KEY"},
-            ],
-        }
-    ]
+    assert answer.json()["location"]["directory"] == backend.here
+    (found,) = (each for each in answer.json()["data"] if each["id"] == "gate")
+    assert found == (await call(port, "GET", GATE)).json()["data"]
+    (connection,) = found["connections"]
+    assert connection == {"type": "credential", "id": connection["id"], "label": "mine"}
+    methods = {method["type"]: method for method in found["methods"]}
+    assert (found["name"], methods["key"]) == ("Gate", {"type": "key"})
+    assert methods["env"] == {"type": "env", "names": ["GATE_KEY"]}
+    assert (methods["oauth"]["id"], methods["oauth"]["label"]) == ("code", "Log in")
 
 
-async def test_a_key_is_handed_over_and_answered_with_nothing() -> None:
-    stage = Stage()
+async def test_a_key_is_handed_over_and_answered_with_nothing(port: int) -> None:
     body = b'{"key":"%b","label":"mine"}' % CANARY.encode()
-    answer = await asked(stage, "POST", "/api/integration/fake/connect/key", body)
+    answer = await call(port, "POST", f"{GATE}/connect/key", body)
     assert (answer.status, answer.body) == (204, b"")
-    assert stage.integrations.calls == [("key", HERE, "fake", CANARY, "mine")]
+    assert [each["label"] for each in await connections(port)] == ["mine"]
+    assert CANARY.encode() not in (await call(port, "GET", "/api/integration")).body
 
 
-async def test_a_login_is_begun_asked_about_completed_and_cancelled() -> None:
-    stage = Stage()
-    body = b'{"methodID":"browser","inputs":{"region":"eu"}}'
-    async with listening(stage.app()) as (_, port):
-        begun = await call(port, "POST", "/api/integration/fake/connect/oauth", body)
-        assert begun.json()["data"] == {
-            "attemptID": "att_1",
-            "url": "https://login.example.org/",
-            "instructions": "Go there.",
-            "mode": "code",
-            "time": {"created": 1, "expires": 2},
-        }
-        status = await call(port, "GET", "/api/integration/attempt/att_1")
-        assert status.json()["data"] == {
-            "status": "failed",
-            "message": "no",
-            "time": {"created": 1, "expires": 2},
-        }
-        path = "/api/integration/attempt/att_1/complete"
-        assert (await call(port, "POST", path, b'{"code":"c"}')).status == 204
-        assert (await call(port, "POST", path, b"{}")).status == 204
-        assert (await call(port, "DELETE", "/api/integration/attempt/gone")).status == 204
-    assert stage.integrations.calls == [
-        ("oauth", HERE, "fake", "browser", {"region": "eu"}, None),
-        ("complete", "att_1", "c"),
-        ("complete", "att_1", None),
-        ("cancel", "gone"),
-    ]
+async def test_a_login_is_begun_asked_about_and_completed(
+    port: int, authority: AuthorizationServer
+) -> None:
+    begun = await begin(port)
+    attempt = f"/api/integration/attempt/{begun['attemptID']}"
+    assert dict(parse_qsl(urlsplit(str(begun["url"])).query))["region"] == "eu"
+    assert set(begun) == {"attemptID", "url", "instructions", "mode", "time"}
+    assert (begun["mode"], set(begun["time"])) == ("code", {"created", "expires"})
+    status = (await call(port, "GET", attempt)).json()["data"]
+    assert status == {"status": "pending", "time": begun["time"]}
+    without_code = await call(port, "POST", f"{attempt}/complete", b"{}")
+    assert (without_code.status, without_code.json()["_tag"]) == (400, "InvalidRequestError")
+    code, _ = authority.grant(begun["url"])
+    completed = await call(port, "POST", f"{attempt}/complete", codec.encode({"code": code}))
+    assert (completed.status, completed.body) == (204, b"")
+    assert (await call(port, "GET", attempt)).json()["data"]["status"] == "complete"
+    assert len(await connections(port)) == 1
 
 
-async def test_a_credential_is_renamed_and_forgotten() -> None:
-    stage = Stage()
-    async with listening(stage.app()) as (_, port):
-        renamed = await call(port, "PATCH", "/api/credential/cred_1", b'{"label":"work"}')
-        removed = await call(port, "DELETE", "/api/credential/cred_1")
-        assert (renamed.status, removed.status) == (204, 204)
-    assert stage.integrations.calls == [("relabel", "cred_1", "work"), ("remove", "cred_1")]
+async def test_a_login_that_failed_says_why() -> None:
+    failed = AttemptFailed("no", AttemptTime(created=1, expires=2))
+    assert codec.to_json_value(failed) == {
+        "status": "failed",
+        "message": "no",
+        "time": {"created": 1, "expires": 2},
+    }
+
+
+async def test_a_login_is_cancelled_and_then_unknown(port: int) -> None:
+    attempt = f"/api/integration/attempt/{(await begin(port))['attemptID']}"
+    for _ in range(2):
+        assert (await call(port, "DELETE", attempt)).status == 204
+    assert (await call(port, "GET", attempt)).status == 404
+    assert (await call(port, "DELETE", "/api/integration/attempt/gone")).status == 204
+
+
+async def test_a_credential_is_renamed_and_forgotten(port: int) -> None:
+    await call(port, "POST", f"{GATE}/connect/key", b'{"key":"k","label":"mine"}')
+    (connection,) = await connections(port)
+    credential = f"/api/credential/{connection['id']}"
+    assert (await call(port, "PATCH", credential, b'{"label":"work"}')).status == 204
+    assert await connections(port) == [{**connection, "label": "work"}]
+    assert (await call(port, "DELETE", credential)).status == 204
+    assert await connections(port) == []
 
 
 @pytest.mark.parametrize(
@@ -100,21 +145,17 @@ async def test_a_credential_is_renamed_and_forgotten() -> None:
     ],
 )
 async def test_what_is_not_there_is_said_to_be_missing(
-    method: str, path: str, body: bytes | None, tag: str
+    port: int, method: str, path: str, body: bytes | None, tag: str
 ) -> None:
-    answer = await asked(Stage(), method, path, body)
+    answer = await call(port, method, path, body)
     assert (answer.status, answer.json()["_tag"]) == (404, tag)
 
 
 @pytest.mark.parametrize(
-    ("path", "key"),
-    [
-        ("/api/integration/fake/connect/key", "key"),
-        ("/api/integration/fake/connect/oauth", "methodID"),
-    ],
+    ("path", "key"), [(f"{GATE}/connect/key", "key"), (f"{GATE}/connect/oauth", "methodID")]
 )
-async def test_a_body_that_lacks_what_is_needed_is_refused(path: str, key: str) -> None:
-    answer = await asked(Stage(), "POST", path, b"{}")
+async def test_a_body_that_lacks_what_is_needed_is_refused(port: int, path: str, key: str) -> None:
+    answer = await call(port, "POST", path, b"{}")
     assert answer.status == 400
     assert answer.json()["message"].startswith(f'Missing key\n  at ["{key}"]')
     assert answer.json()["kind"] == "Payload"

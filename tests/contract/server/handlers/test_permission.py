@@ -1,16 +1,22 @@
 """The permission routes: their shapes, their refusals, and the order in which they refuse."""
 
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
-from tests.contract.server.fake_runtime import SESSION, Answer, Stage, call, listening, settings
+from perdure.server.app import HANDLERS
+from perdure.server.call import Call
+from perdure.server.handlers import permission
+from tests.contract.server.served_runtime import SESSION, Backend, open_backend
 from tests.requirements import requirement
+from tests.support.raw_http import Answer, call
 
 PERMISSION = f"/api/session/{SESSION}/permission"
+SAVED = "/api/permission/saved"
 WHOLE: JsonObject = {
     "action": "bash",
     "resources": ["ls", "pwd"],
@@ -21,14 +27,15 @@ WHOLE: JsonObject = {
 
 
 @pytest.fixture
-async def stage() -> Stage:
-    return Stage()
+async def backend(tmp_path: Path) -> AsyncGenerator[Backend]:
+    """A project whose agents must ask before every command."""
+    ask = {"action": "bash", "resource": "*", "effect": "ask"}
+    async with open_backend(tmp_path, permissions=[ask]) as opened:
+        yield opened
 
 
-@pytest.fixture
-async def port(stage: Stage) -> AsyncGenerator[int]:
-    async with listening(stage.app(settings(body_bytes_max=100_000))) as (_, number):
-        yield number
+async def pending(port: int) -> list[JsonObject]:
+    return (await call(port, "GET", PERMISSION)).json()["data"]
 
 
 async def post(port: int, path: str, body: object) -> Answer:
@@ -42,8 +49,8 @@ async def created(port: int, **fields: object) -> str:
 
 
 @requirement("S177", "S179")
-async def test_a_request_is_created_listed_found_and_answered(port: int, stage: Stage) -> None:
-    answer = await post(port, PERMISSION, {**WHOLE, "id": "per_mine", "agent": "plan", "extra": 1})
+async def test_a_request_is_created_listed_found_and_answered(port: int) -> None:
+    answer = await post(port, PERMISSION, {**WHOLE, "id": "per_mine", "agent": "build", "extra": 1})
     assert answer.json() == {"data": {"id": "per_mine", "effect": "ask"}}
     request = {"id": "per_mine", "sessionID": SESSION, **WHOLE}
     assert (await call(port, "GET", PERMISSION)).json() == {"data": [request]}
@@ -52,41 +59,81 @@ async def test_a_request_is_created_listed_found_and_answered(port: int, stage: 
     replied = await post(port, f"{PERMISSION}/per_mine/reply", body)
     assert (replied.status, replied.body) == (204, b"")
     assert "content-type" not in replied.headers
-    assert stage.permissions.calls[0][3:] == ("per_mine", "plan")
-    assert stage.permissions.calls[-1] == ("reply", SESSION, "per_mine", "reject", "use make")
     assert (await call(port, "GET", PERMISSION)).json() == {"data": []}
+
+
+async def test_the_rules_are_those_of_the_agent_that_is_named(port: int) -> None:
+    answer = await post(port, PERMISSION, {**WHOLE, "agent": "no-such-agent"})
+    assert answer.json()["data"]["effect"] == "deny"
+    answer = await post(port, PERMISSION, {**WHOLE, "agent": "brief"})
+    assert answer.json()["data"]["effect"] == "allow"
+    assert await pending(port) == []
+
+
+async def test_the_message_of_a_rejection_reaches_the_runtime(backend: Backend) -> None:
+    heard: list[tuple[str, str | None]] = []
+
+    async def reply(call: Call[None, permission.ReplyPermission]) -> None:
+        heard.append((call.body.reply, call.body.message))
+        await permission.reply(call)
+
+    async with backend.port(handlers={**HANDLERS, "v2.session.permission.reply": reply}) as port:
+        request_id = await created(port)
+        body = {"reply": "reject", "message": "use make"}
+        assert (await post(port, f"{PERMISSION}/{request_id}/reply", body)).status == 204
+    assert heard == [("reject", "use make")]
 
 
 async def test_what_is_not_given_is_left_out_and_null_counts_as_not_given(port: int) -> None:
     nothing = dict.fromkeys(("id", "save", "metadata", "source", "agent"))
-    await post(port, PERMISSION, {"action": "bash", "resources": [], **nothing})
-    (request,) = (await call(port, "GET", PERMISSION)).json()["data"]
+    await post(port, PERMISSION, {"action": "bash", "resources": ["ls"], **nothing})
+    (request,) = await pending(port)
     assert request == {
-        "id": "per_made",
+        "id": request["id"],
         "sessionID": SESSION,
         "action": "bash",
-        "resources": [],
+        "resources": ["ls"],
     }
 
 
 @requirement("S179")
 async def test_requests_of_a_location_come_with_it_and_approvals_do_not(port: int) -> None:
-    await created(port)
+    request_id = await created(port)
     body = (await call(port, "GET", "/api/permission/request")).json()
     assert list(body) == ["location", "data"]
-    assert [request["id"] for request in body["data"]] == ["per_made"]
-    saved = {"id": "psv_1", "action": "bash", "resource": "ls *"}
-    for query, project in (("", "global"), ("?projectID=", "global"), ("?projectID=p", "p")):
-        answer = await call(port, "GET", f"/api/permission/saved{query}")
-        assert answer.json() == {"data": [{**saved, "projectID": project}]}
+    assert [request["id"] for request in body["data"]] == [request_id]
+    await post(port, f"{PERMISSION}/{request_id}/reply", {"reply": "always"})
+    for query in ("", "?projectID=", "?projectID=global"):
+        answer = await call(port, "GET", f"{SAVED}{query}")
+        (saved,) = answer.json()["data"]
+        expected = {"projectID": "global", "action": "bash", "resource": "ls *"}
+        assert answer.json() == {"data": [{"id": saved["id"], **expected}]}
+    assert (await call(port, "GET", f"{SAVED}?projectID=p")).json() == {"data": []}
+
+
+@requirement("S179")
+async def test_an_approval_is_removed(port: int) -> None:
+    request_id = await created(port)
+    await post(port, f"{PERMISSION}/{request_id}/reply", {"reply": "always"})
+    (saved,) = (await call(port, "GET", SAVED)).json()["data"]
+    answer = await call(port, "DELETE", f"{SAVED}/{saved['id']}")
+    assert (answer.status, answer.body) == (204, b"")
+    assert (await call(port, "GET", SAVED)).json() == {"data": []}
 
 
 @requirement("S179")
 @pytest.mark.parametrize("rule_id", ["psv_1", "nope", "a/b", "../saved", "\u00e9"])
-async def test_an_approval_is_removed_by_any_id(port: int, stage: Stage, rule_id: str) -> None:
-    answer = await call(port, "DELETE", f"/api/permission/saved/{quote(rule_id, safe='')}")
+async def test_an_approval_may_have_any_id(backend: Backend, rule_id: str) -> None:
+    removed: list[str] = []
+
+    async def remove(call: Call[None, None]) -> None:
+        removed.append(call.params["id"])
+        await permission.remove_saved(call)
+
+    async with backend.port(handlers={**HANDLERS, "v2.permission.saved.remove": remove}) as port:
+        answer = await call(port, "DELETE", f"{SAVED}/{quote(rule_id, safe='')}")
     assert (answer.status, answer.body) == (204, b"")
-    assert stage.permissions.calls == [("remove_saved", rule_id)]
+    assert removed == [rule_id]
 
 
 @pytest.mark.parametrize("path", ["/api/permission/request", "/api/permission/saved"])
@@ -160,12 +207,12 @@ async def test_a_request_id_of_another_shape_is_refused(port: int) -> None:
     ],
 )
 async def test_a_request_that_does_not_fit_is_refused_and_not_kept(
-    port: int, stage: Stage, body: bytes, message: str
+    port: int, body: bytes, message: str
 ) -> None:
     answer = await call(port, "POST", PERMISSION, body)
     assert (answer.status, answer.json()["kind"]) == (400, "Payload")
     assert message in answer.json()["message"]
-    assert stage.permissions.calls == []
+    assert await pending(port) == []
 
 
 @pytest.mark.parametrize(
@@ -177,13 +224,13 @@ async def test_a_request_that_does_not_fit_is_refused_and_not_kept(
     ],
 )
 async def test_a_word_that_does_not_fit_settles_nothing(
-    port: int, stage: Stage, body: JsonObject, message: str
+    port: int, body: JsonObject, message: str
 ) -> None:
     request_id = await created(port)
     answer = await post(port, f"{PERMISSION}/{request_id}/reply", body)
     assert (answer.status, answer.json()["kind"]) == (400, "Payload")
     assert message in answer.json()["message"]
-    assert list(stage.permissions.requests) == [request_id]
+    assert [each["id"] for each in await pending(port)] == [request_id]
 
 
 @pytest.mark.parametrize(

@@ -1,60 +1,48 @@
 """The question routes: their shapes, their refusals, and the order in which they refuse."""
 
-from collections.abc import AsyncGenerator
+import asyncio
 
 import pytest
 
 from perdure.schema import codec
-from perdure.schema.approval.question import (
-    Question,
-    QuestionOption,
-    QuestionRequest,
-    QuestionSource,
-)
+from perdure.schema.approval.question import Question
 from perdure.schema.codec import JsonObject
-from perdure.schema.ids import MessageID, QuestionID, SessionID, ToolCallID
-from tests.contract.server.fake_runtime import SESSION, Answer, Stage, call, listening
+from tests.contract.server.served_runtime import SESSION, Backend
 from tests.requirements import requirement
+from tests.support.raw_http import PATIENCE_SECONDS, Answer, call
+from tests.support.scripted_provider import Call, calls, text
 
 QUESTION = f"/api/session/{SESSION}/question"
-WHOLE: JsonObject = {
-    "id": "que_1",
-    "sessionID": SESSION,
-    "questions": [
-        {
-            "question": "Which colour?",
-            "header": "Colour",
-            "options": [{"label": "red", "description": "warm"}],
-            "multiple": True,
-            "custom": False,
-        },
-        {"question": "Why?", "header": "Reason", "options": []},
-    ],
-    "tool": {"messageID": "msg_1", "callID": "call_1"},
-}
+QUESTIONS: list[JsonObject] = [
+    {
+        "question": "Which colour?",
+        "header": "Colour",
+        "options": [{"label": "red", "description": "warm"}],
+        "multiple": True,
+    },
+    {"question": "Why?", "header": "Reason", "options": []},
+]
 
 
 @pytest.fixture
-async def stage() -> Stage:
-    stage = Stage()
-    option = QuestionOption(label="red", description="warm")
-    request = QuestionRequest(
-        id=QuestionID("que_1"),
-        session_id=SessionID(SESSION),
-        questions=(
-            Question("Which colour?", "Colour", (option,), multiple=True, custom=False),
-            Question("Why?", "Reason", ()),
-        ),
-        tool=QuestionSource(message_id=MessageID("msg_1"), call_id=ToolCallID("call_1")),
-    )
-    stage.questions.requests[request.id] = request
-    return stage
+async def request_id(backend: Backend, port: int) -> str:
+    """The request of a Session whose model asks two questions."""
+    backend.provider.then(calls(Call("question", {"questions": QUESTIONS}, "call_1")), text("done"))
+    with backend.runtime.hub.subscribe() as live:
+        await call(port, "POST", f"/api/session/{SESSION}/prompt", b'{"prompt":{"text":"hi"}}')
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while b"question.v2.asked" not in (await live.next() or b""):
+                pass
+    (found,) = await pending(port)
+    return str(found["id"])
 
 
-@pytest.fixture
-async def port(stage: Stage) -> AsyncGenerator[int]:
-    async with listening(stage.app()) as (_, number):
-        yield number
+async def pending(port: int) -> list[JsonObject]:
+    return (await call(port, "GET", QUESTION)).json()["data"]
+
+
+async def wait_idle(port: int) -> None:
+    await call(port, "POST", f"/api/session/{SESSION}/wait")
 
 
 async def post(port: int, path: str, body: object) -> Answer:
@@ -62,48 +50,67 @@ async def post(port: int, path: str, body: object) -> Answer:
 
 
 @requirement("S185")
-async def test_a_request_is_listed_and_answered(port: int, stage: Stage) -> None:
-    assert (await call(port, "GET", QUESTION)).json() == {"data": [WHOLE]}
+async def test_a_request_is_listed_and_answered(
+    port: int, backend: Backend, request_id: str
+) -> None:
+    (listed,) = await pending(port)
+    asking = (await call(port, "GET", f"/api/session/{SESSION}/message?limit=1")).json()["data"][0]
+    assert listed == {
+        "id": request_id,
+        "sessionID": SESSION,
+        "questions": QUESTIONS,
+        "tool": {"messageID": asking["id"], "callID": "call_1"},
+    }
     assert (await call(port, "GET", "/api/session/ses_two/question")).json() == {"data": []}
-    replied = await post(port, f"{QUESTION}/que_1/reply", {"answers": [["red"], []], "extra": 1})
+    body = {"answers": [["red"], []], "extra": 1}
+    replied = await post(port, f"{QUESTION}/{request_id}/reply", body)
     assert (replied.status, replied.body) == (204, b"")
-    assert stage.questions.calls == [("reply", SESSION, "que_1", (("red",), ()))]
-    assert (await call(port, "GET", QUESTION)).json() == {"data": []}
+    assert await pending(port) == []
+    told = await backend.provider.arrived(2)
+    assert '"Which colour?" = "red"' in told.texts("tool")[-1]
+    await wait_idle(port)
+
+
+def test_a_question_that_takes_no_other_answer_says_so() -> None:
+    shown = codec.to_json_value(Question("Why?", "Reason", (), custom=False))
+    assert shown == {"question": "Why?", "header": "Reason", "options": [], "custom": False}
 
 
 @requirement("S185")
 @pytest.mark.parametrize("body", [None, b"", b"{}"])
 async def test_a_request_is_rejected_without_a_body(
-    port: int, stage: Stage, body: bytes | None
+    port: int, request_id: str, body: bytes | None
 ) -> None:
-    rejected = await call(port, "POST", f"{QUESTION}/que_1/reject", body)
+    rejected = await call(port, "POST", f"{QUESTION}/{request_id}/reject", body)
     assert (rejected.status, rejected.body) == (204, b"")
-    assert stage.questions.calls == [("reject", SESSION, "que_1")]
+    assert await pending(port) == []
+    await wait_idle(port)
 
 
 @requirement("S185")
-async def test_requests_of_a_location_come_with_it(port: int) -> None:
+async def test_requests_of_a_location_come_with_it(port: int, request_id: str) -> None:
     body = (await call(port, "GET", "/api/question/request")).json()
     assert list(body) == ["location", "data"]
-    assert body["data"] == [WHOLE]
+    assert [each["id"] for each in body["data"]] == [request_id]
     refused = await call(port, "GET", "/api/question/request?location[directory]=/missing")
     assert (refused.status, refused.json()["field"]) == (400, "location")
 
 
-@pytest.mark.parametrize("path", [f"{QUESTION}/que_nope", "/api/session/ses_two/question/que_1"])
+@pytest.mark.parametrize("session", [SESSION, "ses_two"])
 @pytest.mark.parametrize("verb", ["reply", "reject"])
 async def test_unknown_and_foreign_requests_are_answered_alike(
-    port: int, stage: Stage, path: str, verb: str
+    port: int, request_id: str, session: str, verb: str
 ) -> None:
-    answer = await post(port, f"{path}/{verb}", {"answers": [["red"], []]})
-    request_id = path.rpartition("/")[2]
+    unknown = "que_nope" if session == SESSION else request_id
+    path = f"/api/session/{session}/question/{unknown}/{verb}"
+    answer = await post(port, path, {"answers": [["red"], []]})
     assert answer.status == 404
     assert answer.json() == {
         "_tag": "QuestionNotFoundError",
-        "requestID": request_id,
-        "message": f"Question request not found: {request_id}",
+        "requestID": unknown,
+        "message": f"Question request not found: {unknown}",
     }
-    assert list(stage.questions.requests) == ["que_1"]
+    assert [each["id"] for each in await pending(port)] == [request_id]
 
 
 @pytest.mark.parametrize("rest", ["", "/que_1/reply", "/que_1/reject"])
@@ -138,12 +145,12 @@ async def test_a_request_id_of_another_shape_is_refused(port: int, verb: str) ->
     ],
 )
 async def test_answers_of_another_shape_settle_nothing(
-    port: int, stage: Stage, body: bytes, message: str
+    port: int, request_id: str, body: bytes, message: str
 ) -> None:
-    answer = await call(port, "POST", f"{QUESTION}/que_1/reply", body)
+    answer = await call(port, "POST", f"{QUESTION}/{request_id}/reply", body)
     assert (answer.status, answer.json()["kind"]) == (400, "Payload")
     assert message in answer.json()["message"]
-    assert list(stage.questions.requests) == ["que_1"]
+    assert [each["id"] for each in await pending(port)] == [request_id]
 
 
 @pytest.mark.parametrize(

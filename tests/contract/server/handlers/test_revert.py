@@ -1,56 +1,84 @@
 """The revert routes: their shapes and their refusals."""
 
-from collections.abc import AsyncGenerator
+import asyncio
 
 import pytest
 
 from perdure.schema import codec
-from tests.contract.server.fake_runtime import SESSION, Stage, call, listening, settings
+from perdure.schema.codec import JsonObject
+from tests.contract.server.served_runtime import OTHER, SESSION, Backend
+from tests.support.raw_http import call
+from tests.support.scripted_provider import Call, calls, text
 
 REVERT = f"/api/session/{SESSION}/revert"
 
 
-@pytest.fixture
-async def stage() -> Stage:
-    return Stage()
+async def staged(port: int) -> JsonObject | None:
+    """The revert that the Session shows."""
+    return (await call(port, "GET", f"/api/session/{SESSION}")).json()["data"].get("revert")
 
 
-@pytest.fixture
-async def port(stage: Stage) -> AsyncGenerator[int]:
-    async with listening(stage.app(settings())) as (_, number):
-        yield number
+async def stage(port: int, message_id: str) -> None:
+    body = codec.encode({"messageID": message_id})
+    assert (await call(port, "POST", f"{REVERT}/stage", body)).status == 200
 
 
-@pytest.mark.parametrize(("files", "asked"), [({}, True), ({"files": False}, False)])
-async def test_files_are_asked_for_unless_refused(
-    port: int, stage: Stage, files: dict[str, bool], *, asked: bool
+@pytest.mark.parametrize(("files", "restored"), [({}, True), ({"files": False}, False)])
+async def test_files_are_restored_unless_refused(
+    port: int, backend: Backend, files: dict[str, bool], *, restored: bool
 ) -> None:
+    written = backend.place.project / "new.txt"
+    backend.provider.then(
+        calls(Call("write", {"path": "new.txt", "content": "new"})), text("written")
+    )
+    body = b'{"prompt":{"text":"write it"},"id":"msg_1"}'
+    await call(port, "POST", f"/api/session/{SESSION}/prompt", body)
+    await call(port, "POST", f"/api/session/{SESSION}/wait")
+    assert written.exists()
     body = codec.encode({"messageID": "msg_1", **files})
     answer = await call(port, "POST", f"{REVERT}/stage", body)
+    assert (answer.status, answer.json()["data"]["messageID"]) == (200, "msg_1")
+    assert written.exists() is not restored
+
+
+async def test_a_staged_revert_is_the_answer_and_shows_on_the_session(
+    port: int, backend: Backend
+) -> None:
+    await backend.add_messages(SESSION, 3)
+    answer = await call(port, "POST", f"{REVERT}/stage", b'{"messageID":"msg_1"}')
     assert (answer.status, answer.json()) == (200, {"data": {"messageID": "msg_1"}})
-    assert stage.sessions.revert.calls == [("stage", SESSION, "msg_1", asked)]
+    assert await staged(port) == {"messageID": "msg_1"}
 
 
-@pytest.mark.parametrize("verb", ["clear", "commit"])
-async def test_ending_a_revert_answers_nothing(port: int, stage: Stage, verb: str) -> None:
+@pytest.mark.parametrize(("verb", "left"), [("clear", 3), ("commit", 1)])
+async def test_ending_a_revert_answers_nothing(
+    port: int, backend: Backend, verb: str, left: int
+) -> None:
+    await backend.add_messages(SESSION, 3)
+    await stage(port, "msg_1")
     answer = await call(port, "POST", f"{REVERT}/{verb}")
     assert (answer.status, answer.body) == (204, b"")
-    assert stage.sessions.revert.calls == [(verb, SESSION)]
+    assert await staged(port) is None
+    messages = (await call(port, "GET", f"/api/session/{SESSION}/message")).json()["data"]
+    assert len(messages) == left
 
 
-@pytest.mark.parametrize(
-    ("message", "status", "failure"),
-    [
-        ("msg_absent", 404, {"_tag": "MessageNotFoundError", "messageID": "msg_absent"}),
-        ("msg_busy", 409, {"_tag": "ConflictError", "resource": SESSION}),
-    ],
-)
-async def test_refusals_name_what_stands_in_the_way(
-    port: int, message: str, status: int, failure: dict[str, str]
-) -> None:
-    answer = await call(port, "POST", f"{REVERT}/stage", codec.encode({"messageID": message}))
-    assert answer.status == status
-    assert failure.items() <= answer.json().items()
+async def test_refusals_name_what_stands_in_the_way(port: int, backend: Backend) -> None:
+    absent = await call(port, "POST", f"{REVERT}/stage", b'{"messageID":"msg_absent"}')
+    assert absent.status == 404
+    expected = {"_tag": "MessageNotFoundError", "messageID": "msg_absent"}
+    assert expected.items() <= absent.json().items()
+    hold = asyncio.Event()
+    backend.provider.then(text("working", hold=hold))
+    body = b'{"prompt":{"text":"hi"},"id":"msg_1"}'
+    await call(port, "POST", f"/api/session/{SESSION}/prompt", body)
+    await backend.provider.arrived(1)
+    busy = await call(port, "POST", f"{REVERT}/stage", b'{"messageID":"msg_1"}')
+    assert busy.status == 409
+    assert {"_tag": "ConflictError", "resource": SESSION}.items() <= busy.json().items()
+    hold.set()
+    other = f"/api/session/{OTHER}/revert/stage"
+    assert (await call(port, "POST", other, b'{"messageID":"msg_1"}')).status == 404
 
 
 @pytest.mark.parametrize(
@@ -65,9 +93,10 @@ async def test_refusals_name_what_stands_in_the_way(
     ],
 )
 async def test_a_body_that_does_not_fit_stages_nothing(
-    port: int, stage: Stage, body: bytes, message: str
+    port: int, backend: Backend, body: bytes, message: str
 ) -> None:
+    await backend.add_messages(SESSION, 1)
     answer = await call(port, "POST", f"{REVERT}/stage", body)
     assert (answer.status, answer.json()["kind"]) == (400, "Payload")
     assert message in answer.json()["message"]
-    assert stage.sessions.revert.calls == []
+    assert await staged(port) is None

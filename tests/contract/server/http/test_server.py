@@ -7,18 +7,25 @@ import pytest
 from msgspec.structs import replace
 
 from perdure.schema import codec
-from perdure.server.http.asgi import Message, Receive, Scope, Send
+from perdure.server.http.asgi import HttpRequest, Receive, Scope, Send
 from perdure.server.http.message import http_date
 from perdure.server.settings import HttpLimits
-from tests.contract.server.fake_runtime import QUICK, connected, listening
+from tests.contract.server.served_runtime import QUICK
+from tests.support.raw_http import connected, listening
 
 GET = b"GET /%s HTTP/1.1\r\nhost: localhost\r\n\r\n"
+
+
+async def received(receive: Receive) -> HttpRequest:
+    message = await receive()
+    assert message["type"] == "http.request"
+    return message
 
 
 async def read_all(receive: Receive) -> bytes:
     body = b""
     while True:
-        message = await receive()
+        message = await received(receive)
         body += message["body"]
         if not message["more_body"]:
             return body
@@ -67,7 +74,7 @@ async def test_pipelined_requests_are_answered_in_order_though_the_first_is_slow
 
 
 async def test_a_body_in_chunks_arrives_whole_and_its_trailers_are_no_headers() -> None:
-    heard: list[Message] = []
+    heard: list[Scope] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         body = await read_all(receive)
@@ -273,7 +280,7 @@ async def test_an_unread_body_is_not_kept_in_memory() -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await taken.wait()
         size = 0
-        while (message := await receive())["more_body"]:
+        while (message := await received(receive))["more_body"]:
             size += len(message["body"])
         await reply(send, str(size + len(message["body"])).encode())
 

@@ -3,14 +3,15 @@
 import asyncio
 import base64
 import hashlib
-from collections.abc import AsyncGenerator
 
 import pytest
 
 from perdure.core import limits
+from perdure.schema.files.pty import PtyStart
+from perdure.schema.location import LocationRef
 from perdure.server.settings import HttpLimits
-from tests.contract.server.fake_runtime import Stage, call, listening, settings
-from tests.contract.server.staged_terminals import PTY
+from tests.contract.server.served_runtime import Backend
+from tests.support.raw_http import call, listening
 from tests.support.websocket import (
     BINARY,
     CLOSE,
@@ -22,29 +23,51 @@ from tests.support.websocket import (
     masked,
 )
 
-CONNECT = f"/api/pty/{PTY}/connect"
 FRIEND = "https://friend.example"
 BASIC = {"authorization": "Basic " + base64.b64encode(b"opencode:secret").decode()}
 
 
+READY = "ready"
+
+
 @pytest.fixture
-async def port() -> AsyncGenerator[int]:
-    async with listening(Stage().app()) as (_, number):
-        yield number
+async def pty(backend: Backend) -> str:
+    """The path of a terminal that repeats what is typed, byte by byte."""
+    start = PtyStart(
+        command="/bin/sh",
+        args=("-c", f"stty raw -echo; printf {READY}; exec cat"),
+        cwd=backend.here,
+        title="echo",
+        env=(),
+    )
+    here, terminals = LocationRef(backend.here), backend.runtime.terminals
+    made = await terminals.create(here, start)
+    attach = await terminals.reader(here, made.id, 0)
+    with attach() as reader:
+        printed = reader.kept()
+        while READY not in printed:
+            printed += await reader.next() or ""
+    return f"/api/pty/{made.id}"
 
 
-async def test_what_is_typed_comes_back_after_the_cursor(port: int) -> None:
-    async with connected(port, CONNECT) as socket:
-        assert await socket.frame() == (BINARY, b'\0{"cursor":0}')
+@pytest.fixture
+def path(pty: str) -> str:
+    """Where to connect; what was printed before is not sent."""
+    return f"{pty}/connect?cursor=-1"
+
+
+async def test_what_is_typed_comes_back_after_the_cursor(port: int, path: str) -> None:
+    async with connected(port, path) as socket:
+        assert await socket.frame() == (BINARY, b'\0{"cursor":%d}' % len(READY))
         await socket.say("h\u00e9llo")
-        assert await socket.frame() == (TEXT, "h\u00e9llo".encode())
+        assert await socket.until("llo") == "h\u00e9llo"
 
 
-async def test_the_key_is_answered_as_the_protocol_says(port: int) -> None:
+async def test_the_key_is_answered_as_the_protocol_says(port: int, path: str) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     key = "dGhlIHNhbXBsZSBub25jZQ=="
     head = (
-        f"GET {CONNECT} HTTP/1.1\r\nhost: localhost\r\nconnection: keep-alive, Upgrade\r\n"
+        f"GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: keep-alive, Upgrade\r\n"
         f"upgrade: WebSocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: {key}\r\n\r\n"
     )
     writer.write(head.encode())
@@ -57,13 +80,13 @@ async def test_the_key_is_answered_as_the_protocol_says(port: int) -> None:
     assert b"sec-websocket-accept: " + accept in answer
 
 
-async def test_what_was_sent_with_the_request_is_not_lost(port: int) -> None:
-    async with connected(port, CONNECT, early=masked(TEXT, b"early")) as socket:
+async def test_what_was_sent_with_the_request_is_not_lost(port: int, path: str) -> None:
+    async with connected(port, path, early=masked(TEXT, b"early")) as socket:
         assert await socket.until("early") == "early"
 
 
-async def test_fragments_pings_and_binary_text_are_understood(port: int) -> None:
-    async with connected(port, CONNECT) as socket:
+async def test_fragments_pings_and_binary_text_are_understood(port: int, path: str) -> None:
+    async with connected(port, path) as socket:
         await socket.cursor()
         await socket.raw(
             masked(TEXT, b"a", final=False)
@@ -73,13 +96,16 @@ async def test_fragments_pings_and_binary_text_are_understood(port: int) -> None
             + masked(BINARY, b"c")
             + masked(PONG, b"")
         )
-        seen = [await socket.frame() for _ in range(3)]
-        assert (PONG, b"there?") in seen
-        assert "".join(data.decode() for kind, data in seen if kind == TEXT) == "abc"
+        typed, ponged = "", False
+        while not (ponged and len(typed) >= 3):
+            kind, data = await socket.frame()
+            ponged = ponged or (kind, data) == (PONG, b"there?")
+            typed += data.decode() if kind == TEXT else ""
+        assert typed == "abc"
 
 
-async def test_a_close_is_answered_and_ends_the_connection(port: int) -> None:
-    async with connected(port, CONNECT) as socket:
+async def test_a_close_is_answered_and_ends_the_connection(port: int, path: str) -> None:
+    async with connected(port, path) as socket:
         await socket.cursor()
         await socket.raw(masked(CLOSE, b"\x03\xe8bye"))
         assert await socket.closed() == (1000, "")
@@ -97,27 +123,27 @@ async def test_a_close_is_answered_and_ends_the_connection(port: int) -> None:
     ],
 )
 async def test_a_rude_client_is_told_why_and_disconnected(
-    port: int, data: bytes, code: int
+    port: int, path: str, data: bytes, code: int
 ) -> None:
-    async with connected(port, CONNECT) as socket:
+    async with connected(port, path) as socket:
         await socket.cursor()
         await socket.raw(data)
         assert (await socket.closed())[0] == code
         assert await socket.end() == b""
 
 
-async def test_a_client_that_does_not_answer_a_close_is_let_go() -> None:
-    app = Stage().app()
-    async with listening(app) as (_, port), connected(port, CONNECT) as socket:
+async def test_a_client_that_does_not_answer_a_close_is_let_go(backend: Backend, path: str) -> None:
+    app = backend.app()
+    async with listening(app) as (_, port), connected(port, path) as socket:
         await socket.cursor()
         app.begin_shutdown()
         assert await socket.closed() == (1001, "server is shutting down")
         assert await socket.end() == b""
 
 
-async def test_an_idle_connection_is_pinged() -> None:
-    given = settings(heartbeat_seconds=0.05)
-    async with listening(Stage().app(given)) as (_, port), connected(port, CONNECT) as socket:
+async def test_an_idle_connection_is_pinged(backend: Backend, path: str) -> None:
+    given = backend.settings(heartbeat_seconds=0.05)
+    async with backend.port(given) as port, connected(port, path) as socket:
         await socket.cursor()
         assert await socket.frame() == (PING, b"")
 
@@ -139,31 +165,36 @@ async def test_an_idle_connection_is_pinged() -> None:
     ],
 )
 async def test_an_upgrade_is_checked_before_it_happens(
-    headers: dict[str, str], status: int
+    backend: Backend, path: str, headers: dict[str, str], status: int
 ) -> None:
-    given = settings(password="secret", origins=frozenset({FRIEND}))
-    async with listening(Stage().app(given)) as (_, port):
-        assert await upgrade_status(port, CONNECT, headers) == status
+    given = backend.settings(password="secret", origins=frozenset({FRIEND}))
+    async with backend.port(given) as port:
+        assert await upgrade_status(port, path, headers) == status
 
 
 @pytest.mark.parametrize(
     ("query", "status"),
     [
-        ("?ticket=good", 101),
+        ("?ticket={good}", 101),
         ("?ticket=bad", 403),
         ("?ticket=", 403),
-        ("?ticket=good&ticket=good", 400),
-        ("?ticket=good&cursor=-2", 400),
-        ("?ticket=good&cursor=x", 400),
+        ("?ticket={good}&ticket={good}", 400),
+        ("?ticket={good}&cursor=-2", 400),
+        ("?ticket={good}&cursor=x", 400),
         ("?auth_token=" + BASIC["authorization"].removeprefix("Basic "), 101),
         ("?auth_token=bm9wZTpub3Bl", 401),
     ],
 )
-async def test_a_ticket_takes_the_place_of_the_credential(query: str, status: int) -> None:
-    async with listening(Stage().app(settings(password="secret"))) as (_, port):
-        assert await upgrade_status(port, CONNECT + query, {}) == status
-        # It opens this door and no other.
-        assert (await call(port, "GET", "/api/pty?ticket=good")).status == 401
+async def test_a_ticket_takes_the_place_of_the_credential(
+    backend: Backend, pty: str, query: str, status: int
+) -> None:
+    async with backend.port(backend.settings(password="secret")) as port:
+        issued = (await call(port, "POST", f"{pty}/connect-token", headers=BASIC)).json()["data"]
+        asked = query.replace("{good}", issued["ticket"])
+        assert await upgrade_status(port, f"{pty}/connect{asked}", {}) == status
+        # A ticket is for one terminal and for no other path.
+        other = (await call(port, "POST", f"{pty}/connect-token", headers=BASIC)).json()["data"]
+        assert (await call(port, "GET", f"/api/pty?ticket={other['ticket']}")).status == 401
 
 
 @pytest.mark.parametrize(
@@ -176,28 +207,32 @@ async def test_what_is_not_there_is_refused_before_the_upgrade(
     assert await upgrade_status(port, path, {}) == status
 
 
-async def test_without_an_upgrade_there_is_nothing_to_connect_to(port: int) -> None:
-    answer = await call(port, "GET", CONNECT)
+async def test_without_an_upgrade_there_is_nothing_to_connect_to(port: int, pty: str) -> None:
+    answer = await call(port, "GET", f"{pty}/connect")
     assert (answer.status, answer.json()["_tag"]) == (400, "InvalidRequestError")
-    assert (await call(port, "GET", f"{CONNECT}?ticket=bad")).status == 403
+    assert (await call(port, "GET", f"{pty}/connect?ticket=bad")).status == 403
 
 
-async def test_a_ticket_for_another_site_needs_the_header(port: int) -> None:
-    path = f"/api/pty/{PTY}/connect-token"
+async def test_a_ticket_for_another_site_needs_the_header(
+    port: int, backend: Backend, pty: str
+) -> None:
+    path = f"{pty}/connect-token"
     assert (await call(port, "POST", path)).status == 200
     own = {"origin": "http://localhost"}
     assert (await call(port, "POST", path, headers=own)).status == 200
-    async with listening(Stage().app(settings(origins=frozenset({FRIEND})))) as (_, open_port):
+    async with backend.port(backend.settings(origins=frozenset({FRIEND}))) as open_port:
         theirs = {"origin": FRIEND}
         assert (await call(open_port, "POST", path, headers=theirs)).status == 403
         shown = theirs | {"x-opencode-ticket": "1"}
-        answer = await call(open_port, "POST", path, headers=shown)
-        assert answer.json()["data"] == {"ticket": "good", "expires_in": 60}
+        answer = (await call(open_port, "POST", path, headers=shown)).json()["data"]
+        assert answer == {"ticket": answer["ticket"], "expires_in": 60}
 
 
-async def test_a_flood_of_small_messages_is_held_back_and_none_is_lost() -> None:
+async def test_a_flood_of_small_messages_is_held_back_and_none_is_lost(
+    backend: Backend, path: str
+) -> None:
     window = HttpLimits(body_window_bytes=1_024)
-    async with listening(Stage().app(), window) as (_, port), connected(port, CONNECT) as socket:
+    async with backend.port(limits=window) as port, connected(port, path) as socket:
         await socket.raw(b"".join(masked(TEXT, b"%d," % number) for number in range(5_000)))
         text = await socket.until(",4999,")
     assert text == "".join(f"{number}," for number in range(5_000))

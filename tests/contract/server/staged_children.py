@@ -1,8 +1,0 @@
-"""Sessions without children, behind the routes."""
-
-from perdure.schema.ids import SessionID
-
-
-class StagedChildren:
-    async def of(self, session_id: SessionID) -> tuple[bytes, ...]:
-        return ()
