@@ -9,8 +9,8 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
-from perdure import __version__
 from perdure.cli.problem import FAILED_STATUS, INTERRUPTED_STATUS, USAGE_STATUS, Problem
+from perdure.version import __version__
 
 _COMMANDS = {
     "run": "one prompt in this directory, streamed as it happens",

@@ -9,12 +9,12 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
-from perdure import __version__
 from perdure.protocol.api import API
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.server.http.asgi import Header
 from perdure.server.response import JSON, Response
+from perdure.version import __version__
 
 DOCUMENT_PATH: Final = b"/openapi.json"
 PAGE_PATH: Final = b"/doc"
