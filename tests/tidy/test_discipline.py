@@ -29,11 +29,14 @@ CATCHES_ALL: Final[Mapping[str, str]] = {
 }
 STARTS_TASKS: Final[Mapping[str, str]] = {
     "runtime/coordination/coordinator.py": "a drain outlives the request that woke it",
+    "client/blocking.py": "a scope stays open between two calls, until the loop is closed",
     "host/process/runner.py": "a child must be ended even if its caller is cancelled",
     "runtime/tasks.py": "a shielded region must outlive its cancelled caller",
     "server/http/connection.py": "a request is owned by its listener, which awaits it on closing",
 }
 IMPORTS_LATE: Final[Mapping[str, str]] = {
+    "__init__.py": "a name of the public API is imported when it is first used",
+    "client/wire.py": "the HTTP library is loaded by a client that connects",
     "cli/": "a command loads only what it runs, so that --version stays quick",
     "llm/": "a provider's wire protocol is loaded when a route first needs it",
     "location/": "the bundled catalog and tools are loaded with the first Location",

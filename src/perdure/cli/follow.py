@@ -14,16 +14,16 @@ from typing import cast
 from perdure.cli import terminal
 from perdure.cli.output import Output
 from perdure.cli.problem import FAILED_STATUS, Problem
-from perdure.client import DeclaredError, PerdureClient
+from perdure.client import DeclaredError, WireClient
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
-Answer = Callable[[JsonObject, PerdureClient], Awaitable[None]]
+Answer = Callable[[JsonObject, WireClient], Awaitable[None]]
 """Settles the permission request or the question that this event announces."""
 
 
 class Followed(Value, kw_only=True):
-    client: PerdureClient
+    client: WireClient
     session_id: str
     output: Output
     answer_permission: Answer

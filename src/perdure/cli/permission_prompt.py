@@ -7,7 +7,7 @@ for was written by a model; it is shown on one line, cleaned.
 from typing import Final
 
 from perdure.cli import terminal
-from perdure.client import DeclaredError, PerdureClient
+from perdure.client import DeclaredError, WireClient
 from perdure.schema.approval.permission import Reply
 from perdure.schema.codec import JsonObject
 
@@ -23,7 +23,7 @@ _UNATTENDED: Final = (
 )
 
 
-async def answer_at_terminal(event: JsonObject, client: PerdureClient) -> None:
+async def answer_at_terminal(event: JsonObject, client: WireClient) -> None:
     """Ask, and pass the answer on. Anything but a clear yes is a no."""
     request = event["data"]
     question = f"Allow {_wish(request)}?\n{_lasting(request)}[y]es, [a]lways, [N]o: "
@@ -31,20 +31,20 @@ async def answer_at_terminal(event: JsonObject, client: PerdureClient) -> None:
     await _reply(client, request, reply)
 
 
-async def refuse(event: JsonObject, client: PerdureClient) -> None:
+async def refuse(event: JsonObject, client: WireClient) -> None:
     """Nobody here can be asked: tell the model so, rather than leave the work waiting."""
     request = event["data"]
     terminal.note(f"refused {_wish(request)}: nobody is there to be asked\n")
     await _reply(client, request, "reject", message=_UNATTENDED)
 
 
-async def leave_to_others(event: JsonObject, client: PerdureClient) -> None:
+async def leave_to_others(event: JsonObject, client: WireClient) -> None:
     """Somebody else may answer, until the time for it is over."""
     terminal.note(f"waiting for somebody to allow {_wish(event['data'])}\n")
 
 
 async def _reply(
-    client: PerdureClient, request: JsonObject, reply: Reply, *, message: str | None = None
+    client: WireClient, request: JsonObject, reply: Reply, *, message: str | None = None
 ) -> None:
     permissions = client.sessions.permissions
     try:

@@ -7,13 +7,13 @@ was written by a model; it is shown cleaned, a line for each part.
 from collections.abc import Awaitable
 
 from perdure.cli import terminal
-from perdure.client import DeclaredError, PerdureClient
+from perdure.client import DeclaredError, WireClient
 from perdure.schema import codec
 from perdure.schema.approval.question import Question, QuestionRequest
 from perdure.schema.codec import JsonObject
 
 
-async def answer_at_terminal(event: JsonObject, client: PerdureClient) -> None:
+async def answer_at_terminal(event: JsonObject, client: WireClient) -> None:
     """Ask one question after the other. An empty line declines them all and stops the run."""
     request = codec.convert(QuestionRequest, event["data"])
     answers: list[tuple[str, ...]] = []
@@ -26,7 +26,7 @@ async def answer_at_terminal(event: JsonObject, client: PerdureClient) -> None:
     await _settled(client.sessions.questions.reply(request.session_id, request.id, answers))
 
 
-async def refuse(event: JsonObject, client: PerdureClient) -> None:
+async def refuse(event: JsonObject, client: WireClient) -> None:
     """Nobody here can be asked: stop the run, rather than leave it waiting."""
     request = codec.convert(QuestionRequest, event["data"])
     asked = terminal.one_line(request.questions[0].question) if request.questions else ""
@@ -34,7 +34,7 @@ async def refuse(event: JsonObject, client: PerdureClient) -> None:
     await _settled(client.sessions.questions.reject(request.session_id, request.id))
 
 
-async def leave_to_others(event: JsonObject, client: PerdureClient) -> None:
+async def leave_to_others(event: JsonObject, client: WireClient) -> None:
     """Somebody else may answer, until the time for it is over."""
     request = codec.convert(QuestionRequest, event["data"])
     asked = terminal.one_line(request.questions[0].question) if request.questions else ""

@@ -11,23 +11,23 @@ from urllib.parse import urlsplit
 
 from perdure.cli import terminal
 from perdure.cli.problem import Problem
-from perdure.client import ClientError, DeclaredError, PerdureClient
+from perdure.client import ClientError, DeclaredError, WireClient
 from perdure.client.http_transport import is_loopback
 from perdure.host.credentials import secrets
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.environment import Environment
 
 
-def client_for(url: str, surroundings: Environment) -> PerdureClient:
+def client_for(url: str, surroundings: Environment) -> WireClient:
     _check(url)
     password = surroundings.variables.get("OPENCODE_SERVER_PASSWORD")
     if not password and is_loopback(url):
         password = _made_by_the_server(surroundings)
     if not password:
-        return PerdureClient(url)
+        return WireClient(url)
     username = surroundings.variables.get("OPENCODE_SERVER_USERNAME") or "opencode"
     credential = base64.b64encode(f"{username}:{password}".encode()).decode()
-    return PerdureClient(url, headers={"authorization": f"Basic {credential}"})
+    return WireClient(url, headers={"authorization": f"Basic {credential}"})
 
 
 @contextmanager

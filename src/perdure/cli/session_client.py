@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from perdure.cli import remote
 from perdure.cli.problem import Problem
-from perdure.client import PerdureClient
-from perdure.embedded import open_embedded_wire
+from perdure.client import WireClient
+from perdure.embedded.host import open_wire_host
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.data_directory import DATABASE_NAME, DataDirectoryError
 from perdure.host.environment import Environment
@@ -31,14 +31,14 @@ def run(work: Coroutine[None, None, T]) -> T:
 
 
 @asynccontextmanager
-async def open_client(url: str | None, surroundings: Environment) -> AsyncGenerator[PerdureClient]:
+async def open_client(url: str | None, surroundings: Environment) -> AsyncGenerator[WireClient]:
     """The server at `url`, or else the data directory, which must be there."""
     if url is not None:
         async with remote.client_for(url, surroundings) as client:
             yield client
         return
     _check(surroundings.data_dir)
-    async with open_embedded_wire(surroundings=surroundings, resumes=False) as perdure:
+    async with open_wire_host(environment=surroundings, resumes=False) as perdure:
         yield perdure
 
 

@@ -1,20 +1,20 @@
-"""The client for programs without an event loop: the same groups, and every call waits.
+"""The wire client for programs without an event loop: every call blocks until its answer is there.
 
-Streams are generators: the first step opens the request, and leaving them closes it.
+Kept for programs that used `SyncPerdureClient`. New ones use `perdure.connect_blocking`.
 """
 
 from collections.abc import Mapping
 from typing import Self
 
 from perdure.client.blocking import Blocking
-from perdure.client.client import PerdureClient
 from perdure.client.generated.sync_groups import SyncGroups
 from perdure.client.wire import AnyTransport
+from perdure.client.wire_client import WireClient
 
-__all__ = ["SyncPerdureClient"]
+__all__ = ["BlockingWireClient"]
 
 
-class SyncPerdureClient(SyncGroups):
+class BlockingWireClient(SyncGroups):
     """For one thread. `with` it, or call `close`."""
 
     def __init__(
@@ -24,7 +24,7 @@ class SyncPerdureClient(SyncGroups):
         headers: Mapping[str, str] | None = None,
         transport: AnyTransport | None = None,
     ) -> None:
-        self._client = PerdureClient(base_url, headers=headers, transport=transport)
+        self._client = WireClient(base_url, headers=headers, transport=transport)
         self._blocking = Blocking()
         super().__init__(self._client, self._blocking)
 

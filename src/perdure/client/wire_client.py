@@ -1,7 +1,7 @@
-"""PerdureClient: the whole contract on one object, over whichever transport it is given.
+"""WireClient: every operation of the contract, with plain JSON values.
 
-Answers are plain JSON values with the surrounding `{data}` taken off. Building a client touches
-no network; closing it, or leaving its scope, closes its connections.
+An answer is the JSON value below `data`. Constructing a client touches no network; closing it, or
+leaving its scope, closes its connections.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from perdure.client.generated.wire_groups import WireGroups
 from perdure.client.wire import AnyTransport, Wire
 
 
-class PerdureClient(WireGroups):
+class WireClient(WireGroups):
     def __init__(
         self,
         base_url: str,

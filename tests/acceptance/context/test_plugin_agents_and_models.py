@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.plugin import PluginError, PluginHost
+from perdure import PluginError, PluginHost
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from tests.requirements import requirement

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from perdure.cli import options, remote, session_client, terminal
 from perdure.cli.problem import Problem
-from perdure.client import PerdureClient
+from perdure.client import WireClient
 from perdure.client.http_transport import is_loopback
 from perdure.core import limits
-from perdure.embedded import open_embedded_wire
+from perdure.embedded.host import open_wire_host
 from perdure.host.environment import Environment
 from perdure.schema.codec import JsonObject
 
@@ -35,9 +35,9 @@ class _Visit:
             raise Problem(f"credentials are not sent to {url} in the clear; use https")
 
     @asynccontextmanager
-    async def client(self) -> AsyncGenerator[PerdureClient]:
+    async def client(self) -> AsyncGenerator[WireClient]:
         opened = (
-            open_embedded_wire(surroundings=self._surroundings, resumes=False)
+            open_wire_host(environment=self._surroundings, resumes=False)
             if self._url is None
             else remote.client_for(self._url, self._surroundings)
         )
@@ -161,7 +161,7 @@ async def _log_in(at: _Visit, provider: str, method: JsonObject, label: str | No
         await _completed(client, attempt["attemptID"])
 
 
-async def _completed(client: PerdureClient, attempt_id: str) -> None:
+async def _completed(client: WireClient, attempt_id: str) -> None:
     while True:
         found = await client.integrations.attempt(attempt_id)
         match found["status"]:

@@ -18,9 +18,9 @@ from perdure.cli.commands import trust
 from perdure.cli.follow import Answer, Followed, follow
 from perdure.cli.output import JsonOutput, TextOutput
 from perdure.cli.problem import INTERRUPTED_STATUS, Problem
-from perdure.client import PerdureClient
+from perdure.client import WireClient
 from perdure.client.http_transport import is_loopback
-from perdure.embedded import open_embedded_wire
+from perdure.embedded.host import open_wire_host
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment
@@ -118,9 +118,9 @@ async def _run(asked: _Asked, surroundings: Environment) -> int:
 class _Prompt(Protocol):
     """The module that answers one kind of request."""
 
-    async def answer_at_terminal(self, event: JsonObject, client: PerdureClient, /) -> None: ...
-    async def leave_to_others(self, event: JsonObject, client: PerdureClient, /) -> None: ...
-    async def refuse(self, event: JsonObject, client: PerdureClient, /) -> None: ...
+    async def answer_at_terminal(self, event: JsonObject, client: WireClient, /) -> None: ...
+    async def leave_to_others(self, event: JsonObject, client: WireClient, /) -> None: ...
+    async def refuse(self, event: JsonObject, client: WireClient, /) -> None: ...
 
 
 def _answer(prompt: _Prompt, asked: _Asked, *, attended: bool) -> Answer:
@@ -132,24 +132,24 @@ def _answer(prompt: _Prompt, asked: _Asked, *, attended: bool) -> Answer:
 @asynccontextmanager
 async def _host(
     asked: _Asked, surroundings: Environment, *, attended: bool
-) -> AsyncGenerator[PerdureClient]:
+) -> AsyncGenerator[WireClient]:
     if asked.attach is not None:
         async with remote.client_for(asked.attach, surroundings) as client:
             yield client
         return
     await trust.settle(surroundings, os.getcwd(), trusts=asked.trusts)
     waits = attended or asked.permission_timeout is not None
-    async with open_embedded_wire(
+    async with open_wire_host(
         headless="wait" if waits else "deny",
         permission_timeout=asked.permission_timeout,
-        surroundings=surroundings,
+        environment=surroundings,
         local_models=asked.local_models,
         installed_plugins=True,
     ) as perdure:
         yield perdure
 
 
-async def _session(client: PerdureClient, asked: _Asked) -> str:
+async def _session(client: WireClient, asked: _Asked) -> str:
     sessions = client.sessions
     if asked.session is None:
         # A server elsewhere does not know our directories; it has one of its own.

@@ -15,8 +15,8 @@ import msgspec
 import pytest
 from msgspec import Meta
 
+from perdure import ToolCallContext, ToolFailure, ToolRegistrationError, tool
 from perdure.core import limits
-from perdure.plugin import ToolCallContext, ToolFailure, ToolRegistrationError, tool
 from perdure.schema.codec import JsonObject, JsonValue, Record
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.session.tool import FileContent, TextContent
@@ -407,7 +407,7 @@ def test_a_name_that_no_model_may_use_is_refused_when_it_is_registered() -> None
 
 
 def test_pydantic_is_not_loaded_by_us() -> None:
-    code = "import sys, perdure.plugin; sys.exit('pydantic' in sys.modules)"
+    code = "import sys, perdure; perdure.tool; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
