@@ -21,7 +21,7 @@ class Blocking:
 
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
-        self._scopes: list[_OpenScope] = []
+        self._scopes: list[OpenScope] = []
         self.closed = False
 
     def run(self, call: Coroutine[JsonValue, JsonValue, T]) -> T:
@@ -48,7 +48,7 @@ class Blocking:
 
     def enter(self, scope: AbstractAsyncContextManager[T]) -> T:
         """Enter `scope`, and leave it when this is closed."""
-        held = _OpenScope()
+        held = OpenScope()
         entered = self.run(held.open(scope))
         self._scopes.append(held)
         return entered
@@ -71,7 +71,7 @@ class Blocking:
         self.close()
 
 
-class _OpenScope:
+class OpenScope:
     """A context manager that a task of its own holds open: each blocking call is another task."""
 
     def __init__(self) -> None:

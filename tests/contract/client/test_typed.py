@@ -178,3 +178,19 @@ async def test_headers_of_a_call_win_over_those_of_the_client() -> None:
         await client.sessions.interrupt(MINE, options=CallOptions(headers={"x-one": "call"}))
     (asked,) = transport.asked
     assert (asked.headers["x-one"], asked.headers["x-two"]) == ("call", "client")
+
+
+@pytest.mark.parametrize("model", ["demo/demo#default", DEMO])
+async def test_a_model_is_named_by_a_string_or_a_reference(
+    tmp_path: Path, model: str | ModelRef
+) -> None:
+    async with typed_in_memory(tmp_path) as client:
+        session = await client.sessions.create(model="mine/a/b")
+        assert session.model == ModelRef(provider_id="mine", id="a/b", variant="default")
+        await client.sessions.switch_model(session.id, model)
+        switched = (await client.sessions.get(session.id)).model
+        assert switched == ModelRef(provider_id="demo", id="demo", variant="default")
+        with pytest.raises(
+            ValueError, match=r"'demo' is not the name of a model; write provider/m"
+        ):
+            await client.sessions.switch_model(session.id, "demo")

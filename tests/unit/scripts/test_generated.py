@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from perdure.client import WireClient
+from perdure.client.blocking_client import connect_blocking
 from perdure.client.blocking_wire import BlockingWireClient
 from perdure.client.client import Client
 from perdure.client.generated import types
@@ -64,10 +65,11 @@ def test_references_lead_somewhere() -> None:
 @requirement("S20", "S113")
 def test_every_client_offers_every_operation() -> None:
     clients = [kind("http://nowhere.invalid") for kind in (WireClient, Client)]
-    with BlockingWireClient("http://nowhere.invalid") as sync:
+    nowhere = "http://nowhere.invalid"
+    with BlockingWireClient(nowhere) as sync, connect_blocking(nowhere) as blocking:
         for operation in contract().operations:
             name = ".".join((*operation.public.group, python_source.method_name(operation)))
-            offered = [method_of(client, name) for client in (*clients, sync)]
+            offered = [method_of(client, name) for client in (*clients, sync, blocking)]
             assert all(method is not None for method in offered), name
             named = {parameter.name for parameter in operation.parameters}
             for method in offered:
