@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from perdure.cli import terminal
 from perdure.cli.problem import Problem
 from perdure.client import ClientError, DeclaredError, WireClient
-from perdure.client.http_transport import is_loopback
+from perdure.client.transport import is_loopback
 from perdure.host.credentials import secrets
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.environment import Environment

@@ -14,15 +14,10 @@ from urllib.parse import urlsplit
 import httpx2
 
 from perdure.client.errors import ClientError
-from perdure.client.transport import Request, Response
-from perdure.net import loopback
+from perdure.client.transport import Request, Response, is_loopback
 
 _CONNECT_SECONDS_MAX: Final = 10
 _WRITE_SECONDS_MAX: Final = 60
-
-
-def is_loopback(url: str) -> bool:
-    return (urlsplit(url).hostname or "") in loopback.NAMES
 
 
 class HttpTransport:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from perdure.cli import options, remote, session_client, terminal
 from perdure.cli.problem import Problem
 from perdure.client import WireClient
-from perdure.client.http_transport import is_loopback
+from perdure.client.transport import is_loopback
 from perdure.core import limits
 from perdure.embedded.host import open_wire_host
 from perdure.host.environment import Environment

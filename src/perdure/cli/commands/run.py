@@ -19,13 +19,15 @@ from perdure.cli.follow import Answer, Followed, follow
 from perdure.cli.output import JsonOutput, TextOutput
 from perdure.cli.problem import INTERRUPTED_STATUS, Problem
 from perdure.client import WireClient
-from perdure.client.http_transport import is_loopback
+from perdure.client.transport import is_loopback
 from perdure.embedded.host import open_wire_host
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment
 from perdure.ports import DatabaseError
+from perdure.schema import codec
 from perdure.schema.codec import JsonObject
+from perdure.schema.models.model import ModelRef
 from perdure.schema.value import Value
 
 if TYPE_CHECKING:
@@ -86,10 +88,10 @@ def _parse(argv: list[str]) -> _Asked:
 
 
 def _model(name: str) -> "types.ModelRef":
-    provider, slash, model = name.partition("/")
-    if not (provider and slash and model):
-        raise Problem(f"a model is named PROVIDER/MODEL, such as demo/demo; got {name!r}")
-    return {"providerID": provider, "id": model}
+    try:
+        return codec.to_json_value(ModelRef.parse(name))
+    except ValueError as error:
+        raise Problem(f"--model: {error}") from error
 
 
 async def _run(asked: _Asked, surroundings: Environment) -> int:

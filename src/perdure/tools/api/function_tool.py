@@ -92,14 +92,14 @@ def tool(
 def _make_tool(
     function: Callable[P, R], name: str | None, description: str | None, action: str | None
 ) -> FunctionTool[P, R]:
-    name = name or getattr(function, "__name__", "")
-    description = description or inspect.getdoc(function)
-    if not description:
-        raise ToolRegistrationError(f"tool {name!r}: a docstring must say what it is for")
-    parameters = describe_input(function, name)
+    named: str = name or getattr(function, "__name__", "")
+    described = description or inspect.getdoc(function)
+    if not described:
+        raise ToolRegistrationError(f"tool {named!r}: a docstring must say what it is for")
+    parameters = describe_input(function, named)
     return FunctionTool(
-        name=name,
-        description=description,
+        name=named,
+        description=described,
         function=function,
         input=parameters.record,
         output=FunctionOutput,

@@ -16,12 +16,12 @@ import pytest
 from msgspec import Meta
 
 import perdure
-from perdure import ToolCallContext, ToolFailure, ToolRegistrationError, tool
+from perdure import Tool, ToolCallContext, ToolFailure, ToolRegistrationError, tool
 from perdure.core import limits
 from perdure.schema.codec import JsonObject, JsonValue, Record
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.session.tool import FileContent, TextContent
-from perdure.tools.api.function_tool import FunctionTool
+from perdure.tools.api.function_tool import FunctionOutput
 from perdure.tools.api.registry import Settled, ToolError, ToolRegistry, ToolSuccess
 from perdure.tools.api.tool import Progress
 from tests.requirements import requirement
@@ -40,7 +40,7 @@ def context(heard: list[Progress] | None = None) -> ToolCallContext:
     )
 
 
-Authored = FunctionTool[..., object]
+Authored = Tool[Record, FunctionOutput]
 
 
 async def call(made: Authored, /, **input: JsonValue) -> Settled:
