@@ -17,10 +17,10 @@ from pathlib import Path
 
 from msgspec import structs
 
-from perdure.client import PerdureClient
+from perdure.client import WireClient
 from perdure.core.context import system_context
 from perdure.core.context.system_context import Observation
-from perdure.embedded import open_embedded_wire
+from perdure.embedded.host import open_wire_host
 from perdure.host.clock import SystemClock
 from perdure.llm.encoded_history import EncodedHistory
 from perdure.llm.encoding import wire_protocol
@@ -136,26 +136,26 @@ async def embedded() -> dict[str, object]:
 
 
 @asynccontextmanager
-async def held_here(root: Path) -> AsyncGenerator[PerdureClient]:
+async def held_here(root: Path) -> AsyncGenerator[WireClient]:
     async with scripted_provider.scripted_provider() as provider:
         folders = make_folders(root, provider)
         surroundings = folders.environment
-        async with open_embedded_wire(str(folders.project), surroundings=surroundings) as client:
+        async with open_wire_host(str(folders.project), environment=surroundings) as client:
             yield client
 
 
 @asynccontextmanager
-async def served_elsewhere(root: Path) -> AsyncGenerator[PerdureClient]:
+async def served_elsewhere(root: Path) -> AsyncGenerator[WireClient]:
     """Start a server as users do: in its own process, over a socket."""
     async with scripted_provider.scripted_provider() as provider:
         folders = make_folders(root, provider)
         async with AsyncExitStack() as stack:
             server = await stack.enter_async_context(server_process.server_process(folders))
             address = f"http://127.0.0.1:{server.api.port}"
-            yield await stack.enter_async_context(PerdureClient(address))
+            yield await stack.enter_async_context(WireClient(address))
 
 
-async def admissions(client: PerdureClient) -> list[float]:
+async def admissions(client: WireClient) -> list[float]:
     """Return the duration of each pair of calls of a round, in milliseconds."""
     costs: list[float] = []
     for _ in range(ROUND):

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from perdure import __version__
+from perdure.version import __version__
 from scripts.codegen.files import generated
 
 

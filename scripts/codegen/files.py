@@ -23,6 +23,7 @@ def generated(version: str) -> dict[str, str]:
         f"{_CLIENT}/wire_groups.py": wire_client.wire_module(contract),
         f"{_CLIENT}/sync_groups.py": wire_client.sync_module(contract),
         f"{_CLIENT}/typed_groups.py": typed_client.typed_module(contract),
+        f"{_CLIENT}/blocking_groups.py": typed_client.blocking_module(contract),
         f"{_TYPESCRIPT}/types.ts": typescript_client.types_module(contract),
         f"{_TYPESCRIPT}/failures.ts": typescript_client.failures_module(contract),
         f"{_TYPESCRIPT}/groups.ts": typescript_client.groups_module(contract),

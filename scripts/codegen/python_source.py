@@ -128,6 +128,20 @@ def method_name(operation: Operation) -> str:
     return f"{operation.public.method}_url" if socket else operation.public.method
 
 
+def forwarded(operation: Operation, *, iterates: bool) -> str:
+    """The body of a blocking method: the same method of the group that it wraps, waited for."""
+    short = operation.public.shorthand
+    passed = [f"{one.name}={one.name}" for one in operation.parameters]
+    if short is not None:
+        passed.append(f"{short[1]}={short[1]}")
+    if operation.success.kind == "websocket":
+        return bracketed(f"return self._group.{method_name(operation)}(", passed, ")", indent=8)
+    passed.append("options=options")
+    inner = bracketed(f"self._group.{operation.public.method}(", passed, ")", indent=12).lstrip()
+    verb = "iterate" if iterates else "run"
+    return bracketed(f"return self._blocking.{verb}(", [inner], ")", indent=8)
+
+
 def path_of(operation: Operation) -> str:
     """Return the path as an expression with its parameters."""
     path = operation.path

@@ -1,4 +1,7 @@
-"""Emits the typed client: the same methods over decoded values and branded ids."""
+"""Emits the typed client: the same methods over decoded values and branded ids.
+
+A second module wraps them for callers without an event loop.
+"""
 
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
@@ -6,12 +9,14 @@ from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 from perdure.openapi.contract import Contract, Operation, Parameter
 from perdure.openapi.names import Alias
 from perdure.schema.codec import JsonValue
+from perdure.schema.models.model import ModelRef
 from scripts.codegen.python_source import (
     bracketed,
     by_group,
     children,
     class_name,
     document,
+    forwarded,
     module,
     path_of,
     signature,
@@ -19,8 +24,10 @@ from scripts.codegen.python_source import (
 
 _STREAMS = {"durable_stream": "DurableEvent", "live_stream": "LiveEvent"}
 _FOR_TYPES = {
-    "collections.abc": ["AsyncGenerator"],
+    "collections.abc": ["AsyncGenerator", "Generator"],
     "typing": ["Literal"],
+    "perdure.client.blocking": ["Blocking"],
+    "perdure.client.generated": ["typed_groups"],
     "perdure.client.pages": ["History"],
     "perdure.client.typed_events": ["DurableEvent", "LiveEvent"],
     "perdure.client.typed_wire": ["TypedWire"],
@@ -42,8 +49,30 @@ def typed_module(contract: Contract) -> str:
     return module(
         "The groups of the typed client.",
         classes + "\n".join(root) + "\n",
-        eager={"perdure.client.wire": ["either", "segment"], **spelling.used},
+        eager={"perdure.client.wire": ["as_model", "either", "segment"], **spelling.used},
         lazy=_FOR_TYPES,
+    )
+
+
+def blocking_module(contract: Contract) -> str:
+    spelling = _Spelling(contract.aliases)
+    groups = by_group(contract)
+    classes = "".join(
+        _blocking_class(group, groups[group], list(groups), spelling) for group in groups
+    )
+    root = ["\n\nclass BlockingGroups:"]
+    root.append(
+        "    def __init__(self, groups: typed_groups.TypedGroups, blocking: Blocking) -> None:"
+    )
+    root += [
+        f"        self.{group[0]} = {class_name(group)}(groups.{group[0]}, blocking)"
+        for group in children((), groups)
+    ]
+    return module(
+        "The groups of the typed client, for callers without an event loop.",
+        classes + "\n".join(root) + "\n",
+        eager={},
+        lazy={**_FOR_TYPES, **spelling.used},
     )
 
 
@@ -122,8 +151,41 @@ def _method(operation: Operation, spelling: _Spelling) -> str:
     return f"{head}\n{document(operation)}{call}\n"
 
 
+def _blocking_class(
+    group: Group, operations: list[Operation], groups: list[Group], spelling: _Spelling
+) -> str:
+    name = class_name(group)
+    lines = [f"\n\nclass {name}:"]
+    lines.append(f"    def __init__(self, group: typed_groups.{name}, blocking: Blocking) -> None:")
+    lines += ["        self._group = group", "        self._blocking = blocking"]
+    lines += [
+        f"        self.{child[-1]} = {class_name(child)}(group.{child[-1]}, blocking)"
+        for child in children(group, groups)
+    ]
+    methods = "".join(f"\n{_blocking_method(one, spelling)}" for one in operations)
+    return "\n".join(lines) + "\n" + methods
+
+
+def _blocking_method(operation: Operation, spelling: _Spelling) -> str:
+    returns = _returned(operation, spelling, stream="Generator")
+    annotated = [(one, _accepted(one, spelling)) for one in operation.parameters]
+    head = signature(operation, annotated, returns=returns, kind="def")
+    call = forwarded(operation, iterates=operation.success.kind in _STREAMS)
+    return f"{head}\n{document(operation)}{call}\n"
+
+
 def _accepted(parameter: Parameter, spelling: _Spelling) -> str:
+    accepted = _decoded(parameter, spelling)
+    return f"{accepted} | str" if _is_model(parameter) else accepted
+
+
+def _decoded(parameter: Parameter, spelling: _Spelling) -> str:
     return spelling.of(parameter.decoded).removesuffix(" | None")
+
+
+def _is_model(parameter: Parameter) -> bool:
+    """Whether a caller may give it as a string, such as "demo/demo"."""
+    return ModelRef in {parameter.decoded, *get_args(parameter.decoded)}
 
 
 def _leading(operation: Operation, spelling: _Spelling) -> list[str]:
@@ -157,8 +219,8 @@ def _arguments(operation: Operation, spelling: _Spelling) -> list[str]:
 def _value(operation: Operation, parameter: Parameter, spelling: _Spelling) -> str:
     short = operation.public.shorthand
     if short is None or parameter.name != short[0]:
-        return parameter.name
-    field, made = short[1], _accepted(parameter, spelling)
+        return f"as_model({parameter.name})" if _is_model(parameter) else parameter.name
+    field, made = short[1], _decoded(parameter, spelling)
     return f"either({parameter.name}, {made}, {field}={field})"
 
 
@@ -178,7 +240,7 @@ def _verb(operation: Operation) -> str:
             return kind
 
 
-def _returned(operation: Operation, spelling: _Spelling) -> str:
+def _returned(operation: Operation, spelling: _Spelling, *, stream: str = "AsyncGenerator") -> str:
     success = operation.success
     match success.kind:
         case "no_content":
@@ -192,7 +254,7 @@ def _returned(operation: Operation, spelling: _Spelling) -> str:
         case "history":
             return "History[DurableEvent]"
         case "durable_stream" | "live_stream":
-            return f"AsyncGenerator[{_STREAMS[success.kind]}]"
+            return f"{stream}[{_STREAMS[success.kind]}]"
         case _:
             return spelling.of(success.decoded)
 

@@ -11,7 +11,7 @@ from scripts.codegen.python_source import (
     children,
     class_name,
     document,
-    method_name,
+    forwarded,
     module,
     path_of,
     signature,
@@ -182,16 +182,5 @@ def _sync_class(group: Group, operations: list[Operation], groups: list[Group]) 
 def _sync_method(operation: Operation) -> str:
     returns = _returned(operation, stream="Generator")
     head = signature(operation, _annotated(operation), returns=returns, kind="def")
-    short = operation.public.shorthand
-    passed = [
-        *(f"{one.name}={one.name}" for one in operation.parameters),
-        *([] if short is None else [f"{short[1]}={short[1]}"]),
-        *_options(operation),
-    ]
-    if operation.success.kind == "websocket":
-        call = bracketed(f"return self._group.{method_name(operation)}(", passed, ")", indent=8)
-        return f"{head}\n{document(operation)}{call}\n"
-    verb = "iterate" if operation.success.kind in _STREAMS else "run"
-    inner = bracketed(f"self._group.{operation.public.method}(", passed, ")", indent=12).lstrip()
-    call = bracketed(f"return self._blocking.{verb}(", [inner], ")", indent=8)
+    call = forwarded(operation, iterates=operation.success.kind in _STREAMS)
     return f"{head}\n{document(operation)}{call}\n"

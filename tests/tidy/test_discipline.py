@@ -27,12 +27,15 @@ CATCHES_ALL: Final[Mapping[str, str]] = {
     "server/app.py": "a defect in a handler becomes a 500, not a lost connection",
 }
 STARTS_TASKS: Final[Mapping[str, str]] = {
+    "client/": "a blocking scope stays open between two calls, until its loop is closed",
     "host/process/": "a child must be ended even if its caller is cancelled",
     "runtime/coordination/": "a drain outlives the request that woke it",
     "runtime/tasks.py": "a shielded region must outlive its cancelled caller",
     "server/http/": "a request is owned by its listener, which awaits it on closing",
 }
 IMPORTS_LATE: Final[Mapping[str, str]] = {
+    "__init__.py": "a name of the public API is imported when it is first used",
+    "client/wire.py": "the HTTP library is loaded by a client that connects",
     "cli/": "a command loads only what it runs, so that --version stays quick",
     "llm/": "a provider's wire protocol is loaded when a route first needs it",
     "location/": "the bundled catalog and tools are loaded with the first Location",

@@ -14,18 +14,18 @@ from typing import cast
 from perdure.cli import terminal
 from perdure.cli.output import Output
 from perdure.cli.problem import FAILED_STATUS, Problem
-from perdure.client import DeclaredError, PerdureClient
+from perdure.client import DeclaredError, WireClient
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
-Answer = Callable[[JsonObject, PerdureClient], Awaitable[None]]
+Answer = Callable[[JsonObject, WireClient], Awaitable[None]]
 """Answers the permission request or the question that the event announces."""
 
 
 class FollowTarget(Value, kw_only=True):
     """The Session to follow, where its events are printed, and how its requests are answered."""
 
-    client: PerdureClient
+    client: WireClient
     session_id: str
     output: Output
     answer_permission: Answer

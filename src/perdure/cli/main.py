@@ -10,8 +10,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Final
 
-from perdure import __version__
 from perdure.cli.problem import FAILED_STATUS, INTERRUPTED_STATUS, USAGE_STATUS, Problem
+from perdure.version import __version__
 
 _GROUPS: Final = {
     "Everyday": {

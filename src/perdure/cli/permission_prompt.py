@@ -7,7 +7,7 @@ model wrote the text of the request, so it is cleaned and shown on one line.
 from typing import Final
 
 from perdure.cli import terminal
-from perdure.client import DeclaredError, PerdureClient
+from perdure.client import DeclaredError, WireClient
 from perdure.schema.approval.permission import Reply
 from perdure.schema.codec import JsonObject
 
@@ -23,7 +23,7 @@ _UNATTENDED: Final = (
 )
 
 
-async def answer_at_terminal(event: JsonObject, client: PerdureClient) -> None:
+async def answer_at_terminal(event: JsonObject, client: WireClient) -> None:
     """Ask the user and send the answer. Everything except yes and always is a no."""
     request = event["data"]
     question = f"Allow {_describe(request)}?\n{_describe_always(request)}[y]es, [a]lways, [N]o: "
@@ -31,7 +31,7 @@ async def answer_at_terminal(event: JsonObject, client: PerdureClient) -> None:
     await _reply(client, request, reply)
 
 
-async def refuse(event: JsonObject, client: PerdureClient) -> None:
+async def refuse(event: JsonObject, client: WireClient) -> None:
     """Refuse because there is no terminal to ask at; otherwise the work would wait for ever."""
     request = event["data"]
     terminal.print_note(
@@ -41,13 +41,13 @@ async def refuse(event: JsonObject, client: PerdureClient) -> None:
     await _reply(client, request, "reject", message=_UNATTENDED)
 
 
-async def wait_for_other_client(event: JsonObject, client: PerdureClient) -> None:
+async def wait_for_other_client(event: JsonObject, client: WireClient) -> None:
     """Wait for another client to answer. The runtime refuses at the `--permission-timeout`."""
     terminal.print_note(f"waiting for another client to allow {_describe(event['data'])}\n")
 
 
 async def _reply(
-    client: PerdureClient, request: JsonObject, reply: Reply, *, message: str | None = None
+    client: WireClient, request: JsonObject, reply: Reply, *, message: str | None = None
 ) -> None:
     permissions = client.sessions.permissions
     try:

@@ -7,13 +7,13 @@ model wrote the question, so its parts are cleaned and shown on one line each.
 from collections.abc import Awaitable
 
 from perdure.cli import terminal
-from perdure.client import DeclaredError, PerdureClient
+from perdure.client import DeclaredError, WireClient
 from perdure.schema import codec
 from perdure.schema.approval.question import Question, QuestionRequest
 from perdure.schema.codec import JsonObject
 
 
-async def answer_at_terminal(event: JsonObject, client: PerdureClient) -> None:
+async def answer_at_terminal(event: JsonObject, client: WireClient) -> None:
     """Ask the questions in order. An empty line declines all of them and stops the run."""
     request = codec.convert(QuestionRequest, event["data"])
     answers: list[tuple[str, ...]] = []
@@ -26,7 +26,7 @@ async def answer_at_terminal(event: JsonObject, client: PerdureClient) -> None:
     await _settle(client.sessions.questions.reply(request.session_id, request.id, answers))
 
 
-async def refuse(event: JsonObject, client: PerdureClient) -> None:
+async def refuse(event: JsonObject, client: WireClient) -> None:
     """Decline because there is no terminal to ask at; this stops the run."""
     request = codec.convert(QuestionRequest, event["data"])
     terminal.print_note(
@@ -36,7 +36,7 @@ async def refuse(event: JsonObject, client: PerdureClient) -> None:
     await _settle(client.sessions.questions.reject(request.session_id, request.id))
 
 
-async def wait_for_other_client(event: JsonObject, client: PerdureClient) -> None:
+async def wait_for_other_client(event: JsonObject, client: WireClient) -> None:
     """Wait for another client to answer. The runtime declines at the `--permission-timeout`."""
     request = codec.convert(QuestionRequest, event["data"])
     terminal.print_note(f"waiting for another client to answer {_first_question(request)!r}\n")

@@ -12,24 +12,24 @@ from urllib.parse import urlsplit
 
 from perdure.cli import terminal
 from perdure.cli.problem import Problem
-from perdure.client import ClientError, DeclaredError, PerdureClient
-from perdure.client.http_transport import is_loopback
+from perdure.client import ClientError, DeclaredError, WireClient
+from perdure.client.transport import is_loopback
 from perdure.host.credentials import secrets
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.environment import Environment
 
 
-def make_client(url: str, environment: Environment) -> PerdureClient:
+def make_client(url: str, environment: Environment) -> WireClient:
     """Make the client for the server at `url`; raise Problem if that is not an HTTP URL."""
     _check_url(url)
     password = environment.variables.get("OPENCODE_SERVER_PASSWORD")
     if not password and is_loopback(url):
         password = _read_generated_password(environment)
     if not password:
-        return PerdureClient(url)
+        return WireClient(url)
     username = environment.variables.get("OPENCODE_SERVER_USERNAME") or "opencode"
     credential = base64.b64encode(f"{username}:{password}".encode()).decode()
-    return PerdureClient(url, headers={"authorization": f"Basic {credential}"})
+    return WireClient(url, headers={"authorization": f"Basic {credential}"})
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import cast
 
-from perdure.client import PerdureClient
+from perdure.client import WireClient
 from perdure.schema.codec import JsonObject
 
 _PAGE_ITEMS = 100
@@ -12,7 +12,7 @@ _PAGE_ITEMS = 100
 class RemoteSource:
     """Implements cli.session_source.SessionSource."""
 
-    def __init__(self, client: PerdureClient) -> None:
+    def __init__(self, client: WireClient) -> None:
         self._sessions = client.sessions
 
     async def sessions(self, limit: int) -> tuple[JsonObject, ...]:

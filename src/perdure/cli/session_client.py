@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from perdure.cli import remote
 from perdure.cli.problem import Problem
-from perdure.client import PerdureClient
-from perdure.embedded import open_embedded_wire
+from perdure.client import WireClient
+from perdure.embedded.host import open_wire_host
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.data_directory import DATABASE_NAME, DataDirectoryError
 from perdure.host.environment import Environment
@@ -32,14 +32,14 @@ def run(work: Coroutine[None, None, T]) -> T:
 
 
 @asynccontextmanager
-async def open_client(url: str | None, environment: Environment) -> AsyncGenerator[PerdureClient]:
+async def open_client(url: str | None, environment: Environment) -> AsyncGenerator[WireClient]:
     """Open the server at `url`, or without one the data directory, which must hold a database."""
     if url is not None:
         async with remote.make_client(url, environment) as client:
             yield client
         return
     _require_database(environment.data_dir)
-    async with open_embedded_wire(surroundings=environment, resumes=False) as perdure:
+    async with open_wire_host(environment=environment, resumes=False) as perdure:
         yield perdure
 
 

@@ -1,15 +1,26 @@
 """The network client: Perdure's contract over HTTP, without the engine behind it.
 
-Plain values here; the same with decoded values in `client.typed`, and for programs without an
-event loop in `client.sync`. The shapes of the values are in `client.generated.types`, guards for
-declared failures in `client.generated.failures`, and a stream that survives lost connections in
-`client.reconnect`.
+Programs use `perdure.connect` or `perdure.connect_blocking`: decoded values, declared failures by
+their class. `WireClient` has the same methods over JSON as it came, for programs that pass it on;
+its types are in `client.generated.types`, guards for its failures in `client.generated.failures`.
 """
 
-from perdure.client.client import PerdureClient
-from perdure.client.errors import ClientError, DeclaredError
+from perdure.client.errors import ClientError, WireError
 from perdure.client.pages import History
 from perdure.client.wire import CallOptions
+from perdure.client.wire_client import WireClient
+from perdure.deprecation import moved_names
+from perdure.schema.errors import DeclaredError
 from perdure.schema.page import Page
 
-__all__ = ["CallOptions", "ClientError", "DeclaredError", "History", "Page", "PerdureClient"]
+__all__ = [
+    "CallOptions",
+    "ClientError",
+    "DeclaredError",
+    "History",
+    "Page",
+    "WireClient",
+    "WireError",
+]
+
+__getattr__ = moved_names(__name__, {"PerdureClient": "perdure.client.WireClient"})

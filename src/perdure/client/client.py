@@ -1,17 +1,27 @@
-"""PerdureClient: the whole contract on one object, over whichever transport it is given.
+"""Client: every operation of the contract, with decoded values.
 
-Answers are plain JSON values with the surrounding `{data}` taken off. Building a client touches
-no network; closing it, or leaving its scope, closes its connections.
+Answers are records and are checked against the contract; ids have types of their own; a declared
+failure is raised as its class. Constructing a client touches no network; closing it, or leaving its
+scope, closes its connections.
 """
 
-from collections.abc import Mapping
-from typing import Self
+import base64
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Final, Self
 
-from perdure.client.generated.wire_groups import WireGroups
-from perdure.client.wire import AnyTransport, Wire
+from perdure.client.generated.typed_groups import TypedGroups
+from perdure.client.reconnect import Reconnected, resume
+from perdure.client.typed_events import DurableEvent
+from perdure.client.typed_wire import TypedWire
+from perdure.client.wire import AnyTransport, CallOptions, Wire
+from perdure.schema.ids import SessionID
+
+_USERNAME: Final = "opencode"
 
 
-class PerdureClient(WireGroups):
+class Client(TypedGroups):
+    """A client of one server. `async with` it, or call `aclose`."""
+
     def __init__(
         self,
         base_url: str,
@@ -20,7 +30,7 @@ class PerdureClient(WireGroups):
         transport: AnyTransport | None = None,
     ) -> None:
         self._wire = Wire(base_url, headers=headers, transport=transport)
-        super().__init__(self._wire)
+        super().__init__(TypedWire(self._wire))
 
     async def aclose(self) -> None:
         await self._wire.aclose()
@@ -30,3 +40,58 @@ class PerdureClient(WireGroups):
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self.aclose()
+
+
+def connect(
+    url: str,
+    *,
+    password: str | None = None,
+    username: str = _USERNAME,
+    headers: Mapping[str, str] | None = None,
+    transport: AnyTransport | None = None,
+) -> Client:
+    """A client of the server at `url`, such as "http://127.0.0.1:4096".
+
+    ```python
+    async with perdure.connect("http://127.0.0.1:4096") as client:
+        session = await client.sessions.create(model="demo/demo")
+    ```
+
+    `password` is the one that `perdure serve` asks for. `headers` go with every request, over the
+    `transport`: an `httpx2.AsyncBaseTransport`, or a `client.transport.Transport`.
+    """
+    return Client(
+        url, headers=authorized(headers, username=username, password=password), transport=transport
+    )
+
+
+def authorized(
+    headers: Mapping[str, str] | None, *, username: str, password: str | None
+) -> Mapping[str, str]:
+    """`headers` with the credentials that the server asks for, if there is a password."""
+    given = dict(headers or {})
+    if password is not None:
+        credentials = base64.b64encode(f"{username}:{password}".encode()).decode()
+        given["authorization"] = f"Basic {credentials}"
+    return given
+
+
+def resume_events(
+    client: Client,
+    session_id: SessionID,
+    *,
+    after: int | None = None,
+    reconnected: Callable[[Reconnected], None] | None = None,
+    options: CallOptions | None = None,
+) -> AsyncGenerator[DurableEvent]:
+    """Durable events of a Session after a sequence number, and then new ones, without an end.
+
+    A lost connection is opened again after the last event; then `reconnected` is called.
+    """
+    given = options or CallOptions()
+
+    def opens(after: int | None, opened: Callable[[], None]) -> AsyncGenerator[DurableEvent]:
+        options = CallOptions(headers=given.headers, opened=opened)
+        return client.sessions.events(session_id, after=after, options=options)
+
+    return resume(opens, lambda event: event.durable.seq, after=after, notify=reconnected)

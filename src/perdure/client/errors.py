@@ -1,41 +1,41 @@
-"""The two ways in which a call fails: as the contract declares, or because the way there failed.
+"""The two ways in which a call fails: as the contract declares, or on the way to the server.
 
-A DeclaredError carries the tagged value as it came over the wire; tell kinds apart by `tag`, or
-with a guard of `client.generated.failures`, never by class. A ClientError says in one word what
-went wrong between here and there.
+The clients with decoded values raise a declared failure as its class of `schema.errors`. The wire
+client raises it as a WireError around the tagged value; tell kinds apart by `tag`, or with a guard
+of `client.generated.failures`. A ClientError says in one word what went wrong on the way.
 """
 
 from typing import Literal, cast
 
 from perdure.schema.codec import JsonObject
+from perdure.schema.errors import DeclaredError, PerdureError
 
 Reason = Literal[
     "transport",  # no answer, or it broke off
     "unexpected-status",  # an answer that the contract does not know
-    "unsupported-content-type",  # an answer in another language
-    "malformed-response",  # the right language, but not the promised shape
+    "unsupported-content-type",  # an answer in another content type than the contract's
+    "malformed-response",  # the right content type, but not the promised shape
 ]
 
 
-class DeclaredError(Exception):
-    """A failure that is part of the contract: the caller can act on it."""
+class WireError(DeclaredError):
+    """A declared failure as it came over the wire."""
 
     def __init__(self, value: JsonObject, *, status: int) -> None:
-        super().__init__(f"{value['_tag']}: {value.get('message', '')}")
-        self.value = value
+        message = str(value.get("message", ""))
+        super().__init__(f"{value['_tag']}: {message}")
+        self.message = message
+        self.tag = str(value["_tag"])
         self.status = status
+        self._value = value
 
     @property
-    def tag(self) -> str:
-        return str(self.value["_tag"])
-
-    @property
-    def message(self) -> str:
-        return str(self.value.get("message", ""))
+    def value(self) -> JsonObject:
+        return self._value
 
 
-class ClientError(Exception):
-    """The infrastructure failed. What the server did with the request is not known."""
+class ClientError(PerdureError):
+    """The call failed on its way. Whether the server carried out the request is not known."""
 
     def __init__(self, reason: Reason, message: str, *, status: int | None = None) -> None:
         super().__init__(message)
@@ -44,5 +44,5 @@ class ClientError(Exception):
 
 
 def has_tag(value: object, tag: str) -> bool:
-    """Whether `value`, from wherever it came, is a failure of this kind."""
+    """Whether `value`, which may be anything, is a failure of this kind."""
     return isinstance(value, dict) and cast("JsonObject", value).get("_tag") == tag

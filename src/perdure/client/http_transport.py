@@ -1,4 +1,4 @@
-"""Calls over a network, by way of an HTTP library that nobody else of the client knows.
+"""The transport over a network: the one module of the client that uses the HTTP library.
 
 Connections are kept and used again. Nothing is retried and no redirect is followed.
 
@@ -14,15 +14,10 @@ from urllib.parse import urlsplit
 import httpx2
 
 from perdure.client.errors import ClientError
-from perdure.client.transport import Request, Response
-from perdure.net import loopback
+from perdure.client.transport import Request, Response, is_loopback
 
 _CONNECT_SECONDS_MAX: Final = 10
 _WRITE_SECONDS_MAX: Final = 60
-
-
-def is_loopback(url: str) -> bool:
-    return (urlsplit(url).hostname or "") in loopback.NAMES
 
 
 class HttpTransport:
@@ -30,8 +25,8 @@ class HttpTransport:
         self._base_url = base_url
         self._http = httpx2.AsyncClient(
             transport=transport,
-            verify=_trusted(base_url),
-            # A proxy has no business between two processes of one machine.
+            verify=_certificates(base_url),
+            # Two processes of one machine need no proxy between them.
             trust_env=not is_loopback(base_url),
         )
 
@@ -42,7 +37,7 @@ class HttpTransport:
             write=_WRITE_SECONDS_MAX,
             pool=_CONNECT_SECONDS_MAX,
         )
-        with _told_apart():
+        with _as_client_error():
             request = self._http.build_request(
                 outgoing.method,
                 self._base_url + outgoing.target,
@@ -50,22 +45,22 @@ class HttpTransport:
                 headers=outgoing.headers,
                 timeout=timeout,
             )
-            return _HttpIncoming(await self._http.send(request, stream=True))
+            return _HttpResponse(await self._http.send(request, stream=True))
 
     async def aclose(self) -> None:
         await self._http.aclose()
 
 
-def _trusted(url: str) -> ssl.SSLContext | bool:
-    """Whose certificates are taken: the machine's authorities, or nobody's where none are shown.
+def _certificates(url: str) -> ssl.SSLContext | bool:
+    """The machine's certificate authorities, or none for a server of this machine without TLS.
 
-    Reading the authorities takes longer than a whole call to a server of this machine.
+    Loading the authorities takes longer than a whole call to a server of this machine.
     """
-    shows_none = is_loopback(url) and urlsplit(url).scheme == "http"
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if shows_none else True
+    without_tls = is_loopback(url) and urlsplit(url).scheme == "http"
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if without_tls else True
 
 
-class _HttpIncoming:
+class _HttpResponse:
     def __init__(self, response: httpx2.Response) -> None:
         self._response = response
 
@@ -78,13 +73,13 @@ class _HttpIncoming:
         return self._response.headers.get("content-type", "")
 
     async def read(self) -> bytes:
-        with _told_apart():
+        with _as_client_error():
             return await self._response.aread()
 
     async def chunks(self) -> AsyncGenerator[bytes]:
         pieces = self._response.aiter_bytes()
         while True:
-            with _told_apart():
+            with _as_client_error():
                 piece = await anext(pieces, None)
             if piece is None:
                 return
@@ -95,7 +90,7 @@ class _HttpIncoming:
 
 
 @contextmanager
-def _told_apart() -> Generator[None]:
+def _as_client_error() -> Generator[None]:
     try:
         yield
     except (httpx2.RequestError, httpx2.InvalidURL, httpx2.StreamError) as error:

@@ -1,4 +1,4 @@
-"""Bounded results: what their envelopes hold, taken out."""
+"""Takes pages, histories and plain data out of the objects that carry them."""
 
 from typing import Generic, TypeVar, cast
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class History(Value, Generic[T], kw_only=True):
-    """Durable events in their order, and whether there are later ones already."""
+    """Durable events in their order, and whether the log holds later ones."""
 
     items: tuple[T, ...]
     has_more: bool

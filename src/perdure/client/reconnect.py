@@ -1,8 +1,8 @@
-"""Durable events across lost connections, for a caller who asks for that.
+"""Reads the durable events of a Session across lost connections.
 
-The last sequence is kept, and the stream is opened again after it: nothing is missed and nothing
-comes twice. What a new connection cannot mend (a declared failure, an answer that makes no sense)
-ends it as it would end a plain stream.
+The reader keeps the last sequence number and opens the stream again after it, so that it misses
+nothing and sees nothing twice. A failure that a new connection cannot repair (a declared failure, a
+malformed answer) ends it, as it ends a plain stream.
 """
 
 import asyncio
@@ -10,9 +10,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from perdure.client.client import PerdureClient
 from perdure.client.errors import ClientError
 from perdure.client.wire import CallOptions
+from perdure.client.wire_client import WireClient
 from perdure.schema.value import Value
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ _GATEWAY_STATUSES: Final = frozenset({502, 503, 504})
 
 
 class Reconnected(Value, kw_only=True):
-    """A stream that was lost is answered again."""
+    """A lost stream was opened again."""
 
     after: int | None
-    """The last sequence that was seen before."""
+    """The last sequence that was read before."""
     attempts: int
-    """How many it took."""
+    """How many attempts it took."""
     cause: ClientError | None
-    """What the connection was lost to; None if the server ended the stream."""
+    """Why the connection was lost; None if the server ended the stream."""
 
 
 class OpensEvents(Protocol[T_co]):
@@ -43,18 +43,15 @@ class OpensEvents(Protocol[T_co]):
     def __call__(self, after: int | None, opened: Callable[[], None]) -> AsyncGenerator[T_co]: ...
 
 
-def resuming_events(
-    client: PerdureClient,
+def resume_wire_events(
+    client: WireClient,
     session_id: str,
     *,
     after: int | None = None,
     reconnected: Callable[[Reconnected], None] | None = None,
     options: CallOptions | None = None,
 ) -> "AsyncGenerator[types.DurableEvent]":
-    """Durable events after a sequence, then those to come, for as long as it takes.
-
-    `reconnected` is told each time the stream was lost and is there again.
-    """
+    """As `perdure.resume_events`, with events as plain JSON."""
     given = options or CallOptions()
 
     def opens(
@@ -63,7 +60,7 @@ def resuming_events(
         options = CallOptions(headers=given.headers, opened=opened)
         return client.sessions.events(session_id, after=after, options=options)
 
-    return resume(opens, lambda event: event["durable"]["seq"], after=after, told=reconnected)
+    return resume(opens, lambda event: event["durable"]["seq"], after=after, notify=reconnected)
 
 
 async def resume(
@@ -71,10 +68,10 @@ async def resume(
     seq_of: Callable[[T], int],
     *,
     after: int | None,
-    told: Callable[[Reconnected], None] | None,
+    notify: Callable[[Reconnected], None] | None,
 ) -> AsyncGenerator[T]:
-    """The same over whatever opens a stream of events that have a sequence."""
-    tries = _Tries(after, told)
+    """The events that `opens` gives, opened again after each lost connection."""
+    tries = _Tries(after, notify)
     while True:
         try:
             async with aclosing(opens(tries.last, tries.answered)) as events:
@@ -83,18 +80,18 @@ async def resume(
                         yield event
             tries.lost(None)
         except ClientError as error:
-            if not _passes(error):
+            if not _may_recover(error):
                 raise
             tries.lost(error)
         await asyncio.sleep(tries.pause)
 
 
 class _Tries:
-    """How far the reader is, and how often in a row the way was closed."""
+    """The last sequence that was read, and the failed attempts since."""
 
-    def __init__(self, after: int | None, told: Callable[[Reconnected], None] | None) -> None:
+    def __init__(self, after: int | None, notify: Callable[[Reconnected], None] | None) -> None:
         self.last = after
-        self._told = told
+        self._notify = notify
         self._attempts = 0
         self._cause: ClientError | None = None
 
@@ -103,11 +100,11 @@ class _Tries:
         return min(_FIRST_PAUSE_SECONDS * 2 ** min(self._attempts - 1, 10), _PAUSE_SECONDS_MAX)
 
     def answered(self) -> None:
-        if self._attempts and self._told is not None:
-            self._told(Reconnected(after=self.last, attempts=self._attempts, cause=self._cause))
+        if self._attempts and self._notify is not None:
+            self._notify(Reconnected(after=self.last, attempts=self._attempts, cause=self._cause))
 
     def is_new(self, seq: int) -> bool:
-        # Only what is delivered proves that the way is open: an answer alone may end at once.
+        # Only an event proves that the connection works: an answered stream may end at once.
         self._attempts = 0
         if self.last is not None and seq <= self.last:
             return False
@@ -119,6 +116,6 @@ class _Tries:
         self._cause = cause
 
 
-def _passes(error: ClientError) -> bool:
+def _may_recover(error: ClientError) -> bool:
     """Whether a later attempt may succeed."""
     return error.reason == "transport" or error.status in _GATEWAY_STATUSES

@@ -1,11 +1,11 @@
-"""Reading an answer: the promised JSON, the events of a stream, or what failed."""
+"""Reads an answer: its JSON, the events of a stream, or the failure that it tells."""
 
 from collections.abc import AsyncGenerator
 from typing import Final, cast
 
 import msgspec
 
-from perdure.client.errors import ClientError, DeclaredError
+from perdure.client.errors import ClientError, WireError
 from perdure.client.transport import Response
 from perdure.net import sse
 from perdure.schema import codec
@@ -18,7 +18,7 @@ _FRAME_BYTES_MAX: Final = 128 * 1024 * 1024
 
 
 class Answer(Confidential):
-    """An answer that has come to its end."""
+    """An answer that was read to its end."""
 
     status: int
     content_type: str
@@ -39,16 +39,16 @@ async def frames(incoming: Response) -> AsyncGenerator[sse.Frame]:
             raise ClientError("malformed-response", str(error)) from error
 
 
-def failure(answer: Answer) -> DeclaredError | ClientError:
-    """What an answer other than success means."""
+def failure(answer: Answer) -> WireError | ClientError:
+    """The failure that an answer without success tells."""
     try:
         value = decoded_object(answer.body, status=answer.status)
     except ClientError:
-        # A proxy's page, most likely. The status says more than that it is no JSON.
+        # Most likely the page of a proxy: its status says more than that it is not JSON.
         return unexpected(answer.status)
     if not isinstance(value.get("_tag"), str):
         return unexpected(answer.status)
-    return DeclaredError(value, status=answer.status)
+    return WireError(value, status=answer.status)
 
 
 def unexpected(status: int) -> ClientError:
@@ -66,7 +66,7 @@ def decoded_object(data: bytes, *, status: int = 200) -> JsonObject:
     try:
         value = codec.decode_any(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        message = "The answer is not the JSON that it claims to be"
+        message = "The answer is not valid JSON"
         raise ClientError("malformed-response", message, status=status) from error
     if not isinstance(value, dict):
         raise ClientError("malformed-response", "The answer is not an object", status=status)

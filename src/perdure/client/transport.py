@@ -1,50 +1,58 @@
-"""How a call travels: what goes out, what comes back, and the seam between the client and its way.
+"""The transport of a client: it takes a request to a server and brings back the response.
 
-A network is one way (`http_carrier`), the memory of one process another (`embedded`). What is asked
-and what an answer means is no concern of a carrier.
+`client.http_transport` does so over a network, `embedded.asgi_transport` within one process. A
+transport knows neither the operations nor what their answers mean.
 
-Invariant: whatever fails on the way is a ClientError of the reason `transport`, and closing an
-answer ends its request.
+Invariant: a failure of a transport is a ClientError of the reason `transport`, and closing a
+response ends its request.
 """
 
 from collections.abc import AsyncGenerator, Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
+from urllib.parse import urlsplit
 
+from perdure.net import loopback
 from perdure.schema.value import Confidential
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the server at `url` is on this machine."""
+    return (urlsplit(url).hostname or "") in loopback.NAMES
 
 
 class Request(Confidential, kw_only=True):
     method: str
     target: str
-    """Path and query, spelled as on the wire."""
+    """Path and query, encoded as on the wire."""
     headers: Mapping[str, str]
-    """By their names in lower case."""
+    """Their names are in lower case."""
     body: bytes | None
     silence_seconds_max: float | None
-    """How long nothing may come back where a connection can die unseen; None waits for ever."""
+    """How long a connection may stay silent before it counts as lost; None waits for ever."""
 
 
 class Response(Protocol):
-    """An answer whose head has come."""
+    """A response whose status and headers have arrived."""
 
     @property
     def status(self) -> int: ...
     @property
     def content_type(self) -> str:
-        """The header as it came; empty without one."""
+        """The header as it came; empty if there is none."""
         ...
 
     async def read(self) -> bytes:
-        """The body, decompressed, once it has come to its end."""
+        """The whole body, decompressed."""
         ...
 
     def chunks(self) -> AsyncGenerator[bytes]:
-        """The same, as it comes."""
+        """The same body in the pieces in which it arrives."""
         ...
 
     async def aclose(self) -> None: ...
 
 
+@runtime_checkable
 class Transport(Protocol):
     async def send(self, outgoing: Request) -> Response: ...
     async def aclose(self) -> None: ...

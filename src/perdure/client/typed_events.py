@@ -1,7 +1,7 @@
-"""Events with their data decoded, as the typed client gives them.
+"""Events with decoded data, as the clients give them.
 
-A newer server may send kinds that this client does not know. They arrive as UnknownFact, with
-everything that was said, rather than ending the stream.
+A newer server may send kinds that this version does not know. Their data is an UnknownFact with the
+plain JSON, and the stream goes on.
 """
 
 from typing import Final, TypeVar
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class UnknownFact(Value):
-    """The data of an event that this client has no name for."""
+    """The data of an event that this version has no class for."""
 
     data: JsonObject
 
@@ -46,7 +46,7 @@ class DurableEvent(Value, kw_only=True):
 
 
 class LiveEvent(Value, kw_only=True):
-    """`durable` is there when the event is in the log as well."""
+    """`durable` is set if the event is in the log as well."""
 
     id: EventID
     type: str
@@ -56,7 +56,7 @@ class LiveEvent(Value, kw_only=True):
 
 
 class Envelope(Record):
-    """An event around data that is not decoded yet."""
+    """An event whose data is not decoded yet."""
 
     id: EventID
     type: str

@@ -1,8 +1,7 @@
 """Calls whose answers are decoded and checked against the contract.
 
-A declared failure is raised as the kind of `schema.errors` that it is; `wire()` of it gives the
-tagged value. A failure that this client has no kind for, and an answer that does not fit the
-contract, is a ClientError.
+A declared failure is raised as its class of `schema.errors`. A failure that this version has no
+class for, and an answer that does not fit the contract, is a ClientError.
 """
 
 from collections.abc import AsyncGenerator, Generator
@@ -11,7 +10,7 @@ from typing import Generic, TypedDict, TypeVar, Unpack
 
 import msgspec
 
-from perdure.client.errors import ClientError, DeclaredError
+from perdure.client.errors import ClientError, WireError
 from perdure.client.pages import History
 from perdure.client.typed_events import DurableEvent, Envelope, LiveEvent, durable_event, live_event
 from perdure.client.wire import Call, CallOptions, Wire
@@ -41,7 +40,7 @@ class TypedWire:
     async def data(
         self, kind: JsonValue, method: str, path: str, **call: Unpack[TypedCall]
     ) -> JsonValue:
-        """What `{data}` holds, as a `kind`."""
+        """The value below `data`, decoded as `kind`."""
         return (await self.bare(_Data[kind], method, path, **call)).data
 
     async def bare(
@@ -130,7 +129,7 @@ def _spelled(call: TypedCall) -> Call:
 def _declared() -> Generator[None]:
     try:
         yield
-    except DeclaredError as error:
+    except WireError as error:
         kind = errors.read(error.value)
         if kind is None:
             raise ClientError("unexpected-status", str(error), status=error.status) from error

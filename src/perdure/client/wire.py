@@ -1,17 +1,15 @@
-"""One call: spelled, sent, read, and every failure told as one of two kinds.
+"""Sends one call and reads its answer; every failure is a WireError or a ClientError.
 
-Nothing is retried and nothing reconnects. What the operations are called and take stands in the
-generated groups; here a path, a query and a body are enough. How it travels is up to the transport.
+Nothing is retried and nothing reconnects. The generated groups name the operations and their
+parameters; a call here is a path, a query and a body. The transport carries it.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, TypedDict, Union, Unpack, overload
 from urllib.parse import quote, urlencode
 
-import httpx2
 import msgspec
 
-from perdure.client.http_transport import HttpTransport
 from perdure.client.pages import History, data_of, history_of, items_of, page_of
 from perdure.client.responses import (
     EVENT_STREAM,
@@ -28,15 +26,19 @@ from perdure.client.responses import (
 from perdure.client.transport import Request, Transport
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue, Payload
+from perdure.schema.models.model import ModelRef
 from perdure.schema.page import Page
 from perdure.schema.value import Confidential
+
+if TYPE_CHECKING:
+    import httpx2
 
 _ANSWER_SECONDS_MAX: Final = 60
 _SILENCE_SECONDS_MAX: Final = 60
 """The server sends something every fifteen seconds; four times that is a dead connection."""
 
 Query = Mapping[str, str | int | None]
-AnyTransport = httpx2.AsyncBaseTransport | Transport
+AnyTransport = Union["httpx2.AsyncBaseTransport", Transport]
 """How requests reach the server: a transport of the HTTP library, or one that replaces it."""
 
 
@@ -54,22 +56,31 @@ class Call(TypedDict, total=False):
     query: Query
     body: JsonObject | Payload
     patient: bool
-    """The answer may take for ever."""
+    """Whether the answer may take for ever."""
     options: CallOptions | None
 
 
 def segment(value: str) -> str:
-    """`value` as one segment of a path, whatever it holds."""
-    # A bare dot would be folded away as a path, and the call go somewhere else.
+    """`value` quoted as one segment of a path."""
+    # HTTP libraries drop the segments `.` and `..`, so that the call would reach another path.
     return quote(value, safe="").replace(".", "%2E")
 
 
 def either(whole: JsonValue, make: Callable[..., JsonValue], **part: str | None) -> JsonValue:
-    """`whole`, or what `make` builds of its one usual part."""
+    """`whole` if it is given, else `make` called with its one usual part."""
     ((name, value),) = part.items()
     if (whole is None) == (value is None):
-        raise TypeError(f"give either `{name}`, or the whole that it is a part of")
+        raise TypeError(f"give exactly one of `{name}` and the value that `{name}` is a part of")
     return make(**part) if whole is None else whole
+
+
+@overload
+def as_model(model: ModelRef | str) -> ModelRef: ...
+@overload
+def as_model(model: ModelRef | str | None) -> ModelRef | None: ...
+def as_model(model: ModelRef | str | None) -> ModelRef | None:
+    """A model that a caller may have given by its name; raises ValueError for a bad name."""
+    return ModelRef.parse(model) if isinstance(model, str) else model
 
 
 class Wire:
@@ -84,10 +95,13 @@ class Wire:
     ) -> None:
         self._base_url = base_url.rstrip("/")
         self._headers = {"accept": f"{JSON}, {EVENT_STREAM}", **_lowered(headers or {})}
-        if transport is None or isinstance(transport, httpx2.AsyncBaseTransport):
-            self._transport: Transport = HttpTransport(self._base_url, transport)
+        if isinstance(transport, Transport):
+            self._transport: Transport = transport
         else:
-            self._transport = transport
+            # Only a client that connects loads the HTTP library; an embedded host does not.
+            from perdure.client.http_transport import HttpTransport
+
+            self._transport = HttpTransport(self._base_url, transport)
 
     async def bare(self, method: str, path: str, **call: Unpack[Call]) -> JsonValue:
         return decoded_object(await self.json(method, path, **call))
@@ -105,17 +119,17 @@ class Wire:
         return history_of(await self.bare(method, path, **call))
 
     async def done(self, method: str, path: str, **call: Unpack[Call]) -> None:
-        """A call that is answered with nothing."""
+        """A call whose answer has no body."""
         answer = await self._answer(method, path, call)
         if answer.status != 204:
             raise unexpected(answer.status)
 
     async def content(self, path: str, **call: Unpack[Call]) -> bytes:
-        """An answer that is no JSON, byte by byte."""
+        """The bytes of an answer that is not JSON."""
         return (await self._answer("GET", path, call)).body
 
     async def json(self, method: str, path: str, **call: Unpack[Call]) -> bytes:
-        """An answer that is JSON, not decoded yet."""
+        """The bytes of a JSON answer, not decoded yet."""
         return json_bytes(await self._answer(method, path, call))
 
     async def stream(self, path: str, **call: Unpack[Call]) -> AsyncGenerator[JsonValue]:
@@ -140,7 +154,7 @@ class Wire:
             await incoming.aclose()
 
     def socket_url(self, path: str, *, query: Query) -> str:
-        """Where a WebSocket is opened. Carriers have none: bring your own."""
+        """The address of a WebSocket. Transports open none: use a WebSocket library."""
         scheme, _, rest = self._base_url.partition("://")
         return f"{scheme.lower().replace('http', 'ws')}://{rest}{_target(path, query)}"
 
@@ -185,7 +199,7 @@ def _lowered(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _present(body: JsonObject | Payload) -> JsonObject | Payload:
-    """The fields that were given. A payload leaves out the others by itself."""
+    """The fields that were given; a payload omits the others when it is encoded."""
     if isinstance(body, Payload):
         return body
     return {name: value for name, value in body.items() if value is not None}

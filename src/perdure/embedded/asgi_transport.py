@@ -1,10 +1,10 @@
-"""Calls without a network: a client's requests go straight to an ASGI application.
+"""The transport within one process: a client's requests go straight to an ASGI application.
 
-The application runs in a task of its own, so that an answer which never ends can be read while it
-is made. Only a few chunks wait between the two: a slow reader holds the application back, as a
-full socket would. Nothing is compressed, cached or retried here.
+The application runs in a task of its own, so that an endless answer can be read while it is made.
+Few chunks wait between the two: a slow reader holds the application back, as a full socket would.
+Nothing is compressed, cached or retried here.
 
-Invariant: a request's task ends when its answer has been read or closed, and never outlives the
+Invariant: the task of a request ends when its answer was read or closed, and never outlives the
 TaskGroup it was started in.
 """
 
@@ -20,8 +20,8 @@ from perdure.client.transport import Request, Response
 from perdure.server.http.asgi import Application, Header, Received, Scope, Sent
 
 _CHUNKS_MAX: Final = 16
-_FAREWELL_SECONDS_MAX: Final = 1
-"""How long answers under way may take to end by themselves when the carrier is closed."""
+_CLOSE_SECONDS_MAX: Final = 1
+"""How long open answers may take to end by themselves when the transport is closed."""
 _HOST: Final = (b"host", b"localhost")
 
 
@@ -33,7 +33,7 @@ class AsgiTransport:
 
     async def send(self, outgoing: Request) -> Response:
         exchange = _Exchange(outgoing.body or b"")
-        # A context of its own: as over a socket, the caller's variables do not reach the handler.
+        # As over a socket, the caller's context variables do not reach the handler.
         task = self._tasks.create_task(
             exchange.run(self._application, _scope(outgoing)),
             context=contextvars.Context(),
@@ -50,9 +50,9 @@ class AsgiTransport:
         return answer
 
     async def aclose(self) -> None:
-        """Let answers end that are about to, then end the others."""
+        """Wait for answers that are about to end, then cancel the others."""
         if self._exchanges:
-            await asyncio.wait(self._exchanges, timeout=_FAREWELL_SECONDS_MAX)
+            await asyncio.wait(self._exchanges, timeout=_CLOSE_SECONDS_MAX)
         for task in tuple(self._exchanges):
             task.cancel()
         if self._exchanges:
@@ -93,7 +93,7 @@ class _AsgiResponse:
 
 
 class _Exchange:
-    """One request and its answer, on their way between the two sides."""
+    """One request and its answer, between client and application."""
 
     def __init__(self, body: bytes) -> None:
         loop = asyncio.get_running_loop()
@@ -114,13 +114,13 @@ class _Exchange:
             self._break("The server ended the request")
             raise
         except BaseException as defect:
-            # As over a socket, the reader sees a broken answer; unlike there, also why.
+            # As over a socket, the reader sees a broken answer; here it also gets the cause.
             self._break(f"The application failed: {defect!r}", defect)
             if not isinstance(defect, Exception):
                 raise
 
     async def next_chunk(self) -> bytes | None:
-        """The next piece of the answer; None after the last. Raises if it broke off."""
+        """The next chunk of the answer; None after the last. Raises if the answer broke off."""
         while not self._chunks and not self._ended:
             self._changed.clear()
             await self._changed.wait()
@@ -132,7 +132,7 @@ class _Exchange:
         return None
 
     def abandon(self) -> bool:
-        """Nobody reads any more; whether the answer was still being made."""
+        """Stop reading the answer; whether the application was still making it."""
         self._abandoned.set()
         return not self._ended
 
@@ -159,7 +159,7 @@ class _Exchange:
             self._changed.set()
 
     def _break(self, reason: str, cause: BaseException | None = None) -> None:
-        # What happens after the last chunk concerns nobody.
+        # The answer is complete: a later failure does not change it.
         if self._ended:
             return
         self._ended = True

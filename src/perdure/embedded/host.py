@@ -1,8 +1,8 @@
-"""Embedded Perdure: runtime, routes and client in one process, joined without a network.
+"""The embedded host: runtime, server application and client in one process, without a network.
 
-Every shared call takes the same way as over HTTP: encoded, routed, checked, decoded. What only
-makes sense inside one process (tools of the application) stands beside it on the same object.
-The client is the typed one; whoever wants plain values opens the wire client instead.
+A call of the host takes the same way as over HTTP: encoded, routed, checked, decoded. What needs
+the same process (tools and plugins of the program) is on the same object. The host speaks decoded
+values; `open_wire_host` opens one that speaks plain JSON.
 
 Invariant: leaving the scope releases everything, and an error of the body leaves it unchanged.
 """
@@ -10,13 +10,14 @@ Invariant: leaving the scope releases everything, and an error of the body leave
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Final, Generic, TypedDict, TypeVar, Unpack
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
-from perdure.client import PerdureClient
-from perdure.client.typed import TypedPerdureClient
+from perdure.client.client import Client
+from perdure.client.wire_client import WireClient
 from perdure.core.models import catalog
 from perdure.core.models.catalog import CatalogProvider
 from perdure.embedded.asgi_transport import AsgiTransport
@@ -28,6 +29,7 @@ from perdure.runtime.app.runtime import Runtime, RuntimeSettings, open_runtime
 from perdure.runtime.ops.metrics import Telemetry
 from perdure.runtime.plugins.plugins import Plugins
 from perdure.schema.approval.permission import Headless
+from perdure.schema.models.model import ModelRef
 from perdure.server import app
 from perdure.server.settings import ServerSettings
 from perdure.tools.api.registry import ToolRegistry
@@ -35,76 +37,88 @@ from perdure.tools.api.registry import ToolRegistry
 _BASE_URL: Final = "http://localhost"
 
 
-class EmbeddedPerdure(TypedPerdureClient):
-    """The typed client, and what only an embedding program can do."""
+class Host(Client):
+    """A client whose server is in the same process, with the tools and plugins of the program."""
 
-    def __init__(self, runtime: Runtime, carrier: AsgiTransport) -> None:
-        super().__init__(_BASE_URL, transport=carrier)
+    def __init__(self, runtime: Runtime, transport: AsgiTransport) -> None:
+        super().__init__(_BASE_URL, transport=transport)
         self.tools: ToolRegistry = runtime.tools
-        """`with perdure.tools.register(tool):` offers a tool to every Session meanwhile."""
+        """`with host.tools.register(tool):` offers a tool to every Session meanwhile."""
         self.plugins: Plugins = runtime.plugins
-        """`perdure.plugins.add(plugin)` adds a plugin (see perdure.plugin), or replaces it."""
+        """`host.plugins.add(plugin)` adds a plugin, or replaces the one of that name."""
 
 
-class EmbeddedWire(PerdureClient):
-    """The same with plain values, for code that also speaks to servers elsewhere."""
+class WireHost(WireClient):
+    """The same host, with plain JSON values."""
 
-    def __init__(self, runtime: Runtime, carrier: AsgiTransport) -> None:
-        super().__init__(_BASE_URL, transport=carrier)
+    def __init__(self, runtime: Runtime, transport: AsgiTransport) -> None:
+        super().__init__(_BASE_URL, transport=transport)
         self.tools: ToolRegistry = runtime.tools
         self.plugins: Plugins = runtime.plugins
 
 
-C = TypeVar("C", EmbeddedPerdure, EmbeddedWire)
+C = TypeVar("C", Host, WireHost)
+OpenRuntime = Callable[[RuntimeSettings], AbstractAsyncContextManager[Runtime]]
 
 
-class EmbeddedOptions(TypedDict, total=False):
-    """How to run, beside where. `data_dir` is where the server keeps its data unless named."""
+class HostOptions(TypedDict, total=False):
+    """Options of `perdure.open` besides the project directory."""
 
     data_dir: str | None
+    """Where everything is stored; the user's data directory, as for `perdure serve`, by default."""
     headless: Headless
-    """`deny` refuses what a person would have to allow, instead of waiting for a reply."""
+    """`deny` refuses what a person would have to allow; `wait`, the default, waits for a reply."""
     permission_timeout: float | None
-    """Wait that many seconds for a reply, and then refuse."""
+    """Seconds to wait for a reply to a permission request; then it is refused."""
     models: Mapping[str, ModelCall]
-    """Yours to answer for, named `provider/model`."""
+    """Models that the program itself answers for, by their names `provider/model`."""
     local_models: bool
-    """Look for servers of models on this machine."""
+    """Whether to look for model servers on this machine."""
     resumes: bool
-    """False leaves alone what was left waiting, also by other processes."""
+    """Whether to run the work that earlier processes left waiting; True by default."""
     installed_plugins: bool
-    """Add the plugins that installed packages offer, as a server does."""
+    """Whether to add the plugins that installed packages offer, as a server does."""
     telemetry: Telemetry | None
-    """Where spans and metrics go; perdure.host.telemetry.OpenTelemetry() is one."""
-    surroundings: Environment | None
+    """Where spans and metrics go, such as perdure.host.telemetry.OpenTelemetry()."""
+    environment: Environment | None
+    """The user's variables and directories; those of this process by default."""
 
 
-def open_embedded(
-    directory: str = ".", **options: Unpack[EmbeddedOptions]
-) -> "EmbeddedScope[EmbeddedPerdure]":
-    """Embedded Perdure working in `directory`; `async with` it."""
-    return EmbeddedScope(EmbeddedPerdure, _settings(directory, options))
+def open_host(directory: str = ".", **options: Unpack[HostOptions]) -> "HostScope[Host]":
+    """A host in this process that works in the project `directory`.
+
+    ```python
+    async with perdure.open(".", data_dir="data") as host:
+        session = await host.sessions.create(model="demo/demo")
+    ```
+
+    Leaving the scope ends what runs and releases tasks, files and registrations. Work that was
+    admitted and not finished goes on when a process opens the same data directory again.
+    """
+    return HostScope(Host, make_settings(directory, options))
 
 
-def open_embedded_wire(
-    directory: str = ".", **options: Unpack[EmbeddedOptions]
-) -> "EmbeddedScope[EmbeddedWire]":
-    """The same host, spoken to with plain values."""
-    return EmbeddedScope(EmbeddedWire, _settings(directory, options))
+def open_wire_host(directory: str = ".", **options: Unpack[HostOptions]) -> "HostScope[WireHost]":
+    """The same host, with plain JSON values."""
+    return HostScope(WireHost, make_settings(directory, options))
 
 
-class EmbeddedScope(Generic[C]):
+class HostScope(Generic[C]):
     """Opens on entry, closes on exit.
 
-    The scopes inside end as if the body had succeeded, so that its own error comes out as it was
-    raised and not in a group.
+    The inner scopes end as if the body had succeeded, so that an error of the body comes out as it
+    was raised and not in an exception group.
     """
 
     def __init__(
-        self, client: Callable[[Runtime, AsgiTransport], C], settings: RuntimeSettings
+        self,
+        client: Callable[[Runtime, AsgiTransport], C],
+        settings: RuntimeSettings,
+        open_runtime: OpenRuntime = open_runtime,
     ) -> None:
         self._client = client
         self._settings = settings
+        self._open_runtime = open_runtime
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> C:
@@ -112,25 +126,25 @@ class EmbeddedScope(Generic[C]):
         async with AsyncExitStack() as stack:
             data_directory.prepare(settings.data_dir)
             key = secrets.cursor_key(settings.data_dir)
-            runtime = await stack.enter_async_context(open_runtime(settings))
+            runtime = await stack.enter_async_context(self._open_runtime(settings))
             tasks = await stack.enter_async_context(asyncio.TaskGroup())
             application = app.make_app(
                 runtime,
                 ServerSettings(default_directory=settings.default_directory, cursor_key=key),
             )
-            carrier = AsgiTransport(application, tasks)
-            perdure = self._client(runtime, carrier)
-            stack.push_async_callback(perdure.aclose)
+            host = self._client(runtime, AsgiTransport(application, tasks))
+            stack.push_async_callback(host.aclose)
             stack.callback(application.begin_shutdown)
             self._stack = stack.pop_all()
-        return perdure
+        return host
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self._stack.aclose()
 
 
-def _settings(directory: str, options: EmbeddedOptions) -> RuntimeSettings:
-    found = options.get("surroundings") or environment.from_process()
+def make_settings(directory: str, options: HostOptions) -> RuntimeSettings:
+    """The settings of a runtime that these options ask for."""
+    found = options.get("environment") or environment.from_process()
     data_dir = options.get("data_dir")
     kept = found if data_dir is None else replace(found, data_dir=os.path.abspath(data_dir))
     return RuntimeSettings(
@@ -150,8 +164,8 @@ def _settings(directory: str, options: EmbeddedOptions) -> RuntimeSettings:
 def _providers(models: Mapping[str, ModelCall]) -> tuple[CatalogProvider, ...]:
     by_provider: dict[str, dict[str, ModelCall]] = {}
     for name, call in models.items():
-        provider, slash, model = name.partition("/")
-        if not (provider and slash and model):
-            raise ValueError(f"a model is named provider/model; got {name!r}")
-        by_provider.setdefault(provider, {})[model] = call
+        model = ModelRef.parse(name)
+        if model.variant is not UNSET:
+            raise ValueError(f"{name!r} names a variant; a model of the program has none")
+        by_provider.setdefault(model.provider_id, {})[model.id] = call
     return tuple(catalog.supplied_provider(name, calls) for name, calls in by_provider.items())

@@ -4,20 +4,34 @@ The wire form is flat: `_tag` names the kind, `message` is for a person, the res
 Which HTTP status a kind has stands in `protocol.errors`.
 """
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import JobID, MessageID, PermissionID, PtyID, QuestionID, SessionID
 
 
-class DomainError(Exception):
-    """Base of everything the contract declares."""
+class PerdureError(Exception):
+    """Base of every failure that a call of a client or a host raises."""
 
-    tag: ClassVar[str]
+
+class DeclaredError(PerdureError):
+    """Base of the failures that the contract declares."""
+
+    tag: str
+    """The kind, as the wire names it."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
+
+    @property
+    def value(self) -> JsonObject:
+        """The tagged wire form."""
+        return {"_tag": self.tag, "message": self.message}
+
+
+class DomainError(DeclaredError):
+    """Base of the declared failures that this version has a class for."""
 
     def fields(self) -> JsonObject:
         """What the wire form carries besides `_tag` and `message`."""
@@ -25,6 +39,10 @@ class DomainError(Exception):
 
     def wire(self) -> JsonObject:
         return {"_tag": self.tag, **self.fields(), "message": self.message}
+
+    @property
+    def value(self) -> JsonObject:
+        return self.wire()
 
 
 class InvalidRequestError(DomainError):

@@ -8,11 +8,11 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from perdure import __version__
 from perdure.protocol.api import API
 from perdure.schema import codec
 from perdure.server.http.asgi import Header
 from perdure.server.response import JSON, Response
+from perdure.version import __version__
 
 if TYPE_CHECKING:
     from perdure.server.reference_page import Document

@@ -1,11 +1,13 @@
-"""Testing tools for programs built on Perdure: a scripted model, a manual clock, known ids.
+"""Tools to test programs that are built on Perdure; see docs/howto/testing.md.
 
-A `ScriptedModel` answers what a test wrote down and remembers what it was asked, a `ManualClock`
-stands still until the test moves it, `SeededIds` are the same in every run, and a
-`FaultyProvider` is a model server on a real socket that goes wrong where it is told to.
+`open_host` opens a real host on temporary directories with a `ScriptedModel`, which gives the
+answers that a test wrote and keeps the requests. A `ManualClock` moves only when the test moves it,
+`SeededIds` are the same in every run. A `FaultyProvider` is a model server on a real socket that
+fails where a test wants it to. `perdure.testing.pytest_plugin` offers fixtures for pytest.
 """
 
 from perdure.testing.faulty_provider import FaultyProvider, ProviderRequest
+from perdure.testing.host import open_blocking_host, open_host
 from perdure.testing.manual_clock import ManualClock
 from perdure.testing.provider_answer import (
     Close,
@@ -45,6 +47,8 @@ __all__ = [
     "chat_stream",
     "failure",
     "invalid_call",
+    "open_blocking_host",
+    "open_host",
     "pause",
     "reasoning",
     "text",

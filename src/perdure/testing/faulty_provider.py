@@ -1,8 +1,7 @@
-"""A model provider on a real socket that answers as it is told, and goes wrong where it is told.
+"""A model server on a real socket that gives scripted answers and fails at scripted bytes.
 
-A plain HTTP server on the loopback address, without a framework: it reads requests, remembers them,
-and writes the bytes of an answer up to the place where its delivery ends. What those bytes are is
-`provider_answer`. It never decides anything by itself and waits for nobody.
+It is a plain HTTP server on the loopback address: it reads and keeps a request, and writes the
+bytes of the next ProviderAnswer up to the byte where its delivery ends.
 
     async with FaultyProvider() as provider:
         provider.then(ProviderAnswer(body=chat_stream({"content": "hello"}), ending=Reset(at=300)))
@@ -30,9 +29,9 @@ from perdure.testing.provider_answer import (
 
 _HEAD_BYTES_MAX: Final = 256 * 1024
 _LINGER_NOT: Final = struct.pack("ii", 1, 0)
-"""Closing then resets the connection."""
+"""With this option, closing the socket resets the connection."""
 _TURNS_BETWEEN_PIECES: Final = 3
-"""Enough for whoever reads on the same loop to take in one piece before the next is sent."""
+"""Lets a reader on the same event loop take one piece before the next is sent."""
 
 PLAIN_ANSWER: Final = ProviderAnswer(body=chat_stream({"content": "ok"}))
 
@@ -50,7 +49,7 @@ class FaultyProvider:
     def __init__(self) -> None:
         self.requests: list[ProviderRequest] = []
         self.otherwise: Callable[[ProviderRequest], ProviderAnswer] = lambda request: PLAIN_ANSWER
-        """Answers when nothing is scripted."""
+        """Gives the answer when none is scripted."""
         self._script: deque[ProviderAnswer] = deque()
         self._asked = asyncio.Event()
         self._server: asyncio.Server | None = None
@@ -66,12 +65,12 @@ class FaultyProvider:
         return f"http://127.0.0.1:{port}/v1"
 
     def then(self, *answers: ProviderAnswer) -> Self:
-        """Script what the next requests get, one answer each."""
+        """Script the answers to the next requests, one each."""
         self._script.extend(answers)
         return self
 
     async def until_asked(self, count: int) -> ProviderRequest:
-        """Wait until `count` requests have come since the start; the last of them."""
+        """Wait until `count` requests have arrived since the start, and give the last of them."""
         while len(self.requests) < count:
             self._asked.clear()
             await self._asked.wait()
@@ -97,7 +96,7 @@ class FaultyProvider:
         try:
             await self._serve(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # Whoever asked is gone, which is theirs to decide.
+            pass  # The client closed the connection, as it may.
         finally:
             writer.close()
             self._open.discard(writer)
@@ -143,7 +142,7 @@ async def _send(answer: ProviderAnswer, writer: asyncio.StreamWriter) -> None:
 async def _end(
     answer: ProviderAnswer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> bool:
-    """Do what comes after the bytes; whether the connection may carry another request."""
+    """End the answer; whether the connection may carry another request."""
     match answer.ending:
         case Complete():
             return answer.framing == "chunked"
@@ -155,6 +154,6 @@ async def _end(
             writer.transport.abort()
             return False
         case Stall():
-            # Until the other side has had enough.
+            # Until the client closes the connection.
             await reader.read()
             return False

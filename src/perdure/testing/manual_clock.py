@@ -1,4 +1,4 @@
-"""A clock that stands still until a test moves it."""
+"""A clock that moves only when a test moves it."""
 
 import asyncio
 import heapq
@@ -16,13 +16,13 @@ class ManualClock:
         self._slept = 0
         self._changed = asyncio.Event()
         self.sleeps: list[float] = []
-        """Every duration that was asked for, in order."""
+        """The duration of every sleep, in order."""
 
     def now_millis(self) -> int:
         return self._now_millis
 
     def set_millis(self, now_millis: int) -> None:
-        """Move the clock to a time, also backwards; whoever is due wakes."""
+        """Move the clock to a time, also backwards, and wake the sleepers that are due."""
         self._now_millis = now_millis
         while self._sleepers and self._sleepers[0][0] <= now_millis:
             _, _, sleeper = heapq.heappop(self._sleepers)

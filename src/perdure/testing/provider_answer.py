@@ -1,10 +1,10 @@
-"""What a faulty provider sends: one HTTP response, as bytes, and how its delivery goes wrong.
+"""The answers of a faulty provider: one HTTP response each, and how its delivery fails.
 
-Damage to what is said (another line end, garbage, a frame twice, no `[DONE]`) is done to the body;
-damage to how it arrives (closed, reset, stalled, in pieces) is a place in the whole response. Both
-are values: nothing here opens a socket.
+Faults of the content (line ends, garbage, a repeated frame, no `[DONE]`) are made in the body;
+faults of the delivery (closed, reset, stalled, in pieces) are offsets in the whole response. All of
+them are values: this module opens no socket.
 
-Invariant: an answer without damage is a valid HTTP/1.1 response.
+Invariant: an answer without faults is a valid HTTP/1.1 response.
 """
 
 import gzip
@@ -23,23 +23,23 @@ _STREAM: Final = (("content-type", "text/event-stream"),)
 
 
 class Complete(Value):
-    """The response comes to its end."""
+    """The whole response is sent."""
 
 
 class Close(Value):
-    """After so many bytes of the response the connection is closed, with a FIN."""
+    """After `at` bytes of the response the connection is closed, with a FIN."""
 
     at: int
 
 
 class Reset(Value):
-    """After so many bytes the connection is reset."""
+    """After `at` bytes the connection is reset."""
 
     at: int
 
 
 class Stall(Value):
-    """After so many bytes nothing comes any more, and the connection stays open."""
+    """After `at` bytes nothing more is sent, and the connection stays open."""
 
     at: int
 
@@ -52,7 +52,7 @@ class ProviderAnswer(Value, kw_only=True):
     status: int = 200
     headers: tuple[tuple[str, str], ...] = _STREAM
     framing: Framing = "chunked"
-    """How the end of the body is told: by a last chunk, or only by the end of the connection."""
+    """How the end of the body is marked: by a last chunk, or by the end of the connection."""
     pieces: tuple[int, ...] = ()
     """Where the response is cut into pieces that are sent one after the other."""
     ending: Ending = Complete()
@@ -67,7 +67,7 @@ class ProviderAnswer(Value, kw_only=True):
         return "\r\n".join((*lines, "", "")).encode("latin-1")
 
     def response(self) -> bytes:
-        """Every byte of it, whole."""
+        """All bytes of the response."""
         if self.framing == "until-close":
             return self.head() + self.body
         frames = (b"%x\r\n%b\r\n" % (len(part), part) for part in _frames(self.body))
@@ -88,7 +88,7 @@ def chat_stream(
 def refusal(
     status: int, body: JsonObject | None = None, *, headers: Mapping[str, str] | None = None
 ) -> ProviderAnswer:
-    """An answer without success, with a JSON body unless there is none."""
+    """An error answer; without a body, or with a JSON body."""
     named = {"content-type": "application/json", **(headers or {})}
     content = b"" if body is None else codec.encode(body)
     return ProviderAnswer(status=status, headers=tuple(named.items()), body=content)
@@ -101,7 +101,7 @@ def page(status: int = 200, *, title: str = "Sign in") -> ProviderAnswer:
 
 
 def compressed(body: bytes, *, keep: int | None = None) -> ProviderAnswer:
-    """A stream that nobody asked to be compressed; with `keep`, only so much of it comes."""
+    """A stream compressed without being asked for; `keep` cuts it after so many bytes."""
     packed = gzip.compress(body, mtime=0)
     return ProviderAnswer(
         headers=(*_STREAM, ("content-encoding", "gzip")),
@@ -123,7 +123,7 @@ def with_garbage(body: bytes, at: int, garbage: bytes = b"\xff\xfe\x00}{") -> by
 
 
 def with_repeated_frame(body: bytes, at: int) -> bytes:
-    """The frame that holds the byte `at` comes twice."""
+    """The body with the frame that holds byte `at` twice."""
     start = 0
     for frame in _frames(body):
         if start <= at < start + len(frame):
@@ -133,6 +133,6 @@ def with_repeated_frame(body: bytes, at: int) -> bytes:
 
 
 def _frames(body: bytes) -> list[bytes]:
-    """The body as its frames, each with its blank line; one piece when there are none."""
+    """The frames of the body, each with its blank line; one piece if it has no frames."""
     *whole, rest = body.split(b"\n\n")
     return [*(frame + b"\n\n" for frame in whole), *([rest] if rest else [])]

@@ -1,7 +1,7 @@
-"""A model that answers what a test wrote down, and remembers what it was asked.
+"""A model that gives the answers that a test wrote, and keeps the requests.
 
-It stands where a provider would: runtime, tools and store are the real ones. Turns are answered in
-the order in which they were scripted; a turn that nobody scripted fails the test that asked for it.
+It replaces only the provider: runtime, tools and store are the real ones. Requests are answered in
+the order in which the turns were scripted; a request without a scripted turn fails the test.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ class StreamError(Value):
 
 
 class Pause(State):
-    """A point at which the turn is held. `reached` says it is there; `release` lets it go on."""
+    """A point at which the turn is held. `reached` is set there; `release` lets the turn go on."""
 
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     _open: asyncio.Event = field(default_factory=asyncio.Event)
@@ -122,7 +122,7 @@ class ScriptedModel:
     def __init__(self) -> None:
         self.requests: list[LLMRequest] = []
         self.abandoned = 0
-        """How many turns were closed before their end."""
+        """The number of turns that were closed before their end."""
         self._turns: deque[list[_Atom]] = deque()
         self._calls = 0
         self._asked = asyncio.Event()
@@ -130,7 +130,7 @@ class ScriptedModel:
     def turn(
         self, *steps: Step, finish: FinishReason | None = None, usage: Usage | None = None
     ) -> "ScriptedModel":
-        """Script the next turn. Its finish follows from its steps unless it is given."""
+        """Script the next turn. Its finish reason follows from its steps unless it is given."""
         atoms = [atom for number, step in enumerate(steps) for atom in self._atoms(step, number)]
         atoms.append((Finish(finish or _finish_of(steps), usage),))
         self._turns.append(atoms)

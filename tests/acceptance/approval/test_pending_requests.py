@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from perdure.embedded import EmbeddedWire, open_embedded_wire
+from perdure.embedded.host import WireHost, open_wire_host
 from perdure.schema.codec import JsonObject
 from perdure.testing import ScriptedModel, tool_call
 from perdure.testing import text as says
@@ -250,7 +250,7 @@ async def asked_in_time(root: Path) -> tuple[str, dict[str, int]]:
         '{"permissions": [{"action": "edit", "resource": "*", "effect": "ask"}]}'
     )
     seen: dict[str, int] = {}
-    async with open_embedded_wire(
+    async with open_wire_host(
         str(root / "project"),
         data_dir=str(root / "data"),
         permission_timeout=0.05,
@@ -267,7 +267,7 @@ async def asked_in_time(root: Path) -> tuple[str, dict[str, int]]:
     return part["state"]["error"]["message"], seen
 
 
-async def listen(perdure: EmbeddedWire, seen: dict[str, int]) -> None:
+async def listen(perdure: WireHost, seen: dict[str, int]) -> None:
     """Note what is heard, and as the how-manieth."""
     async for event in perdure.events.subscribe():
         seen.setdefault(event["type"], len(seen))

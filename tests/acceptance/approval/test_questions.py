@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from perdure.client import PerdureClient
+from perdure.client import WireClient
 from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
 from tests.support.api import Api
@@ -162,7 +162,7 @@ async def test_the_client_lists_answers_and_rejects(api: Api, provider: Scripted
     provider.then(calls(ask(COLOUR)), calls(ask(SIZE)))
     session = await api.create()
     first = await waiting(api, session)
-    async with PerdureClient(f"http://127.0.0.1:{api.port}") as client:
+    async with WireClient(f"http://127.0.0.1:{api.port}") as client:
         questions = client.sessions.questions
         assert await questions.list(session) == (first,)
         assert await client.questions.requests() == (first,)

@@ -10,8 +10,8 @@ from typing import Final, get_args
 
 import pytest
 
-from perdure.client import ClientError, PerdureClient
-from perdure.client.typed import TypedPerdureClient
+from perdure.client import ClientError, WireClient
+from perdure.client.client import Client
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.testing import Pause, ScriptedModel, text, tool_call
 from tests.contract.client.client_kinds import FailedCallError, Values, Voice, Way, voice
@@ -181,7 +181,7 @@ async def test_a_question_is_asked_and_answered(stage: Stage) -> None:
 @pytest.mark.parametrize("values", ["plain", "decoded"])
 async def test_a_server_that_is_not_there_fails_at_the_first_call(values: str) -> None:
     nobody = "http://127.0.0.1:1"
-    client = PerdureClient(nobody) if values == "plain" else TypedPerdureClient(nobody)
+    client = WireClient(nobody) if values == "plain" else Client(nobody)
     async with client:
         with pytest.raises(ClientError) as caught:
             await client.health.get()

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from perdure.client import PerdureClient
+from perdure.client import WireClient
 from tests.contract.client.gate import Gate, gate
 from tests.requirements import requirement
 from tests.support import server_process
@@ -109,7 +109,7 @@ async def test_it_drives_a_server_and_survives_its_death(
 
 async def two_more(server: server_process.ServerProcess, between: Gate) -> None:
     """Two more events, and only then the way is open again."""
-    async with PerdureClient(f"http://127.0.0.1:{server.api.port}") as direct:
+    async with WireClient(f"http://127.0.0.1:{server.api.port}") as direct:
         await direct.sessions.switch_agent(MINE, "plan")
         await direct.sessions.switch_agent(MINE, "build")
     between.upstream = server.api.port

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.plugin import PluginError, PluginHost
+from perdure import ModelRef, PluginError, PluginHost
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
@@ -94,6 +94,11 @@ async def test_a_session_runs_on_an_agent_and_a_model_that_a_plugin_brings(
         plugins.add(Acme(acme(provider), agents={"reviewer": {**reviewer, "system": "You nod."}}))
         await api.ask(session, "again")
         assert provider.requests[-1].texts("system")[0].startswith("You nod.")
+
+        for model in ("acme/large#fast", ModelRef.parse("acme/large#fast")):
+            plugins.add(Acme(acme(provider), agents={"reviewer": {**reviewer, "model": model}}))
+            chosen = (await agents(api))["reviewer"]["model"]
+            assert chosen == {"providerID": "acme", "id": "large", "variant": "fast"}
 
         plugins.remove("acme")
         assert "reviewer" not in await agents(api)

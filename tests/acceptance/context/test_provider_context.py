@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from perdure.plugin import ContextText, PluginHost, Subject
+from perdure import ContextText, PluginHost, Subject
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from tests.requirements import requirement

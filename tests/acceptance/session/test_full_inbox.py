@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from perdure.client import PerdureClient
-from perdure.client.errors import DeclaredError
+from perdure.client import WireClient
+from perdure.client.errors import WireError
 from perdure.client.generated.failures import is_inbox_full
 from perdure.core import limits
 from perdure.schema.ids import MessageID, SessionID
@@ -50,8 +50,8 @@ async def test_a_full_inbox_refuses_more_and_loses_nothing(
     statuses = Counter(answer.status for answer in answers)
     assert statuses == {200: AT_ONCE // 2, 429: AT_ONCE // 2}
 
-    async with PerdureClient(f"http://127.0.0.1:{api.port}") as client:
-        with pytest.raises(DeclaredError) as refused:
+    async with WireClient(f"http://127.0.0.1:{api.port}") as client:
+        with pytest.raises(WireError) as refused:
             await client.sessions.prompt(session, prompt={"text": "one more"}, resume=False)
     assert refused.value.status == 429
     assert is_inbox_full(refused.value.value)

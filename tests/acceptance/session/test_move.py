@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.plugin import ContextText, PluginHost, Subject
+from perdure import ContextText, PluginHost, Subject
 from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
 from tests.support import database_check

@@ -1,6 +1,6 @@
 """What the model means to do: written by a tool, durable with its result, read over HTTP."""
 
-from perdure.client import PerdureClient
+from perdure.client import WireClient
 from perdure.core import limits
 from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
@@ -47,7 +47,7 @@ async def test_the_list_is_read_followed_and_heard_as_it_was_written(
     assert (event["durable"]["version"], event["data"]["todos"]) == (1, given)
     assert event["data"]["assistantMessageID"] == assistant["id"]
     assert assistant["content"][0]["state"]["structured"] == {"todos": given}
-    async with PerdureClient(f"http://127.0.0.1:{api.port}") as client:
+    async with WireClient(f"http://127.0.0.1:{api.port}") as client:
         assert await client.sessions.todos(session) == tuple(given)
 
 

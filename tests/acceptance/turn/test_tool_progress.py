@@ -5,10 +5,10 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import cast
 
+from perdure import ToolCallContext, tool
 from perdure.client.generated.types import ModelRef
 from perdure.core import limits
-from perdure.embedded import EmbeddedWire, open_embedded_wire
-from perdure.plugin import ToolCallContext, tool
+from perdure.embedded.host import WireHost, open_wire_host
 from perdure.schema.codec import JsonObject
 from perdure.testing import ScriptedModel, tool_call
 from perdure.testing import text as says
@@ -18,13 +18,13 @@ PATIENCE_SECONDS = 10
 MODEL: ModelRef = {"providerID": "scripted", "id": "one"}
 
 
-async def history(perdure: EmbeddedWire, session_id: str) -> list[JsonObject]:
+async def history(perdure: WireHost, session_id: str) -> list[JsonObject]:
     return cast(
         "list[JsonObject]", [*(await perdure.sessions.history(session_id, limit=100)).items]
     )
 
 
-async def first_progress(perdure: EmbeddedWire, session_id: str) -> JsonObject:
+async def first_progress(perdure: WireHost, session_id: str) -> JsonObject:
     """Wait until the tool is heard of."""
     async with aclosing(perdure.sessions.events(session_id)) as events:
         async for event in events:
@@ -56,7 +56,7 @@ async def test_progress_is_shown_while_the_tool_runs_and_the_result_is_the_last_
     model.turn(tool_call("build", {}, id="call_1")).turn(says("done"))
     async with (
         asyncio.timeout(PATIENCE_SECONDS),
-        open_embedded_wire(
+        open_wire_host(
             str(tmp_path), data_dir=str(tmp_path / "data"), models={"scripted/one": model}
         ) as perdure,
     ):
@@ -88,7 +88,7 @@ async def test_progress_that_is_not_json_fails_the_call_and_not_the_turn(tmp_pat
     model.turn(tool_call("build", {})).turn(says("I see"))
     async with (
         asyncio.timeout(PATIENCE_SECONDS),
-        open_embedded_wire(
+        open_wire_host(
             str(tmp_path), data_dir=str(tmp_path / "data"), models={"scripted/one": model}
         ) as perdure,
     ):
@@ -113,7 +113,7 @@ async def test_an_interrupt_while_progress_is_told_leaves_one_settlement(tmp_pat
     model.turn(tool_call("build", {}))
     async with (
         asyncio.timeout(PATIENCE_SECONDS),
-        open_embedded_wire(
+        open_wire_host(
             str(tmp_path), data_dir=str(tmp_path / "data"), models={"scripted/one": model}
         ) as perdure,
     ):

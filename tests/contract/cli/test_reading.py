@@ -5,8 +5,8 @@ import os
 import urllib.request
 from typing import Final
 
-from perdure import __version__
 from perdure.schema.codec import JsonObject
+from perdure.version import __version__
 from tests.contract.cli.command import MODEL, PATIENCE_SECONDS, Installation
 
 DEMO: Final[JsonObject] = {"providerID": "demo", "id": "demo"}

@@ -10,13 +10,13 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeVar
 
-from perdure.client import DeclaredError, PerdureClient
-from perdure.client.sync import SyncPerdureClient
+from perdure.client import WireClient, WireError
+from perdure.client.blocking_wire import BlockingWireClient
+from perdure.client.client import Client
 from perdure.client.transport import Request, Response
-from perdure.client.typed import TypedPerdureClient
 from perdure.core.models import catalog
-from perdure.embedded import open_embedded, open_embedded_wire
 from perdure.embedded.asgi_transport import AsgiTransport
+from perdure.embedded.host import open_host, open_wire_host
 from perdure.host import environment
 from perdure.llm.model_call import ModelCall
 from perdure.runtime.app.runtime import RuntimeSettings, open_runtime
@@ -49,13 +49,13 @@ class Voice(Protocol):
 class AsyncVoice:
     """Over the client with plain values, or the one with decoded values."""
 
-    def __init__(self, client: PerdureClient | TypedPerdureClient) -> None:
+    def __init__(self, client: WireClient | Client) -> None:
         self._client = client
 
     async def call(self, name: str, *arguments: JsonValue, **named: JsonValue) -> JsonValue:
         try:
             return codec.to_json_value(await method_of(self._client, name)(*arguments, **named))
-        except DeclaredError as error:
+        except WireError as error:
             raise FailedCallError(error.tag) from error
         except DomainError as error:
             raise FailedCallError(error.tag) from error
@@ -72,7 +72,7 @@ class AsyncVoice:
 class SyncVoice:
     """Over the client without an event loop, each call in a thread: it waits, and we must not."""
 
-    def __init__(self, connect: Callable[[], SyncPerdureClient]) -> None:
+    def __init__(self, connect: Callable[[], BlockingWireClient]) -> None:
         self._connect = connect
 
     async def call(self, name: str, *arguments: JsonValue, **named: JsonValue) -> JsonValue:
@@ -82,7 +82,7 @@ class SyncVoice:
 
         try:
             return codec.to_json_value(await asyncio.to_thread(made))
-        except DeclaredError as error:
+        except WireError as error:
             raise FailedCallError(error.tag) from error
 
     async def stream(
@@ -97,7 +97,7 @@ class SyncVoice:
             await asyncio.to_thread(_closed, events, client)
 
 
-def _closed(events: Generator[JsonValue], client: SyncPerdureClient) -> None:
+def _closed(events: Generator[JsonValue], client: BlockingWireClient) -> None:
     events.close()
     client.close()
 
@@ -159,7 +159,7 @@ async def voice(
             yield await stack.enter_async_context(_speaking(where, carrier, values))
             return
         directory, data_dir = str(project(root)), str(root / "data")
-        opens = open_embedded if values == "decoded" else open_embedded_wire
+        opens = open_host if values == "decoded" else open_wire_host
         embedded = opens(directory, data_dir=data_dir, models=models)
         yield AsyncVoice(await stack.enter_async_context(embedded))
 
@@ -171,13 +171,13 @@ async def _speaking(
     if values == "sync":
         loop = asyncio.get_running_loop()
         yield SyncVoice(
-            lambda: SyncPerdureClient(
+            lambda: BlockingWireClient(
                 where,
                 transport=None if carrier is None else OtherLoopCarrier(carrier, loop),
             )
         )
         return
-    kind = PerdureClient if values == "plain" else TypedPerdureClient
+    kind = WireClient if values == "plain" else Client
     async with kind(where) as client:
         yield AsyncVoice(client)
 

@@ -6,10 +6,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from perdure.client import PerdureClient
+from perdure.client import WireClient
+from perdure.client.client import Client
 from perdure.client.generated.types import ModelRef
-from perdure.client.typed import TypedPerdureClient
-from perdure.embedded import open_embedded, open_embedded_wire
+from perdure.embedded.host import open_host, open_wire_host
 from perdure.host import environment
 from perdure.runtime.app.runtime import RuntimeSettings, open_runtime
 from perdure.schema.codec import JsonValue
@@ -19,7 +19,7 @@ from perdure.server.settings import ServerSettings
 DEMO: Final[ModelRef] = {"providerID": "demo", "id": "demo"}
 PATIENCE_SECONDS: Final = 20
 
-OpenClient = Callable[[Path], AbstractAsyncContextManager[PerdureClient]]
+OpenClient = Callable[[Path], AbstractAsyncContextManager[WireClient]]
 
 
 @asynccontextmanager
@@ -42,26 +42,26 @@ async def served(root: Path) -> AsyncGenerator[str]:
 
 
 @asynccontextmanager
-async def over_network(root: Path) -> AsyncGenerator[PerdureClient]:
-    async with served(root) as url, PerdureClient(url) as client:
+async def over_network(root: Path) -> AsyncGenerator[WireClient]:
+    async with served(root) as url, WireClient(url) as client:
         yield client
 
 
 @asynccontextmanager
-async def typed_over_network(root: Path) -> AsyncGenerator[TypedPerdureClient]:
-    async with served(root) as url, TypedPerdureClient(url) as client:
+async def typed_over_network(root: Path) -> AsyncGenerator[Client]:
+    async with served(root) as url, Client(url) as client:
         yield client
 
 
 @asynccontextmanager
-async def typed_in_memory(root: Path) -> AsyncGenerator[TypedPerdureClient]:
-    async with open_embedded(str(project(root)), data_dir=str(root / "data")) as perdure:
+async def typed_in_memory(root: Path) -> AsyncGenerator[Client]:
+    async with open_host(str(project(root)), data_dir=str(root / "data")) as perdure:
         yield perdure
 
 
 @asynccontextmanager
-async def in_memory(root: Path) -> AsyncGenerator[PerdureClient]:
-    async with open_embedded_wire(str(project(root)), data_dir=str(root / "data")) as perdure:
+async def in_memory(root: Path) -> AsyncGenerator[WireClient]:
+    async with open_wire_host(str(project(root)), data_dir=str(root / "data")) as perdure:
         yield perdure
 
 

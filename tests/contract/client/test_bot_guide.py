@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from perdure.embedded import open_embedded_wire
+from perdure.embedded.host import open_wire_host
 from tests.contract.client.hosts import PATIENCE_SECONDS, plain, project
 from tests.contract.client.test_howto import SOURCE, blocks
 from tests.requirements import requirement
@@ -80,7 +80,7 @@ async def test_a_bot_that_was_killed_answers_what_it_is_told_again_and_repeats_n
 
 async def prompts(root: Path) -> list[int]:
     """How many prompts each Session has, the fewest first."""
-    async with open_embedded_wire(str(project(root)), data_dir=str(root / "data")) as perdure:
+    async with open_wire_host(str(project(root)), data_dir=str(root / "data")) as perdure:
         found: list[int] = []
         for session in (await perdure.sessions.list()).items:
             page = await perdure.sessions.messages(session["id"], order="asc", limit=100)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import pytest
 
-from perdure.client import CallOptions, DeclaredError, PerdureClient
+from perdure.client import CallOptions, WireClient, WireError
 from perdure.client.generated.types import AdmittedPrompt
 from perdure.schema.codec import JsonObject, JsonValue
 from tests.contract.client.hosts import (
@@ -25,13 +25,13 @@ T = TypeVar("T")
 
 
 @pytest.fixture(params=[over_network, in_memory], ids=["network", "memory"])
-async def client(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[PerdureClient]:
+async def client(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[WireClient]:
     opened: OpenClient = request.param
     async with opened(tmp_path) as client:
         yield client
 
 
-async def prompted(client: PerdureClient, text: str) -> str:
+async def prompted(client: WireClient, text: str) -> str:
     """A Session in which the demo model has done `text`."""
     session = await client.sessions.create(model=DEMO)
     await client.sessions.prompt(session["id"], text=text)
@@ -40,15 +40,15 @@ async def prompted(client: PerdureClient, text: str) -> str:
     return session["id"]
 
 
-async def declared(call: Awaitable[object]) -> DeclaredError:
-    with pytest.raises(DeclaredError) as caught:
+async def declared(call: Awaitable[object]) -> WireError:
+    with pytest.raises(WireError) as caught:
         await call
     return caught.value
 
 
 @requirement("S108", "S145")
 async def test_a_created_session_is_a_plain_value_and_can_be_read_again(
-    client: PerdureClient, tmp_path: Path
+    client: WireClient, tmp_path: Path
 ) -> None:
     made = await client.sessions.create(id="ses_mine", agent="build", model=DEMO)
     assert type(made) is dict
@@ -60,7 +60,7 @@ async def test_a_created_session_is_a_plain_value_and_can_be_read_again(
 
 @requirement("S177", "S179")
 async def test_permissions_are_asked_for_listed_answered_and_forgotten(
-    client: PerdureClient, tmp_path: Path
+    client: WireClient, tmp_path: Path
 ) -> None:
     session_id = (await client.sessions.create())["id"]
     permissions = client.sessions.permissions
@@ -92,7 +92,7 @@ async def test_permissions_are_asked_for_listed_answered_and_forgotten(
 
 @requirement("S143")
 async def test_a_session_may_be_created_in_another_location(
-    client: PerdureClient, tmp_path: Path
+    client: WireClient, tmp_path: Path
 ) -> None:
     made = await client.sessions.create(location={"directory": str(tmp_path)})
     assert made["location"]["directory"] == str(tmp_path)
@@ -100,7 +100,7 @@ async def test_a_session_may_be_created_in_another_location(
 
 @requirement("S108")
 async def test_a_prompt_runs_the_model_and_its_tools_and_leaves_messages(
-    client: PerdureClient,
+    client: WireClient,
 ) -> None:
     session_id = await prompted(client, "list the files here")
     page = await client.sessions.messages(session_id, order="asc")
@@ -112,7 +112,7 @@ async def test_a_prompt_runs_the_model_and_its_tools_and_leaves_messages(
 
 
 async def test_a_prompt_sent_again_under_its_id_gives_the_same_receipt(
-    client: PerdureClient,
+    client: WireClient,
 ) -> None:
     session = await client.sessions.create(model=DEMO)
 
@@ -133,7 +133,7 @@ async def test_a_prompt_sent_again_under_its_id_gives_the_same_receipt(
     assert conflict.value["resource"] == "msg_again"
 
 
-async def test_a_prompt_must_be_given_once(client: PerdureClient) -> None:
+async def test_a_prompt_must_be_given_once(client: WireClient) -> None:
     with pytest.raises(TypeError):
         await client.sessions.prompt("ses_x")
     with pytest.raises(TypeError):
@@ -141,7 +141,7 @@ async def test_a_prompt_must_be_given_once(client: PerdureClient) -> None:
 
 
 @requirement("S117", "S138", "S139")
-async def test_a_declared_failure_is_a_tagged_value(client: PerdureClient) -> None:
+async def test_a_declared_failure_is_a_tagged_value(client: WireClient) -> None:
     missing = await declared(client.sessions.get("ses_none"))
     assert missing.tag == "SessionNotFoundError"
     assert missing.value == {
@@ -157,14 +157,14 @@ async def test_a_declared_failure_is_a_tagged_value(client: PerdureClient) -> No
     assert (refused.tag, refused.value["field"]) == ("InvalidRequestError", "location")
 
 
-async def test_an_id_cannot_lead_to_another_path(client: PerdureClient) -> None:
+async def test_an_id_cannot_lead_to_another_path(client: WireClient) -> None:
     for hostile in ("../agent", "..", "a/b?c#d", "%2e%2e", "ses_\u00e9 \n"):
         failure = await declared(client.sessions.get(hostile))
         assert failure.tag in {"SessionNotFoundError", "InvalidRequestError"}, hostile
 
 
 @requirement("S135", "S136")
-async def test_listing_goes_page_by_page_in_both_directions(client: PerdureClient) -> None:
+async def test_listing_goes_page_by_page_in_both_directions(client: WireClient) -> None:
     made = [(await client.sessions.create())["id"] for _ in range(5)]
     first = await client.sessions.list(limit=2)
     assert first.next is not None
@@ -185,7 +185,7 @@ async def test_listing_goes_page_by_page_in_both_directions(client: PerdureClien
 
 @requirement("S137")
 async def test_messages_are_paged_and_a_cursor_of_another_session_is_refused(
-    client: PerdureClient,
+    client: WireClient,
 ) -> None:
     session_id = await prompted(client, "list the files here")
     first = await client.sessions.messages(session_id, limit=1, order="asc")
@@ -200,7 +200,7 @@ async def test_messages_are_paged_and_a_cursor_of_another_session_is_refused(
 
 @requirement("S129", "S122")
 async def test_durable_events_replay_after_a_sequence_and_match_the_history(
-    client: PerdureClient,
+    client: WireClient,
 ) -> None:
     session_id = await prompted(client, "hello")
     history = await client.sessions.history(session_id)
@@ -218,7 +218,7 @@ async def test_durable_events_replay_after_a_sequence_and_match_the_history(
 
 
 @requirement("S129")
-async def test_durable_events_follow_what_happens_after_the_replay(client: PerdureClient) -> None:
+async def test_durable_events_follow_what_happens_after_the_replay(client: WireClient) -> None:
     session = await client.sessions.create(model=DEMO)
     await client.sessions.switch_agent(session["id"], "plan")
     async with (
@@ -232,7 +232,7 @@ async def test_durable_events_follow_what_happens_after_the_replay(client: Perdu
 
 @requirement("S120", "S121", "S134")
 async def test_a_stream_does_nothing_before_it_is_iterated_and_fails_then(
-    client: PerdureClient,
+    client: WireClient,
 ) -> None:
     stream = client.sessions.events("ses_none")
     await client.sessions.create(id="ses_later")
@@ -244,7 +244,7 @@ async def test_a_stream_does_nothing_before_it_is_iterated_and_fails_then(
 
 
 @requirement("S120")
-async def test_leaving_a_stream_early_closes_its_request(client: PerdureClient) -> None:
+async def test_leaving_a_stream_early_closes_its_request(client: WireClient) -> None:
     session_id = await prompted(client, "hello")
     for _ in range(50):
         async with aclosing(client.sessions.events(session_id)) as events:
@@ -255,7 +255,7 @@ async def test_leaving_a_stream_early_closes_its_request(client: PerdureClient) 
 
 
 @requirement("S120", "S124")
-async def test_cancelling_the_reader_of_a_stream_ends_it(client: PerdureClient) -> None:
+async def test_cancelling_the_reader_of_a_stream_ends_it(client: WireClient) -> None:
     session_id = await prompted(client, "hello")
     for stream in (client.sessions.events(session_id), client.events.subscribe()):
         started = asyncio.Event()
@@ -270,7 +270,7 @@ async def test_cancelling_the_reader_of_a_stream_ends_it(client: PerdureClient) 
 
 @requirement("S130", "S131")
 async def test_the_live_stream_greets_and_carries_fragments_of_every_session(
-    client: PerdureClient,
+    client: WireClient,
 ) -> None:
     seen: list[JsonValue] = []
     one = await client.sessions.create(model=DEMO)
@@ -285,7 +285,7 @@ async def test_the_live_stream_greets_and_carries_fragments_of_every_session(
     assert {event["data"]["sessionID"] for event in deltas} == {one["id"], two["id"]}
 
 
-async def test_interrupting_an_idle_session_is_harmless(client: PerdureClient) -> None:
+async def test_interrupting_an_idle_session_is_harmless(client: WireClient) -> None:
     session = await client.sessions.create()
     await client.sessions.interrupt(session["id"])
     await client.sessions.interrupt(session["id"])
@@ -293,7 +293,7 @@ async def test_interrupting_an_idle_session_is_harmless(client: PerdureClient) -
 
 
 @requirement("S142")
-async def test_a_running_session_is_active_until_it_is_interrupted(client: PerdureClient) -> None:
+async def test_a_running_session_is_active_until_it_is_interrupted(client: WireClient) -> None:
     session = await client.sessions.create(model=DEMO)
     async with aclosing(client.sessions.events(session["id"])) as events:
         await client.sessions.prompt(session["id"], text="run `sleep 60`")
@@ -305,7 +305,7 @@ async def test_a_running_session_is_active_until_it_is_interrupted(client: Perdu
     assert await client.sessions.active() == {}
 
 
-async def test_agent_and_model_of_a_session_can_be_switched(client: PerdureClient) -> None:
+async def test_agent_and_model_of_a_session_can_be_switched(client: WireClient) -> None:
     session = await client.sessions.create()
     await client.sessions.switch_agent(session["id"], "plan")
     await client.sessions.switch_model(session["id"], DEMO)
@@ -314,7 +314,7 @@ async def test_agent_and_model_of_a_session_can_be_switched(client: PerdureClien
     assert switched["model"]["providerID"] == "demo"
 
 
-async def test_the_catalog_of_a_location_can_be_read(client: PerdureClient, tmp_path: Path) -> None:
+async def test_the_catalog_of_a_location_can_be_read(client: WireClient, tmp_path: Path) -> None:
     here = await client.locations.get()
     assert here["directory"] == str(tmp_path / "project")
     assert (await client.locations.get(directory=str(tmp_path)))["directory"] == str(tmp_path)
@@ -329,7 +329,7 @@ async def test_the_catalog_of_a_location_can_be_read(client: PerdureClient, tmp_
 
 @requirement("S119", "S123")
 async def test_headers_of_a_call_are_an_argument_of_their_own(
-    client: PerdureClient, tmp_path: Path
+    client: WireClient, tmp_path: Path
 ) -> None:
     elsewhere = CallOptions(headers={"x-opencode-directory": str(tmp_path)})
     assert (await client.locations.get(options=elsewhere))["directory"] == str(tmp_path)
@@ -339,7 +339,7 @@ async def test_headers_of_a_call_are_an_argument_of_their_own(
 
 
 async def test_a_prompt_too_large_is_refused_and_the_client_goes_on(
-    client: PerdureClient,
+    client: WireClient,
 ) -> None:
     session = await client.sessions.create()
     huge = await declared(client.sessions.prompt(session["id"], text="x" * (33 * 1024 * 1024)))
@@ -347,7 +347,7 @@ async def test_a_prompt_too_large_is_refused_and_the_client_goes_on(
     assert (await client.sessions.history(session["id"])).items == ()
 
 
-async def test_many_calls_at_once_do_not_mix(client: PerdureClient) -> None:
+async def test_many_calls_at_once_do_not_mix(client: WireClient) -> None:
     async def one(number: int) -> None:
         made = await client.sessions.create(id=f"ses_number{number}")
         assert (await client.sessions.get(f"ses_number{number}")) == made
@@ -372,7 +372,7 @@ def is_idle(event: JsonObject) -> bool:
 
 
 @requirement("S192")
-async def test_a_long_conversation_is_compacted_once(client: PerdureClient) -> None:
+async def test_a_long_conversation_is_compacted_once(client: WireClient) -> None:
     session_id = await prompted(client, "hello " * 8_000)
     await client.sessions.compact(session_id)
     (checkpoint,) = plain(await client.sessions.context(session_id))
@@ -386,7 +386,7 @@ async def test_a_long_conversation_is_compacted_once(client: PerdureClient) -> N
 
 @requirement("S61", "S141")
 async def test_a_session_is_moved_and_its_provider_context_follows(
-    client: PerdureClient, tmp_path: Path
+    client: WireClient, tmp_path: Path
 ) -> None:
     session_id = await prompted(client, "list the files here")
     before = await client.sessions.provider_context(session_id)

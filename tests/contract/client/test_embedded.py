@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from perdure.client import ClientError, PerdureClient
-from perdure.client.typed import TypedPerdureClient
-from perdure.embedded import EmbeddedPerdure, open_embedded, open_embedded_wire
+from perdure.client import ClientError, WireClient
+from perdure.client.client import Client
+from perdure.embedded.host import Host, open_host, open_wire_host
 from perdure.schema.approval.permission import PermissionRequest
 from perdure.schema.codec import Record
 from perdure.schema.errors import SessionNotFoundError
@@ -38,7 +38,7 @@ async def greet(input: Greeting, context: ToolCallContext) -> Greeting:
 GREET = Tool(name="greet", description="greets", input=Greeting, output=Greeting, execute=greet)
 
 
-async def asked_for_permission(perdure: EmbeddedPerdure) -> PermissionRequest:
+async def asked_for_permission(perdure: Host) -> PermissionRequest:
     """What a Session waits for."""
     session = await perdure.sessions.create(model=DEMO)
     async with aclosing(perdure.events.subscribe()) as events, asyncio.timeout(PATIENCE_SECONDS):
@@ -50,7 +50,7 @@ async def asked_for_permission(perdure: EmbeddedPerdure) -> PermissionRequest:
     raise AssertionError("no permission was asked for")
 
 
-async def last_text(perdure: EmbeddedPerdure, session_id: SessionID) -> str:
+async def last_text(perdure: Host, session_id: SessionID) -> str:
     async with asyncio.timeout(PATIENCE_SECONDS):
         await perdure.sessions.wait(session_id)
     (message,) = (await perdure.sessions.messages(session_id, limit=1)).items
@@ -69,14 +69,14 @@ async def test_closing_leaves_no_task_and_what_was_kept_can_be_opened_again(
 ) -> None:
     data_dir, directory = str(tmp_path / "data"), str(project(tmp_path))
     before = asyncio.all_tasks()
-    async with open_embedded(directory, data_dir=data_dir) as perdure:
+    async with open_host(directory, data_dir=data_dir) as perdure:
         session = await perdure.sessions.create(model=DEMO)
         await perdure.sessions.prompt(session.id, text="run `sleep 60`")
         stream = perdure.sessions.events(session.id)
         await anext(stream)
     assert asyncio.all_tasks() == before
     await stream.aclose()
-    async with open_embedded(directory, data_dir=data_dir) as perdure:
+    async with open_host(directory, data_dir=data_dir) as perdure:
         assert (await perdure.sessions.get(session.id)).id == session.id
 
 
@@ -84,9 +84,7 @@ async def test_closing_leaves_no_task_and_what_was_kept_can_be_opened_again(
 @pytest.mark.parametrize("ending", ["done", "error", "cancelled"])
 async def test_closing_leaves_no_task_and_no_open_file(tmp_path: Path, ending: str) -> None:
     async def used() -> None:
-        async with open_embedded(
-            str(project(tmp_path)), data_dir=str(tmp_path / "data")
-        ) as perdure:
+        async with open_host(str(project(tmp_path)), data_dir=str(tmp_path / "data")) as perdure:
             session = await perdure.sessions.create(model=DEMO)
             await perdure.sessions.prompt(session.id, text="run `sleep 60`")
             await anext(perdure.sessions.events(session.id))
@@ -113,7 +111,7 @@ async def test_closing_tells_live_readers_that_the_instance_is_gone(tmp_path: Pa
     seen: list[str] = []
     greeted = asyncio.Event()
 
-    async def listen(perdure: EmbeddedPerdure) -> None:
+    async def listen(perdure: Host) -> None:
         async for event in perdure.events.subscribe():
             seen.append(event.type)
             greeted.set()
@@ -121,7 +119,7 @@ async def test_closing_tells_live_readers_that_the_instance_is_gone(tmp_path: Pa
     async with (
         asyncio.timeout(PATIENCE_SECONDS),
         asyncio.TaskGroup() as group,
-        open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure,
+        open_host(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure,
     ):
         group.create_task(listen(perdure))
         await greeted.wait()
@@ -130,7 +128,7 @@ async def test_closing_tells_live_readers_that_the_instance_is_gone(tmp_path: Pa
 
 async def test_an_error_of_the_body_comes_out_as_it_was_raised(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
-        async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")):
+        async with open_host(str(tmp_path), data_dir=str(tmp_path / "data")):
             raise ZeroDivisionError
 
 
@@ -139,7 +137,7 @@ async def test_cancelling_the_body_closes_and_stays_a_cancellation(tmp_path: Pat
     started = asyncio.Event()
 
     async def listen() -> None:
-        async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+        async with open_host(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
             async for _ in perdure.events.subscribe():
                 started.set()
 
@@ -153,8 +151,8 @@ async def test_cancelling_the_body_closes_and_stays_a_cancellation(tmp_path: Pat
 
 @requirement("S22", "S111", "S126", "S128")
 async def test_a_tool_is_offered_exactly_as_long_as_its_scope(tmp_path: Path) -> None:
-    async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
-        assert isinstance(perdure, TypedPerdureClient)
+    async with open_host(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+        assert isinstance(perdure, Client)
         with perdure.tools.register(GREET):
             assert "greet" in perdure.tools.names()
         assert "greet" not in perdure.tools.names()
@@ -162,15 +160,15 @@ async def test_a_tool_is_offered_exactly_as_long_as_its_scope(tmp_path: Path) ->
 
 @requirement("S111")
 async def test_plain_values_and_tools_stand_on_one_object_as_well(tmp_path: Path) -> None:
-    async with open_embedded_wire(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
-        assert isinstance(perdure, PerdureClient)
+    async with open_wire_host(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+        assert isinstance(perdure, WireClient)
         with perdure.tools.register(GREET):
             assert "greet" in perdure.tools.names()
         assert (await perdure.sessions.create(id="ses_plain"))["id"] == "ses_plain"
 
 
 async def test_an_unknown_session_is_a_failure_of_its_kind(tmp_path: Path) -> None:
-    async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+    async with open_host(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
         with pytest.raises(SessionNotFoundError) as caught:
             await perdure.sessions.get(SessionID("ses_missing"))
     assert caught.value.session_id == "ses_missing"
@@ -178,7 +176,7 @@ async def test_an_unknown_session_is_a_failure_of_its_kind(tmp_path: Path) -> No
 
 async def test_a_permission_can_be_given_from_the_program(tmp_path: Path) -> None:
     directory = str(project(tmp_path))
-    async with open_embedded(directory, data_dir=str(tmp_path / "data")) as perdure:
+    async with open_host(directory, data_dir=str(tmp_path / "data")) as perdure:
         asked = await asked_for_permission(perdure)
         await perdure.sessions.permissions.reply(asked.session_id, asked.id, "once")
         assert "You allowed it" in await last_text(perdure, asked.session_id)
@@ -186,9 +184,7 @@ async def test_a_permission_can_be_given_from_the_program(tmp_path: Path) -> Non
 
 async def test_a_host_without_a_person_refuses_instead_of_waiting(tmp_path: Path) -> None:
     directory = str(project(tmp_path))
-    async with open_embedded(
-        directory, data_dir=str(tmp_path / "data"), headless="deny"
-    ) as perdure:
+    async with open_host(directory, data_dir=str(tmp_path / "data"), headless="deny") as perdure:
         session = await perdure.sessions.create(model=DEMO)
         await perdure.sessions.prompt(session.id, text="show me a permission request")
         assert "approval" in await last_text(perdure, session.id)
@@ -199,8 +195,8 @@ async def test_two_hosts_on_one_data_directory_run_a_prompt_once(tmp_path: Path)
     directory, data_dir = str(project(tmp_path)), str(tmp_path / "data")
     async with (
         asyncio.timeout(PATIENCE_SECONDS),
-        open_embedded(directory, data_dir=data_dir) as one,
-        open_embedded(directory, data_dir=data_dir) as other,
+        open_host(directory, data_dir=data_dir) as one,
+        open_host(directory, data_dir=data_dir) as other,
     ):
         session = await one.sessions.create(model=DEMO)
         await one.sessions.prompt(session.id, text="hello")
@@ -213,7 +209,7 @@ async def test_two_hosts_on_one_data_directory_run_a_prompt_once(tmp_path: Path)
 
 @requirement("S147")
 async def test_a_slow_reader_holds_the_stream_back_and_loses_nothing(tmp_path: Path) -> None:
-    async with open_embedded(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+    async with open_host(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
         session = await perdure.sessions.create()
         agents = ["plan", "build"] * 200
         async with (
@@ -231,7 +227,7 @@ async def test_a_call_that_waits_when_the_host_closes_fails_as_a_lost_transport(
 ) -> None:
     failures: list[str] = []
 
-    async def wait(perdure: EmbeddedPerdure, session_id: SessionID) -> None:
+    async def wait(perdure: Host, session_id: SessionID) -> None:
         try:
             await perdure.sessions.wait(session_id)
         except ClientError as error:
@@ -239,7 +235,7 @@ async def test_a_call_that_waits_when_the_host_closes_fails_as_a_lost_transport(
 
     async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
         directory = str(project(tmp_path))
-        async with open_embedded(directory, data_dir=str(tmp_path / "data")) as perdure:
+        async with open_host(directory, data_dir=str(tmp_path / "data")) as perdure:
             asked = await asked_for_permission(perdure)
             group.create_task(wait(perdure, asked.session_id))
             await perdure.health.get()
@@ -248,7 +244,7 @@ async def test_a_call_that_waits_when_the_host_closes_fails_as_a_lost_transport(
 
 async def test_a_model_of_the_embedding_program_answers(tmp_path: Path) -> None:
     model = ScriptedModel().turn(text("Hello from my own model."))
-    async with open_embedded(
+    async with open_host(
         str(tmp_path), data_dir=str(tmp_path / "data"), models={"mine/first": model}
     ) as perdure:
         session = await perdure.sessions.create(model=MINE)
@@ -258,12 +254,12 @@ async def test_a_model_of_the_embedding_program_answers(tmp_path: Path) -> None:
 
 def test_a_model_without_a_provider_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="provider/model"):
-        open_embedded(str(tmp_path), models={"first": ScriptedModel()})
+        open_host(str(tmp_path), models={"first": ScriptedModel()})
 
 
 async def test_a_tool_of_the_embedding_program_is_called_by_the_model(tmp_path: Path) -> None:
     model = ScriptedModel().turn(tool_call("greet", {"name": "Ada"})).turn(text("Done."))
-    async with open_embedded(
+    async with open_host(
         str(tmp_path), data_dir=str(tmp_path / "data"), models={"mine/first": model}
     ) as perdure:
         with perdure.tools.register(GREET):

@@ -1,4 +1,4 @@
-"""Every block of code in docs/howto runs as it stands, in a program of its own."""
+"""Every block of code in docs/howto runs as it stands, as a program or as a file of tests."""
 
 import asyncio
 import os
@@ -15,6 +15,7 @@ from tests.contract.client.hosts import served
 SOURCE: Final = Path(perdure.__file__).parent.parent
 GUIDES: Final = SOURCE.parent / "docs" / "howto"
 SECONDS_MAX: Final = 40
+PYTEST_PLUGIN: Final = "perdure.testing.pytest_plugin"
 
 
 def blocks() -> list[tuple[str, str]]:
@@ -28,14 +29,25 @@ def blocks() -> list[tuple[str, str]]:
 
 def test_every_guide_has_examples() -> None:
     guides = {name.partition("-")[0] for name, _ in blocks()}
-    assert guides >= {"bot", "client", "embed", "plugin", "provider", "tool"}
+    assert guides >= {"bot", "client", "embed", "plugin", "provider", "testing", "tool"}
+
+
+def command(block: str, folder: Path) -> tuple[str, ...]:
+    """How a reader runs the block: with pytest if it is tests alone, else as a program."""
+    if "import pytest\n" not in block:
+        return sys.executable, "-W", "error", "-c", block
+    file = folder / "test_block.py"
+    file.write_text(block, encoding="utf-8")
+    options = ("-q", "-W", "error", "-o", "asyncio_default_fixture_loop_scope=function")
+    plugins = ("-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", PYTEST_PLUGIN)
+    return sys.executable, "-m", "pytest", *options, *plugins, str(file)
 
 
 @pytest.mark.parametrize("block", [pytest.param(block, id=name) for name, block in blocks()])
 async def test_an_example_runs_and_says_something(tmp_path: Path, block: str) -> None:
     async with asyncio.timeout(SECONDS_MAX), served(tmp_path) as url:
         ran = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-W", "error", "-c", block),
+            *command(block, tmp_path),
             cwd=tmp_path / "project",
             env={**os.environ, "PYTHONPATH": str(SOURCE), "PERDURE_URL": url},
             stdin=asyncio.subprocess.DEVNULL,

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from perdure.embedded import EmbeddedPerdure, open_embedded
-from perdure.embedded.host import EmbeddedScope
-from perdure.plugin import PluginHost
+from perdure import PluginHost
+from perdure.embedded.host import Host, HostScope, open_host
 from tests.requirements import requirement
 
 SOURCE = '''
 import contextlib
 from pathlib import Path
-from perdure.plugin import tool
+from perdure import tool
 
 @tool(name="{name}_tool")
 def offered() -> str:
@@ -67,8 +66,8 @@ def packages(tmp_path: Path) -> Generator[Path]:
             del sys.modules[name]
 
 
-def opened(root: Path, *, installed: bool = True) -> EmbeddedScope[EmbeddedPerdure]:
-    return open_embedded(
+def opened(root: Path, *, installed: bool = True) -> HostScope[Host]:
+    return open_host(
         str(root), data_dir=str(root / "data"), resumes=False, installed_plugins=installed
     )
 

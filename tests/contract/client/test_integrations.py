@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from perdure.client import DeclaredError, PerdureClient
+from perdure.client import WireClient, WireError
 from perdure.schema.codec import JsonObject
 from tests.contract.client.hosts import OpenClient, in_memory, over_network, plain
 from tests.support.authorization_server import AuthorizationServer, authorization_server
@@ -26,7 +26,7 @@ async def authority() -> AsyncGenerator[AuthorizationServer]:
 @pytest.fixture(params=[over_network, in_memory], ids=["network", "memory"])
 async def client(
     request: pytest.FixtureRequest, tmp_path: Path, authority: AuthorizationServer
-) -> AsyncGenerator[PerdureClient]:
+) -> AsyncGenerator[WireClient]:
     region = {"type": "text", "key": "region", "message": "Where?"}
     method = authority.method(redirect_url="https://login.gate.example/code", prompts=[region])
     document: JsonObject = {
@@ -41,7 +41,7 @@ async def client(
         yield opened
 
 
-async def test_a_key_is_stored_renamed_and_forgotten(client: PerdureClient) -> None:
+async def test_a_key_is_stored_renamed_and_forgotten(client: WireClient) -> None:
     await client.integrations.connect_key("gate", CANARY, label="mine")
     assert any(each["id"] == "gate" for each in await client.integrations.list())
     found = await client.integrations.get("gate")
@@ -57,12 +57,12 @@ async def test_a_key_is_stored_renamed_and_forgotten(client: PerdureClient) -> N
 
 
 async def test_a_login_is_begun_with_answers_and_completed_with_a_code(
-    client: PerdureClient, authority: AuthorizationServer
+    client: WireClient, authority: AuthorizationServer
 ) -> None:
     attempt = await client.integrations.connect_oauth("gate", "code", inputs={"region": "eu"})
     assert dict(parse_qsl(urlsplit(str(attempt["url"])).query))["region"] == "eu"
     assert (await client.integrations.attempt(attempt["attemptID"]))["status"] == "pending"
-    with pytest.raises(DeclaredError) as raised:
+    with pytest.raises(WireError) as raised:
         await client.integrations.complete_attempt(attempt["attemptID"])
     assert (raised.value.tag, raised.value.status) == ("InvalidRequestError", 400)
     code, _ = authority.grant(attempt["url"])
@@ -72,20 +72,20 @@ async def test_a_login_is_begun_with_answers_and_completed_with_a_code(
     assert connection["label"] == "Log in"
 
 
-async def test_a_login_is_cancelled_and_then_unknown(client: PerdureClient) -> None:
+async def test_a_login_is_cancelled_and_then_unknown(client: WireClient) -> None:
     attempt = await client.integrations.connect_oauth("gate", "code", inputs={"region": "eu"})
     await client.integrations.cancel_attempt(attempt["attemptID"])
     await client.integrations.cancel_attempt(attempt["attemptID"])
-    with pytest.raises(DeclaredError) as raised:
+    with pytest.raises(WireError) as raised:
         await client.integrations.attempt(attempt["attemptID"])
     assert raised.value.tag == "AttemptNotFoundError"
 
 
-async def test_what_is_unknown_is_a_declared_failure(client: PerdureClient) -> None:
-    with pytest.raises(DeclaredError) as raised:
+async def test_what_is_unknown_is_a_declared_failure(client: WireClient) -> None:
+    with pytest.raises(WireError) as raised:
         await client.integrations.connect_key("nobody", CANARY)
     assert raised.value.tag == "IntegrationNotFoundError"
     assert CANARY not in repr(raised.value)
-    with pytest.raises(DeclaredError) as raised:
+    with pytest.raises(WireError) as raised:
         await client.credentials.update("cred_nobody", label="x")
     assert raised.value.tag == "CredentialNotFoundError"

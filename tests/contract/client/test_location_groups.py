@@ -6,22 +6,22 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from perdure.client import DeclaredError, PerdureClient
-from perdure.client.sync import SyncPerdureClient
-from perdure.client.typed import TypedPerdureClient
+from perdure.client import WireClient, WireError
+from perdure.client.blocking_wire import BlockingWireClient
+from perdure.client.client import Client
 from perdure.schema.ids import PtyID
 from tests.contract.client.hosts import OpenClient, in_memory, over_network
 from tests.support.websocket import connected
 
 
 @pytest.fixture(params=[over_network, in_memory], ids=["network", "memory"])
-async def client(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[PerdureClient]:
+async def client(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[WireClient]:
     opens: OpenClient = request.param
     async with opens(tmp_path) as opened:
         yield opened
 
 
-async def test_files_are_read_listed_and_found(client: PerdureClient, tmp_path: Path) -> None:
+async def test_files_are_read_listed_and_found(client: WireClient, tmp_path: Path) -> None:
     place = tmp_path / "a b"
     (place / "sub").mkdir(parents=True)
     (place / "sub" / "50%.bin").write_bytes(b"\xff\x00")
@@ -33,17 +33,17 @@ async def test_files_are_read_listed_and_found(client: PerdureClient, tmp_path: 
     ]
     found = await client.files.find("50", type="file", limit=1, directory=where)
     assert found == ({"path": "sub/50%.bin", "type": "file"},)
-    with pytest.raises(DeclaredError) as raised:
+    with pytest.raises(WireError) as raised:
         await client.files.read("none", directory=where)
     assert (raised.value.tag, raised.value.status) == ("NotFoundError", 404)
 
 
-async def test_commands_are_listed(client: PerdureClient) -> None:
+async def test_commands_are_listed(client: WireClient) -> None:
     assert {"init", "review"} <= {command["name"] for command in await client.commands.list()}
 
 
 async def test_a_terminal_is_started_changed_and_removed(
-    client: PerdureClient, tmp_path: Path
+    client: WireClient, tmp_path: Path
 ) -> None:
     where = str(tmp_path)
     made = await client.terminals.create(
@@ -63,7 +63,7 @@ async def test_a_terminal_is_started_changed_and_removed(
     asked = [("ticket", "a b"), ("cursor", "-1"), ("location[directory]", where)]
     assert parse_qsl(urlsplit(address).query) == asked
     await client.terminals.remove(made["id"], directory=where)
-    with pytest.raises(DeclaredError) as raised:
+    with pytest.raises(WireError) as raised:
         await client.terminals.remove(made["id"], directory=where)
     assert raised.value.tag == "PtyNotFoundError"
 
@@ -87,12 +87,12 @@ async def test_the_address_of_a_terminal_is_where_it_is_typed_into(tmp_path: Pat
 async def test_every_client_spells_the_address_of_a_terminal_alike(base: str) -> None:
     path = "wss://perdure.invalid/below/api/pty/pty_a%2Fb/connect"
     expected = f"{path}?cursor=0&location%5Bdirectory%5D=%2Fx+y"
-    plain, decoded = PerdureClient(base), TypedPerdureClient(base)
+    plain, decoded = WireClient(base), Client(base)
     assert plain.terminals.connect_url("pty_a/b", cursor=0, directory="/x y") == expected
     assert decoded.terminals.connect_url(PtyID("pty_a/b"), cursor=0, directory="/x y") == expected
 
 
 def test_the_client_without_a_loop_knows_the_address_of_a_terminal() -> None:
-    with SyncPerdureClient("http://127.0.0.1:1") as client:
+    with BlockingWireClient("http://127.0.0.1:1") as client:
         found = client.terminals.connect_url("pty_1", ticket="t")
     assert found == "ws://127.0.0.1:1/api/pty/pty_1/connect?ticket=t"

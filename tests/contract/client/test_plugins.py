@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.embedded import open_embedded_wire
-from perdure.plugin import (
+from perdure import (
     ContextText,
     LocationRef,
     PluginError,
@@ -18,6 +17,7 @@ from perdure.plugin import (
     Tool,
     ToolCallContext,
 )
+from perdure.embedded.host import open_wire_host
 from perdure.schema.codec import Record
 from perdure.testing import ScriptedModel, text, texts_of
 from tests.contract.client.hosts import PATIENCE_SECONDS
@@ -60,7 +60,7 @@ async def test_a_plugin_is_told_reloaded_and_withdrawn_at_the_next_boundary(tmp_
     model = ScriptedModel()
     for number in range(4):
         model.turn(text(f"answer {number}"))
-    async with open_embedded_wire(
+    async with open_wire_host(
         str(tmp_path), data_dir=str(tmp_path / "data"), models={"mine/first": model}
     ) as perdure:
         perdure.plugins.add(Weather("It rains.", tool="paint"))
@@ -88,7 +88,7 @@ async def test_a_plugin_is_told_reloaded_and_withdrawn_at_the_next_boundary(tmp_
 
 @requirement("S83")
 async def test_a_reload_that_cannot_be_made_leaves_the_plugin_as_it_was(tmp_path: Path) -> None:
-    async with open_embedded_wire(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+    async with open_wire_host(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
         perdure.plugins.add(Weather("It rains.", tool="paint"))
         with pytest.raises(PluginError, match="not namespace/name"):
             perdure.plugins.add(Weather("It snows.", key="Now!"))
@@ -102,7 +102,7 @@ async def test_a_reload_that_cannot_be_made_leaves_the_plugin_as_it_was(tmp_path
 async def test_a_plugin_needs_a_name_of_its_own(tmp_path: Path, name: str) -> None:
     plugin = Weather("It rains.")
     plugin.name = name
-    async with open_embedded_wire(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+    async with open_wire_host(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
         with pytest.raises(PluginError, match="cannot be the name"):
             perdure.plugins.add(plugin)
 
@@ -118,7 +118,7 @@ async def test_sources_are_looked_at_only_at_a_boundary_and_wake_nobody(tmp_path
             looks.append(subject.session_id)
             return await weather.look(subject)
 
-    async with open_embedded_wire(
+    async with open_wire_host(
         str(tmp_path), data_dir=str(tmp_path / "data"), models={"mine/first": model}
     ) as perdure:
         perdure.plugins.add(Counted(""))
@@ -168,7 +168,7 @@ async def test_plugins_lay_variables_over_those_of_a_terminal(
         Shell("raising", ZeroDivisionError("no")),
         Shell("spoilt", {"D": "x", "A=B": "y"}),
     ]
-    async with open_embedded_wire(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
+    async with open_wire_host(str(tmp_path), data_dir=str(tmp_path / "data")) as perdure:
         for shell in shells:
             perdure.plugins.add(shell)
         caplog.set_level(logging.WARNING)

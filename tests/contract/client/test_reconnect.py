@@ -8,10 +8,9 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from perdure.client import ClientError, DeclaredError, PerdureClient
-from perdure.client import typed as typed_client
-from perdure.client.reconnect import Reconnected, resuming_events
-from perdure.client.typed import TypedPerdureClient
+from perdure.client import ClientError, WireClient, WireError
+from perdure.client.client import Client, resume_events
+from perdure.client.reconnect import Reconnected, resume_wire_events
 from perdure.schema.ids import SessionID
 from tests.contract.client.gate import gate
 from tests.contract.client.hosts import PATIENCE_SECONDS, served
@@ -29,7 +28,7 @@ def port_of(url: str) -> int:
     return port
 
 
-async def switched(client: PerdureClient, times: int, *, since: int = 0) -> None:
+async def switched(client: WireClient, times: int, *, since: int = 0) -> None:
     """One event each; the number of those before says which agent is another one."""
     for number in range(since, since + times):
         await client.sessions.switch_agent(MINE, ("plan", "build")[number % 2])
@@ -45,13 +44,13 @@ async def test_connections_that_are_cut_anywhere_lose_and_repeat_nothing(
         asyncio.timeout(PATIENCE_SECONDS),
         served(tmp_path) as url,
         gate() as (between, through),
-        PerdureClient(url) as direct,
-        PerdureClient(through) as client,
+        WireClient(url) as direct,
+        WireClient(through) as client,
     ):
         await direct.sessions.create(id=MINE)
         await switched(direct, 30)
         between.upstream, between.bytes_max = port_of(url), bytes_max
-        events = resuming_events(client, MINE, reconnected=told.append)
+        events = resume_wire_events(client, MINE, reconnected=told.append)
         async with aclosing(events):
             seen = [(await anext(events))["durable"]["seq"] for _ in range(30)]
     assert seen == list(range(1, 31))
@@ -72,23 +71,21 @@ async def test_a_server_that_ended_and_is_started_again_is_followed_on(
         asyncio.timeout(PATIENCE_SECONDS),
         scripted_provider() as provider,
         gate() as (between, through),
-        TypedPerdureClient(through) as client,
+        Client(through) as client,
     ):
         folders = make_folders(tmp_path, provider)
         first = await server_process.start(folders, "first")
         between.upstream = first.api.port
-        async with PerdureClient(f"http://127.0.0.1:{first.api.port}") as direct:
+        async with WireClient(f"http://127.0.0.1:{first.api.port}") as direct:
             await direct.sessions.create(id=MINE)
             await switched(direct, 3)
-        events = typed_client.resuming_events(
-            client, SessionID(MINE), after=1, reconnected=told.append
-        )
+        events = resume_events(client, SessionID(MINE), after=1, reconnected=told.append)
         seen = [(await anext(events)).durable.seq for _ in range(2)]
         await (first.kill() if ending == "killed" else first.stop())
         following = asyncio.gather(*[anext(events)])
         second = await server_process.start(folders, "second")
         try:
-            async with PerdureClient(f"http://127.0.0.1:{second.api.port}") as direct:
+            async with WireClient(f"http://127.0.0.1:{second.api.port}") as direct:
                 await switched(direct, 2, since=3)
             between.upstream = second.api.port
             seen += [one.durable.seq for one in await following]
@@ -105,12 +102,12 @@ async def test_a_reader_that_begins_while_nobody_answers_waits(tmp_path: Path) -
         asyncio.timeout(PATIENCE_SECONDS),
         served(tmp_path) as url,
         gate() as (between, through),
-        PerdureClient(url) as direct,
-        PerdureClient(through) as client,
+        WireClient(url) as direct,
+        WireClient(through) as client,
     ):
         await direct.sessions.create(id=MINE)
         await switched(direct, 1)
-        events = resuming_events(client, MINE)
+        events = resume_wire_events(client, MINE)
         waiting = asyncio.gather(*[anext(events)])
         await between.visited.wait()
         between.upstream = port_of(url)
@@ -120,9 +117,9 @@ async def test_a_reader_that_begins_while_nobody_answers_waits(tmp_path: Path) -
 
 @requirement("S122")
 async def test_a_declared_failure_is_not_tried_again(tmp_path: Path) -> None:
-    async with served(tmp_path) as url, PerdureClient(url) as client:
-        with pytest.raises(DeclaredError) as caught:
-            await anext(resuming_events(client, "ses_missing"))
+    async with served(tmp_path) as url, WireClient(url) as client:
+        with pytest.raises(WireError) as caught:
+            await anext(resume_wire_events(client, "ses_missing"))
     assert caught.value.tag == "SessionNotFoundError"
 
 
@@ -137,7 +134,7 @@ class Nonsense(httpx2.AsyncBaseTransport):
 
 async def test_an_answer_that_makes_no_sense_is_not_tried_again() -> None:
     transport = Nonsense()
-    async with PerdureClient("http://nowhere.invalid", transport=transport) as client:
+    async with WireClient("http://nowhere.invalid", transport=transport) as client:
         with pytest.raises(ClientError) as caught:
-            await anext(resuming_events(client, MINE))
+            await anext(resume_wire_events(client, MINE))
     assert (caught.value.reason, transport.asked) == ("unsupported-content-type", 1)

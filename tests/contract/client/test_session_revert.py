@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.client import DeclaredError
+from perdure.client import WireError
 from tests.contract.client.hosts import DEMO, OpenClient, in_memory, over_network
 
 
@@ -24,6 +24,6 @@ async def test_a_revert_is_staged_cleared_and_committed(host: OpenClient, tmp_pa
         await revert.stage(session_id, boundary, files=False)
         await revert.commit(session_id)
         assert (await client.sessions.messages(session_id)).items == messages[:1]
-        with pytest.raises(DeclaredError) as refused:
+        with pytest.raises(WireError) as refused:
             await revert.stage(session_id, messages[1]["id"])
         assert (refused.value.status, refused.value.tag) == (404, "MessageNotFoundError")

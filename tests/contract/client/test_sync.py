@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import perdure
-from perdure.client import ClientError, DeclaredError
+from perdure.client import ClientError, WireError
+from perdure.client.blocking_wire import BlockingWireClient
 from perdure.client.generated.failures import is_conflict, is_session_not_found
-from perdure.client.sync import SyncPerdureClient
 from tests.contract.client.hosts import DEMO, PATIENCE_SECONDS, served
 from tests.requirements import requirement
 
@@ -21,7 +21,7 @@ MODULES_MORE_MAX = 40
 
 
 def conversation(url: str) -> tuple[list[str], list[int]]:
-    with SyncPerdureClient(url) as client:
+    with BlockingWireClient(url) as client:
         session = client.sessions.create(model=DEMO)
         client.sessions.prompt(session["id"], text="hello")
         client.sessions.wait(session["id"])
@@ -44,8 +44,8 @@ async def test_a_program_without_a_loop_holds_a_conversation(tmp_path: Path) -> 
 
 @requirement("S117")
 async def test_a_guard_tells_failures_apart_by_their_value(tmp_path: Path) -> None:
-    def ask(url: str) -> DeclaredError:
-        with SyncPerdureClient(url) as client, pytest.raises(DeclaredError) as caught:
+    def ask(url: str) -> WireError:
+        with BlockingWireClient(url) as client, pytest.raises(WireError) as caught:
             client.sessions.get("ses_missing")
         return caught.value
 
@@ -59,7 +59,7 @@ async def test_a_guard_tells_failures_apart_by_their_value(tmp_path: Path) -> No
 
 
 def test_a_server_that_is_not_there_is_a_lost_transport() -> None:
-    with SyncPerdureClient("http://127.0.0.1:1") as client:
+    with BlockingWireClient("http://127.0.0.1:1") as client:
         with pytest.raises(ClientError) as caught:
             client.health.get()
         assert caught.value.reason == "transport"
@@ -69,7 +69,7 @@ def test_a_server_that_is_not_there_is_a_lost_transport() -> None:
 
 
 async def test_inside_a_running_loop_it_refuses() -> None:
-    client = SyncPerdureClient("http://127.0.0.1:1")
+    client = BlockingWireClient("http://127.0.0.1:1")
     with pytest.raises(RuntimeError, match="running event loop"):
         client.health.get()
     await asyncio.to_thread(client.close)
@@ -89,7 +89,9 @@ def loaded_by(statement: str) -> set[str]:
 
 
 @requirement("S113", "S125", "S126", "S146")
-@pytest.mark.parametrize("module", ["client", "client.sync", "client.typed"])
+@pytest.mark.parametrize(
+    "module", ["client", "client.client", "client.blocking_client", "client.blocking_wire"]
+)
 def test_no_client_loads_the_engine(module: str) -> None:
     loaded = loaded_by(f"import perdure.{module}")
     assert loaded & {*(f"perdure.{name}" for name in ENGINE), "apsw", "sqlite3"} == set()
@@ -100,7 +102,7 @@ def test_no_client_loads_the_engine(module: str) -> None:
 def test_the_plain_client_loads_neither_the_contract_nor_the_typed_one() -> None:
     loaded = loaded_by("import perdure.client")
     assert not any(name.startswith("perdure.protocol") for name in loaded)
-    assert loaded & {"perdure.client.typed", "perdure.client.generated.types"} == set()
+    assert loaded & {"perdure.client.client", "perdure.client.generated.types"} == set()
 
 
 def test_the_client_loads_little_more_than_its_http_library() -> None:
@@ -110,7 +112,7 @@ def test_the_client_loads_little_more_than_its_http_library() -> None:
 
 
 def test_a_stream_that_is_kept_beyond_its_client_ends_quietly() -> None:
-    with SyncPerdureClient("http://127.0.0.1:1") as client:
+    with BlockingWireClient("http://127.0.0.1:1") as client:
         events = client.events.subscribe()
     events.close()
     with pytest.raises(StopIteration):

@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from perdure.client import CallOptions, ClientError
-from perdure.client.typed import DurableEvent, TypedPerdureClient, UnknownFact
+from perdure.client.client import Client
+from perdure.client.typed_events import DurableEvent, UnknownFact
 from perdure.schema.errors import DomainError, MessageNotFoundError, SessionNotFoundError
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.live_event import ServerConnected, TextDelta
@@ -27,15 +28,13 @@ MINE = SessionID("ses_mine")
 
 
 @pytest.fixture(params=[typed_over_network, typed_in_memory], ids=["network", "memory"])
-async def client(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> AsyncGenerator[TypedPerdureClient]:
+async def client(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Client]:
     async with request.param(tmp_path) as client:
         yield client
 
 
 @requirement("S20", "S115")
-async def test_values_come_decoded_and_can_be_used_again(client: TypedPerdureClient) -> None:
+async def test_values_come_decoded_and_can_be_used_again(client: Client) -> None:
     session = await client.sessions.create(id=MINE, model=DEMO)
     assert await client.sessions.get(session.id) == session
     assert session.model == replace(DEMO, variant="default")
@@ -53,7 +52,7 @@ async def test_values_come_decoded_and_can_be_used_again(client: TypedPerdureCli
 
 
 @requirement("S115", "S117")
-async def test_a_declared_failure_is_raised_as_its_kind(client: TypedPerdureClient) -> None:
+async def test_a_declared_failure_is_raised_as_its_kind(client: Client) -> None:
     with pytest.raises(SessionNotFoundError) as unknown:
         await client.sessions.get(SessionID("ses_missing"))
     assert unknown.value.wire()["sessionID"] == unknown.value.session_id == "ses_missing"
@@ -66,7 +65,7 @@ async def test_a_declared_failure_is_raised_as_its_kind(client: TypedPerdureClie
 
 
 async def test_a_text_and_a_prompt_at_once_are_refused_before_anything_is_sent(
-    client: TypedPerdureClient,
+    client: Client,
 ) -> None:
     with pytest.raises(TypeError, match="`text`"):
         await client.sessions.prompt(MINE, text="a", prompt=PromptInput(text="b"))
@@ -75,7 +74,7 @@ async def test_a_text_and_a_prompt_at_once_are_refused_before_anything_is_sent(
 
 
 @requirement("S23", "S135")
-async def test_a_page_leads_to_its_neighbours(client: TypedPerdureClient) -> None:
+async def test_a_page_leads_to_its_neighbours(client: Client) -> None:
     for number in range(3):
         await client.sessions.create(id=SessionID(f"ses_{number}"))
     first = await client.sessions.list(limit=2, order="asc")
@@ -85,7 +84,7 @@ async def test_a_page_leads_to_its_neighbours(client: TypedPerdureClient) -> Non
 
 
 @requirement("S129")
-async def test_events_carry_facts_and_their_place(client: TypedPerdureClient) -> None:
+async def test_events_carry_facts_and_their_place(client: Client) -> None:
     session = await client.sessions.create(model=DEMO)
     async with aclosing(client.events.subscribe()) as live, asyncio.timeout(PATIENCE_SECONDS):
         assert isinstance((await anext(live)).data, ServerConnected)
@@ -102,7 +101,7 @@ async def test_events_carry_facts_and_their_place(client: TypedPerdureClient) ->
         assert await anext(events) == first
 
 
-async def test_what_a_location_holds_is_decoded(client: TypedPerdureClient, tmp_path: Path) -> None:
+async def test_what_a_location_holds_is_decoded(client: Client, tmp_path: Path) -> None:
     where = str(tmp_path / "project")
     assert (await client.locations.get(directory=where)).directory == where
     assert await client.files.read("one.txt", directory=where) == b"one\n"
@@ -123,8 +122,8 @@ class Told(httpx2.AsyncBaseTransport):
 
 
 @asynccontextmanager
-async def answering(answer: httpx2.Response) -> AsyncGenerator[TypedPerdureClient]:
-    async with TypedPerdureClient("http://nowhere.invalid", transport=Told(answer)) as client:
+async def answering(answer: httpx2.Response) -> AsyncGenerator[Client]:
+    async with Client("http://nowhere.invalid", transport=Told(answer)) as client:
         yield client
 
 
@@ -174,10 +173,24 @@ async def test_a_durable_event_without_its_place_ends_the_stream(event: bytes) -
 async def test_headers_of_a_call_win_over_those_of_the_client() -> None:
     transport = Told(httpx2.Response(204))
     given = {"x-one": "client", "x-two": "client"}
-    async with TypedPerdureClient(
-        "http://nowhere.invalid", headers=given, transport=transport
-    ) as client:
+    async with Client("http://nowhere.invalid", headers=given, transport=transport) as client:
         assert transport.asked == []
         await client.sessions.interrupt(MINE, options=CallOptions(headers={"x-one": "call"}))
     (asked,) = transport.asked
     assert (asked.headers["x-one"], asked.headers["x-two"]) == ("call", "client")
+
+
+@pytest.mark.parametrize("model", ["demo/demo#default", DEMO])
+async def test_a_model_is_named_by_a_string_or_a_reference(
+    tmp_path: Path, model: str | ModelRef
+) -> None:
+    async with typed_in_memory(tmp_path) as client:
+        session = await client.sessions.create(model="mine/a/b")
+        assert session.model == ModelRef(provider_id="mine", id="a/b", variant="default")
+        await client.sessions.switch_model(session.id, model)
+        switched = (await client.sessions.get(session.id)).model
+        assert switched == ModelRef(provider_id="demo", id="demo", variant="default")
+        with pytest.raises(
+            ValueError, match=r"'demo' is not the name of a model; write provider/m"
+        ):
+            await client.sessions.switch_model(session.id, "demo")

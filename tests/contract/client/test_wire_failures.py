@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.client import ClientError, DeclaredError, PerdureClient
+from perdure.client import ClientError, WireClient, WireError
 from tests.contract.host.loopback import replying, serving
 from tests.requirements import requirement
 
@@ -18,8 +18,8 @@ STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
 
 
 @asynccontextmanager
-async def answering(answer: bytes) -> AsyncGenerator[PerdureClient]:
-    """A server that sends `answer` to every client and hangs up."""
+async def answering(answer: bytes) -> AsyncGenerator[WireClient]:
+    """A server that says `answer` to everybody and hangs up."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -30,7 +30,7 @@ async def answering(answer: bytes) -> AsyncGenerator[PerdureClient]:
 
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    async with server, PerdureClient(f"http://127.0.0.1:{port}") as client:
+    async with server, WireClient(f"http://127.0.0.1:{port}") as client:
         async with asyncio.timeout(PATIENCE_SECONDS):
             yield client
 
@@ -74,7 +74,7 @@ async def test_a_bad_answer_is_one_client_error_with_a_reason(said: bytes, reaso
 async def test_a_failure_is_declared_by_its_tag_whatever_its_kind() -> None:
     said = answer(b'{"_tag":"NewError","message":"m","extra":1}', status="418 Teapot")
     async with answering(said) as client:
-        with pytest.raises(DeclaredError) as caught:
+        with pytest.raises(WireError) as caught:
             await client.sessions.get("ses_one")
     assert caught.value.value == {"_tag": "NewError", "message": "m", "extra": 1}
     assert (caught.value.tag, caught.value.status) == ("NewError", 418)
@@ -108,7 +108,7 @@ async def test_a_stream_gives_whole_events_and_drops_one_that_was_cut_off() -> N
 
 @requirement("S118", "S123")
 async def test_nobody_listening_is_a_transport_failure_of_the_call_alone() -> None:
-    async with PerdureClient("http://127.0.0.1:1") as client:
+    async with WireClient("http://127.0.0.1:1") as client:
         with pytest.raises(ClientError) as caught:
             await client.health.get()
     assert caught.value.reason == "transport"
@@ -116,7 +116,7 @@ async def test_nobody_listening_is_a_transport_failure_of_the_call_alone() -> No
 
 
 async def test_a_url_that_is_none_is_a_transport_failure() -> None:
-    async with PerdureClient("not a url") as client:
+    async with WireClient("not a url") as client:
         with pytest.raises(ClientError) as caught:
             await client.health.get()
     assert caught.value.reason == "transport"
@@ -146,7 +146,7 @@ async def test_an_unknown_certificate_is_refused_on_this_machine_too(
     async with (
         asyncio.timeout(PATIENCE_SECONDS),
         serving(replying(answer(b'{"data":{}}')), tls=unknown_certificate) as server,
-        PerdureClient(f"https://127.0.0.1:{server.port}") as client,
+        WireClient(f"https://127.0.0.1:{server.port}") as client,
     ):
         with pytest.raises(ClientError, match="certificate") as caught:
             await client.sessions.get("ses_one")

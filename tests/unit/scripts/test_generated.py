@@ -6,14 +6,15 @@ import typing
 from collections.abc import Callable
 from pathlib import Path
 
-from perdure import __version__
-from perdure.client import PerdureClient
+from perdure.client import WireClient
+from perdure.client.blocking_client import connect_blocking
+from perdure.client.blocking_wire import BlockingWireClient
+from perdure.client.client import Client
 from perdure.client.generated import types
-from perdure.client.sync import SyncPerdureClient
-from perdure.client.typed import TypedPerdureClient
 from perdure.protocol.api import API
 from perdure.protocol.errors import STATUS_BY_ERROR
 from perdure.schema import codec
+from perdure.version import __version__
 from scripts.codegen import python_source
 from scripts.codegen.files import generated
 from tests.requirements import requirement
@@ -63,11 +64,12 @@ def test_references_lead_somewhere() -> None:
 
 @requirement("S20", "S113")
 def test_every_client_offers_every_operation() -> None:
-    clients = [kind("http://nowhere.invalid") for kind in (PerdureClient, TypedPerdureClient)]
-    with SyncPerdureClient("http://nowhere.invalid") as sync:
+    clients = [kind("http://nowhere.invalid") for kind in (WireClient, Client)]
+    nowhere = "http://nowhere.invalid"
+    with BlockingWireClient(nowhere) as sync, connect_blocking(nowhere) as blocking:
         for operation in contract().operations:
             name = ".".join((*operation.public.group, python_source.method_name(operation)))
-            offered = [method_of(client, name) for client in (*clients, sync)]
+            offered = [method_of(client, name) for client in (*clients, sync, blocking)]
             assert all(method is not None for method in offered), name
             named = {parameter.name for parameter in operation.parameters}
             for method in offered:

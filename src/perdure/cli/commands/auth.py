@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from perdure.cli import options, remote, session_client, terminal
 from perdure.cli.problem import Problem
-from perdure.client import PerdureClient
-from perdure.client.http_transport import is_loopback
+from perdure.client import WireClient
+from perdure.client.transport import is_loopback
 from perdure.core import limits
-from perdure.embedded import open_embedded_wire
+from perdure.embedded.host import open_wire_host
 from perdure.host.environment import Environment
 from perdure.schema.codec import JsonObject
 
@@ -35,9 +35,9 @@ class _Target:
             raise Problem(f"--attach {url} would send credentials in the clear; use an https URL")
 
     @asynccontextmanager
-    async def client(self) -> AsyncGenerator[PerdureClient]:
+    async def client(self) -> AsyncGenerator[WireClient]:
         opened = (
-            open_embedded_wire(surroundings=self._environment, resumes=False)
+            open_wire_host(environment=self._environment, resumes=False)
             if self._url is None
             else remote.make_client(self._url, self._environment)
         )
@@ -176,7 +176,7 @@ async def _log_in_with_oauth(
         await _wait_until_complete(client, attempt["attemptID"])
 
 
-async def _wait_until_complete(client: PerdureClient, attempt_id: str) -> None:
+async def _wait_until_complete(client: WireClient, attempt_id: str) -> None:
     while True:
         found = await client.integrations.attempt(attempt_id)
         match found["status"]:

@@ -13,7 +13,6 @@ from typing import Final, Literal, cast
 
 import apsw
 
-from perdure import __version__
 from perdure.cli import options, terminal
 from perdure.cli.problem import FAILED_STATUS, Problem
 from perdure.host.credentials import secrets
@@ -31,6 +30,7 @@ from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite import SqliteTransaction
 from perdure.store.database.sqlite_connection import Connection
 from perdure.store.log import repair as store_repair
+from perdure.version import __version__
 
 _PACKAGES: Final = ("apsw", "httptools", "httpx2", "msgspec")
 _CHECKS: Final = ("quick_check", "integrity_check")

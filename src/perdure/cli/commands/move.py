@@ -3,7 +3,7 @@
 import os
 
 from perdure.cli import options, session_client, terminal
-from perdure.client.http_transport import is_loopback
+from perdure.client.transport import is_loopback
 from perdure.host.environment import Environment
 
 

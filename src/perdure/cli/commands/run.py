@@ -18,14 +18,16 @@ from perdure.cli.commands import trust
 from perdure.cli.follow import Answer, FollowTarget, follow
 from perdure.cli.output import JsonOutput, TextOutput
 from perdure.cli.problem import INTERRUPTED_STATUS, Problem
-from perdure.client import PerdureClient
-from perdure.client.http_transport import is_loopback
-from perdure.embedded import open_embedded_wire
+from perdure.client import WireClient
+from perdure.client.transport import is_loopback
+from perdure.embedded.host import open_wire_host
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment
 from perdure.ports import DatabaseError
+from perdure.schema import codec
 from perdure.schema.codec import JsonObject
+from perdure.schema.models.model import ModelRef
 from perdure.schema.value import Value
 
 if TYPE_CHECKING:
@@ -100,10 +102,10 @@ def _parse(argv: list[str]) -> _Arguments:
 
 
 def _parse_model(name: str) -> "types.ModelRef":
-    provider, slash, model = name.partition("/")
-    if not (provider and slash and model):
-        raise Problem(f"--model {name!r} is not of the form PROVIDER/MODEL, such as demo/demo")
-    return {"providerID": provider, "id": model}
+    try:
+        return codec.to_json_value(ModelRef.parse(name))
+    except ValueError as error:
+        raise Problem(f"--model: {error}") from error
 
 
 async def _run(arguments: _Arguments, environment: Environment) -> int:
@@ -133,9 +135,9 @@ async def _run(arguments: _Arguments, environment: Environment) -> int:
 class _Prompt(Protocol):
     """A module that answers one kind of request: permission_prompt or question_prompt."""
 
-    async def answer_at_terminal(self, event: JsonObject, client: PerdureClient, /) -> None: ...
-    async def wait_for_other_client(self, event: JsonObject, client: PerdureClient, /) -> None: ...
-    async def refuse(self, event: JsonObject, client: PerdureClient, /) -> None: ...
+    async def answer_at_terminal(self, event: JsonObject, client: WireClient, /) -> None: ...
+    async def wait_for_other_client(self, event: JsonObject, client: WireClient, /) -> None: ...
+    async def refuse(self, event: JsonObject, client: WireClient, /) -> None: ...
 
 
 def _choose_answer(prompt: _Prompt, arguments: _Arguments, *, interactive: bool) -> Answer:
@@ -147,24 +149,24 @@ def _choose_answer(prompt: _Prompt, arguments: _Arguments, *, interactive: bool)
 @asynccontextmanager
 async def _open_client(
     arguments: _Arguments, environment: Environment, *, interactive: bool
-) -> AsyncGenerator[PerdureClient]:
+) -> AsyncGenerator[WireClient]:
     if arguments.attach is not None:
         async with remote.make_client(arguments.attach, environment) as client:
             yield client
         return
     await trust.decide(environment, os.getcwd(), trusts=arguments.trusts)
     can_wait = interactive or arguments.permission_timeout is not None
-    async with open_embedded_wire(
+    async with open_wire_host(
         headless="wait" if can_wait else "deny",
         permission_timeout=arguments.permission_timeout,
-        surroundings=environment,
+        environment=environment,
         local_models=arguments.local_models,
         installed_plugins=True,
     ) as perdure:
         yield perdure
 
 
-async def _prepare_session(client: PerdureClient, arguments: _Arguments) -> str:
+async def _prepare_session(client: WireClient, arguments: _Arguments) -> str:
     sessions = client.sessions
     if arguments.session is None:
         # A server on another machine has other directories and uses its default one.

@@ -14,7 +14,6 @@ from importlib import import_module
 from typing import Final
 from urllib.parse import urlsplit
 
-from perdure import __version__
 from perdure.cli import log_format as logs
 from perdure.cli import options, terminal
 from perdure.cli.problem import Problem
@@ -31,6 +30,7 @@ from perdure.schema.value import Value
 from perdure.server import auth
 from perdure.server.serve import serve
 from perdure.server.settings import ServerSettings
+from perdure.version import __version__
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perdure.client.wire import either, segment
+from perdure.client.wire import as_model, either, segment
 from perdure.protocol.approval.permission import CreatePermission, ListSaved, ReplyPermission
 from perdure.protocol.approval.question import ReplyQuestion
 from perdure.protocol.files.fs import FindFiles, ListFiles, ReadFile
@@ -893,7 +893,7 @@ class SessionsGroup:
         *,
         id: SessionID | None = None,
         agent: str | None = None,
-        model: ModelRef | None = None,
+        model: ModelRef | str | None = None,
         location: LocationRef | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
@@ -902,7 +902,7 @@ class SessionsGroup:
             SessionInfo,
             "POST",
             "/api/session",
-            body=CreateSession(id=id, agent=agent, model=model, location=location),
+            body=CreateSession(id=id, agent=agent, model=as_model(model), location=location),
             options=options,
         )
 
@@ -984,7 +984,7 @@ class SessionsGroup:
     async def switch_model(
         self,
         session_id: SessionID,
-        model: ModelRef,
+        model: ModelRef | str,
         *,
         options: CallOptions | None = None,
     ) -> None:
@@ -992,7 +992,7 @@ class SessionsGroup:
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/model",
-            body=SwitchModel(model=model),
+            body=SwitchModel(model=as_model(model)),
             options=options,
         )
 

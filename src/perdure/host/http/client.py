@@ -17,13 +17,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-import perdure
 from perdure.host.http import body
 from perdure.host.http import proxy as http_proxy
 from perdure.host.http.connection import Connection, Head
 from perdure.host.http.proxy import Proxy, ProxyRules, Tunnel
 from perdure.net.transport import HttpRequest, HttpResponse, TransportError
 from perdure.schema.value import Value
+from perdure.version import __version__
 
 CONNECT_SECONDS_MAX: Final = 30
 IDLE_SECONDS_MAX: Final = 60
@@ -32,7 +32,7 @@ _ADDRESS_FALLBACK_SECONDS: Final = 0.25
 _PORTS: Final = {"http": 80, "https": 443}
 _PATH_CHARS: Final = "/%:@!$&'()*+,;=~-._?"
 _BAD_HEADER: Final = re.compile(r"[\x00\r\n]")
-_USER_AGENT: Final = f"perdure/{perdure.__version__}"
+_USER_AGENT: Final = f"perdure/{__version__}"
 
 
 class Origin(Value):

@@ -16,7 +16,6 @@ from contextlib import aclosing
 from http import HTTPStatus
 from typing import Final
 
-import perdure
 from perdure.core import limits
 from perdure.core.web import address as web_address
 from perdure.core.web.address import WebAddress, WebAddressError
@@ -26,12 +25,13 @@ from perdure.host.http.proxy import ProxyRules
 from perdure.net.transport import HttpRequest, HttpResponse, TransportError
 from perdure.ports import WebFetchError, WebPage, WebRequest
 from perdure.schema.value import Value
+from perdure.version import __version__
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses of a host, as numbers; raises OSError."""
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_OWN_NAME: Final = f"perdure/{perdure.__version__}"
+_OWN_NAME: Final = f"perdure/{__version__}"
 # Many sites turn away what does not look like a browser.
 _BROWSER_NAME: Final = (
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "

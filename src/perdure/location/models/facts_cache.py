@@ -14,7 +14,6 @@ from contextlib import suppress
 from functools import cache
 from urllib.parse import urlsplit
 
-import perdure
 from perdure.core import limits
 from perdure.core.models import facts_archive
 from perdure.core.models.facts_archive import ModelArchive, ModelArchiveError
@@ -23,6 +22,7 @@ from perdure.host.files import atomic
 from perdure.location.skills.downloads import Start
 from perdure.net.transport import HttpRequest, HttpTransport, TransportError
 from perdure.ports import Clock
+from perdure.version import PACKAGE_FOLDER
 
 logger = logging.getLogger(__name__)
 
@@ -165,7 +165,7 @@ class ModelFactsCache:
 @cache
 def bundled() -> ModelArchive:
     """The facts that come with the program."""
-    path = os.path.join(os.path.dirname(perdure.__file__), "data", "models.json.gz")
+    path = os.path.join(PACKAGE_FOLDER, "data", "models.json.gz")
     with open(path, "rb") as file:
         return ModelArchive(file.read())
 

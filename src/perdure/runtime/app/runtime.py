@@ -98,11 +98,13 @@ class Runtime(Value, kw_only=True):
 
 
 @asynccontextmanager
-async def open_runtime(settings: RuntimeSettings) -> AsyncGenerator[Runtime]:
+async def open_runtime(
+    settings: RuntimeSettings, *, clock: Clock | None = None, ids: IdSource | None = None
+) -> AsyncGenerator[Runtime]:
     """A runtime on the data directory: migrated, locked, awake."""
     async with AsyncExitStack() as stack:
-        clock = SystemClock()
-        ids = SystemIds(clock)
+        clock = clock or SystemClock()
+        ids = ids or SystemIds(clock)
         path = data_directory.prepare(settings.data_dir)
         migrate.migrate(path)
         locks = ProcessLocks(f"{settings.data_dir}/processes", ids.named("prc"))

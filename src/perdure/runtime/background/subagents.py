@@ -14,7 +14,6 @@ from contextlib import suppress
 
 from msgspec import UNSET
 
-from perdure import __version__
 from perdure.core import limits
 from perdure.core.session import inbox, slug, subagent, title
 from perdure.core.session.subagent import Report
@@ -46,6 +45,7 @@ from perdure.store.tables import session_table, task_table
 from perdure.store.tables.notice_table import Notice
 from perdure.store.tables.task_table import NOBODY, ChildTask
 from perdure.tools.builtin.task import TaskAsk, TaskRefusedError, TaskResult
+from perdure.version import __version__
 
 logger = logging.getLogger(__name__)
 

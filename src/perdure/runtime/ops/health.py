@@ -7,11 +7,11 @@ is a problem and no failure: whoever asks is told.
 import os
 from typing import Final
 
-from perdure import __version__
 from perdure.ports import Database, DatabaseError, Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.ops.metrics import Metrics
 from perdure.schema.health import DatabaseHealth, HealthDetail, ProcessHealth
+from perdure.version import __version__
 
 _OPEN_FILES: Final = "/proc/self/fd"
 _MEMORY: Final = "/proc/self/statm"

@@ -12,12 +12,15 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Final, Protocol
 
+from msgspec import UNSET
+
 from perdure.core.settings.document import Document
 from perdure.location.config import plugin_documents
 from perdure.location.config.plugin_documents import PluginDocuments
 from perdure.location.context.registry import ContextRegistry, GuestProducer
 from perdure.runtime.plugins.pty_environment import PtyEnvironment, PtyVariables
 from perdure.schema.codec import JsonObject
+from perdure.schema.models.model import ModelRef
 from perdure.schema.value import Value
 from perdure.tools.api.registry import ToolRegistry
 from perdure.tools.api.tool import InputT, OutputT, Tool
@@ -50,9 +53,10 @@ class PluginHost:
     def agent(self, name: str, options: JsonObject) -> None:
         """Add an agent, or change one: `options` as in `agents` of a configuration, and below it.
 
-        Raises PluginError when they make no sense.
+        `model` may be a name, also with a variant ("provider/model#variant"), or a ModelRef. Raises
+        PluginError for options that do not fit.
         """
-        self._say(lambda: plugin_documents.agent(self._name, name, options))
+        self._say(lambda: plugin_documents.agent(self._name, name, _with_model_name(options)))
 
     def catalog(self, providers: JsonObject) -> None:
         """Add providers and models, or change them: as in `providers` of a configuration, and
@@ -138,6 +142,17 @@ class Plugins:
         with ExitStack() as all_of_them:
             for name in self.names():
                 all_of_them.callback(self.remove, name)
+
+
+def _with_model_name(options: JsonObject) -> JsonObject:
+    """`options` with the model in the words of a configuration; raises ValueError."""
+    model = options.get("model")
+    if isinstance(model, str) and "#" in model:
+        model = ModelRef.parse(model)
+    if not isinstance(model, ModelRef):
+        return options
+    variant = {} if model.variant is UNSET else {"variant": model.variant}
+    return {**options, **variant, "model": f"{model.provider_id}/{model.id}"}
 
 
 def _entered(host: PluginHost) -> ExitStack:

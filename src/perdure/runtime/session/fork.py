@@ -7,7 +7,6 @@ now.
 
 from msgspec import UNSET
 
-from perdure import __version__
 from perdure.core import limits
 from perdure.core.session import fork, slug, title
 from perdure.ports import Clock, IdSource, Transaction
@@ -19,6 +18,7 @@ from perdure.schema.session.event import Forked, SessionCreated, SessionEvent, S
 from perdure.schema.session.session import SessionInfo, SessionTime
 from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflictError, latest_seq
 from perdure.store.tables import message_table, session_table
+from perdure.version import __version__
 
 
 class SessionForks:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from perdure import __version__
 from perdure.core.compaction.plan import CompactionFailed
 from perdure.core.session import inbox, projection, slug, title
 from perdure.ports import Clock, IdSource
@@ -32,6 +31,7 @@ from perdure.schema.session.session import SessionInfo, SessionTime
 from perdure.schema.value import Value
 from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflictError
 from perdure.store.log.follow import EventFollowers
+from perdure.version import __version__
 
 if TYPE_CHECKING:
     from perdure.runtime.compaction.compactor import Compactor

@@ -1,6 +1,6 @@
 """Naming a model, and what the public may know about models and providers (never a secret)."""
 
-from typing import Literal
+from typing import Literal, Self
 
 from msgspec import UNSET, UnsetType
 
@@ -15,6 +15,21 @@ class ModelRef(Record):
     id: str
     provider_id: str
     variant: str | UnsetType = UNSET
+
+    @classmethod
+    def parse(cls, name: str) -> Self:
+        """The model that "provider/model" or "provider/model#variant" names.
+
+        Only the first slash divides: a model's own id may hold more. Raises ValueError.
+        """
+        model, mark, variant = name.partition("#")
+        provider_id, _, model_id = model.partition("/")
+        if not (provider_id and model_id) or bool(mark) != bool(variant):
+            raise ValueError(
+                f"{name!r} is not the name of a model; write provider/model or"
+                " provider/model#variant, such as 'anthropic/claude-opus-4-5'"
+            )
+        return cls(id=model_id, provider_id=provider_id, variant=variant or UNSET)
 
     def same_model(self, other: "ModelRef") -> bool:
         """Whether provider-native metadata made by one may be replayed to the other."""

@@ -1,12 +1,14 @@
-"""What the parameters of a plain function mean: one record that describes and checks the input.
+"""The input of a tool that is a plain function: one record that describes and checks it.
 
-Types are those that msgspec understands: scalars, containers, Literal, enums, dataclasses, structs,
-TypedDict, unions. A text in Annotated describes its parameter. A parameter that names a pydantic
-model is described and checked by pydantic, which whoever wrote the model has loaded; we never do.
+msgspec handles scalars, containers, Literal, enums, dataclasses, structs, TypedDict and unions. A
+text in Annotated describes its parameter. A parameter whose type holds a pydantic model, or whose
+Annotated holds pydantic's Field, is described and checked by pydantic. A program that uses pydantic
+has imported it; this module never does.
 
-Invariant: what has no description is refused when the tool is made, with the parameter's name.
+Invariant: a parameter that cannot be described is refused when the tool is made, with its name.
 """
 
+import dataclasses
 import inspect
 import sys
 import typing
@@ -27,6 +29,8 @@ TypeForm = JsonValue
 Check = Callable[[object], object]
 Field = tuple[str, TypeForm] | tuple[str, TypeForm, JsonValue]
 
+_PYDANTIC_MARK: Final = "__pydantic_core_schema__"
+"""Every model and every dataclass of pydantic has this attribute."""
 _VARIABLE: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -35,10 +39,10 @@ class FunctionInput(Value):
     context: tuple[str, ...]
     """The parameters that are given the context of the call."""
     checks: Mapping[str, Check]
-    """What else must be made of a parameter's value before the function gets it."""
+    """What checks and converts a parameter's value before the function gets it."""
 
     def arguments(self, given: Record, context: ToolCallContext) -> dict[str, JsonValue]:
-        """How the function is called; raises ToolFailure for what a check does not take."""
+        """The arguments of the function; raises ToolFailure for a value that a check refuses."""
         arguments: dict[str, JsonValue] = dict.fromkeys(self.context, context)
         for name in self.record.__struct_fields__:
             value = getattr(given, name)
@@ -47,8 +51,8 @@ class FunctionInput(Value):
         return arguments
 
 
-def described(function: Callable[..., JsonValue], name: str) -> FunctionInput:
-    """Raises ToolRegistrationError, naming the tool and the parameter."""
+def describe_input(function: Callable[..., JsonValue], name: str) -> FunctionInput:
+    """The input of `function`; raises ToolRegistrationError with the tool and the parameter."""
     context: list[str] = []
     checks: dict[str, Check] = {}
     fields: list[Field] = []
@@ -87,8 +91,8 @@ def _kind(annotation: TypeForm, name: str, parameter: str) -> tuple[TypeForm, Ch
     plain, notes = _plain(annotation), _notes(annotation)
     about = tuple(Meta(description=note) if isinstance(note, str) else note for note in notes)
     pydantic = sys.modules.get("pydantic")
-    if pydantic is not None and _mentions_model(plain, pydantic):
-        adapter = pydantic.TypeAdapter(plain)
+    if pydantic is not None and _needs_pydantic(annotation, pydantic):
+        adapter = _adapter(annotation, pydantic, name, parameter)
         schema = _written_out(adapter.json_schema(), name, parameter)
         return Annotated[JsonValue, Meta(extra_json_schema=schema), *about], adapter.validate_python
     if not about:
@@ -101,7 +105,7 @@ def _field(parameter: inspect.Parameter, kind: TypeForm) -> Field:
     if default is inspect.Parameter.empty:
         return parameter.name, kind
     if isinstance(default, (list, dict, set)):
-        # The same for every call, as Python has it, and not shared with the function's own.
+        # A new copy for each call, and not the function's own default.
         kept = cast("list[JsonValue]", default).copy()
         return parameter.name, kind, msgspec.field(default_factory=kept.copy)
     return parameter.name, kind, default
@@ -126,7 +130,7 @@ def _record(fields: list[Field], name: str) -> type[Record]:
 
 
 def _plain(annotation: TypeForm) -> TypeForm:
-    """A type without what Annotated says of it."""
+    """The type without its Annotated."""
     if typing.get_origin(annotation) is Annotated:
         return typing.get_args(annotation)[0]
     return annotation
@@ -138,10 +142,34 @@ def _notes(annotation: TypeForm) -> tuple[str | Meta, ...]:
     return tuple(note for note in typing.get_args(annotation)[1:] if isinstance(note, str | Meta))
 
 
-def _mentions_model(annotation: TypeForm, pydantic: JsonValue) -> bool:
-    if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
+def _needs_pydantic(
+    annotation: TypeForm, pydantic: JsonValue, *, within: tuple[type, ...] = ()
+) -> bool:
+    """Whether `annotation` holds a model, a dataclass or a Field of pydantic, at any depth."""
+    if isinstance(annotation, pydantic.fields.FieldInfo):
         return True
-    return any(_mentions_model(part, pydantic) for part in typing.get_args(annotation))
+    parts = typing.get_args(annotation)
+    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
+        # A dataclass that contains itself is looked at once.
+        parts = () if annotation in within else _field_types(annotation)
+        within = (*within, annotation)
+    marked = isinstance(annotation, type) and hasattr(annotation, _PYDANTIC_MARK)
+    return marked or any(_needs_pydantic(part, pydantic, within=within) for part in parts)
+
+
+def _field_types(kind: type) -> tuple[TypeForm, ...]:
+    try:
+        return tuple(typing.get_type_hints(kind, include_extras=True).values())
+    except NameError:
+        # msgspec reports the unknown name when it describes the type.
+        return ()
+
+
+def _adapter(annotation: TypeForm, pydantic: JsonValue, name: str, parameter: str) -> JsonValue:
+    try:
+        return pydantic.TypeAdapter(annotation)
+    except pydantic.errors.PydanticUserError as error:
+        raise _refused(name, parameter, f"cannot be described by pydantic: {error}") from error
 
 
 def _written_out(schema: JsonObject, name: str, parameter: str) -> JsonObject:
@@ -152,7 +180,7 @@ def _written_out(schema: JsonObject, name: str, parameter: str) -> JsonObject:
 
 
 def _untitled(node: JsonValue) -> JsonValue:
-    """Without titles, which repeat class names; a property of that name is no title."""
+    """`node` without titles, which repeat class names; a property named `title` stays."""
     if isinstance(node, list):
         return [_untitled(item) for item in cast("list[JsonValue]", node)]
     if not isinstance(node, dict):

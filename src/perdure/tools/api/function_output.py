@@ -1,7 +1,7 @@
-"""What a plain function returned, as a tool's result: structured for programs, parts for the model.
+"""Turns the return value of a plain function into a tool's result, for programs and for the model.
 
-A text is one text part. Bytes are an image, or a defect of the function. Everything else is JSON:
-an object as it is, any other value as `result`.
+A text becomes one text part, bytes become an image. Any other value becomes JSON: an object as it
+is, another value below `result`.
 """
 
 import base64
@@ -19,7 +19,7 @@ from perdure.tools.media import file_kind
 
 
 def structured_of(returned: object) -> JsonObject:
-    """Raises ToolFailure for what is not JSON."""
+    """The result for programs; raises ToolFailure for a value that is not JSON."""
     match returned:
         case None:
             return {}
@@ -33,7 +33,7 @@ def structured_of(returned: object) -> JsonObject:
 
 
 def content_of(returned: object) -> tuple[ToolContent, ...]:
-    """The parts that the model is shown; none where it is shown the JSON."""
+    """The parts that the model is shown; empty if it is shown the JSON."""
     match returned:
         case None:
             return (TextContent(text="Done."),)
@@ -59,7 +59,7 @@ def _image(data: bytes) -> FileContent:
 def _json(returned: object) -> JsonValue:
     dump = getattr(returned, "model_dump", None)
     if callable(dump):
-        # A pydantic model says itself what its JSON is.
+        # A pydantic model converts itself to JSON.
         return dump(mode="json")
     try:
         return codec.to_json_value(returned)

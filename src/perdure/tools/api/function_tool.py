@@ -1,27 +1,26 @@
 """Tools from plain functions: the signature is the input, the docstring what the model reads.
 
-What cannot be described to a model is refused when the tool is made. What a parameter's type means
-is tools.api.function_input, and what a returned value becomes tools.api.function_output. Permission
-to use such a tool is a rule for its name; the function itself asks nobody.
+A function that cannot be described to a model is refused when the tool is made. `function_input`
+describes and checks the parameters, `function_output` turns the return value into a result. Whether
+an agent may call the tool is a permission rule for its name; the function asks for none.
 """
 
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import overload
+from typing import Generic, ParamSpec, TypeVar, overload
 
 from msgspec.structs import replace
 
 from perdure.schema.codec import JsonObject, JsonValue, Record
 from perdure.schema.session.tool import ToolContent
-from perdure.tools.api.function_input import FunctionInput, described
+from perdure.tools.api.function_input import FunctionInput, describe_input
 from perdure.tools.api.function_output import content_of, structured_of
 from perdure.tools.api.registry import ToolRegistrationError
 from perdure.tools.api.tool import Progress, Tool, ToolCallContext
 
-Function = Callable[..., JsonValue]
-"""Any function; what it takes and returns is looked at when it becomes a tool."""
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class FunctionOutput(Record):
@@ -29,66 +28,79 @@ class FunctionOutput(Record):
     content: tuple[ToolContent, ...]
 
 
-AuthoredTool = Tool[Record, FunctionOutput]
+class FunctionTool(Tool[Record, FunctionOutput], Generic[P, R], kw_only=True):
+    """A tool that was made of a function, and can still be called as that function."""
+
+    function: Callable[P, R]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
 
 
 @overload
 def tool(
-    function: Function,
+    function: Callable[P, R],
     /,
     *,
     name: str | None = None,
     description: str | None = None,
     action: str | None = None,
-) -> AuthoredTool: ...
+) -> FunctionTool[P, R]: ...
 @overload
 def tool(
     *,
     name: str | None = None,
     description: str | None = None,
     action: str | None = None,
-) -> Callable[[Function], AuthoredTool]: ...
+) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(
-    function: Function | None = None,
+    function: Callable[P, R] | None = None,
     /,
     *,
     name: str | None = None,
     description: str | None = None,
     action: str | None = None,
-) -> AuthoredTool | Callable[[Function], AuthoredTool]:
-    """The tool that `function` is; without a function, a decorator.
+) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
+    """Make a tool of a typed function; without a function, give the decorator that does.
 
     ```python
-    @tool
+    @perdure.tool
     async def weather(
         city: Annotated[str, "Where, as people call it."],
         days: Annotated[int, Meta(ge=1, le=7)] = 1,
         unit: Literal["celsius", "fahrenheit"] = "celsius",
         *,
-        context: ToolCallContext,
+        context: perdure.ToolCallContext,
     ) -> str:
         "Tell the weather of a city for the coming days."
         context.progress(f"looking at {city}")
         return f"{city}: 21 degrees {unit} for {days} days"
     ```
 
-    Offer it with `perdure.tools.register(weather)`, or with `host.tool(weather)` in a plugin. A
-    parameter of type ToolCallContext is given the context of the call; the model does not see it. A
-    function that is not async runs in a thread. It may return a text, the bytes of an image, or
-    anything that is JSON. ToolFailure is for what the model can act on. `action` is the permission
-    that governs the tool, when it is not its name. Raises ToolRegistrationError for what cannot be
-    described.
+    Offer it with `host.tools.register(weather)`, or with `host.tool(weather)` in a plugin. A
+    parameter of type ToolCallContext gets the context of the call; the model does not see it. A
+    function that is not async runs in a thread. It may return a text, the bytes of an image, or a
+    JSON value. It raises ToolFailure for what the model can act on. `action` is the permission that
+    governs the tool, if it is not its name. Raises ToolRegistrationError for a function that cannot
+    be described.
     """
     if function is None:
-        return partial(tool, name=name, description=description, action=action)
-    named = name or getattr(function, "__name__", "")
-    told = description or inspect.getdoc(function) or ""
-    if not told:
+        return lambda function: _make_tool(function, name, description, action)
+    return _make_tool(function, name, description, action)
+
+
+def _make_tool(
+    function: Callable[P, R], name: str | None, description: str | None, action: str | None
+) -> FunctionTool[P, R]:
+    named: str = name or getattr(function, "__name__", "")
+    described = description or inspect.getdoc(function)
+    if not described:
         raise ToolRegistrationError(f"tool {named!r}: a docstring must say what it is for")
-    parameters = described(function, named)
-    return Tool(
+    parameters = describe_input(function, named)
+    return FunctionTool(
         name=named,
-        description=told,
+        description=described,
+        function=function,
         input=parameters.record,
         output=FunctionOutput,
         execute=_execute(function, parameters),
@@ -99,12 +111,12 @@ def tool(
 
 
 def _execute(
-    function: Function, parameters: FunctionInput
+    function: Callable[..., JsonValue], parameters: FunctionInput
 ) -> Callable[[Record, ToolCallContext], Awaitable[FunctionOutput]]:
-    waits = inspect.iscoroutinefunction(function)
+    is_async = inspect.iscoroutinefunction(function)
 
     async def execute(given: Record, context: ToolCallContext) -> FunctionOutput:
-        if waits:
+        if is_async:
             returned = await function(**parameters.arguments(given, context))
         else:
             arguments = parameters.arguments(given, _from_thread(context))
@@ -115,7 +127,7 @@ def _execute(
 
 
 def _from_thread(context: ToolCallContext) -> ToolCallContext:
-    """The same context, for a function that is not on the loop."""
+    """The same context, for a function that runs in a thread."""
     loop, report = asyncio.get_running_loop(), context.report
 
     def hand_over(progress: Progress) -> None:

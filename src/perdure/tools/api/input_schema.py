@@ -1,7 +1,7 @@
 """The JSON Schema of a tool's input: one plain object that every provider accepts.
 
-It comes from the type that validates the input, with references written out and without titles,
-which repeat class names that mean nothing to a model.
+It comes from the type that validates the input, with references replaced by what they refer to and
+without titles, which repeat class names.
 """
 
 from functools import cache
@@ -19,7 +19,7 @@ class InputSchemaError(ValueError):
 
 @cache
 def input_schema(kind: type[Record]) -> JsonObject:
-    """Shared by every definition of `kind`: not to be changed."""
+    """The schema of `kind`. All callers share it: do not change it."""
     try:
         schema = msgspec.json.schema(kind)
     except TypeError as error:
@@ -31,14 +31,14 @@ def input_schema(kind: type[Record]) -> JsonObject:
 
 
 def written_out(schema: JsonObject) -> JsonObject:
-    """`schema` as one plain object: what it refers to stands where it is referred to."""
+    """`schema` as one plain object, with references replaced by what they refer to."""
     definitions: JsonObject = schema.get("$defs", {})
     rest = {name: value for name, value in schema.items() if name != "$defs"}
     return codec.decode_any(codec.encode(_inlined(rest, definitions, within=())))
 
 
 def without_nulls(kind: type[Record], input: JsonObject) -> JsonObject:
-    """`input` with optional fields that were given as null left out, as models often mean it."""
+    """`input` without the optional fields that are null, which models often send for absent."""
     absent = [name for name, value in input.items() if value is None]
     if not absent:
         return input

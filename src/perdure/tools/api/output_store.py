@@ -3,8 +3,8 @@
 The files lie flat in one directory, have globally unique names and are kept for a few days. They
 are a convenience; the bounded output in Session History is the durable record.
 
-Invariant: failing to keep a text never fails the tool call. The preview is then all there is, it
-says so, and the operator finds a warning in the log.
+Invariant: a text that cannot be stored never fails the tool call. The preview then says that there
+is no more, and a warning is logged.
 """
 
 import logging
@@ -41,7 +41,7 @@ class ToolOutputStore:
         self._clock = clock
 
     async def keep(self, text: str) -> str | None:
-        """Where the complete `text` lies now; None when it could not be kept."""
+        """Store the complete `text` and give its path; None if it could not be stored."""
         path = f"{self._directory}/{self._ids.named('tool')}"
         try:
             await self._filesystem.make_directories(self._directory)
@@ -52,7 +52,7 @@ class ToolOutputStore:
         return path
 
     async def reserve(self) -> str:
-        """Where somebody else may put a file of ours. Raises OSError when that cannot be."""
+        """A path that another component writes a managed file to; raises OSError."""
         await self._filesystem.make_directories(self._directory)
         return f"{self._directory}/{self._ids.named('tool')}"
 

@@ -1,10 +1,10 @@
-"""The tools of a Location: scoped registration, what a turn advertises, and settling its calls.
+"""The registry of tools: scoped registration, the tools of a turn, and running their calls.
 
-Registrations of one name are a stack; leaving a scope removes its own entry and reveals the one
-before. A second registry below holds the tools of the whole application. Output is not bounded
-here (tools.api.output_store), and nothing is recorded.
+Registrations of one name form a stack; leaving a scope removes its entry and reveals the one
+before. A Location's registry lies over the one of the whole application. The registry neither
+bounds output (tools.api.output_store does) nor records it.
 
-Invariant: a call runs the very registration that its turn advertised, or it does not run.
+Invariant: a call runs the registration that its turn advertised, or it does not run.
 """
 
 import re
@@ -42,11 +42,11 @@ class ToolSuccess(Value):
     structured: JsonObject
     content: tuple[ToolContent, ...] = ()
     output_paths: tuple[str, ...] = ()
-    """Managed files the tool made itself."""
+    """Managed Tool Output Files that the tool wrote."""
     reads: tuple[str, ...] = ()
-    """Files of which the model has now seen something."""
+    """Files whose content the model is shown."""
     todos: Todos | None = None
-    """The Session's list from now on, if the call wrote it."""
+    """The new todo list of the Session, if the call wrote it."""
     delivers: MessageID | None = None
     """The prompt of a child Session whose result this is."""
 
@@ -59,7 +59,7 @@ Settled = ToolSuccess | ToolError
 
 
 class Registration(Value, eq=False):
-    """A tool with its types closed over. Compared by identity: it is one act of registering."""
+    """One registration of a tool, without its type parameters. Compared by identity."""
 
     definition: ToolDefinition
     permission_action: str
@@ -134,7 +134,7 @@ class ToolRegistry:
 
 
 class TurnTools:
-    """What one turn advertised. Its calls are settled against it and nothing else."""
+    """The tools that one turn advertised. Its calls run against these and no others."""
 
     def __init__(self, registry: ToolRegistry, offered: Mapping[str, Registration]) -> None:
         self._registry = registry

@@ -1,8 +1,8 @@
-"""A tool: what the model may call, in one executable representation.
+"""A tool that the model may call: its name, description, input, output and implementation.
 
 Input and output are records; their JSON Schemas come from the same types that validate them.
-`execute` performs the work, `to_model_output` says in pure terms what the model is shown. Only
-ToolFailure is for the model's eyes; every other exception is a defect and travels on.
+`execute` does the work, `to_model_output` is a pure function to what the model is shown. The model
+is told a ToolFailure; every other exception is a defect and propagates.
 """
 
 from collections.abc import Awaitable, Callable
@@ -21,33 +21,33 @@ OutputT = TypeVar("OutputT", bound=Record)
 
 
 class ToolFailure(Exception):
-    """The call did not work, for a reason that the model can act on."""
+    """The call failed, for a reason that the model is told and can act on."""
 
 
 class Progress(Value):
-    """How far a call is, in the form of its result."""
+    """Progress of a call, in the form of its result."""
 
     structured: JsonObject
     content: tuple[ToolContent, ...]
 
 
-def _unheard(progress: Progress) -> None:
-    """Nobody listens."""
+def _ignore(progress: Progress) -> None:
+    """The default of `report`."""
 
 
 class ToolCallContext(Value, kw_only=True):
-    """Who calls: the agent is that of the issuing turn, whatever is selected by now."""
+    """The context of one call. `agent` is that of the turn that issued the call."""
 
     session_id: SessionID
     agent: str
     assistant_message_id: MessageID
     call_id: ToolCallID
     above: tuple[str, ...] = ()
-    """The agents of those who called this Session: see ports.PermissionAsk."""
-    report: Callable[[Progress], None] = _unheard
-    """Takes what `progress` says; neither waits nor fails."""
+    """The agents of the Sessions above this one: see ports.PermissionAsk."""
+    report: Callable[[Progress], None] = _ignore
+    """Receives what `progress` reports; it neither waits nor fails."""
     journal: Journal = NO_JOURNAL
-    """Is told of every change of a file, before it is made."""
+    """Receives every change of a file, before it is made."""
     reads_documents: bool = False
     """Whether the model can be shown a PDF; see core.request.media_limits."""
 
@@ -57,7 +57,7 @@ class ToolCallContext(Value, kw_only=True):
         *,
         structured: JsonObject | None = None,
     ) -> None:
-        """Say how far the call is. Only the latest word counts, and none after the result."""
+        """Report progress: each report replaces the one before, and the result the last one."""
         shown = (TextContent(text=content),) if isinstance(content, str) else content
         self.report(Progress({} if structured is None else structured, shown))
 
@@ -79,11 +79,11 @@ class Tool(Value, Generic[InputT, OutputT], kw_only=True):
     structured: Callable[[OutputT], Record | JsonObject] | None = None
     """A smaller structured projection, where the full output would repeat the content."""
     reads: Callable[[OutputT], tuple[str, ...]] | None = None
-    """The files of which the model has now seen something."""
+    """The files whose content the model is shown."""
     output_paths: Callable[[OutputT], tuple[str, ...]] | None = None
-    """Managed Tool Output Files that it wrote itself."""
+    """Managed Tool Output Files that the tool wrote."""
     todos: Callable[[OutputT], Todos] | None = None
-    """The list that the Session has from now on. Recorded with the success."""
+    """The new todo list of the Session, recorded with the success."""
     delivers: Callable[[OutputT], MessageID | None] | None = None
     """The prompt of a child Session whose result this is. Delivered with the success."""
     action: str | None = None

@@ -22,7 +22,6 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-import perdure
 from perdure.core.files import glob
 from perdure.core.files.glob import Glob, InvalidPatternError
 from perdure.core.limits import (
@@ -38,6 +37,7 @@ from perdure.schema.codec import Record
 from perdure.schema.value import Value
 from perdure.tools.api.tool import ToolFailure
 from perdure.tools.environment import ToolEnvironment, encoded
+from perdure.version import PACKAGE_FOLDER
 
 _COMMON: Final = ("--no-config", "--no-require-git")
 # A type of ripgrep is about names only and, unlike its globs, leaves ignore files in force.
@@ -299,7 +299,7 @@ def _program(ripgrep: str | None) -> tuple[tuple[str, ...], dict[str, str] | Non
     if ripgrep is not None:
         return (ripgrep,), None
     # -P keeps modules of the searched directory out of the interpreter.
-    package = str(Path(perdure.__file__).parent.parent)
+    package = str(Path(PACKAGE_FOLDER).parent)
     program = (sys.executable, "-P", "-m", "perdure.tools.search.fallback_program")
     return program, {"PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1"}
 

@@ -7,7 +7,7 @@ import inspect
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from importlib import import_module
 from typing import Annotated, Literal, TypedDict, cast
 
@@ -15,12 +15,13 @@ import msgspec
 import pytest
 from msgspec import Meta
 
+import perdure
+from perdure import Tool, ToolCallContext, ToolFailure, ToolRegistrationError, tool
 from perdure.core import limits
-from perdure.plugin import ToolCallContext, ToolFailure, ToolRegistrationError, tool
 from perdure.schema.codec import JsonObject, JsonValue, Record
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.session.tool import FileContent, TextContent
-from perdure.tools.api.function_tool import AuthoredTool
+from perdure.tools.api.function_tool import FunctionOutput
 from perdure.tools.api.registry import Settled, ToolError, ToolRegistry, ToolSuccess
 from perdure.tools.api.tool import Progress
 from tests.requirements import requirement
@@ -39,25 +40,28 @@ def context(heard: list[Progress] | None = None) -> ToolCallContext:
     )
 
 
-async def call(made: AuthoredTool, /, **input: JsonValue) -> Settled:
+Authored = Tool[Record, FunctionOutput]
+
+
+async def call(made: Authored, /, **input: JsonValue) -> Settled:
     registry = ToolRegistry()
     with registry.register(made):
         return await registry.materialize(()).settle(made.name, dict(input), context())
 
 
-async def success(made: AuthoredTool, /, **input: JsonValue) -> ToolSuccess:
+async def success(made: Authored, /, **input: JsonValue) -> ToolSuccess:
     settled = await call(made, **input)
     assert isinstance(settled, ToolSuccess), settled
     return settled
 
 
-async def error(made: AuthoredTool, /, **input: JsonValue) -> str:
+async def error(made: Authored, /, **input: JsonValue) -> str:
     settled = await call(made, **input)
     assert isinstance(settled, ToolError), settled
     return settled.message
 
 
-def schema(made: AuthoredTool) -> JsonObject:
+def schema(made: Authored) -> JsonObject:
     registry = ToolRegistry()
     with registry.register(made):
         return registry.materialize(()).definitions[0].input_schema
@@ -201,14 +205,13 @@ async def test_the_example_of_the_documentation_works() -> None:
     assert documentation is not None
     example = documentation.partition("```python\n")[2].partition("```")[0]
     names: dict[str, object] = {
-        "tool": tool,
+        "perdure": perdure,
         "Annotated": Annotated,
         "Meta": Meta,
         "Literal": Literal,
-        "ToolCallContext": ToolCallContext,
     }
     exec(compile(ast.parse(example), "example", "exec"), names)
-    weather = cast("AuthoredTool", names["weather"])
+    weather = cast("Authored", names["weather"])
     done = await success(weather, city="Bern", days=2)
     assert done.content == (TextContent(text="Bern: 21 degrees celsius for 2 days"),)
     assert "days" in await error(weather, city="Bern", days=9)
@@ -407,7 +410,7 @@ def test_a_name_that_no_model_may_use_is_refused_when_it_is_registered() -> None
 
 
 def test_pydantic_is_not_loaded_by_us() -> None:
-    code = "import sys, perdure.plugin; sys.exit('pydantic' in sys.modules)"
+    code = "import sys, perdure; perdure.tool; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -429,3 +432,66 @@ async def test_a_pydantic_model_is_described_and_checked_by_pydantic() -> None:
     assert (await error(made, where={"title": "Bern", "people": -1})).startswith(
         "Invalid tool input: where: "
     )
+
+
+async def test_pydantic_is_asked_wherever_its_types_appear() -> None:
+    pydantic = import_module("pydantic")
+    city = pydantic.create_model("City", people=(int, ...))
+
+    @pydantic.dataclasses.dataclass
+    class Road:
+        lanes: int
+
+    trip = make_dataclass("Trip", [("to", city), ("days", int, 1)])
+
+    def travel(trip: object, road: object, cars: int = 1) -> JsonObject:
+        """Travel."""
+        plain = cast("JsonValue", trip)
+        return {"people": plain.to.people, "kind": type(road).__name__, "cars": cars}
+
+    limited = Annotated[int, pydantic.Field(ge=1, le=3, description="How many.")]
+    travel.__annotations__ = {"trip": trip, "road": Road, "cars": limited}
+    made = tool(travel)
+    told = schema(made)["properties"]
+    assert told["trip"]["properties"]["to"]["required"] == ["people"]
+    assert told["cars"] == {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 3,
+        "description": "How many.",
+        "default": 1,
+    }
+    done = await success(made, trip={"to": {"people": 3}}, road={"lanes": 2}, cars=2)
+    assert done.structured == {"people": 3, "kind": "Road", "cars": 2}
+    failed = await error(made, trip={"to": {"people": 3}}, road={"lanes": 2}, cars=9)
+    assert failed.startswith("Invalid tool input: cars: ")
+
+
+def test_a_type_that_pydantic_cannot_describe_is_refused_with_its_reason() -> None:
+    pydantic = import_module("pydantic")
+    city = pydantic.create_model("City", people=(int, ...))
+    opaque = type("Opaque", (), {})
+
+    def travel(trip: object) -> str:
+        """Travel."""
+        return str(trip)
+
+    travel.__annotations__ = {"trip": dict[str, city | opaque]}
+    with pytest.raises(ToolRegistrationError, match=r"'travel': parameter 'trip' cannot be desc"):
+        tool(travel)
+
+
+async def test_a_tool_can_still_be_called_as_its_function() -> None:
+    @tool
+    def double(number: int) -> int:
+        """Double a number."""
+        return 2 * number
+
+    @tool(name="third", action="read")
+    async def divide(number: float, *, by: float = 3) -> float:
+        """Divide a number."""
+        return number / by
+
+    assert double(4) + 1 == 9
+    assert await divide(6, by=2) == 3
+    assert (divide.name, divide.permission_action, double.name) == ("third", "read", "double")
