@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from perdure.core import limits
 from perdure.runtime.app.runtime import Runtime, RuntimeSettings, open_runtime
-from perdure.server import services
 from perdure.server.serve import serve
 from perdure.server.settings import ServerSettings
 from tests.support.api import PATIENCE_SECONDS, Api
@@ -41,7 +40,7 @@ async def running(
     port = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
     async with _runtime(place) as runtime, asyncio.TaskGroup() as group:
-        group.create_task(serve(services.of(runtime), settings, ready=port.set_result, stop=stop))
+        group.create_task(serve(runtime, settings, ready=port.set_result, stop=stop))
         async with asyncio.timeout(PATIENCE_SECONDS):
             api = Api(await port)
         try:

@@ -40,6 +40,9 @@ IMPORTS_LATE: Final[Mapping[str, str]] = {
     "tools/": "optional packages are loaded when their tool first runs",
     "host/": "drivers that only some uses need are loaded on first use",
     "store/": "only the configured database driver is loaded",
+    "runtime/app/lazy_engine.py": "the engine is loaded when a Session first runs",
+    "runtime/app/engine.py": "the metadata of installed packages is read only on request",
+    "runtime/app/runtime.py": "model servers of this machine are looked for only on request",
     "server/": "terminals and the contract's description are loaded on first use",
 }
 SUPPRESSION: Final = re.compile(r"type:\s*ignore|\bnoqa\b|pragma:\s*no cover|pyright:\s*ignore")

@@ -28,7 +28,7 @@ from perdure.runtime.app.runtime import Runtime, RuntimeSettings, open_runtime
 from perdure.runtime.ops.metrics import Telemetry
 from perdure.runtime.plugins.plugins import Plugins
 from perdure.schema.approval.permission import Headless
-from perdure.server import app, services
+from perdure.server import app
 from perdure.server.settings import ServerSettings
 from perdure.tools.api.registry import ToolRegistry
 
@@ -40,10 +40,17 @@ class EmbeddedPerdure(TypedPerdureClient):
 
     def __init__(self, runtime: Runtime, carrier: AsgiTransport) -> None:
         super().__init__(_BASE_URL, transport=carrier)
-        self.tools: ToolRegistry = runtime.tools
+        self._runtime = runtime
+
+    @property
+    def tools(self) -> "ToolRegistry":
         """`with perdure.tools.register(tool):` offers a tool to every Session meanwhile."""
-        self.plugins: Plugins = runtime.plugins
+        return self._runtime.tools
+
+    @property
+    def plugins(self) -> "Plugins":
         """`perdure.plugins.add(plugin)` adds a plugin (see perdure.plugin), or replaces it."""
+        return self._runtime.plugins
 
 
 class EmbeddedWire(PerdureClient):
@@ -51,8 +58,17 @@ class EmbeddedWire(PerdureClient):
 
     def __init__(self, runtime: Runtime, carrier: AsgiTransport) -> None:
         super().__init__(_BASE_URL, transport=carrier)
-        self.tools: ToolRegistry = runtime.tools
-        self.plugins: Plugins = runtime.plugins
+        self._runtime = runtime
+
+    @property
+    def tools(self) -> "ToolRegistry":
+        """`with perdure.tools.register(tool):` offers a tool to every Session meanwhile."""
+        return self._runtime.tools
+
+    @property
+    def plugins(self) -> "Plugins":
+        """`perdure.plugins.add(plugin)` adds a plugin (see perdure.plugin), or replaces it."""
+        return self._runtime.plugins
 
 
 C = TypeVar("C", EmbeddedPerdure, EmbeddedWire)
@@ -115,7 +131,7 @@ class EmbeddedScope(Generic[C]):
             runtime = await stack.enter_async_context(open_runtime(settings))
             tasks = await stack.enter_async_context(asyncio.TaskGroup())
             application = app.make_app(
-                services.of(runtime),
+                runtime,
                 ServerSettings(default_directory=settings.default_directory, cursor_key=key),
             )
             carrier = AsgiTransport(application, tasks)

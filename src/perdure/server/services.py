@@ -4,9 +4,9 @@ JSON that is stored travels as bytes, never decoded on the way. Failures are the
 the contract; anything else is a defect and becomes a 500.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from perdure.ports import Clock, IdSource
 from perdure.schema.approval.permission import (
@@ -40,7 +40,6 @@ from perdure.schema.settings.command import CommandInfo
 from perdure.schema.settings.reference import ReferenceInfo
 from perdure.schema.settings.skill import SkillInfo
 from perdure.schema.settings.trust import TrustInfo
-from perdure.schema.value import Value
 from perdure.server.session_services import (
     Deletions,
     Forks,
@@ -62,10 +61,6 @@ class Reverts(Protocol):
     ) -> RevertState: ...
     async def clear(self, session_id: SessionID) -> None: ...
     async def commit(self, session_id: SessionID) -> None: ...
-
-
-if TYPE_CHECKING:
-    from perdure.runtime.app.runtime import Runtime
 
 
 class Health(Protocol):
@@ -236,14 +231,15 @@ class Terminals(Protocol):
         ...
 
 
-TerminalEnvironment = Callable[[LocationRef, str], Awaitable[Mapping[str, str]]]
-"""Variables that the host lays over those of a new terminal in that directory."""
+class TerminalEnvironment(Protocol):
+    async def overlay(self, ref: LocationRef, directory: str) -> Mapping[str, str]:
+        """Return the variables that plugins set for a new terminal in that directory."""
+        ...
 
 
-async def no_overlay(ref: LocationRef, directory: str) -> Mapping[str, str]:
-    """A server by itself has nothing to add."""
-    del ref, directory
-    return {}
+class Plugins(Protocol):
+    @property
+    def environment(self) -> TerminalEnvironment: ...
 
 
 class Permissions(Protocol):
@@ -312,59 +308,50 @@ class Integrations(Protocol):
     async def remove(self, credential_id: str) -> None: ...
 
 
-class Services(Value, kw_only=True):
-    health: Health
-    sessions: Sessions
-    changes: SessionChanges
-    forks: Forks
-    deletions: Deletions
-    snapshots: Snapshots
-    inbox: Inbox
-    todos: SessionTodos
-    recovery: SessionRecovery
-    jobs: Jobs
-    children: SessionChildren
-    usage: SessionUsages
-    live: LiveHub
-    locations: Locations
-    files: Files
-    terminals: Terminals
-    permissions: Permissions
-    questions: Questions
-    integrations: Integrations
-    ids: IdSource
-    clock: Clock
-    terminal_environment: TerminalEnvironment = no_overlay
+class Services(Protocol):
+    """What handlers use of a running instance."""
 
-
-def of(runtime: "Runtime") -> Services:
-    """What a running instance offers to the HTTP edge."""
-
-    async def overlay(ref: LocationRef, directory: str) -> Mapping[str, str]:
-        # Looked up with each terminal: nothing of the engine is loaded for it before.
-        return await runtime.plugins.environment.overlay(ref, directory)
-
-    return Services(
-        health=runtime.health,
-        sessions=runtime.sessions,
-        changes=runtime.changes,
-        forks=runtime.forks,
-        deletions=runtime.deletions,
-        snapshots=runtime.snapshots,
-        inbox=runtime.inbox,
-        todos=runtime.todos,
-        recovery=runtime.recovery,
-        jobs=runtime.jobs,
-        children=runtime.children,
-        usage=runtime.usage,
-        live=runtime.hub,
-        locations=runtime.locations,
-        files=runtime.files,
-        terminals=runtime.terminals,
-        permissions=runtime.permissions,
-        questions=runtime.questions,
-        integrations=runtime.integrations,
-        ids=runtime.ids,
-        clock=runtime.clock,
-        terminal_environment=overlay,
-    )
+    @property
+    def health(self) -> Health: ...
+    @property
+    def sessions(self) -> Sessions: ...
+    @property
+    def changes(self) -> SessionChanges: ...
+    @property
+    def forks(self) -> Forks: ...
+    @property
+    def deletions(self) -> Deletions: ...
+    @property
+    def snapshots(self) -> Snapshots: ...
+    @property
+    def inbox(self) -> Inbox: ...
+    @property
+    def todos(self) -> SessionTodos: ...
+    @property
+    def recovery(self) -> SessionRecovery: ...
+    @property
+    def jobs(self) -> Jobs: ...
+    @property
+    def children(self) -> SessionChildren: ...
+    @property
+    def usage(self) -> SessionUsages: ...
+    @property
+    def hub(self) -> LiveHub: ...
+    @property
+    def locations(self) -> Locations: ...
+    @property
+    def files(self) -> Files: ...
+    @property
+    def terminals(self) -> Terminals: ...
+    @property
+    def permissions(self) -> Permissions: ...
+    @property
+    def questions(self) -> Questions: ...
+    @property
+    def integrations(self) -> Integrations: ...
+    @property
+    def ids(self) -> IdSource: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def plugins(self) -> Plugins: ...

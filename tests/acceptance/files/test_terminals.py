@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from perdure.runtime.app.runtime import RuntimeSettings, open_runtime
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.location import LocationRef
-from perdure.server import services
 from perdure.server.app import make_app
 from perdure.server.settings import ServerSettings
 from tests.contract.server.fake_runtime import call, listening
@@ -205,22 +203,22 @@ async def test_the_host_lays_its_variables_over_those_of_the_caller(place: Place
         default_directory=str(place.project),
     )
     async with open_runtime(runtime_settings) as runtime:
-        offered = replace(services.of(runtime), terminal_environment=overlay)
         app = make_app(
-            offered, ServerSettings(default_directory=str(place.project), cursor_key=b"k" * 32)
+            runtime, ServerSettings(default_directory=str(place.project), cursor_key=b"k" * 32)
         )
-        async with listening(app) as (_, port):
-            script = 'stty -echo; read -r go; echo "$A $B $TERM"; read -r go'
-            body = {
-                "command": "/bin/sh",
-                "args": ["-c", script],
-                "cwd": "sub",
-                "env": {"A": "caller", "B": "caller"},
-            }
-            answer = await call(port, "POST", "/api/pty", codec.encode(body))
-            async with connected(port, connect(answer.json()["data"])) as socket:
-                await socket.say("\n")
-                await socket.until("caller host xterm-256color\r\n")
+        with runtime.plugins.environment.register("test", overlay):
+            async with listening(app) as (_, port):
+                script = 'stty -echo; read -r go; echo "$A $B $TERM"; read -r go'
+                body = {
+                    "command": "/bin/sh",
+                    "args": ["-c", script],
+                    "cwd": "sub",
+                    "env": {"A": "caller", "B": "caller"},
+                }
+                answer = await call(port, "POST", "/api/pty", codec.encode(body))
+                async with connected(port, connect(answer.json()["data"])) as socket:
+                    await socket.say("\n")
+                    await socket.until("caller host xterm-256color\r\n")
     assert asked == [(LocationRef(str(place.project)), f"{place.project}/sub")]
 
 

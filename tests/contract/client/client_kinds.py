@@ -23,7 +23,7 @@ from perdure.runtime.app.runtime import RuntimeSettings, open_runtime
 from perdure.schema import codec
 from perdure.schema.codec import JsonValue
 from perdure.schema.errors import DomainError
-from perdure.server import app, services
+from perdure.server import app
 from perdure.server.serve import serve
 from perdure.server.settings import ServerSettings
 from tests.contract.client.hosts import project
@@ -201,12 +201,12 @@ async def _hosted(
     stop = asyncio.Event()
     async with open_runtime(settings) as runtime, asyncio.TaskGroup() as tasks:
         if way == "memory":
-            carrier = AsgiTransport(app.make_app(services.of(runtime), server), tasks)
+            carrier = AsgiTransport(app.make_app(runtime, server), tasks)
             yield "http://localhost", carrier
             await carrier.aclose()
             return
         port = asyncio.get_running_loop().create_future()
-        tasks.create_task(serve(services.of(runtime), server, ready=port.set_result, stop=stop))
+        tasks.create_task(serve(runtime, server, ready=port.set_result, stop=stop))
         try:
             yield f"http://127.0.0.1:{await port}", None
         finally:

@@ -13,7 +13,6 @@ from perdure.embedded import open_embedded, open_embedded_wire
 from perdure.host import environment
 from perdure.runtime.app.runtime import RuntimeSettings, open_runtime
 from perdure.schema.codec import JsonValue
-from perdure.server import services
 from perdure.server.serve import serve
 from perdure.server.settings import ServerSettings
 
@@ -35,7 +34,7 @@ async def served(root: Path) -> AsyncGenerator[str]:
     port = asyncio.get_running_loop().create_future()
     async with open_runtime(settings) as runtime, asyncio.TaskGroup() as tasks:
         server = ServerSettings(default_directory=settings.default_directory, cursor_key=b"k" * 32)
-        tasks.create_task(serve(services.of(runtime), server, ready=port.set_result, stop=stop))
+        tasks.create_task(serve(runtime, server, ready=port.set_result, stop=stop))
         try:
             yield f"http://127.0.0.1:{await port}"
         finally:

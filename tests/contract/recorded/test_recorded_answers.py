@@ -15,7 +15,6 @@ from msgspec.structs import replace as replaced
 
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
-from perdure.server import services
 from perdure.server.app import make_app
 from perdure.server.settings import ServerSettings
 from tests.contract.recorded import answers
@@ -123,7 +122,7 @@ async def test_a_terminal_is_connected_to_as_recorded(instance: Instance) -> Non
 
 @asynccontextmanager
 async def servers(instance: Instance) -> AsyncGenerator[Servers]:
-    offered = services.of(instance.runtime)
+    offered = instance.runtime
     plain = ServerSettings(
         default_directory=str(instance.place.project),
         cursor_key=b"k" * 32,

@@ -62,6 +62,7 @@ from tests.contract.server.staged_health import StagedHealth
 from tests.contract.server.staged_integrations import StagedIntegrations
 from tests.contract.server.staged_jobs import StagedJobs
 from tests.contract.server.staged_locations import StagedLocations
+from tests.contract.server.staged_services import StagedServices
 from tests.contract.server.staged_terminals import StagedTerminals
 
 SESSION: Final = SessionID("ses_one")
@@ -416,7 +417,7 @@ class Stage:
 
     def services(self) -> Services:
         clock = SystemClock()
-        return Services(
+        return StagedServices(
             health=StagedHealth(),
             sessions=self.sessions,
             changes=self.changes,
@@ -429,7 +430,7 @@ class Stage:
             jobs=self.jobs,
             children=StagedChildren(),
             usage=self.changes,
-            live=self.live,
+            hub=self.live,
             locations=StagedLocations(),
             files=StagedFiles(),
             terminals=StagedTerminals(),

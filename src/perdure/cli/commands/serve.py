@@ -27,7 +27,7 @@ from perdure.ports import DatabaseError
 from perdure.runtime.app.runtime import RuntimeSettings, open_runtime
 from perdure.runtime.ops.metrics import Telemetry
 from perdure.schema.value import Value
-from perdure.server import auth, services
+from perdure.server import auth
 from perdure.server.serve import serve
 from perdure.server.settings import ServerSettings
 
@@ -157,7 +157,7 @@ async def _serve(
     async with open_runtime(runtime_settings) as runtime:
         try:
             await serve(
-                services.of(runtime),
+                runtime,
                 settings,
                 ready=lambda port: _announce(asked, surroundings, settings, port),
             )

@@ -20,13 +20,13 @@ GROUP: Final = "perdure.plugins"
 logger = logging.getLogger(__name__)
 
 
-def found() -> tuple[EntryPoint, ...]:
+def find_installed() -> tuple[EntryPoint, ...]:
     """What is installed, in the order of the names; of two with one name, the first."""
     by_name = {point.name: point for point in reversed(tuple(entry_points(group=GROUP)))}
     return tuple(by_name[name] for name in sorted(by_name))
 
 
-def add_all(plugins: Plugins, points: Sequence[EntryPoint]) -> None:
+def add_installed(plugins: Plugins, points: Sequence[EntryPoint]) -> None:
     for point in points:
         try:
             plugins.add(_loaded(point))

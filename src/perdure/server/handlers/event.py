@@ -13,7 +13,7 @@ async def subscribe(
     call: Call[None, None],
 ) -> Callable[[], AbstractContextManager[LiveSubscription]]:
     location = call.asked_location()
-    return lambda: call.services.live.subscribe(location)
+    return lambda: call.services.hub.subscribe(location)
 
 
 HANDLERS: Final[Handlers] = {event.SUBSCRIBE.operation_id: subscribe}

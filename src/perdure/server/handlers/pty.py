@@ -21,7 +21,7 @@ async def list_terminals(call: Call[None, None]) -> tuple[PtyInfo, ...]:
 async def create(call: Call[None, CreatePty]) -> PtyInfo:
     body, ref, terminals = call.body, call.location(), call.services.terminals
     directory = await terminals.directory(ref, body.cwd)
-    overlay = await call.services.terminal_environment(ref, directory)
+    overlay = await call.services.plugins.environment.overlay(ref, directory)
     start = PtyStart(
         command=body.command or None,
         args=body.args,
