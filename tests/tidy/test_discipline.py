@@ -34,14 +34,17 @@ STARTS_TASKS: Final[Mapping[str, str]] = {
     "server/http/connection.py": "a request is owned by its listener, which awaits it on closing",
 }
 IMPORTS_LATE: Final[Mapping[str, str]] = {
+    "client/wire.py": "the HTTP library is loaded by a client that connects",
     "cli/": "a command loads only what it runs, so that --version stays quick",
+    "core/files/exact_edit.py": "lines are compared only for an edit",
     "llm/": "a provider's wire protocol is loaded when a route first needs it",
     "location/": "the bundled catalog and tools are loaded with the first Location",
     "tools/": "optional packages are loaded when their tool first runs",
     "host/": "drivers that only some uses need are loaded on first use",
     "store/": "only the configured database driver is loaded",
     "runtime/app/lazy_engine.py": "the engine is loaded when a Session first runs",
-    "runtime/app/engine.py": "the metadata of installed packages is read only on request",
+    "runtime/app/engine.py": "installed plugins are looked for only on request",
+    "runtime/plugins/installed.py": "the metadata of packages is read only if one offers plugins",
     "runtime/app/runtime.py": "model servers of this machine are looked for only on request",
     "server/": "terminals and the contract's description are loaded on first use",
 }

@@ -8,7 +8,7 @@ answer ends its request.
 """
 
 from collections.abc import AsyncGenerator, Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from perdure.schema.value import Confidential
 
@@ -45,6 +45,7 @@ class Response(Protocol):
     async def aclose(self) -> None: ...
 
 
+@runtime_checkable
 class Transport(Protocol):
     async def send(self, outgoing: Request) -> Response: ...
     async def aclose(self) -> None: ...

@@ -5,13 +5,11 @@ generated groups; here a path, a query and a body are enough. How it travels is 
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, TypedDict, Union, Unpack
 from urllib.parse import quote, urlencode
 
-import httpx2
 import msgspec
 
-from perdure.client.http_transport import HttpTransport
 from perdure.client.pages import History, data_of, history_of, items_of, page_of
 from perdure.client.responses import (
     EVENT_STREAM,
@@ -31,12 +29,15 @@ from perdure.schema.codec import JsonObject, JsonValue, Payload
 from perdure.schema.page import Page
 from perdure.schema.value import Confidential
 
+if TYPE_CHECKING:
+    import httpx2
+
 _ANSWER_SECONDS_MAX: Final = 60
 _SILENCE_SECONDS_MAX: Final = 60
 """The server sends something every fifteen seconds; four times that is a dead connection."""
 
 Query = Mapping[str, str | int | None]
-AnyTransport = httpx2.AsyncBaseTransport | Transport
+AnyTransport = Union["httpx2.AsyncBaseTransport", Transport]
 """How requests reach the server: a transport of the HTTP library, or one that replaces it."""
 
 
@@ -84,10 +85,13 @@ class Wire:
     ) -> None:
         self._base_url = base_url.rstrip("/")
         self._headers = {"accept": f"{JSON}, {EVENT_STREAM}", **_lowered(headers or {})}
-        if transport is None or isinstance(transport, httpx2.AsyncBaseTransport):
-            self._transport: Transport = HttpTransport(self._base_url, transport)
+        if isinstance(transport, Transport):
+            self._transport: Transport = transport
         else:
-            self._transport = transport
+            # Only a client that connects loads the HTTP library; an embedded host does not.
+            from perdure.client.http_transport import HttpTransport
+
+            self._transport = HttpTransport(self._base_url, transport)
 
     async def bare(self, method: str, path: str, **call: Unpack[Call]) -> JsonValue:
         return decoded_object(await self.json(method, path, **call))

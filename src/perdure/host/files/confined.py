@@ -8,7 +8,6 @@ Resolving the links that may be followed comes before, in Filesystem.real_path.
 Invariant: what is read, made, replaced or removed at a Place lies below its root.
 """
 
-import ctypes
 import errno
 import functools
 import os
@@ -130,6 +129,7 @@ def one_call() -> OpenDirectory | None:
 def _openat2() -> Callable[[int, str, int], int] | None:
     if sys.platform != "linux":
         return None
+    import ctypes
 
     class How(ctypes.Structure):
         _fields_ = (

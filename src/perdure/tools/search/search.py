@@ -16,7 +16,6 @@ import posixpath
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -299,7 +298,7 @@ def _program(ripgrep: str | None) -> tuple[tuple[str, ...], dict[str, str] | Non
     if ripgrep is not None:
         return (ripgrep,), None
     # -P keeps modules of the searched directory out of the interpreter.
-    package = str(Path(perdure.__file__).parent.parent)
+    package = os.path.dirname(os.path.dirname(perdure.__file__))
     program = (sys.executable, "-P", "-m", "perdure.tools.search.fallback_program")
     return program, {"PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1"}
 
