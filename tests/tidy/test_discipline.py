@@ -34,6 +34,7 @@ STARTS_TASKS: Final[Mapping[str, str]] = {
     "server/http/connection.py": "a request is owned by its listener, which awaits it on closing",
 }
 IMPORTS_LATE: Final[Mapping[str, str]] = {
+    "client/generated/typed_groups.py": "a group of the client is loaded when it is first used",
     "client/wire.py": "the HTTP library is loaded by a client that connects",
     "cli/": "a command loads only what it runs, so that --version stays quick",
     "core/files/exact_edit.py": "lines are compared only for an edit",

@@ -4,13 +4,12 @@ The assistant's text goes to stdout and everything about it to stderr, so that t
 can be piped on. Nothing that a model or a tool made is shown without being cleaned.
 """
 
-import json
 import sys
 from typing import Protocol, cast
 
 from perdure.cli import terminal
 from perdure.cli.terminal import Cleaner, one_line
-from perdure.schema.codec import JsonObject
+from perdure.schema.codec import JsonObject, JsonValue
 
 
 class Output(Protocol):
@@ -53,7 +52,7 @@ class TextOutput:
                 self._end_line()
             case "session.next.tool.called":
                 self._tools[_call(data)] = data["tool"]
-                self._note(f"> {data['tool']} {json.dumps(data['input'], ensure_ascii=False)}")
+                self._note(f"> {data['tool']} {_shown_input(data['input'])}")
             case "session.next.tool.success":
                 self._note(f"  {self._tools.pop(_call(data), 'tool')} done")
             case "session.next.tool.failed":
@@ -95,3 +94,9 @@ def _indented_line(line: str) -> str:
 
 def _call(data: JsonObject) -> tuple[str, str]:
     return data["assistantMessageID"], data["callID"]
+
+
+def _shown_input(value: JsonValue) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)

@@ -8,7 +8,6 @@ Invariant: what is shown consists of printable characters, newlines and tabs, in
 """
 
 import asyncio
-import json
 import logging
 import os
 import re
@@ -74,6 +73,8 @@ def say(text: str) -> None:
 
 def as_json(value: JsonValue, *, indent: int | None = None) -> str:
     """JSON that loses nothing when it is said: pure ASCII, every control character an escape."""
+    import json
+
     separators = (",", ":") if indent is None else None
     return json.dumps(value, indent=indent, separators=separators).replace("\x7f", "\\u007f")
 

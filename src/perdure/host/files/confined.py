@@ -85,6 +85,11 @@ def make_directories(root: str, path: str, walk: OpenDirectory) -> None:
         os.close(here)
 
 
+def walk(root: str, names: Sequence[str]) -> int:
+    """An OpenDirectory that tries at its first use which walk this machine is best at."""
+    return best_walk()(root, names)
+
+
 @functools.cache
 def best_walk() -> OpenDirectory:
     """The walk that this machine is best at."""

@@ -1,14 +1,17 @@
 """The attributes of a runtime and of an embedded host are the real objects of their types."""
 
+import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol, get_type_hints
 
 import pytest
 
+from perdure.client.generated import typed_operations, wire_groups
 from perdure.embedded import open_embedded, open_embedded_wire
 from perdure.embedded.host import EmbeddedPerdure, EmbeddedWire
 from perdure.host import environment
@@ -28,7 +31,11 @@ class OpenHost(Protocol):
 
 PORTS = (Clock, IdSource)
 """Protocols, for which isinstance has no answer; an implementation has all of their names."""
-NAMES = {**vars(engine), **vars(runtime), **vars(plugins), **vars(registry)}
+NAMES = {
+    name: value
+    for module in (engine, runtime, plugins, registry, typed_operations)
+    for name, value in vars(module).items()
+}
 """Where the annotations are looked up that a module imports only for type checkers."""
 
 
@@ -55,8 +62,11 @@ async def test_every_attribute_of_an_embedded_host_is_an_instance_of_its_declare
     async with open_host(str(tmp_path), data_dir=str(tmp_path / "data")) as host:
         assert isinstance(host, EmbeddedPerdure | EmbeddedWire)
         declared = dict(properties(type(host)))
-        assert {"tools", "plugins"} <= declared.keys()
-        assert declared.keys() <= public(host)
+        groups = wire_groups if isinstance(host, EmbeddedWire) else typed_operations
+        for name in public(host) - declared.keys():
+            declared[name] = getattr(groups, f"{name.capitalize()}Group")
+        assert {"tools", "plugins", "sessions", "events"} <= declared.keys()
+        assert public(host) == declared.keys()
         for name, expected in declared.items():
             check(getattr(host, name), expected, name)
         assert "register" in dir(host.tools)
@@ -99,10 +109,10 @@ def public(value: object) -> set[str]:
 def properties(kind: type[object]) -> Iterator[tuple[str, object]]:
     """The public properties of a class with their declared types."""
     for name in dir(kind):
-        found = getattr(kind, name)
-        if isinstance(found, property) and not name.startswith("_"):
-            assert found.fget is not None
-            yield name, get_type_hints(found.fget, NAMES)["return"]
+        found = inspect.getattr_static(kind, name)
+        get = found.fget if isinstance(found, property) else getattr(found, "func", None)
+        if isinstance(found, property | cached_property) and not name.startswith("_"):
+            yield name, get_type_hints(get, NAMES)["return"]
 
 
 def check(value: object, kind: object, name: str) -> None:
