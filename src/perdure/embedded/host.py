@@ -11,7 +11,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from typing import Final, Generic, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Final, Generic, TypedDict, TypeVar, Unpack
 
 from msgspec.structs import replace
 
@@ -26,11 +26,13 @@ from perdure.host.environment import Environment
 from perdure.llm.model_call import ModelCall
 from perdure.runtime.app.runtime import Runtime, RuntimeSettings, open_runtime
 from perdure.runtime.ops.metrics import Telemetry
-from perdure.runtime.plugins.plugins import Plugins
 from perdure.schema.approval.permission import Headless
 from perdure.server import app
 from perdure.server.settings import ServerSettings
-from perdure.tools.api.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from perdure.runtime.plugins.plugins import Plugins
+    from perdure.tools.api.registry import ToolRegistry
 
 _BASE_URL: Final = "http://localhost"
 

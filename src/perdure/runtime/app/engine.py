@@ -54,6 +54,8 @@ from perdure.tools.api.output_store import ToolOutputStore
 
 
 class Engine:
+    """The services of a process that runs Sessions. Runtime offers those that clients use."""
+
     def __init__(self, deps: EngineDeps) -> None:
         platform, store, sessions = deps.platform, deps.store, deps.sessions
         variables = deps.settings.environment.variables
@@ -84,20 +86,20 @@ class Engine:
             subagents=self.subagents,
             jobs=self.jobs,
         )
-        self.registry = LocationRegistry(build_location_host(deps, location_deps))
-        self.locations = Locations(self.registry)
-        self.files = Files(self.registry)
-        self.terminals = Terminals(self.registry, secrets.token_bytes)
+        self.location_registry = LocationRegistry(build_location_host(deps, location_deps))
+        self.locations = Locations(self.location_registry)
+        self.files = Files(self.location_registry)
+        self.terminals = Terminals(self.location_registry, secrets.token_bytes)
         self.permissions = Permissions(
-            sessions, self.registry, saved_rules, deps.pending, database=platform.database
+            sessions, self.location_registry, saved_rules, deps.pending, database=platform.database
         )
         self.questions = Questions(
-            sessions, self.registry, deps.pending, database=platform.database
+            sessions, self.location_registry, deps.pending, database=platform.database
         )
         logins = _build_login_services(deps, self._transport, self._background)
-        self.integrations = Integrations(self.registry, credentials, logins)
+        self.integrations = Integrations(self.location_registry, credentials, logins)
         changes = GitChanges(LocalProcesses(), variables)
-        self.moves = SessionMoves(store, self.registry, changes, platform.clock)
+        self.moves = SessionMoves(store, self.location_registry, changes, platform.clock)
 
         # Runs. When a Session runs is decided by the coordinator.
         services = self._build_run_services(deps)
@@ -117,11 +119,11 @@ class Engine:
 
     async def deliver_replies(self) -> None:
         """Deliver replies that the user gave through another process to the runs of this one."""
-        await pending.deliver(self._pending, self.registry)
+        await pending.deliver(self._pending, self.location_registry)
 
     async def aclose(self) -> None:
         self.integrations.close()
-        self.registry.close()
+        self.location_registry.close()
         await self._background.stop()
         await self._transport.aclose()
         self.plugins.close()
@@ -130,7 +132,7 @@ class Engine:
         platform, coordinator = deps.platform, deps.coordinator
         return RunServices(
             store=deps.store,
-            locations=self.registry,
+            locations=self.location_registry,
             hub=deps.hub,
             outputs=self.outputs,
             snapshots=self.snapshots,

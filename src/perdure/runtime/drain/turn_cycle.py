@@ -153,7 +153,7 @@ class TurnCycle:
             plan = await attached_prompts.with_content(plan, location.attachments, agent)
             crossed = await shielded(self._boundary.commit(plan))
         self._measures.count("boundary.unavailable", system_context.missing(observation))
-        self._measures.told(crossed.epoch.baseline)
+        self._measures.observe_baseline(crossed.epoch.baseline)
         return crossed
 
     async def _answered(
