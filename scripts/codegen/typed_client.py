@@ -27,7 +27,7 @@ _FOR_TYPES = {
     "collections.abc": ["AsyncGenerator", "Generator"],
     "typing": ["Literal"],
     "perdure.client.blocking": ["Blocking"],
-    "perdure.client.generated": ["typed_groups"],
+    "perdure.client.generated": ["typed_groups", "typed_operations"],
     "perdure.client.pages": ["History"],
     "perdure.client.typed_events": ["DurableEvent", "LiveEvent"],
     "perdure.client.typed_wire": ["TypedWire"],
@@ -35,20 +35,42 @@ _FOR_TYPES = {
     "perdure.schema.page": ["Page"],
 }
 
+_OPERATIONS = "perdure.client.generated.typed_operations"
+
 Group = tuple[str, ...]
 
 
-def typed_module(contract: Contract) -> str:
+def groups_module(contract: Contract) -> str:
+    """The root of the client: each group is loaded when it is first used."""
+    roots = children((), by_group(contract))
+    names = [class_name(one) for one in roots]
+    body = (
+        "\n\nclass TypedGroups:\n"
+        "    def __init__(self, wire: TypedWire) -> None:\n"
+        "        self._typed_wire = wire\n"
+    ) + "".join(
+        f"\n    @cached_property\n    def {one[0]}(self) -> {class_name(one)}:\n"
+        f"        from {_OPERATIONS} import {class_name(one)}\n\n"
+        f"        return {class_name(one)}(self._typed_wire)\n"
+        for one in roots
+    )
+    return module(
+        "The groups of the typed client, each loaded when it is first used.",
+        body,
+        eager={"functools": ["cached_property"]},
+        lazy={**_FOR_TYPES, _OPERATIONS: names},
+    )
+
+
+def operations_module(contract: Contract) -> str:
     spelling = _Spelling(contract.aliases)
     groups = by_group(contract)
     classes = "".join(
         _class(group, operations, list(groups), spelling) for group, operations in groups.items()
     )
-    root = ["\n\nclass TypedGroups:", "    def __init__(self, wire: TypedWire) -> None:"]
-    root += [f"        self.{one[0]} = {class_name(one)}(wire)" for one in children((), groups)]
     return module(
-        "The groups of the typed client.",
-        classes + "\n".join(root) + "\n",
+        "The operations of the typed client, in groups.",
+        classes,
         eager={"perdure.client.wire": ["as_model", "either", "segment"], **spelling.used},
         lazy=_FOR_TYPES,
     )
@@ -156,7 +178,7 @@ def _blocking_class(
 ) -> str:
     name = class_name(group)
     lines = [f"\n\nclass {name}:"]
-    lines.append(f"    def __init__(self, group: typed_groups.{name}, blocking: Blocking) -> None:")
+    lines.append(f"    def __init__(self, group: typed_operations.{name}, blocking: Blocking) -> None:")
     lines += ["        self._group = group", "        self._blocking = blocking"]
     lines += [
         f"        self.{child[-1]} = {class_name(child)}(group.{child[-1]}, blocking)"

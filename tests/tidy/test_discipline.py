@@ -35,14 +35,17 @@ STARTS_TASKS: Final[Mapping[str, str]] = {
 }
 IMPORTS_LATE: Final[Mapping[str, str]] = {
     "__init__.py": "a name of the public API is imported when it is first used",
+    "client/generated/": "a group of the client is loaded when it is first used",
     "client/wire.py": "the HTTP library is loaded by a client that connects",
     "cli/": "a command loads only what it runs, so that --version stays quick",
+    "core/files/exact_edit.py": "lines are compared only for an edit",
     "llm/": "a provider's wire protocol is loaded when a route first needs it",
     "location/": "the bundled catalog and tools are loaded with the first Location",
     "tools/": "optional packages are loaded when their tool first runs",
     "host/": "drivers that only some uses need are loaded on first use",
     "store/": "only the configured database driver is loaded",
     "runtime/app/": "what only a running Session needs is loaded when the first one runs",
+    "runtime/plugins/": "the metadata of packages is read only if one offers plugins",
     "server/": "terminals and the contract's description are loaded on first use",
 }
 SUPPRESSION: Final = re.compile(r"type:\s*ignore|\bnoqa\b|pragma:\s*no cover|pyright:\s*ignore")

@@ -4,6 +4,8 @@
 expects. Any other exception is a defect and keeps its traceback.
 """
 
+import atexit
+import gc
 import os
 import sys
 from importlib import import_module
@@ -13,6 +15,7 @@ from typing import Final
 from perdure.cli.problem import FAILED_STATUS, INTERRUPTED_STATUS, USAGE_STATUS, Problem
 from perdure.version import __version__
 
+_COLLECT_AFTER_OBJECTS: Final = 50_000
 _GROUPS: Final = {
     "Everyday": {
         "run": "Send one prompt and show the work as it happens",
@@ -53,7 +56,9 @@ Examples:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line and return the exit status."""
+    """Run the command line and return the exit status. Without `argv`: that of this process."""
+    if argv is None:
+        _collect_rarely()
     match sys.argv[1:] if argv is None else argv:
         case ["--version" | "-V", *_]:
             sys.stdout.write(f"perdure {__version__}\n")
@@ -71,6 +76,15 @@ def main(argv: list[str] | None = None) -> int:
         case _:
             sys.stderr.write(_usage())
             return USAGE_STATUS
+
+
+def _collect_rarely() -> None:
+    """Avoid garbage collections while modules load and when the process exits.
+
+    Modules are not garbage, yet traversing them took a third of the CPU time of `perdure run`.
+    """
+    gc.set_threshold(_COLLECT_AFTER_OBJECTS)
+    atexit.register(gc.freeze)
 
 
 def _run_command(name: str, argv: list[str]) -> int:

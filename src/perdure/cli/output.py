@@ -4,13 +4,12 @@ The assistant's text goes to stdout, everything else to stderr, so that a pipe g
 alone. Text from a model or a tool is cleaned of control sequences before it is shown.
 """
 
-import json
 import sys
 from typing import Protocol, cast
 
 from perdure.cli import terminal
 from perdure.cli.terminal import Cleaner, one_line
-from perdure.schema.codec import JsonObject
+from perdure.schema.codec import JsonObject, JsonValue
 
 
 class Output(Protocol):
@@ -99,3 +98,9 @@ def _indented_line(line: str) -> str:
 
 def _call_key(data: JsonObject) -> tuple[str, str]:
     return data["assistantMessageID"], data["callID"]
+
+
+def _shown_input(value: JsonValue) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)

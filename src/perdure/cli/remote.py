@@ -13,17 +13,17 @@ from urllib.parse import urlsplit
 from perdure.cli import terminal
 from perdure.cli.problem import Problem
 from perdure.client import ClientError, DeclaredError, WireClient
-from perdure.client.transport import is_loopback
 from perdure.host.credentials import secrets
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.environment import Environment
+from perdure.net.loopback import is_loopback_url
 
 
 def make_client(url: str, environment: Environment) -> WireClient:
     """Make the client for the server at `url`; raise Problem if that is not an HTTP URL."""
     _check_url(url)
     password = environment.variables.get("OPENCODE_SERVER_PASSWORD")
-    if not password and is_loopback(url):
+    if not password and is_loopback_url(url):
         password = _read_generated_password(environment)
     if not password:
         return WireClient(url)

@@ -8,7 +8,6 @@ Invariant: the output consists of printable characters, newlines and tabs, in re
 """
 
 import asyncio
-import json
 import logging
 import os
 import re
@@ -74,6 +73,8 @@ def print_output(text: str) -> None:
 
 def as_json(value: JsonValue, *, indent: int | None = None) -> str:
     """Encode `value` as ASCII JSON. Control characters are escaped, so `clean` removes nothing."""
+    import json
+
     separators = (",", ":") if indent is None else None
     return json.dumps(value, indent=indent, separators=separators).replace("\x7f", "\\u007f")
 

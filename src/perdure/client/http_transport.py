@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 import httpx2
 
 from perdure.client.errors import ClientError
-from perdure.client.transport import Request, Response, is_loopback
+from perdure.client.transport import Request, Response
+from perdure.net.loopback import is_loopback_url
 
 _CONNECT_SECONDS_MAX: Final = 10
 _WRITE_SECONDS_MAX: Final = 60
@@ -27,7 +28,7 @@ class HttpTransport:
             transport=transport,
             verify=_certificates(base_url),
             # Two processes of one machine need no proxy between them.
-            trust_env=not is_loopback(base_url),
+            trust_env=not is_loopback_url(base_url),
         )
 
     async def send(self, outgoing: Request) -> Response:
@@ -56,7 +57,7 @@ def _certificates(url: str) -> ssl.SSLContext | bool:
 
     Loading the authorities takes longer than a whole call to a server of this machine.
     """
-    without_tls = is_loopback(url) and urlsplit(url).scheme == "http"
+    without_tls = is_loopback_url(url) and urlsplit(url).scheme == "http"
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if without_tls else True
 
 

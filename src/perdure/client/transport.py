@@ -9,15 +9,8 @@ response ends its request.
 
 from collections.abc import AsyncGenerator, Mapping
 from typing import Protocol, runtime_checkable
-from urllib.parse import urlsplit
 
-from perdure.net import loopback
 from perdure.schema.value import Confidential
-
-
-def is_loopback(url: str) -> bool:
-    """Whether the server at `url` is on this machine."""
-    return (urlsplit(url).hostname or "") in loopback.NAMES
 
 
 class Request(Confidential, kw_only=True):

@@ -1,11 +1,11 @@
-"""The transport within one process: a client's requests go straight to an ASGI application.
+"""A client transport without a network: requests go straight to an ASGI application.
 
-The application runs in a task of its own, so that an endless answer can be read while it is made.
-Few chunks wait between the two: a slow reader holds the application back, as a full socket would.
-Nothing is compressed, cached or retried here.
+The application runs in a task per request, so an endless response can be read while it is
+produced. The buffer between them holds a few chunks: a slow reader blocks the application, as a
+full socket would. Nothing is compressed, cached or retried.
 
-Invariant: the task of a request ends when its answer was read or closed, and never outlives the
-TaskGroup it was started in.
+Invariant: the task of a request ends when its response has been read or closed, and never outlives
+the TaskGroup it was started in.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from perdure.server.http.asgi import Application, Header, Received, Scope, Sent
 
 _CHUNKS_MAX: Final = 16
 _CLOSE_SECONDS_MAX: Final = 1
-"""How long open answers may take to end by themselves when the transport is closed."""
+"""How long running requests may take to finish when the transport is closed."""
 _HOST: Final = (b"host", b"localhost")
 
 
@@ -33,7 +33,7 @@ class AsgiTransport:
 
     async def send(self, outgoing: Request) -> Response:
         exchange = _Exchange(outgoing.body or b"")
-        # As over a socket, the caller's context variables do not reach the handler.
+        # A new context: as over a socket, the caller's context variables do not reach the handler.
         task = self._tasks.create_task(
             exchange.run(self._application, _scope(outgoing)),
             context=contextvars.Context(),
@@ -41,16 +41,16 @@ class AsgiTransport:
         )
         self._exchanges[task] = exchange
         task.add_done_callback(self._exchanges.pop)
-        answer = _AsgiResponse(exchange, task)
+        response = _AsgiResponse(exchange, task)
         try:
             await exchange.head
         except BaseException:
-            await answer.aclose()
+            await response.aclose()
             raise
-        return answer
+        return response
 
     async def aclose(self) -> None:
-        """Wait for answers that are about to end, then cancel the others."""
+        """Wait a moment for running requests to finish, then cancel the rest."""
         if self._exchanges:
             await asyncio.wait(self._exchanges, timeout=_CLOSE_SECONDS_MAX)
         for task in tuple(self._exchanges):
@@ -93,15 +93,15 @@ class _AsgiResponse:
 
 
 class _Exchange:
-    """One request and its answer, between client and application."""
+    """One request and its response, shared by the transport and the application."""
 
     def __init__(self, body: bytes) -> None:
         loop = asyncio.get_running_loop()
         self.head: asyncio.Future[tuple[int, Sequence[Header]]] = loop.create_future()
         self._body: bytes | None = body
         self._chunks: deque[bytes] = deque()
-        self._changed = asyncio.Event()
-        self._room = asyncio.Event()
+        self._readable = asyncio.Event()
+        self._writable = asyncio.Event()
         self._ended = False
         self._broken: ClientError | None = None
         self._abandoned = asyncio.Event()
@@ -109,30 +109,30 @@ class _Exchange:
     async def run(self, application: Application, scope: Scope) -> None:
         try:
             await application(scope, self._receive, self._send)
-            self._break("The answer was not finished")
+            self._fail("The application ended before the response was complete")
         except asyncio.CancelledError:
-            self._break("The server ended the request")
+            self._fail("The application cancelled the request")
             raise
         except BaseException as defect:
-            # As over a socket, the reader sees a broken answer; here it also gets the cause.
-            self._break(f"The application failed: {defect!r}", defect)
+            # As over a socket, the reader sees a broken response; unlike there, also the cause.
+            self._fail(f"The application failed: {defect!r}", defect)
             if not isinstance(defect, Exception):
                 raise
 
     async def next_chunk(self) -> bytes | None:
-        """The next chunk of the answer; None after the last. Raises if the answer broke off."""
+        """Return the next chunk of the body; None after the last. Raises if it broke off."""
         while not self._chunks and not self._ended:
-            self._changed.clear()
-            await self._changed.wait()
+            self._readable.clear()
+            await self._readable.wait()
         if self._chunks:
-            self._room.set()
+            self._writable.set()
             return self._chunks.popleft()
         if self._broken is not None:
             raise self._broken
         return None
 
     def abandon(self) -> bool:
-        """Stop reading the answer; whether the application was still making it."""
+        """Stop reading. Return whether the response was still being produced."""
         self._abandoned.set()
         return not self._ended
 
@@ -150,22 +150,22 @@ class _Exchange:
         assert message["type"] == "http.response.body", "no WebSocket goes through here"
         if body := message["body"]:
             while len(self._chunks) >= _CHUNKS_MAX:
-                self._room.clear()
-                await self._room.wait()
+                self._writable.clear()
+                await self._writable.wait()
             self._chunks.append(body)
-            self._changed.set()
+            self._readable.set()
         if not message.get("more_body", False):
             self._ended = True
-            self._changed.set()
+            self._readable.set()
 
-    def _break(self, reason: str, cause: BaseException | None = None) -> None:
-        # The answer is complete: a later failure does not change it.
+    def _fail(self, reason: str, cause: BaseException | None = None) -> None:
+        # The response was complete, so what fails afterwards does not concern the reader.
         if self._ended:
             return
         self._ended = True
         self._broken = ClientError("transport", reason)
         self._broken.__cause__ = cause
-        self._changed.set()
+        self._readable.set()
         if not self.head.done():
             self.head.set_exception(self._broken)
 

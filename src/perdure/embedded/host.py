@@ -11,7 +11,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Final, Generic, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Final, Generic, TypedDict, TypeVar, Unpack
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -27,12 +27,14 @@ from perdure.host.environment import Environment
 from perdure.llm.model_call import ModelCall
 from perdure.runtime.app.runtime import Runtime, RuntimeSettings, open_runtime
 from perdure.runtime.ops.metrics import Telemetry
-from perdure.runtime.plugins.plugins import Plugins
 from perdure.schema.approval.permission import Headless
 from perdure.schema.models.model import ModelRef
 from perdure.server import app
 from perdure.server.settings import ServerSettings
-from perdure.tools.api.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from perdure.runtime.plugins.plugins import Plugins
+    from perdure.tools.api.registry import ToolRegistry
 
 _BASE_URL: Final = "http://localhost"
 
@@ -42,10 +44,17 @@ class Host(Client):
 
     def __init__(self, runtime: Runtime, transport: AsgiTransport) -> None:
         super().__init__(_BASE_URL, transport=transport)
-        self.tools: ToolRegistry = runtime.tools
+        self._runtime = runtime
+
+    @property
+    def tools(self) -> "ToolRegistry":
         """`with host.tools.register(tool):` offers a tool to every Session meanwhile."""
-        self.plugins: Plugins = runtime.plugins
+        return self._runtime.tools
+
+    @property
+    def plugins(self) -> "Plugins":
         """`host.plugins.add(plugin)` adds a plugin, or replaces the one of that name."""
+        return self._runtime.plugins
 
 
 class WireHost(WireClient):
@@ -53,8 +62,17 @@ class WireHost(WireClient):
 
     def __init__(self, runtime: Runtime, transport: AsgiTransport) -> None:
         super().__init__(_BASE_URL, transport=transport)
-        self.tools: ToolRegistry = runtime.tools
-        self.plugins: Plugins = runtime.plugins
+        self._runtime = runtime
+
+    @property
+    def tools(self) -> "ToolRegistry":
+        """`with host.tools.register(tool):` offers a tool to every Session meanwhile."""
+        return self._runtime.tools
+
+    @property
+    def plugins(self) -> "Plugins":
+        """`host.plugins.add(plugin)` adds a plugin, or replaces the one of that name."""
+        return self._runtime.plugins
 
 
 C = TypeVar("C", Host, WireHost)

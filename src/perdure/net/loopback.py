@@ -9,6 +9,7 @@ Invariant: no name but `localhost` is this machine. Others are looked up, and ma
 
 import ipaddress
 from typing import Final
+from urllib.parse import urlsplit
 
 _LOCALHOST: Final = "localhost"
 
@@ -25,3 +26,8 @@ def is_loopback(host: str) -> bool:
         return host.lower() == _LOCALHOST or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def is_loopback_url(url: str) -> bool:
+    """Whether a URL names a server of this machine by one of `NAMES`."""
+    return (urlsplit(url).hostname or "") in NAMES

@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 
 from perdure.host.environment import from_variables
-from perdure.runtime.app import local_providers
-from perdure.runtime.app.parts import RuntimeSettings
+from perdure.runtime.app.local_providers import find_local_providers
 from perdure.runtime.app.runtime import open_runtime
+from perdure.runtime.app.settings import RuntimeSettings
 from perdure.schema.location import LocationRef
 from tests.contract.host.loopback import replying, response, serving
 
@@ -19,7 +19,7 @@ OLLAMA = replying(response(TAGS, headers="content-type: application/json\r\n"))
 async def test_a_running_server_becomes_a_provider_with_its_models(tmp_path: Path) -> None:
     async with asyncio.timeout(10), serving(OLLAMA) as server:
         environment = from_variables({"HOME": str(tmp_path), "OLLAMA_HOST": server.url})
-        (found,) = [p for p in await local_providers.find(environment) if p.id == "ollama"]
+        (found,) = [p for p in await find_local_providers(environment) if p.id == "ollama"]
         settings = RuntimeSettings(
             environment=environment,
             data_dir=str(tmp_path / "data"),

@@ -16,7 +16,7 @@ def measure() -> None:
         with measures.timed("turn", session="ses_1", model="fake/m"):
             measures.observe("commit", 0.002)
         measures.count("turn.failed")
-        measures.told("baseline")
+        measures.observe_baseline("baseline")
 
 
 async def test_spans_and_metrics_are_sent_before_the_process_ends(

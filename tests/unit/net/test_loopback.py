@@ -3,7 +3,6 @@
 import pytest
 from msgspec.structs import replace
 
-from perdure.client import http_transport
 from perdure.core.models import selection
 from perdure.core.models.catalog import local_provider
 from perdure.host.http import proxy
@@ -47,7 +46,7 @@ def test_who_takes_a_host_for_this_machine(
     url = f"http://[{host}]:80/v1" if ":" in host else f"http://{host}:80/v1"
     model = replace(local_provider("example", url, {"m": 0}).models["m"], cost=())
     assert auth.is_loopback(host) is serves_without_password
-    assert http_transport.is_loopback(url) is is_attached_here
+    assert loopback.is_loopback_url(url) is is_attached_here
     assert proxy.is_loopback(host) is needs_no_proxy
     assert selection.is_free(model) is costs_nothing
 

@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 from perdure.cli import options, remote, session_client, terminal
 from perdure.cli.problem import Problem
 from perdure.client import WireClient
-from perdure.client.transport import is_loopback
 from perdure.core import limits
 from perdure.embedded.host import open_wire_host
 from perdure.host.environment import Environment
+from perdure.net.loopback import is_loopback_url
 from perdure.schema.codec import JsonObject
 
 _POLL_SECONDS: Final = 0.5
@@ -31,7 +31,7 @@ class _Target:
     def __init__(self, url: str | None, environment: Environment) -> None:
         self._url = url
         self._environment = environment
-        if url is not None and not is_loopback(url) and urlsplit(url).scheme != "https":
+        if url is not None and not is_loopback_url(url) and urlsplit(url).scheme != "https":
             raise Problem(f"--attach {url} would send credentials in the clear; use an https URL")
 
     @asynccontextmanager

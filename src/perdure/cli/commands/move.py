@@ -3,8 +3,8 @@
 import os
 
 from perdure.cli import options, session_client, terminal
-from perdure.client.transport import is_loopback
 from perdure.host.environment import Environment
+from perdure.net.loopback import is_loopback_url
 
 
 def main(argv: list[str]) -> int:
@@ -23,7 +23,7 @@ def main(argv: list[str]) -> int:
     )
     given = parser.parse_args(argv)
     # A server on another machine has other directories: the path is sent as given.
-    is_local = given.attach is None or is_loopback(given.attach)
+    is_local = given.attach is None or is_loopback_url(given.attach)
     directory = os.path.abspath(given.directory) if is_local else str(given.directory)
     environment = options.read_environment(given.data_dir)
     moved = session_client.run(

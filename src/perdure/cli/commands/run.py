@@ -19,11 +19,11 @@ from perdure.cli.follow import Answer, FollowTarget, follow
 from perdure.cli.output import JsonOutput, TextOutput
 from perdure.cli.problem import INTERRUPTED_STATUS, Problem
 from perdure.client import WireClient
-from perdure.client.transport import is_loopback
 from perdure.embedded.host import open_wire_host
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment
+from perdure.net.loopback import is_loopback_url
 from perdure.ports import DatabaseError
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
@@ -170,7 +170,7 @@ async def _prepare_session(client: WireClient, arguments: _Arguments) -> str:
     sessions = client.sessions
     if arguments.session is None:
         # A server on another machine has other directories and uses its default one.
-        is_local = arguments.attach is None or is_loopback(arguments.attach)
+        is_local = arguments.attach is None or is_loopback_url(arguments.attach)
         location: types.LocationRef | None = {"directory": os.getcwd()} if is_local else None
         created = await sessions.create(
             agent=arguments.agent, model=arguments.model, location=location

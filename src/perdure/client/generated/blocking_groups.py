@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from perdure.client.blocking import Blocking
-    from perdure.client.generated import typed_groups
+    from perdure.client.generated import typed_groups, typed_operations
     from perdure.client.pages import History
     from perdure.client.typed_events import DurableEvent, LiveEvent
     from perdure.client.wire import CallOptions
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 
 class SessionsInboxGroup:
-    def __init__(self, group: typed_groups.SessionsInboxGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.SessionsInboxGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -121,7 +121,7 @@ class SessionsInboxGroup:
 
 
 class SessionsJobsGroup:
-    def __init__(self, group: typed_groups.SessionsJobsGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.SessionsJobsGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -160,7 +160,7 @@ class SessionsJobsGroup:
 
 
 class SessionsPermissionsGroup:
-    def __init__(self, group: typed_groups.SessionsPermissionsGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.SessionsPermissionsGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -235,7 +235,7 @@ class SessionsPermissionsGroup:
 
 
 class SessionsQuestionsGroup:
-    def __init__(self, group: typed_groups.SessionsQuestionsGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.SessionsQuestionsGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -280,7 +280,7 @@ class SessionsQuestionsGroup:
 
 
 class SessionsRecoveryGroup:
-    def __init__(self, group: typed_groups.SessionsRecoveryGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.SessionsRecoveryGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -302,7 +302,7 @@ class SessionsRecoveryGroup:
 
 
 class SessionsRevertGroup:
-    def __init__(self, group: typed_groups.SessionsRevertGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.SessionsRevertGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -334,7 +334,7 @@ class SessionsRevertGroup:
 
 
 class AgentsGroup:
-    def __init__(self, group: typed_groups.AgentsGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.AgentsGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -352,7 +352,7 @@ class AgentsGroup:
 
 
 class CommandsGroup:
-    def __init__(self, group: typed_groups.CommandsGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.CommandsGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -370,7 +370,7 @@ class CommandsGroup:
 
 
 class CredentialsGroup:
-    def __init__(self, group: typed_groups.CredentialsGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.CredentialsGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -414,7 +414,7 @@ class CredentialsGroup:
 
 
 class EventsGroup:
-    def __init__(self, group: typed_groups.EventsGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.EventsGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -424,7 +424,7 @@ class EventsGroup:
 
 
 class FilesGroup:
-    def __init__(self, group: typed_groups.FilesGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.FilesGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -478,7 +478,7 @@ class FilesGroup:
 
 
 class HealthGroup:
-    def __init__(self, group: typed_groups.HealthGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.HealthGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -492,7 +492,7 @@ class HealthGroup:
 
 
 class IntegrationsGroup:
-    def __init__(self, group: typed_groups.IntegrationsGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.IntegrationsGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -630,7 +630,7 @@ class IntegrationsGroup:
 
 
 class LocationsGroup:
-    def __init__(self, group: typed_groups.LocationsGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.LocationsGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -660,7 +660,7 @@ class LocationsGroup:
 
 
 class ModelsGroup:
-    def __init__(self, group: typed_groups.ModelsGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.ModelsGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -678,7 +678,7 @@ class ModelsGroup:
 
 
 class PermissionsGroup:
-    def __init__(self, group: typed_groups.PermissionsGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.PermissionsGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -718,7 +718,7 @@ class PermissionsGroup:
 
 
 class ProvidersGroup:
-    def __init__(self, group: typed_groups.ProvidersGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.ProvidersGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -754,7 +754,7 @@ class ProvidersGroup:
 
 
 class QuestionsGroup:
-    def __init__(self, group: typed_groups.QuestionsGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.QuestionsGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -772,7 +772,7 @@ class QuestionsGroup:
 
 
 class ReferencesGroup:
-    def __init__(self, group: typed_groups.ReferencesGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.ReferencesGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -790,7 +790,7 @@ class ReferencesGroup:
 
 
 class SessionsGroup:
-    def __init__(self, group: typed_groups.SessionsGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.SessionsGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
         self.inbox = SessionsInboxGroup(group.inbox, blocking)
@@ -1121,7 +1121,7 @@ class SessionsGroup:
 
 
 class SkillsGroup:
-    def __init__(self, group: typed_groups.SkillsGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.SkillsGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 
@@ -1139,7 +1139,7 @@ class SkillsGroup:
 
 
 class TerminalsGroup:
-    def __init__(self, group: typed_groups.TerminalsGroup, blocking: Blocking) -> None:
+    def __init__(self, group: typed_operations.TerminalsGroup, blocking: Blocking) -> None:
         self._group = group
         self._blocking = blocking
 

@@ -6,7 +6,6 @@ stays where it is. No fuzzy matching, and nothing here touches a file.
 Invariant: without `replace_all` a passage that could mean two places is never replaced.
 """
 
-import difflib
 from typing import Final, Literal
 
 from perdure.core.limits import EDIT_DIFF_LINES_MAX, EDIT_PATCH_CHARS_MAX
@@ -113,9 +112,9 @@ def _groups(old: list[str], new: list[str]) -> list[list[Opcode]]:
     inner: list[Opcode] = [("replace", start, old_end, start, new_end)]
     # Comparing is quadratic at worst, so a long change is shown as one block instead.
     if old_end - start + new_end - start <= EDIT_DIFF_LINES_MAX:
-        matcher = difflib.SequenceMatcher(
-            None, old[start:old_end], new[start:new_end], autojunk=False
-        )
+        from difflib import SequenceMatcher
+
+        matcher = SequenceMatcher(None, old[start:old_end], new[start:new_end], autojunk=False)
         inner = [
             (tag, i1 + start, i2 + start, j1 + start, j2 + start)
             for tag, i1, i2, j1, j2 in matcher.get_opcodes()

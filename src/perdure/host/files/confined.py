@@ -8,7 +8,6 @@ Resolving the links that may be followed comes before, in Filesystem.real_path.
 Invariant: what is read, made, replaced or removed at a Place lies below its root.
 """
 
-import ctypes
 import errno
 import functools
 import os
@@ -86,6 +85,11 @@ def make_directories(root: str, path: str, walk: OpenDirectory) -> None:
         os.close(here)
 
 
+def walk(root: str, names: Sequence[str]) -> int:
+    """An OpenDirectory that tries at its first use which walk this machine is best at."""
+    return best_walk()(root, names)
+
+
 @functools.cache
 def best_walk() -> OpenDirectory:
     """The walk that this machine is best at."""
@@ -130,6 +134,7 @@ def one_call() -> OpenDirectory | None:
 def _openat2() -> Callable[[int, str, int], int] | None:
     if sys.platform != "linux":
         return None
+    import ctypes
 
     class How(ctypes.Structure):
         _fields_ = (

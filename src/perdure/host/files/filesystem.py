@@ -42,7 +42,7 @@ class LocalFilesystem:
         numbers: Iterator[int] | None = None,
     ) -> None:
         self._root = root
-        self._walk = walk or confined.best_walk()
+        self._walk = walk or confined.walk
         self._numbers = numbers or itertools.count(1)
 
     def beneath(self, root: str) -> "LocalFilesystem":

@@ -42,7 +42,7 @@ class RestorableFiles:
         numbers: Iterator[int] | None = None,
     ) -> None:
         self._contents = contents
-        self._walk = walk or confined.best_walk()
+        self._walk = walk or confined.walk
         self._numbers = numbers or itertools.count(1)
 
     def look(

@@ -8,7 +8,6 @@ otherwise reach it through a name of its own), and nothing of a request is shown
 """
 
 import asyncio
-import html
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Final
@@ -122,6 +121,8 @@ def _authorities(port: int) -> frozenset[str]:
 
 
 def _written(page: Page) -> bytes:
+    import html
+
     body = (
         "<!doctype html><meta charset=utf-8><title>Perdure</title>"
         f"<p>{html.escape(page.text)}</p>\n"

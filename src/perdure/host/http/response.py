@@ -9,8 +9,6 @@ Invariant: whatever the bytes, the only exception is TransportError.
 
 from typing import Final
 
-import httptools
-
 from perdure.net.transport import TransportError
 
 HEAD_BYTES_MAX: Final = 64 * 1024
@@ -31,7 +29,11 @@ class ResponseParser:
         self._ready: list[bytes] = []
         self._bytes_without_body = 0
         """Since the last piece of body: a head, the frame of a chunk, what follows the last."""
+        # Loaded with the first response: a run of a model of the program needs none.
+        import httptools
+
         self._parser = httptools.HttpResponseParser(self)
+        self._refusals = (httptools.HttpParserError, httptools.HttpParserUpgrade)
 
     def feed(self, data: bytes) -> None:
         self.bytes_seen += len(data)
@@ -41,7 +43,7 @@ class ResponseParser:
             return
         try:
             self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+        except self._refusals as error:
             raise TransportError(f"the answer is not HTTP: {error}") from error
         if self._bytes_without_body > HEAD_BYTES_MAX and not self.complete:
             raise TransportError(f"the head of the answer is larger than {HEAD_BYTES_MAX} bytes")

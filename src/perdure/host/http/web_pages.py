@@ -13,7 +13,6 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from http import HTTPStatus
 from typing import Final
 
 from perdure.core import limits
@@ -197,6 +196,8 @@ def _too_large() -> str:
 
 
 def _status(code: int) -> str:
+    from http import HTTPStatus
+
     try:
         return f"{code} {HTTPStatus(code).phrase}"
     except ValueError:

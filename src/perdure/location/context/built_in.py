@@ -1,8 +1,7 @@
 """The facts every Session is told: where it works, what day it is, and which model it talks to."""
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
+from datetime import UTC, datetime, tzinfo
 
 from perdure.core.context import system_context
 from perdure.core.context.system_context import ContextSource, Observation
@@ -69,6 +68,11 @@ def _environment(location: LocationInfo, platform: str) -> str:
 
 def _local_date(clock: Clock, timezone: str | None) -> str:
     """The calendar date of the host, or of the time zone that was configured."""
-    zone = None if timezone is None else ZoneInfo(timezone)
+    zone: tzinfo | None = None
+    if timezone is not None:
+        # Reads the build configuration of Python, which a host without a time zone never needs.
+        from zoneinfo import ZoneInfo
+
+        zone = ZoneInfo(timezone)
     moment = datetime.fromtimestamp(clock.now_millis() / 1000, UTC).astimezone(zone)
     return f"{moment:%a %b %d %Y}"

@@ -11,7 +11,6 @@ Invariant: changes are undone only where they are still what was captured, all o
 import asyncio
 import os
 import shutil
-import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Final
@@ -55,8 +54,10 @@ class GitChanges:
     @asynccontextmanager
     async def captured(self, source: Repository) -> AsyncGenerator["CapturedChanges"]:
         """The changes as they are now; raises ChangesRefusedError."""
+        from tempfile import TemporaryDirectory
+
         async with self._one_at_a_time:
-            with tempfile.TemporaryDirectory(prefix="perdure-move-") as scratch:
+            with TemporaryDirectory(prefix="perdure-move-") as scratch:
                 own = self._environment | _scratch_variables(scratch, source)
                 here, there = _Git(self._processes, own), _Git(self._processes, self._environment)
                 commit, tree = await _captured_tree(source, scratch, here)

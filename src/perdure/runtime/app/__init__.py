@@ -1,4 +1,4 @@
-"""The composition root: settings, platform, start-up, and the engine that is made on first use.
+"""The composition root: settings, platform, start-up, and the engine that is built on first use.
 
-Read `runtime` first, then `engine`. Nothing outside this package builds services.
+Read `runtime` first, then `engine`, then `locations`. Nothing outside this package builds services.
 """

@@ -1,125 +1,245 @@
-"""The engine: what it takes to run a Session, from the model's wire to the tools.
+"""The engine: every service that only a running Session needs, built in dependency order.
 
-The composition root loads this module when it is first needed (runtime.app.late). Everything a
-request needs that only reads or admits stands outside of it. Its parts are joined in dependency
-order: what a plugin adds, what tools leave on disk, work beside the runs, Locations, and the runs
-themselves.
+LazyEngine loads this module on first use. Services that only read or admit are built in
+runtime.app.runtime, and those that Locations share in runtime.app.locations.
 """
 
+import secrets
 from functools import partial
-from importlib import import_module
 
 from perdure.host.credentials import keyring
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.host.http import proxy
 from perdure.host.http.client import HttptoolsTransport
+from perdure.host.process.detached import LocalDetached
+from perdure.host.process.runner import LocalProcesses
 from perdure.location.models.credentials import Credentials
+from perdure.location.project.git_changes import GitChanges
+from perdure.location.registry import LocationRegistry
 from perdure.location.tools.built_in import OUTPUT_DIRECTORY
-from perdure.runtime.app import open_locations, session_runs, side_work
-from perdure.runtime.app.location_host import LocationDeps
-from perdure.runtime.app.parts import EngineDeps
+from perdure.net.transport import HttpTransport
+from perdure.runtime.app.engine_deps import EngineDeps
+from perdure.runtime.app.locations import LocationDeps, build_location_host
+from perdure.runtime.background.job_monitor import JobMonitorDeps
+from perdure.runtime.background.jobs import Jobs
+from perdure.runtime.background.notices import Notices
+from perdure.runtime.background.subagents import Subagents, SubagentServices
+from perdure.runtime.compaction.compactor import Compactor
+from perdure.runtime.compaction.context_window import ContextWindow
+from perdure.runtime.drain.crash_recovery import CrashRecovery
+from perdure.runtime.drain.drain import SessionDrain
+from perdure.runtime.drain.request_preview import RequestPreviews
+from perdure.runtime.drain.turn import TurnServices
 from perdure.runtime.files.revert import FileReverts
 from perdure.runtime.files.snapshots import FileSnapshots
 from perdure.runtime.human import pending
+from perdure.runtime.human.permissions import Permissions
+from perdure.runtime.human.questions import Questions
 from perdure.runtime.live_hub import LiveHub
+from perdure.runtime.locations.api import Files, Locations
+from perdure.runtime.locations.integrations import Integrations, LoginServices
+from perdure.runtime.locations.terminals import Terminals
 from perdure.runtime.plugins.plugins import Plugins
+from perdure.runtime.session.move import SessionMoves
 from perdure.runtime.tasks import Background
+from perdure.runtime.turn.media import RequestMedia
+from perdure.runtime.turn.ownership import SessionOwnership
+from perdure.runtime.turn.request_marks import RequestMarks
+from perdure.runtime.turn.retries import Retries
 from perdure.runtime.turn.services import RunServices
+from perdure.runtime.turn.titles import Titles
+from perdure.schema.ids import SessionID
 from perdure.schema.live_event import CatalogChanged, ConnectionChanged, IntegrationsChanged
 from perdure.store.tables.permission_table import SavedPermissions
 from perdure.tools.api.output_store import ToolOutputStore
 
 
 class Engine:
-    def __init__(self, parts: EngineDeps) -> None:
-        self._parts = parts
-        self._background = Background()
-        variables = parts.settings.environment.variables
-        self._transport = HttptoolsTransport(proxies=proxy.from_environment(variables))
-        self.plugins = _plugins(parts)
-        self.outputs = _outputs(parts)
-        self.snapshots = FileSnapshots(parts.settings.data_dir, parts.on.database)
-        self.reverted_files = FileReverts(self.snapshots, parts.on.processes)
-        self.side_work = side_work.join(parts, self.outputs, self._background)
-        self.open_locations = open_locations.join(parts, self._shared())
-        self.runs = session_runs.join(
-            self._run_services(), self._background, finished=self.side_work.subagents.rested
-        )
+    """The services of a process that runs Sessions. Runtime offers those that clients use."""
 
-    async def deliver(self) -> None:
-        """What people told other processes, to those who wait for it here."""
-        await pending.deliver(self._parts.pending, self.open_locations.map)
+    def __init__(self, deps: EngineDeps) -> None:
+        platform, store, sessions = deps.platform, deps.store, deps.sessions
+        variables = deps.settings.environment.variables
+        self._pending = deps.pending
+        self._background = Background()
+        self._transport = HttptoolsTransport(proxies=proxy.from_environment(variables))
+        self.plugins = _build_plugins(deps)
+        self.tools = self.plugins.registries.tools
+        self.outputs = _build_outputs(deps)
+        self.snapshots = FileSnapshots(deps.settings.data_dir, platform.database)
+        self.file_reverts = FileReverts(self.snapshots, platform.processes)
+
+        # Background jobs and subagents report to their Sessions by notices.
+        self.notices = Notices(store, platform.clock, wake=partial(_wake_if_allowed, deps))
+        self.jobs = _build_jobs(deps, self.notices, self.outputs, self._background)
+        self.subagents = _build_subagents(deps, self.notices)
+
+        # Locations, and what clients do with them.
+        credentials = _build_credentials(deps, self._transport, self._background)
+        saved_rules = SavedPermissions(platform.database, platform.ids)
+        location_deps = LocationDeps(
+            transport=self._transport,
+            saved_rules=saved_rules,
+            registries=self.plugins.registries,
+            background=self._background,
+            outputs=self.outputs,
+            credentials=credentials,
+            subagents=self.subagents,
+            jobs=self.jobs,
+        )
+        self.location_registry = LocationRegistry(build_location_host(deps, location_deps))
+        self.locations = Locations(self.location_registry)
+        self.files = Files(self.location_registry)
+        self.terminals = Terminals(self.location_registry, secrets.token_bytes)
+        self.permissions = Permissions(
+            sessions, self.location_registry, saved_rules, deps.pending, database=platform.database
+        )
+        self.questions = Questions(
+            sessions, self.location_registry, deps.pending, database=platform.database
+        )
+        logins = _build_login_services(deps, self._transport, self._background)
+        self.integrations = Integrations(self.location_registry, credentials, logins)
+        changes = GitChanges(LocalProcesses(), variables)
+        self.moves = SessionMoves(store, self.location_registry, changes, platform.clock)
+
+        # Runs. When a Session runs is decided by the coordinator.
+        services = self._build_run_services(deps)
+        marks = RequestMarks(store)
+        self.ownership = SessionOwnership(services)
+        self.compactor = Compactor(services, self.ownership)
+        self.crash_recovery = CrashRecovery(services, marks)
+        self.request_previews = RequestPreviews(services)
+        self.drain = self._build_drain(services, marks)
+
+    async def deliver_replies(self) -> None:
+        """Deliver replies that the user gave through another process to the runs of this one."""
+        await pending.deliver(self._pending, self.location_registry)
 
     async def aclose(self) -> None:
-        self.open_locations.close()
+        self.integrations.close()
+        self.location_registry.close()
         await self._background.stop()
         await self._transport.aclose()
         self.plugins.close()
 
-    def _shared(self) -> LocationDeps:
-        on = self._parts.on
-        return LocationDeps(
-            transport=self._transport,
-            saved_rules=SavedPermissions(on.database, on.ids),
-            additions=self.plugins.registries,
-            background=self._background,
-            outputs=self.outputs,
-            credentials=self._credentials(),
-            tasks=self.side_work.subagents,
-            jobs=self.side_work.jobs,
-        )
-
-    def _credentials(self) -> Credentials:
-        settings = self._parts.settings
-        return Credentials(
-            keyring.open_store(settings.data_dir, settings.environment.variables),
-            transport=self._transport,
-            clock=self._parts.on.clock,
-            start=lambda work: self._background.start(work, name="logins"),
-            changed=partial(_tell_connection, self._parts.hub),
-        )
-
-    def _run_services(self) -> RunServices:
-        parts, on = self._parts, self._parts.on
+    def _build_run_services(self, deps: EngineDeps) -> RunServices:
+        platform, coordinator = deps.platform, deps.coordinator
         return RunServices(
-            store=parts.store,
-            locations=self.open_locations.map,
-            hub=parts.hub,
+            store=deps.store,
+            locations=self.location_registry,
+            hub=deps.hub,
             outputs=self.outputs,
             snapshots=self.snapshots,
-            clock=on.clock,
-            ids=on.ids,
-            chance=on.chance,
-            measures=on.measures,
-            wake=parts.wake,
-            closing=parts.closing,
+            clock=platform.clock,
+            ids=platform.ids,
+            chance=platform.chance,
+            measures=platform.metrics,
+            wake=coordinator.wake,
+            closing=lambda: coordinator.closing,
+        )
+
+    def _build_drain(self, services: RunServices, marks: RequestMarks) -> SessionDrain:
+        turns = TurnServices(
+            run=services,
+            context_window=ContextWindow(self.compactor),
+            marks=marks,
+            retries=Retries(services),
+            histories=self.ownership.histories,
+            titles=Titles(services, lambda work: self._background.start(work, name="title")),
+            media=RequestMedia(),
+        )
+        return SessionDrain(
+            turns, self.ownership, self.crash_recovery, finished=self.subagents.rested
         )
 
 
-def _plugins(parts: EngineDeps) -> Plugins:
-    plugins = Plugins(partial(_tell_catalog, parts.hub))
-    if parts.settings.installed_plugins:
-        # Loaded only here: to look through the installed packages takes a while.
-        installed = import_module("perdure.runtime.plugins.installed")
-        installed.add_all(plugins, installed.found())
+def _build_plugins(deps: EngineDeps) -> Plugins:
+    plugins = Plugins(partial(_publish_catalog, deps.hub))
+    if deps.settings.installed_plugins:
+        # Reading the metadata of every installed package takes a while: only on request.
+        from perdure.runtime.plugins import installed
+
+        installed.add_installed(plugins, installed.find_installed())
     return plugins
 
 
-def _outputs(parts: EngineDeps) -> ToolOutputStore:
+def _build_outputs(deps: EngineDeps) -> ToolOutputStore:
     return ToolOutputStore(
-        f"{parts.settings.data_dir}/{OUTPUT_DIRECTORY}",
+        f"{deps.settings.data_dir}/{OUTPUT_DIRECTORY}",
         filesystem=LocalFilesystem(),
-        ids=parts.on.ids,
-        clock=parts.on.clock,
+        ids=deps.platform.ids,
+        clock=deps.platform.clock,
     )
 
 
-def _tell_connection(hub: LiveHub, integration_id: str) -> None:
-    """A credential counts everywhere, so everybody hears of it."""
+def _build_jobs(
+    deps: EngineDeps, notices: Notices, outputs: ToolOutputStore, background: Background
+) -> Jobs:
+    platform = deps.platform
+    monitor = JobMonitorDeps(
+        database=platform.database,
+        notices=notices,
+        detached=platform.detached or LocalDetached(),
+        filesystem=LocalFilesystem(),
+        clock=platform.clock,
+    )
+    return Jobs(
+        monitor,
+        outputs=outputs,
+        ids=platform.ids,
+        processes=platform.processes,
+        background=lambda work: background.start(work, name="job"),
+    )
+
+
+def _build_subagents(deps: EngineDeps, notices: Notices) -> Subagents:
+    services = SubagentServices(
+        store=deps.store,
+        coordinator=deps.coordinator,
+        notices=notices,
+        processes=deps.platform.processes,
+        clock=deps.platform.clock,
+    )
+    return Subagents(services)
+
+
+def _build_credentials(
+    deps: EngineDeps, transport: HttpTransport, background: Background
+) -> Credentials:
+    settings = deps.settings
+    return Credentials(
+        keyring.open_store(settings.data_dir, settings.environment.variables),
+        transport=transport,
+        clock=deps.platform.clock,
+        start=lambda work: background.start(work, name="logins"),
+        changed=partial(_publish_connection, deps.hub),
+    )
+
+
+def _build_login_services(
+    deps: EngineDeps, transport: HttpTransport, background: Background
+) -> LoginServices:
+    return LoginServices(
+        transport=transport,
+        clock=deps.platform.clock,
+        ids=deps.platform.ids,
+        entropy=secrets.token_bytes,
+        start=lambda work: background.start(work, name="logins"),
+    )
+
+
+def _wake_if_allowed(deps: EngineDeps, session_id: SessionID) -> None:
+    """Wake a Session; with resumes=False, only one that already runs here."""
+    if deps.settings.resumes or session_id in deps.coordinator.active:
+        deps.coordinator.wake(session_id)
+
+
+def _publish_connection(hub: LiveHub, integration_id: str) -> None:
+    """A credential applies in every Location, so the events go to the clients of all."""
     hub.publish(ConnectionChanged(integration_id), None)
-    _tell_catalog(hub)
+    _publish_catalog(hub)
 
 
-def _tell_catalog(hub: LiveHub) -> None:
+def _publish_catalog(hub: LiveHub) -> None:
     for event in (IntegrationsChanged(), CatalogChanged()):
         hub.publish(event, None)

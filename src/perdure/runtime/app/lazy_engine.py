@@ -1,75 +1,69 @@
-"""The engine, once it has been needed: loading it costs more than everything before it."""
+"""Access to the engine, which is loaded and built on first use.
+
+Loading it takes longer than everything else at start, and a process that only reads or admits
+prompts never needs it. `get` holds the only import of the engine.
+"""
 
 from collections.abc import Coroutine
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from perdure.runtime.app.parts import EngineDeps
-from perdure.runtime.human import pending
+from perdure.runtime.app.engine_deps import EngineDeps
 from perdure.schema.ids import SessionID
 from perdure.schema.session.recovery import WaitReason
-from perdure.store.tables import attempt_table, job_table, revert_table, task_table
+from perdure.store.tables import job_table
 
 if TYPE_CHECKING:
     from perdure.runtime.app.engine import Engine
 
 
 class LazyEngine:
-    """Holds the engine once it has been needed."""
+    """Builds the engine on first use.
 
-    parts: EngineDeps
+    The engine needs the coordinator and the Sessions, and both need the engine, so they take this
+    object, and `connect` hands it the engine's dependencies afterwards.
+    """
 
     def __init__(self) -> None:
+        self._deps: EngineDeps | None = None
         self._engine: Engine | None = None
 
+    def connect(self, deps: EngineDeps) -> None:
+        self._deps = deps
+
     def get(self) -> "Engine":
+        """Return the engine, the same at each call."""
         if self._engine is None:
-            module = import_module("perdure.runtime.app.engine")
-            self._engine = cast("Engine", module.Engine(self.parts))
+            from perdure.runtime.app.engine import Engine
+
+            assert self._deps is not None, "connect comes before the first use"
+            self._engine = Engine(self._deps)
         return self._engine
 
     def drain(self, session_id: SessionID) -> Coroutine[Any, Any, None]:
-        return self.get().runs.drain.run(session_id)
+        """Run a Session until nothing is pending."""
+        return self.get().drain.run(session_id)
 
-    async def unfinished(self) -> list[SessionID]:
-        """Sessions that a dead process left in the middle of something, or with it unsaid."""
-        store, processes = self.parts.store, self.parts.on.processes
-        unheard = await store.database.read(
-            lambda tx: task_table.unheard(tx, process=processes.me, alive=processes.alive)
-        )
-        if not (await store.leases.left_behind() or await store.database.read(attempt_table.every)):
-            return unheard
-        return [*await self.get().runs.ownership.unfinished(), *unheard]
+    def wait_reason(self, session_id: SessionID) -> WaitReason | None:
+        """Return why a Session waits for a decision after a crash, if it does."""
+        return None if self._engine is None else self._engine.crash_recovery.waits(session_id)
 
-    def waits(self, session_id: SessionID) -> WaitReason | None:
-        """Why a Session was left to a person; nobody can have been without an engine."""
-        return None if self._engine is None else self._engine.runs.recoveries.waits(session_id)
-
-    async def deliver(self) -> None:
-        """Only who has run something can have asked somebody."""
+    async def deliver_replies(self) -> None:
+        """Deliver replies that the user gave through another process to the runs of this one."""
         if self._engine is not None:
-            await self._engine.deliver()
+            await self._engine.deliver_replies()
 
-    async def reject_orphans(self) -> None:
-        """What dead processes waited for, for all to see."""
-        await pending.reject_orphans(self.parts.pending, self.parts.hub)
-
-    async def adopt_jobs(self) -> None:
-        """Background jobs that dead processes watched; where there are none, nothing is loaded."""
-        if await self.parts.on.database.read(job_table.running):
-            await self.get().side_work.jobs.adopt()
+    async def discard_output(self, path: str) -> None:
+        """Remove a file of tool output."""
+        await self.get().outputs.discard(path)
 
     async def end_jobs(self, session_id: SessionID) -> None:
-        """Those of a Session that is going to be deleted."""
-        if await self.parts.on.database.read(
+        """End the background jobs of a Session; without any, the engine is not loaded."""
+        deps = self._deps
+        assert deps is not None
+        if await deps.platform.database.read(
             lambda tx: job_table.of_session(tx, session_id, limit=1)
         ):
-            await self.get().side_work.jobs.end_all(session_id)
-
-    async def take_back_reverts(self) -> None:
-        """Files that dead processes were moving."""
-        if await self.parts.on.database.read(revert_table.begun):
-            await self.get().reverted_files.take_back_left()
+            await self.get().jobs.end_all(session_id)
 
     async def aclose(self) -> None:
         if self._engine is not None:

@@ -1,4 +1,4 @@
-"""Model servers running on this machine, as providers. Looked for only when somebody asks."""
+"""Model servers on this machine, offered as providers of the catalog."""
 
 from perdure.core.models import catalog
 from perdure.core.models.catalog import CatalogProvider
@@ -8,8 +8,8 @@ from perdure.host.http.client import HttptoolsTransport
 from perdure.host.local_models import LocalServer
 
 
-async def find(environment: Environment) -> tuple[CatalogProvider, ...]:
-    """Whoever answers on the usual loopback ports within a moment."""
+async def find_local_providers(environment: Environment) -> tuple[CatalogProvider, ...]:
+    """Probe the usual loopback ports; a server that answers in time becomes a provider."""
     transport = HttptoolsTransport()
     try:
         probes = local_models.default_probes(environment.variables)

@@ -1,13 +1,11 @@
-"""The composition root: everything is joined here, in dependency order, and nowhere else.
+"""The composition root: every service of a process, built in dependency order.
 
-What only a running Session needs is joined in runtime.app.engine, and loaded when it is first used.
+Services that only a running Session needs are built in runtime.app.engine on first use.
 """
 
-import logging
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
-from importlib import import_module
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -20,9 +18,11 @@ from perdure.host.ids import SystemIds
 from perdure.host.process_locks import ProcessLocks
 from perdure.ports import Clock, DatabaseError, IdSource
 from perdure.runtime.app import startup
-from perdure.runtime.app.late import late
+from perdure.runtime.app.engine_deps import EngineDeps
 from perdure.runtime.app.lazy_engine import LazyEngine
-from perdure.runtime.app.parts import EngineDeps, Platform, RuntimeSettings
+from perdure.runtime.app.peer_work import PeerWork
+from perdure.runtime.app.platform import Platform
+from perdure.runtime.app.settings import RuntimeSettings
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.coordination.process_monitor import ProcessMonitor
 from perdure.runtime.coordination.session_locations import SessionLocations
@@ -62,11 +62,11 @@ if TYPE_CHECKING:
     from perdure.tools.api.registry import ToolRegistry
 
 
-logger = logging.getLogger(__name__)
-
-
 class Runtime(Value, kw_only=True):
-    """A running instance. Everything is released when its scope ends."""
+    """A running instance. Its scope releases everything when it ends.
+
+    Reading one of the properties loads the engine.
+    """
 
     health: HealthReport
     sessions: Sessions
@@ -79,29 +79,63 @@ class Runtime(Value, kw_only=True):
     children: SessionChildren
     usage: SessionUsages
     recovery: SessionRecovery
-    notices: "Notices"
-    jobs: "Jobs"
-    locations: "Locations"
-    files: "Files"
-    terminals: "Terminals"
-    permissions: "Permissions"
-    questions: "Questions"
-    integrations: "Integrations"
     hub: LiveHub
     store: EventStore
-    tools: "ToolRegistry"
-    """Tools of the whole application, below those of every Location."""
-    plugins: "Plugins"
+    followers: EventFollowers
+    session_locations: SessionLocations
+    coordinator: RunCoordinator
+    engine: LazyEngine
     clock: Clock
     ids: IdSource
     database_path: str
+
+    @property
+    def notices(self) -> "Notices":
+        return self.engine.get().notices
+
+    @property
+    def jobs(self) -> "Jobs":
+        return self.engine.get().jobs
+
+    @property
+    def locations(self) -> "Locations":
+        return self.engine.get().locations
+
+    @property
+    def files(self) -> "Files":
+        return self.engine.get().files
+
+    @property
+    def terminals(self) -> "Terminals":
+        return self.engine.get().terminals
+
+    @property
+    def permissions(self) -> "Permissions":
+        return self.engine.get().permissions
+
+    @property
+    def questions(self) -> "Questions":
+        return self.engine.get().questions
+
+    @property
+    def integrations(self) -> "Integrations":
+        return self.engine.get().integrations
+
+    @property
+    def tools(self) -> "ToolRegistry":
+        """The tools of the whole application, offered in every Location."""
+        return self.engine.get().tools
+
+    @property
+    def plugins(self) -> "Plugins":
+        return self.engine.get().plugins
 
 
 @asynccontextmanager
 async def open_runtime(
     settings: RuntimeSettings, *, clock: Clock | None = None, ids: IdSource | None = None
 ) -> AsyncGenerator[Runtime]:
-    """A runtime on the data directory: migrated, locked, awake."""
+    """Open a runtime on the data directory: migrate it, lock it, and resume pending work."""
     async with AsyncExitStack() as stack:
         clock = clock or SystemClock()
         ids = ids or SystemIds(clock)
@@ -109,175 +143,145 @@ async def open_runtime(
         migrate.migrate(path)
         locks = ProcessLocks(f"{settings.data_dir}/processes", ids.named("prc"))
         processes = stack.enter_context(locks)
-        measures = Metrics(settings.telemetry)
+        metrics = Metrics(settings.telemetry)
         database = await stack.enter_async_context(
-            SqliteDatabase(path, observe=partial(measures.observe, "commit"))
+            SqliteDatabase(path, observe=partial(metrics.observe, "commit"))
         )
         if settings.local_models:
-            local_providers = import_module("perdure.runtime.app.local_providers")
-            found = await local_providers.find(settings.environment)
+            # Brings the HTTP client, which nothing else needs at start.
+            from perdure.runtime.app.local_providers import find_local_providers
+
+            found = await find_local_providers(settings.environment)
             settings = replace(settings, providers=(*settings.providers, *found))
-        foundations = Platform(
+        platform = Platform(
             database=database,
             processes=processes,
             clock=clock,
             ids=ids,
             chance=Random(),
-            measures=measures,
+            metrics=metrics,
         )
         background = await stack.enter_async_context(Background())
-        background.start(measures.watch_loop(), name="loop lag")
-        yield await stack.enter_async_context(compose(settings, foundations, path))
+        background.start(metrics.watch_loop(), name="loop lag")
+        yield await stack.enter_async_context(compose(settings, platform, path))
         await background.stop()
 
 
 @asynccontextmanager
 async def compose(
-    settings: RuntimeSettings, on: Platform, database_path: str
+    settings: RuntimeSettings, platform: Platform, database_path: str
 ) -> AsyncGenerator[Runtime]:
-    """Everything above the foundations."""
-    core = _core(settings, on)
+    """Build a runtime on a platform, and run its background tasks until the scope ends."""
+    requests = PendingRequests(platform.database, platform.processes)
+    runtime = _build_runtime(settings, platform, requests, database_path)
     async with AsyncExitStack() as stack:
-        stack.push_async_callback(core.engine.aclose)
+        stack.push_async_callback(runtime.engine.aclose)
         background = await stack.enter_async_context(Background())
         if settings.resumes:
-            background.start(_watch(core, on).run(), name="processes")
-            background.start(startup.wake_at_boot(core.engine, core.coordinator), name="boot")
-            background.start(startup.adopt_jobs(core.engine, on.clock), name="background jobs")
-            background.start(startup.finish_deletions(core.deletions, on.clock), name="deletions")
-            background.start(startup.sweep(core.engine, on.clock), name="tool output sweep")
+            _start_background(runtime, platform, requests, background)
         try:
-            yield _runtime(core, on, database_path)
+            yield runtime
         finally:
             await background.stop()
-            await core.coordinator.close()
-            core.hub.publish(InstanceDisposed(), None)
-            core.hub.close()
-            # On a full disk they stay behind: a process that is gone holds nothing anyway.
+            await runtime.coordinator.close()
+            runtime.hub.publish(InstanceDisposed(), None)
+            runtime.hub.close()
+            # On a full disk the rows stay: those of a dead process count for nothing anyway.
             with suppress(DatabaseError):
-                await core.store.leases.release_all()
-                await core.engine.parts.pending.remove_own()
+                await runtime.store.leases.release_all()
+                await requests.remove_own()
 
 
-class _Core(Value, kw_only=True):
-    """What reads, admits and coordinates; the engine stands behind it, not yet loaded."""
-
-    store: EventStore
-    hub: LiveHub
-    tails: EventFollowers
-    known: SessionLocations
-    engine: LazyEngine
-    coordinator: RunCoordinator
-    sessions: Sessions
-    deletions: SessionDeletions
-
-
-def _core(settings: RuntimeSettings, on: Platform) -> _Core:
-    store = EventStore(on.database, on.ids, on.processes)
-    hub = LiveHub(on.ids)
+def _build_runtime(
+    settings: RuntimeSettings, platform: Platform, requests: PendingRequests, database_path: str
+) -> Runtime:
+    database, processes, clock = platform.database, platform.processes, platform.clock
+    store = EventStore(database, platform.ids, processes)
+    hub = LiveHub(platform.ids)
     store.listen(hub.publish_stored, live=True)
-    tails = EventFollowers(store)
-    known = SessionLocations(store)
+    followers = EventFollowers(store)
+    locations = SessionLocations(store)
     engine = LazyEngine()
-    coordinator = RunCoordinator(engine.drain, status=partial(_tell_status, hub=hub, engine=engine))
+    publish_status = partial(_publish_status, hub=hub, engine=engine)
+    coordinator = RunCoordinator(engine.drain, status=publish_status)
     sessions = Sessions(
         SessionServices(
             store=store,
-            tails=tails,
-            locations=late(lambda: engine.get().open_locations.locations),
+            tails=followers,
             coordinator=coordinator,
-            compactor=late(lambda: engine.get().runs.compactor),
-            moves=late(lambda: engine.get().open_locations.moves),
-            reverted_files=late(lambda: engine.get().reverted_files),
-            provider_contexts=late(lambda: engine.get().runs.provider_contexts),
-            known=known,
-            clock=on.clock,
-            ids=on.ids,
+            engine=engine.get,
+            known=locations,
+            clock=clock,
+            ids=platform.ids,
             default_location=LocationRef(directory=settings.default_directory),
         )
     )
-    engine.parts = EngineDeps(
-        settings=settings,
-        on=on,
-        store=store,
-        hub=hub,
-        sessions=sessions,
-        coordinator=coordinator,
-        wake=coordinator.wake,
-        closing=lambda: coordinator.closing,
-        pending=PendingRequests(on.database, on.processes),
+    engine.connect(
+        EngineDeps(
+            settings=settings,
+            platform=platform,
+            store=store,
+            hub=hub,
+            sessions=sessions,
+            coordinator=coordinator,
+            pending=requests,
+        )
     )
-    return _Core(
-        store=store,
-        hub=hub,
-        tails=tails,
-        known=known,
-        engine=engine,
-        coordinator=coordinator,
-        sessions=sessions,
-        deletions=SessionDeletions(
-            store,
-            tails,
-            coordinator,
-            on.clock,
-            outputs=late(lambda: engine.get().outputs),
-            end_jobs=engine.end_jobs,
-        ),
-    )
-
-
-def _watch(core: _Core, on: Platform) -> ProcessMonitor:
-    return ProcessMonitor(
-        core.store,
-        core.tails,
-        core.coordinator,
-        unfinished=core.engine.unfinished,
-        requests=core.engine,
-        known=core.known,
-        processes=on.processes,
-        clock=on.clock,
-    )
-
-
-def _runtime(core: _Core, on: Platform, database_path: str) -> Runtime:
-    store, coordinator, engine = core.store, core.coordinator, core.engine
     return Runtime(
         health=HealthReport(
-            on.database, database_path, coordinator, on.measures, started=on.clock.now_millis()
+            database, database_path, coordinator, platform.metrics, started=clock.now_millis()
         ),
-        sessions=core.sessions,
-        changes=SessionChanges(store, coordinator, on.clock),
-        forks=SessionForks(store, core.known, on.clock, on.ids),
-        deletions=core.deletions,
-        snapshots=SessionSnapshots(on.database),
-        inbox=SessionInbox(store, coordinator, on.clock),
+        sessions=sessions,
+        changes=SessionChanges(store, coordinator, clock),
+        forks=SessionForks(store, locations, clock, platform.ids),
+        deletions=SessionDeletions(store, followers, coordinator, clock, engine=engine),
+        snapshots=SessionSnapshots(database),
+        inbox=SessionInbox(store, coordinator, clock),
         todos=SessionTodos(store),
-        children=SessionChildren(on.database),
-        usage=SessionUsages(store, on.clock),
+        children=SessionChildren(database),
+        usage=SessionUsages(store, clock),
         recovery=SessionRecovery(store, coordinator),
-        notices=late(lambda: engine.get().side_work.notices),
-        jobs=late(lambda: engine.get().side_work.jobs),
-        locations=late(lambda: engine.get().open_locations.locations),
-        files=late(lambda: engine.get().open_locations.files),
-        terminals=late(lambda: engine.get().open_locations.terminals),
-        permissions=late(lambda: engine.get().open_locations.permissions),
-        questions=late(lambda: engine.get().open_locations.questions),
-        integrations=late(lambda: engine.get().open_locations.integrations),
-        hub=core.hub,
+        hub=hub,
         store=store,
-        tools=late(lambda: engine.get().plugins.registries.tools),
-        plugins=late(lambda: engine.get().plugins),
-        clock=on.clock,
-        ids=on.ids,
+        followers=followers,
+        session_locations=locations,
+        coordinator=coordinator,
+        engine=engine,
+        clock=clock,
+        ids=platform.ids,
         database_path=database_path,
     )
 
 
-def _tell_status(
+def _start_background(
+    runtime: Runtime, platform: Platform, requests: PendingRequests, background: Background
+) -> None:
+    """Start the tasks that resume work and follow the other processes on the same store."""
+    processes, clock, coordinator = platform.processes, platform.clock, runtime.coordinator
+    peer_work = PeerWork(runtime.store, runtime.hub, requests, processes, engine=runtime.engine)
+    monitor = ProcessMonitor(
+        runtime.store,
+        runtime.followers,
+        coordinator,
+        unfinished=peer_work.unfinished,
+        requests=peer_work,
+        known=runtime.session_locations,
+        processes=processes,
+        clock=clock,
+    )
+    resume = startup.resume_work(peer_work, coordinator, platform)
+    background.start(monitor.run(), name="processes")
+    background.start(resume, name="boot")
+    background.start(startup.adopt_jobs(peer_work, clock), name="background jobs")
+    background.start(startup.finish_deletions(runtime.deletions, clock), name="deletions")
+    background.start(startup.sweep_files(runtime.engine, clock), name="tool output sweep")
+
+
+def _publish_status(
     session_id: SessionID, status: str, message: str | None, *, hub: LiveHub, engine: LazyEngine
 ) -> None:
     shown = {"type": status} | ({} if message is None else {"message": message})
-    if status == "idle" and (reason := engine.waits(session_id)) is not None:
+    if status == "idle" and (reason := engine.wait_reason(session_id)) is not None:
         shown = {"type": "waiting", "reason": reason, "message": recovery.WAITING[reason]}
     hub.publish(StatusChanged(session_id=session_id, status=shown), None)
 

@@ -1,6 +1,6 @@
-"""What a process does once it has started: run what was left, finish what was begun, tidy up.
+"""Background tasks of a process that has just started: resume work, finish deletions, sweep files.
 
-None of it delays the start, and each part is tried until the store can be read.
+None of them delays the start, and each is retried until the store can be read.
 """
 
 import asyncio
@@ -10,6 +10,8 @@ from functools import partial
 from perdure.core import limits
 from perdure.ports import Clock, DatabaseError
 from perdure.runtime.app.lazy_engine import LazyEngine
+from perdure.runtime.app.peer_work import PeerWork
+from perdure.runtime.app.platform import Platform
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.session.deletion import SessionDeletions
 from perdure.schema.ids import SessionID
@@ -19,42 +21,42 @@ from perdure.store.tables import inbox_table, notice_table, retry_table
 logger = logging.getLogger(__name__)
 
 
-async def sweep(engine: LazyEngine, clock: Clock) -> None:
-    """Later, when nobody waits for the start any more; it also has the engine ready by then."""
+async def sweep_files(engine: LazyEngine, clock: Clock) -> None:
+    """Remove old tool output and snapshots a while after the start; this also loads the engine."""
     await clock.sleep(limits.WARM_UP_SECONDS)
     await engine.get().outputs.sweep()
     await engine.get().snapshots.sweep()
 
 
 async def finish_deletions(deletions: SessionDeletions, clock: Clock) -> None:
-    """Tried until it is done: nobody can ask for these Sessions any more."""
+    """Finish the deletions that dead processes began: no client can ask for them again."""
     while True:
         try:
             await deletions.finish()
         except DatabaseError as error:
-            logger.warning("cannot finish deletions that were begun: %s", error)
+            logger.warning("cannot finish the deletions of an earlier process, retrying: %s", error)
         else:
             return
         await clock.sleep(limits.STORAGE_RETRY_SECONDS)
 
 
-async def adopt_jobs(engine: LazyEngine, clock: Clock) -> None:
-    """Tried until it is done: nobody else would tell of their end."""
+async def adopt_jobs(peer_work: PeerWork, clock: Clock) -> None:
+    """Monitor the jobs of dead processes: without a monitor, no Session learns of their end."""
     while True:
         try:
-            await engine.adopt_jobs()
+            await peer_work.adopt_jobs()
         except DatabaseError as error:
-            logger.warning("cannot look for background jobs that were left: %s", error)
+            logger.warning("cannot look for background jobs, retrying: %s", error)
         else:
             return
         await clock.sleep(limits.STORAGE_RETRY_SECONDS)
 
 
-async def wake_at_boot(engine: LazyEngine, coordinator: RunCoordinator) -> None:
-    """Run what was admitted before the last stop, settle what a crash cut off; a few at a time."""
-    retries, others = await _left_at_boot(engine)
+async def resume_work(peer_work: PeerWork, coordinator: RunCoordinator, platform: Platform) -> None:
+    """Run Sessions with pending work, and settle what a crash interrupted; a few at a time."""
+    retries, others = await _find_work(peer_work, platform)
     for session_id in retries:
-        # They wait for their providers, not for each other.
+        # Each waits for its provider, so they do not count against the limit.
         coordinator.wake(session_id)
     waiting = iter(others)
 
@@ -68,26 +70,28 @@ async def wake_at_boot(engine: LazyEngine, coordinator: RunCoordinator) -> None:
             group.create_task(worker())
 
 
-async def _left_at_boot(engine: LazyEngine) -> tuple[list[SessionID], list[SessionID]]:
-    """Turns that wait to be sent again, and everything else.
+async def _find_work(
+    peer_work: PeerWork, platform: Platform
+) -> tuple[list[SessionID], list[SessionID]]:
+    """Return the Sessions that wait for a retry, and all others with pending work.
 
-    Tried until it can be read: nobody would ask for these Sessions again.
+    Retried until the store can be read: no other process would run these Sessions.
     """
-    on = engine.parts.on
+    database = platform.database
     while True:
         try:
-            # First: what these left is committed, and so among what is found next.
-            dead = await on.database.read(partial(process_table.gone, alive=on.processes.alive))
-            await engine.reject_orphans()
-            await engine.take_back_reverts()
-            pending = await on.database.read(inbox_table.sessions_with_pending)
-            pending += await on.database.read(notice_table.sessions_with_pending)
-            retries = await on.database.read(retry_table.waiting)
-            others = dict.fromkeys((*pending, *await engine.unfinished()))
+            # First, so that everything these processes committed is found below.
+            dead = await database.read(partial(process_table.gone, alive=platform.processes.alive))
+            await peer_work.reject_orphans()
+            await peer_work.restore_files()
+            pending = await database.read(inbox_table.sessions_with_pending)
+            pending += await database.read(notice_table.sessions_with_pending)
+            retries = await database.read(retry_table.waiting)
+            others = dict.fromkeys((*pending, *await peer_work.unfinished()))
             if dead:
-                # Should this process die before it has run all that, the next start finds it.
-                await on.database.write(partial(process_table.forget, processes=dead))
+                # Last: if this process dies before, the next start finds the same work.
+                await database.write(partial(process_table.forget, processes=dead))
             return retries, [found for found in others if found not in retries]
         except DatabaseError as error:
-            logger.warning("cannot look for work that was left: %s", error)
-        await on.clock.sleep(limits.STORAGE_RETRY_SECONDS)
+            logger.warning("cannot look for work to resume, retrying: %s", error)
+        await platform.clock.sleep(limits.STORAGE_RETRY_SECONDS)

@@ -1,1 +1,1 @@
-"""What clients do with Locations: catalog, files, terminals, integrations and logins."""
+"""Locations for clients: catalog, files, terminals, integrations and logins."""

@@ -1,4 +1,4 @@
-"""Locations as clients see them."""
+"""Locations and their files for clients."""
 
 import asyncio
 

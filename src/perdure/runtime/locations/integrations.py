@@ -1,12 +1,11 @@
-"""Connecting integrations: keys, and attempts to log in that a person finishes in a browser.
+"""Connecting integrations: API keys, and OAuth logins that the user finishes in a browser.
 
-An attempt lives ten minutes, in this process alone, and each integration has one at a time: a new
-one ends the one before. It is completed by the browser that comes back to this machine, or by a
-code that somebody copies; whichever is first. Renewing what was stored is
-location.models.credentials.
+A login attempt lives ten minutes, in this process only. Each integration has one at a time; a new
+attempt ends the one before. It is completed by the browser's redirect to this machine or by a code
+that the user pastes, whichever comes first. location.models.credentials renews stored tokens.
 
-Invariant: what cannot prove that it belongs to an attempt leaves the attempt as it is, and a code
-is exchanged at most once.
+Invariant: a redirect or code that does not match an attempt leaves it unchanged, and a code is
+exchanged at most once.
 """
 
 from collections.abc import Callable, Mapping
@@ -55,13 +54,13 @@ _CODE: Final = "Log in at this address in a browser, then enter the code that it
 
 
 class LoginServices(Confidential, kw_only=True):
-    """What logging in needs of the world."""
+    """The ports that a login uses."""
 
     transport: HttpTransport
     clock: Clock
     ids: IdSource
     entropy: Callable[[int], bytes]
-    """So many bytes that nobody can guess."""
+    """Returns so many unpredictable bytes."""
     start: Start
 
 
@@ -89,7 +88,7 @@ class _Attempt(State, kw_only=True):
 
 
 class Integrations:
-    """Each method that takes a Location raises InvalidRequestError when it cannot be one."""
+    """Each method that takes a Location raises InvalidRequestError if it cannot be one."""
 
     def __init__(
         self, locations: LocationRegistry, credentials: Credentials, services: LoginServices
@@ -113,7 +112,7 @@ class Integrations:
     async def connect_key(
         self, ref: LocationRef, integration_id: str, key: str, *, label: str | None
     ) -> None:
-        """Store a key, for the addresses that the provider has now and for no other."""
+        """Store a key, to be sent only to the addresses that the provider has now."""
         origins = (await self._locations.get(ref)).integrations.origins(integration_id)
         if fault := keys.key_fault(key):
             raise _refused(f"This cannot be a key: {fault}")
@@ -137,7 +136,7 @@ class Integrations:
             raise CredentialNotFoundError(credential_id)
 
     async def remove(self, credential_id: str) -> None:
-        """One that is gone already is no error."""
+        """Remove a credential; an unknown id is not an error."""
         try:
             await self._credentials.remove(credential_id)
         except CredentialStoreError as error:
@@ -169,12 +168,12 @@ class Integrations:
             redirect=attempt.redirect,
             inputs=inputs,
         )
-        comes_back = attempt.callback is not None
+        has_callback = attempt.callback is not None
         return Attempt(
             attempt_id=attempt.id,
             url=url,
-            instructions=_AUTO if comes_back else _CODE,
-            mode="auto" if comes_back else "code",
+            instructions=_AUTO if has_callback else _CODE,
+            mode="auto" if has_callback else "code",
             time=attempt.time,
         )
 
@@ -194,7 +193,7 @@ class Integrations:
         await self._exchange(attempt, answer)
 
     async def cancel(self, attempt_id: str) -> None:
-        """One that is gone already is no error."""
+        """End an attempt; an unknown id is not an error."""
         attempt = self._attempts.pop(attempt_id, None)
         if attempt is not None and attempt.is_open:
             self._end(attempt, AttemptFailed("It was cancelled", attempt.time))
@@ -210,7 +209,7 @@ class Integrations:
     ) -> _Attempt:
         for other in self._attempts.values():
             if other.integration_id == integration_id and other.is_open:
-                self._end(other, AttemptFailed("A newer login took its place", other.time))
+                self._end(other, AttemptFailed("A newer login replaced it", other.time))
         if sum(each.is_open for each in self._attempts.values()) >= limits.ATTEMPTS_OPEN_MAX:
             raise _refused("Too many logins are under way")
         now = self._clock.now_millis()
@@ -238,19 +237,19 @@ class Integrations:
             attempt.redirect = method.redirect_url or ""
             return
         try:
-            answer = partial(self._came_back, attempt)
+            answer = partial(self._handle_redirect, attempt)
             attempt.callback = await oauth_callback.listen(method.redirect_url, answer)
         except CallbackError as error:
             del self._attempts[attempt.id]
             raise _refused(f"The login cannot begin: {error}") from error
         attempt.redirect = attempt.callback.url
         if not attempt.is_open:
-            # A newer one took its place while this one began to listen.
+            # A newer attempt replaced this one before its callback was listening.
             _close_callback(attempt)
             _require_open(attempt)
 
-    async def _came_back(self, attempt: _Attempt, parameters: Mapping[str, str]) -> Page:
-        """What the browser is shown."""
+    async def _handle_redirect(self, attempt: _Attempt, parameters: Mapping[str, str]) -> Page:
+        """Complete or fail an attempt; return the page for the browser."""
         try:
             _require_open(attempt)
             answer = oauth.returned(parameters, attempt.state)
@@ -267,7 +266,7 @@ class Integrations:
         _require_open(attempt)
         attempt.exchanging = True
         try:
-            # Whoever asked may go away; what the provider has answered is stored all the same.
+            # The client may disconnect; what the provider answered is stored all the same.
             await shielded(self._exchange_once(attempt, code))
         finally:
             attempt.exchanging = False
@@ -282,7 +281,7 @@ class Integrations:
             self._end(attempt, AttemptFailed(reason, attempt.time))
             raise _refused(reason)
         if not attempt.is_open:
-            raise _refused("This login was ended while it was completed")
+            raise _refused("This login was ended before it could be completed")
         try:
             await self._store(self._login(attempt, answer))
         except ServiceUnavailableError as error:
@@ -312,7 +311,7 @@ class Integrations:
         except CredentialStoreError as error:
             raise _unavailable(error) from error
 
-    # ---- their end ------------------------------------------------------------------------------
+    # ---- end of attempts ------------------------------------------------------------------------
 
     def _attempt(self, attempt_id: str) -> _Attempt:
         attempt = self._attempts.get(attempt_id)
@@ -332,7 +331,7 @@ class Integrations:
         _close_callback(attempt)
 
     async def _sweep(self) -> None:
-        """While there are attempts: end the old, and forget those whose end is long past."""
+        """While there are attempts: expire old ones, and forget those that ended long ago."""
         kept = limits.ATTEMPT_KEPT_SECONDS * 1000
         while self._attempts:
             await self._clock.sleep(limits.ATTEMPT_SWEEP_SECONDS)

@@ -1,6 +1,6 @@
-"""The terminals of Locations as clients see them, and tickets to connect to one.
+"""Terminals of Locations for clients, and one-time tickets to connect to one.
 
-A ticket is good once, for a minute, for one terminal of one Location. Only its digest is kept.
+A ticket is valid once, for a minute, for one terminal of one Location. Only its digest is stored.
 """
 
 import asyncio
@@ -55,14 +55,14 @@ class Terminals:
         return self._tickets.issue(location.ref, id)
 
     async def redeem(self, ref: LocationRef, id: PtyID, ticket: str) -> bool:
-        """Whether the ticket is good; it is used up by this."""
+        """Return whether the ticket is valid for this terminal. Redeeming uses it up."""
         location = self._locations.if_open(ref)
         return location is not None and self._tickets.redeem(location.ref, id, ticket)
 
     async def reader(
         self, ref: LocationRef, id: PtyID, cursor: int | None
     ) -> Callable[[], AbstractContextManager[Attachment]]:
-        """What attaches a reader to the terminal, which must be there."""
+        """Return what attaches a reader. Raises PtyNotFoundError for an unknown terminal."""
         terminals = (await self._locations.get(ref)).terminals
         terminals.get(id)
         return partial(terminals.attached, id, cursor)
@@ -96,7 +96,7 @@ class Tickets:
         return PtyTicket(ticket=ticket, expires_in=limits.PTY_TICKET_SECONDS)
 
     def redeem(self, ref: LocationRef, pty_id: PtyID, ticket: str) -> bool:
-        """Whether it is good for this terminal. Whatever it is good for, it is used up."""
+        """Return whether it is valid for this terminal; it is used up in any case."""
         self._expire()
         digest = _digest(ticket)
         issued = self._issued.pop(digest, None)
@@ -111,5 +111,5 @@ class Tickets:
 
 
 def _digest(ticket: str) -> bytes:
-    # Looked up by digest: how long that takes says nothing about the tickets there are.
+    # Tickets are looked up by digest, so the time of a lookup reveals nothing about them.
     return hashlib.sha256(ticket.encode("utf-8", "surrogatepass")).digest()

@@ -1,1 +1,1 @@
-"""Health and metrics of this process."""
+"""Health report and metrics of a running instance."""

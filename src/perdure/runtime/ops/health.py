@@ -1,7 +1,7 @@
-"""How this instance is: what it measures of itself, and whether what it needs is there.
+"""Health report of a running instance.
 
-Looking changes nothing and is cheap enough for a probe every second. A database that cannot be read
-is a problem and no failure: whoever asks is told.
+Reading it changes nothing and is cheap enough for a probe every second. A database that cannot be
+read is reported as a problem; the report itself does not fail.
 """
 
 import os
@@ -23,18 +23,18 @@ class HealthReport:
         database: Database,
         path: str,
         coordinator: RunCoordinator,
-        measures: Metrics,
+        metrics: Metrics,
         *,
         started: int,
     ) -> None:
         self._database = database
         self._path = path
         self._coordinator = coordinator
-        self._measures = measures
+        self._metrics = metrics
         self._started = started
 
     async def detail(self) -> HealthDetail:
-        problems = await self._problems()
+        problems = await self._find_problems()
         return HealthDetail(
             healthy=not problems,
             version=__version__,
@@ -49,12 +49,12 @@ class HealthReport:
                 path=self._path, bytes=_size(self._path), log_bytes=_size(f"{self._path}-wal")
             ),
             running=len(self._coordinator.active),
-            durations=self._measures.durations(),
-            counts=self._measures.counts(),
-            baseline_chars=self._measures.baseline_chars,
+            durations=self._metrics.durations(),
+            counts=self._metrics.counts(),
+            baseline_chars=self._metrics.baseline_chars,
         )
 
-    async def _problems(self) -> tuple[str, ...]:
+    async def _find_problems(self) -> tuple[str, ...]:
         async def look(tx: Transaction) -> None:
             await tx.fetch("SELECT 1 FROM session LIMIT 1")
 
@@ -66,7 +66,7 @@ class HealthReport:
 
 
 def _resident_bytes() -> int:
-    """0 where the system does not say."""
+    """0 where the system has no /proc."""
     try:
         with open(_MEMORY, encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -75,7 +75,7 @@ def _resident_bytes() -> int:
 
 
 def _open_files() -> int:
-    """0 where the system does not say."""
+    """0 where the system has no /proc."""
     try:
         return len(os.listdir(_OPEN_FILES))
     except OSError:

@@ -1,7 +1,7 @@
-"""What a running instance measures of itself: how long things take, how often they fail.
+"""Metrics of a running instance: durations, failure counts, and the size of the baseline.
 
-Kept in memory since the start, for whoever operates it (`GET /api/health/detail`), and handed on to
-a Telemetry where there is one. Nothing decides by these figures, and taking one never fails.
+They are kept in memory since the start, served by `GET /api/health/detail`, and passed on to a
+Telemetry if there is one. No decision depends on them, and recording one never fails.
 """
 
 import asyncio
@@ -13,37 +13,37 @@ from typing import Final, Literal, Protocol
 from perdure.core.histogram import Histogram
 from perdure.schema.health import Durations
 
-Measured = Literal["boundary", "commit", "loop_lag", "tool", "turn"]
-Counted = Literal["boundary.unavailable", "turn.failed"]
+DurationName = Literal["boundary", "commit", "loop_lag", "tool", "turn"]
+CounterName = Literal["boundary.unavailable", "turn.failed"]
 
-MEASURED: Final[tuple[Measured, ...]] = ("boundary", "commit", "loop_lag", "tool", "turn")
-COUNTED: Final[tuple[Counted, ...]] = ("boundary.unavailable", "turn.failed")
-_LAG_SECONDS: Final = 1.0
+DURATIONS: Final[tuple[DurationName, ...]] = ("boundary", "commit", "loop_lag", "tool", "turn")
+COUNTERS: Final[tuple[CounterName, ...]] = ("boundary.unavailable", "turn.failed")
+_LAG_INTERVAL_SECONDS: Final = 1.0
 
 
 class Telemetry(Protocol):
-    """Where figures and spans go beyond this process."""
+    """Exporter for metrics and spans."""
 
     def span(
-        self, name: Measured, attributes: Mapping[str, str]
+        self, name: DurationName, attributes: Mapping[str, str]
     ) -> AbstractContextManager[object]: ...
 
-    def record(self, name: Measured, seconds: float) -> None: ...
-    def count(self, name: Counted, amount: int) -> None: ...
+    def record(self, name: DurationName, seconds: float) -> None: ...
+    def count(self, name: CounterName, amount: int) -> None: ...
     def size(self, baseline_chars: int) -> None: ...
 
 
 class Metrics:
     def __init__(self, telemetry: Telemetry | None = None) -> None:
         self._telemetry = telemetry
-        self._histograms: dict[Measured, Histogram] = {name: Histogram() for name in MEASURED}
-        self._counts: dict[Counted, int] = dict.fromkeys(COUNTED, 0)
+        self._histograms: dict[DurationName, Histogram] = {name: Histogram() for name in DURATIONS}
+        self._counts: dict[CounterName, int] = dict.fromkeys(COUNTERS, 0)
         self.baseline_chars = 0
-        """Of the newest baseline that was told to a model."""
+        """Length of the newest Baseline System Context that was sent to a model."""
 
     @contextmanager
-    def timed(self, name: Measured, **attributes: str) -> Generator[None]:
-        """How long the block takes, whatever becomes of it."""
+    def timed(self, name: DurationName, **attributes: str) -> Generator[None]:
+        """Record how long the block takes, also if it raises."""
         span = self._telemetry.span(name, attributes) if self._telemetry else nullcontext()
         began = time.perf_counter()
         with span:
@@ -52,18 +52,18 @@ class Metrics:
             finally:
                 self.observe(name, time.perf_counter() - began)
 
-    def observe(self, name: Measured, seconds: float) -> None:
+    def observe(self, name: DurationName, seconds: float) -> None:
         self._histograms[name].observe(seconds)
         if self._telemetry is not None:
             self._telemetry.record(name, seconds)
 
-    def count(self, name: Counted, amount: int = 1) -> None:
+    def count(self, name: CounterName, amount: int = 1) -> None:
         if amount:
             self._counts[name] += amount
             if self._telemetry is not None:
                 self._telemetry.count(name, amount)
 
-    def told(self, baseline: str) -> None:
+    def observe_baseline(self, baseline: str) -> None:
         self.baseline_chars = len(baseline)
         if self._telemetry is not None:
             self._telemetry.size(len(baseline))
@@ -75,9 +75,9 @@ class Metrics:
         return {str(name): count for name, count in self._counts.items()}
 
     async def watch_loop(self) -> None:
-        """How late the event loop is, looked at once a second until this is cancelled."""
+        """Record once a second how late the event loop is, until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
-            due = loop.time() + _LAG_SECONDS
-            await asyncio.sleep(_LAG_SECONDS)
+            due = loop.time() + _LAG_INTERVAL_SECONDS
+            await asyncio.sleep(_LAG_INTERVAL_SECONDS)
             self.observe("loop_lag", max(0.0, loop.time() - due))

@@ -1,10 +1,10 @@
-"""Plugins: what a program adds to every Session it hosts, under a name of its own.
+"""Plugins: named contributions of a program to every Session that it hosts.
 
-A plugin says what it contributes; nothing of it takes effect before all of it can. Adding one
-again under the same name replaces the earlier one in a single step, so that a reload is never
-seen half done. What it contributes to the System Context appears, changes and disappears at the
-next Safe Provider-Turn Boundary of each Session, as its own words; what it says of agents,
-providers and models counts from the next turn on.
+A plugin lists its contributions in `setup`; they take effect together or not at all. Adding a
+plugin under the same name replaces the earlier one in a single step, so no Session sees a
+half-finished reload. Contributions to the System Context appear, change and disappear at the next
+Safe Provider-Turn Boundary of each Session; those to agents, providers and models apply from the
+next turn on.
 """
 
 import re
@@ -30,57 +30,62 @@ _RESERVED: Final = frozenset({"core", "perdure", "opencode"})
 
 
 class PluginError(ValueError):
-    """The plugin cannot be added; whatever was there before still is."""
+    """The plugin cannot be added; the earlier plugin of that name stays."""
 
 
 class PluginHost:
-    """What a plugin may contribute to. Valid during its `setup`."""
+    """Takes the contributions of a plugin, during its `setup`."""
 
     def __init__(self, name: str, registries: "Registries") -> None:
         self._name = name
-        self._to = registries
+        self._registries = registries
         self.contributions: list[Callable[[], AbstractContextManager[None]]] = []
 
     def context(self, name: str, producer: GuestProducer) -> None:
-        """Tell every Session of it: texts with the key `<plugin>/<name>`, or keys below that."""
+        """Add texts to the System Context, with the key `<plugin>/<name>` or keys below it."""
         key = f"{self._name}/{name}"
-        self.contributions.append(lambda: self._to.context.register_guest(key, producer))
+        self.contributions.append(lambda: self._registries.context.register_guest(key, producer))
 
     def tool(self, tool: Tool[InputT, OutputT]) -> None:
-        """Offer `tool` everywhere, where permissions allow it."""
-        self.contributions.append(lambda: self._to.tools.register(tool))
+        """Offer `tool` in every Session whose permissions allow it."""
+        self.contributions.append(lambda: self._registries.tools.register(tool))
 
     def agent(self, name: str, options: JsonObject) -> None:
-        """Add an agent, or change one: `options` as in `agents` of a configuration, and below it.
+        """Add or change an agent; `options` are those of `agents` in a configuration.
 
-        `model` may be a name, also with a variant ("provider/model#variant"), or a ModelRef. Raises
-        PluginError for options that do not fit.
+        `model` may be a name, also with a variant ("provider/model#variant"), or a ModelRef. The
+        configuration takes precedence. Raises PluginError for invalid options.
         """
-        self._say(lambda: plugin_documents.agent(self._name, name, _with_model_name(options)))
+        self._add_document(
+            lambda: plugin_documents.agent(self._name, name, _with_model_name(options))
+        )
 
     def catalog(self, providers: JsonObject) -> None:
-        """Add providers and models, or change them: as in `providers` of a configuration, and
-        below it. Raises PluginError when that makes no sense.
+        """Add or change providers and models, as in `providers` of a configuration.
+
+        A configuration takes precedence. Raises PluginError for invalid options.
         """
-        self._say(lambda: plugin_documents.catalog(self._name, providers))
+        self._add_document(lambda: plugin_documents.catalog(self._name, providers))
 
     def pty_environment(self, provide: PtyVariables) -> None:
-        """Lay variables over those of every new terminal."""
-        self.contributions.append(lambda: self._to.environment.register(self._name, provide))
+        """Set variables for every new terminal."""
+        self.contributions.append(
+            lambda: self._registries.environment.register(self._name, provide)
+        )
 
     def scope(self, make: Callable[[], AbstractContextManager[None]]) -> None:
-        """Enter what `make` gives when the plugin takes effect, and leave it with the plugin.
+        """Enter the scope that `make` returns while the plugin is added.
 
-        It is made again if the plugin has to be put back, after a reload that failed.
+        `make` is called again if the plugin is restored after a failed reload.
         """
         self.contributions.append(make)
 
-    def _say(self, read: Callable[[], Document]) -> None:
+    def _add_document(self, read: Callable[[], Document]) -> None:
         try:
             document = read()
         except ValueError as error:
             raise PluginError(f"plugin {self._name!r}: {error}") from error
-        self.contributions.append(lambda: self._to.documents.register(document))
+        self.contributions.append(lambda: self._registries.documents.register(document))
 
 
 class Plugin(Protocol):
@@ -93,17 +98,17 @@ class Plugin(Protocol):
 
 
 class Registries(Value):
-    """What holds in every Location of the process, below what the Location itself says."""
+    """Contributions that apply in every Location; those of a Location take precedence."""
 
     context: ContextRegistry
     tools: ToolRegistry
-    """Plugins register here, and so does the embedding program."""
+    """Tools of plugins and of the embedding program."""
     documents: PluginDocuments
     environment: PtyEnvironment
 
 
 class Plugins:
-    """`changed` is called when what they say of agents, providers or models has changed."""
+    """`changed` is called when contributions to agents, providers or models change."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self.environment = PtyEnvironment()
@@ -113,7 +118,7 @@ class Plugins:
         self._added: dict[str, tuple[PluginHost, ExitStack]] = {}
 
     def add(self, plugin: Plugin) -> None:
-        """Add, or put in the place of the one with that name. Raises PluginError."""
+        """Add a plugin, or replace the one with that name. Raises PluginError."""
         name = plugin.name
         if _NAME.fullmatch(name) is None or name in _RESERVED:
             raise PluginError(f"{name!r} cannot be the name of a plugin")
@@ -123,14 +128,14 @@ class Plugins:
         if before is not None:
             before[1].close()
         try:
-            self._added[name] = host, _entered(host)
+            self._added[name] = host, _enter(host)
         except ValueError as error:
             if before is not None:
-                self._added[name] = before[0], _entered(before[0])
+                self._added[name] = before[0], _enter(before[0])
             raise PluginError(f"plugin {name!r}: {error}") from error
 
     def remove(self, name: str) -> None:
-        """Withdraw everything it contributed; nothing to do for an unknown name."""
+        """Withdraw the contributions of a plugin; an unknown name is not an error."""
         _, scope = self._added.pop(name, (None, ExitStack()))
         scope.close()
 
@@ -138,10 +143,10 @@ class Plugins:
         return tuple(sorted(self._added))
 
     def close(self) -> None:
-        """Withdraw all of them, also if one fails at it."""
-        with ExitStack() as all_of_them:
+        """Remove every plugin, also if one of them raises."""
+        with ExitStack() as removals:
             for name in self.names():
-                all_of_them.callback(self.remove, name)
+                removals.callback(self.remove, name)
 
 
 def _with_model_name(options: JsonObject) -> JsonObject:
@@ -155,7 +160,7 @@ def _with_model_name(options: JsonObject) -> JsonObject:
     return {**options, **variant, "model": f"{model.provider_id}/{model.id}"}
 
 
-def _entered(host: PluginHost) -> ExitStack:
+def _enter(host: PluginHost) -> ExitStack:
     with ExitStack() as stack:
         for contribution in host.contributions:
             stack.enter_context(contribution())

@@ -1,10 +1,10 @@
-"""The PTY Environment that plugins contribute to: variables laid over those of a new terminal.
+"""The PTY Environment: variables that plugins set for a new terminal.
 
-Every contribution is asked with the Location and the directory of the terminal. They are laid over
-each other in the order of their keys, so that it does not matter who registered first. What the
-caller gave lies below them and what every terminal has above; see location.workspace.terminals.
+Every contribution is called with the Location and the directory of the terminal. Later keys
+override earlier ones, in the order of the keys, so the order of registration does not matter.
+Contributions override the caller's variables, and location.workspace.terminals overrides both.
 
-Invariant: a contribution that raises, hangs or gives something else is reported and left out, and
+Invariant: a contribution that raises, hangs or returns something else is logged and left out, and
 the terminal is started.
 """
 
@@ -19,7 +19,7 @@ from perdure.schema.location import LocationRef
 logger = logging.getLogger(__name__)
 
 PtyVariables = Callable[[LocationRef, str], Awaitable[Mapping[str, str]]]
-"""What to lay over the variables of a new terminal of that Location in that directory."""
+"""Returns the variables for a new terminal of that Location in that directory."""
 
 
 class PtyEnvironment:
@@ -28,7 +28,7 @@ class PtyEnvironment:
 
     @contextmanager
     def register(self, key: str, provide: PtyVariables) -> Generator[None]:
-        """Contribute while the scope is open. A key that is taken is refused."""
+        """Contribute while the scope is open. Raises ValueError for a key that is taken."""
         if key in self._contributions:
             raise ValueError(f"PTY Environment {key!r} is there already")
         self._contributions[key] = provide
@@ -38,16 +38,17 @@ class PtyEnvironment:
             del self._contributions[key]
 
     async def overlay(self, ref: LocationRef, directory: str) -> Mapping[str, str]:
+        """Return the variables of all contributions."""
         found: dict[str, str] = {}
         for key, provide in sorted(self._contributions.items()):
-            found |= await _contained(key, provide, ref, directory)
+            found |= await _call(key, provide, ref, directory)
         return found
 
 
-async def _contained(
+async def _call(
     key: str, provide: PtyVariables, ref: LocationRef, directory: str
 ) -> Mapping[str, str]:
-    """What one contributes. Boundary: whatever it raises ends here."""
+    """Return the variables of one contribution. Boundary: its exceptions are logged here."""
     try:
         async with asyncio.timeout(limits.PTY_GUEST_SECONDS_MAX):
             given = dict(await provide(ref, directory))

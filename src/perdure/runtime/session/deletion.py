@@ -9,7 +9,6 @@ Invariant: nothing of a deleted Session can be read once `delete` has returned.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Protocol
 
@@ -28,9 +27,15 @@ from perdure.store.tables import deletion_table, session_table
 logger = logging.getLogger(__name__)
 
 
-class Outputs(Protocol):
-    async def discard(self, path: str) -> None:
+class DeletionEngine(Protocol):
+    """What a deletion needs of the engine, which is loaded only when there is such work."""
+
+    async def discard_output(self, path: str) -> None:
         """Remove a file of tool output."""
+        ...
+
+    async def end_jobs(self, session_id: SessionID) -> None:
+        """End the background jobs of a Session."""
         ...
 
 
@@ -42,16 +47,14 @@ class SessionDeletions:
         coordinator: RunCoordinator,
         clock: Clock,
         *,
-        outputs: Outputs,
-        end_jobs: Callable[[SessionID], Awaitable[None]],
+        engine: DeletionEngine,
     ) -> None:
         self._store = store
         self._tails = tails
         self._coordinator = coordinator
         self._runs = SessionActivity(store, coordinator, clock)
         self._clock = clock
-        self._outputs = outputs
-        self._end_jobs = end_jobs
+        self._engine = engine
         self._leaving: set[SessionID] = set()
         """What is being deleted here: whoever asks for the same waits for it."""
 
@@ -90,7 +93,7 @@ class SessionDeletions:
 
     async def _remove(self, session_id: SessionID) -> None:
         # Before nobody knows any more that they are there.
-        await self._end_jobs(session_id)
+        await self._engine.end_jobs(session_id)
         event = Deleted(timestamp=self._clock.now_millis(), session_id=session_id)
         # Another process may be deleting it too; together they are done no later.
         with suppress(SessionNotFoundError):
@@ -121,7 +124,7 @@ class SessionDeletions:
             logger.warning("deleted without looking: %s", error.message)
             return
         for path in paths:
-            await self._outputs.discard(path)
+            await self._engine.discard_output(path)
 
 
 async def _family(tx: Transaction, session_id: SessionID) -> list[SessionID]:

@@ -5,7 +5,7 @@ runtime.session.sessions.
 """
 
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from msgspec import Raw
 
@@ -15,6 +15,7 @@ from perdure.core.context.system_context import ContextEpoch
 from perdure.core.session.history import Cut
 from perdure.ports import Transaction
 from perdure.runtime.coordination.session_locations import SessionLocations
+from perdure.runtime.session.engine_services import GetEngine
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.errors import MessageNotFoundError, SessionNotFoundError
@@ -34,9 +35,6 @@ from perdure.store.log.event_store import NO_EVENTS, EventStore
 from perdure.store.log.follow import EventFollowers
 from perdure.store.tables import epoch_table, message_table, session_table
 
-if TYPE_CHECKING:
-    from perdure.runtime.drain.request_preview import RequestPreviews
-
 T = TypeVar("T")
 
 
@@ -46,13 +44,13 @@ class SessionQueries:
         store: EventStore,
         tails: EventFollowers,
         known: SessionLocations,
-        provider_contexts: "RequestPreviews",
+        engine: GetEngine,
     ) -> None:
         self._store = store
         self._database = store.database
         self._tails = tails
         self._known = known
-        self._provider_contexts = provider_contexts
+        self._engine = engine
 
     async def exists(self, session_id: SessionID) -> bool:
         if self._known.location(session_id) is not None:
@@ -138,7 +136,8 @@ class SessionQueries:
             told["sources"] = sorted(system_context.decode_snapshot(epoch.snapshot))
             told["baseline"] = epoch.baseline
             told["baselineSeq"] = epoch.baseline_seq
-        return codec.encode(told | await self._provider_contexts.outlook(session_id, epoch))
+        preview = await self._engine().request_previews.outlook(session_id, epoch)
+        return codec.encode(told | preview)
 
     async def _shown(self, session_id: SessionID) -> tuple[ContextEpoch | None, tuple[bytes, ...]]:
         """The Context Epoch, and the messages of Session History."""

@@ -12,13 +12,14 @@ a commit always takes the Context Epoch with it, so that context is admitted ane
 
 import logging
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from msgspec import UNSET
 
 from perdure.ports import Clock, Transaction
 from perdure.runtime.coordination.coordinator import DrainInterruptedError, RunCoordinator
 from perdure.runtime.coordination.session_activity import SessionActivity
+from perdure.runtime.session.engine_services import GetEngine
 from perdure.runtime.tasks import shielded
 from perdure.schema.errors import (
     DomainError,
@@ -33,9 +34,6 @@ from perdure.schema.session.session import RevertState, SessionInfo
 from perdure.store.log.event_store import EventStore, SequenceConflictError, latest_seq
 from perdure.store.tables import file_change_table, message_table, revert_table, session_table
 
-if TYPE_CHECKING:
-    from perdure.runtime.files.revert import FileReverts
-
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
@@ -49,13 +47,13 @@ class SessionReverts:
         runs: SessionActivity,
         clock: Clock,
         *,
-        files: "FileReverts",
+        engine: GetEngine,
     ) -> None:
         self._store = store
         self._coordinator = coordinator
         self._runs = runs
         self._clock = clock
-        self._files = files
+        self._engine = engine
 
     async def stage(
         self, session_id: SessionID, message_id: MessageID, *, files: bool = True
@@ -150,25 +148,27 @@ class SessionReverts:
         boundary = await self._store.database.read(
             lambda tx: _require_message(tx, session_id, message_id)
         )
-        plan = await self._files.plan(session_id, after=boundary if files else None)
-        revert = await self._files.shown(session, message_id, plan)
+        reverts = self._engine().file_reverts
+        plan = await reverts.plan(session_id, after=boundary if files else None)
+        revert = await reverts.shown(session, message_id, plan)
 
         async def within(tx: Transaction, seq: Seq) -> None:
             await _require_message(tx, session_id, message_id)
             await self._require_not_elsewhere(tx, session_id)
             await revert_table.finish(tx, session_id)
 
-        async with self._files.carried_out(session_id, plan):
+        async with reverts.carried_out(session_id, plan):
             event = self._staged(session_id, revert)
             await self._store.append(session_id, [event], location=session.location, within=within)
         return revert
 
     async def _clear_with_files(self, session_id: SessionID) -> None:
+        reverts = self._engine().file_reverts
         while True:
             session, seq = await self._look(session_id)
             if session.revert is UNSET:
                 return
-            plan = await self._files.plan(session_id, after=None)
+            plan = await reverts.plan(session_id, after=None)
             for conflict in plan.conflicts:
                 logger.warning("%s stays as it is: %s", conflict.path, conflict.reason)
 
@@ -177,7 +177,7 @@ class SessionReverts:
 
             event, location = self._cleared(session_id), session.location
             try:
-                async with self._files.carried_out(session_id, plan):
+                async with reverts.carried_out(session_id, plan):
                     await self._store.append(
                         session_id, [event], location=location, expected=seq, within=within
                     )

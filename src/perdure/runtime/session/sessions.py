@@ -5,7 +5,6 @@ those that read stand in `session_reads`. Running is somebody else's business.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
@@ -17,6 +16,7 @@ from perdure.runtime.coordination.session_activity import SessionActivity
 from perdure.runtime.coordination.session_locations import SessionLocations
 from perdure.runtime.session import tree
 from perdure.runtime.session.admission import PromptAdmission
+from perdure.runtime.session.engine_services import GetEngine
 from perdure.runtime.session.queries import SessionQueries
 from perdure.runtime.session.revert import SessionReverts
 from perdure.schema import codec
@@ -33,23 +33,12 @@ from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflic
 from perdure.store.log.follow import EventFollowers
 from perdure.version import __version__
 
-if TYPE_CHECKING:
-    from perdure.runtime.compaction.compactor import Compactor
-    from perdure.runtime.drain.request_preview import RequestPreviews
-    from perdure.runtime.files.revert import FileReverts
-    from perdure.runtime.locations.api import Locations
-    from perdure.runtime.session.move import SessionMoves
-
 
 class SessionServices(Value, kw_only=True):
     store: EventStore
     tails: EventFollowers
-    locations: "Locations"
     coordinator: RunCoordinator
-    compactor: "Compactor"
-    moves: "SessionMoves"
-    reverted_files: "FileReverts"
-    provider_contexts: "RequestPreviews"
+    engine: GetEngine
     known: SessionLocations
     clock: Clock
     ids: IdSource
@@ -58,11 +47,8 @@ class SessionServices(Value, kw_only=True):
 
 class Sessions(SessionQueries):
     def __init__(self, services: SessionServices) -> None:
-        super().__init__(services.store, services.tails, services.known, services.provider_contexts)
-        self._locations = services.locations
+        super().__init__(services.store, services.tails, services.known, services.engine)
         self._coordinator = services.coordinator
-        self._compactor = services.compactor
-        self._moves = services.moves
         self._clock = services.clock
         self._ids = services.ids
         self._default_location = services.default_location
@@ -73,7 +59,7 @@ class Sessions(SessionQueries):
             services.coordinator,
             self._runs,
             services.clock,
-            files=services.reverted_files,
+            engine=services.engine,
         )
 
     # ---- writing --------------------------------------------------------------------------------
@@ -90,7 +76,7 @@ class Sessions(SessionQueries):
         if id is not None and await self.exists(id):
             return await self._info(id)
         session_id = id or self._ids.session()
-        info = await self._locations.info(location or self._default_location)
+        info = await self._engine().locations.info(location or self._default_location)
         seed = self._seed(session_id, info, agent, model)
         event = SessionCreated(session_id=session_id, info=seed)
         try:
@@ -165,7 +151,7 @@ class Sessions(SessionQueries):
         await self.where(session_id)
         if session_id in self._coordinator.active:
             raise SessionBusyError(session_id)
-        work = partial(self._moves.move, destination=destination, changes=changes)
+        work = partial(self._engine().moves.move, destination=destination, changes=changes)
         try:
             refused = await self._coordinator.run_exclusively(session_id, work)
         except DrainInterruptedError as error:
@@ -190,7 +176,7 @@ class Sessions(SessionQueries):
     async def compact(self, session_id: SessionID, *, instruction: str = "") -> None:
         """Condense what the model is shown, once nothing else runs; what fails changes nothing."""
         await self.where(session_id)
-        compact = partial(self._compactor.compact, instruction=instruction)
+        compact = partial(self._engine().compactor.compact, instruction=instruction)
         try:
             outcome = await self._coordinator.run_exclusively(session_id, compact)
         except DrainInterruptedError:

@@ -5,7 +5,6 @@ cannot be shown to a model is refused by name, and so is a document that this mo
 """
 
 import asyncio
-import pathlib
 import posixpath
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal
@@ -347,4 +346,6 @@ async def _entries(
 
 
 def _file_uri(path: str) -> str:
-    return pathlib.Path(path).as_uri()
+    from pathlib import Path
+
+    return Path(path).as_uri()

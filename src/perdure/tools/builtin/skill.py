@@ -5,7 +5,6 @@ there, and again afterwards, since what is loaded is what is there then. The fil
 are named, not read.
 """
 
-import difflib
 import posixpath
 from typing import Annotated, Final, Protocol
 
@@ -87,6 +86,8 @@ def _found(shelf: SkillLookup, name: str, context: ToolCallContext) -> SkillInfo
         return found
     asked = name[: limits.SKILL_NAME_CHARS_MAX]
     names = shelf.names_for(context.agent)
+    import difflib
+
     close = difflib.get_close_matches(asked, names, limits.SKILL_MATCHES_SHOWN_MAX)
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     raise ToolFailure(f"There is no skill {asked!r}.{hint}")

@@ -8,7 +8,6 @@ the child, waiting for it and bounding what it may do is the SubagentRunner's bu
 Invariant: whatever becomes of the child, the model is told.
 """
 
-import difflib
 from typing import Annotated, Final, Protocol
 
 from msgspec import UNSET, Meta, UnsetType, field
@@ -161,9 +160,11 @@ def _found(shelf: AgentLookup, name: str, context: ToolCallContext) -> AgentInfo
     found = shelf.get(name)
     if found is not None and subagent.is_subagent(found):
         return found
+    from difflib import get_close_matches
+
     names = [agent.id for agent in shelf.callable_by(context.agent)]
     asked = name[: limits.SKILL_NAME_CHARS_MAX]
-    close = difflib.get_close_matches(asked, names, 1)
+    close = get_close_matches(asked, names, 1)
     known = ", ".join(names) or "none"
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise ToolFailure(f"There is no subagent {asked!r}.{hint} Those that can be called: {known}.")

@@ -4,8 +4,11 @@ Images are known by their first bytes, never by name. Text is what has no NUL, f
 characters and a name that does not say otherwise.
 """
 
-import mimetypes
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from mimetypes import MimeTypes
 
 PDF: Final = "application/pdf"
 _BINARY_SUFFIXES: Final = (
@@ -41,8 +44,6 @@ _BINARY_SUFFIXES: Final = (
 _TEXT_CONTROLS: Final = frozenset(b"\t\n\v\f\r\b\x1b")
 _PRINTABLE: Final = bytes(byte for byte in range(256) if byte >= 32 or byte in _TEXT_CONTROLS)
 _TEXT_MIMES: Final = ("application/json", "application/javascript", "application/xml")
-# An instance of its own: the module's functions read the tables of the machine.
-_MIMES: Final = mimetypes.MimeTypes()
 
 
 def image_mime(head: bytes) -> str | None:
@@ -73,5 +74,13 @@ def is_binary(name: str, head: bytes) -> bool:
 
 
 def text_mime(name: str) -> str:
-    guess = _MIMES.guess_type(name)[0] or ""
+    guess = _mime_types().guess_type(name)[0] or ""
     return guess if guess.startswith("text/") or guess in _TEXT_MIMES else "text/plain"
+
+
+@cache
+def _mime_types() -> "MimeTypes":
+    # An instance of its own: the module's functions read the tables of the machine.
+    from mimetypes import MimeTypes
+
+    return MimeTypes()

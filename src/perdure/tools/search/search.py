@@ -16,7 +16,6 @@ import posixpath
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import msgspec

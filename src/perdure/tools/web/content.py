@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from perdure.core import limits
 from perdure.core.request.media_limits import ImageBounds
-from perdure.core.web import html_markdown, html_text, page_text
+from perdure.core.web import page_text
 from perdure.core.web.page_text import ContentType
 from perdure.net import data_uri
 from perdure.ports import WebPage
@@ -65,6 +65,9 @@ def _text(body: bytes, kind: ContentType, wanted: Format) -> str:
     page = page_text.decode(body, kind)
     if wanted == "html" or not kind.is_html:
         return page
+    # Only a page of HTML needs the readers of HTML.
+    from perdure.core.web import html_markdown, html_text
+
     return html_text.plain(page) if wanted == "text" else html_markdown.markdown(page)
 
 

@@ -1,8 +1,7 @@
-"""What every Location of the process shares, put together from the engine's parts."""
+"""The services that every Location of a process shares, built from those of the engine."""
 
 from msgspec.structs import replace
 
-from perdure.host.environment import Environment
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.host.http import proxy
 from perdure.host.http.web_pages import WebClient
@@ -21,7 +20,7 @@ from perdure.location.tools.built_in import BuiltinTools
 from perdure.location.tools.web_access import Web
 from perdure.net.transport import HttpTransport
 from perdure.ports.jobs import BackgroundJobs
-from perdure.runtime.app.parts import EngineDeps
+from perdure.runtime.app.engine_deps import EngineDeps
 from perdure.runtime.plugins.plugins import Registries
 from perdure.runtime.tasks import Background
 from perdure.schema.live_event import CatalogChanged, IntegrationsChanged, ModelsRefreshed
@@ -32,36 +31,33 @@ from perdure.tools.files.mutation import FileMutations
 
 
 class LocationDeps(Value, kw_only=True):
-    """What Locations share with the rest of the engine."""
+    """The engine's services that Locations are built from."""
 
     transport: HttpTransport
     saved_rules: SavedRules
-    additions: Registries
+    registries: Registries
     background: Background
     outputs: ToolOutputStore
     credentials: Credentials
-    tasks: SubagentRunner
+    subagents: SubagentRunner
     jobs: BackgroundJobs
 
 
-def environment_of(parts: EngineDeps) -> Environment:
-    """The environment as given, but --data-dir wins over it, everywhere."""
-    return replace(parts.settings.environment, data_dir=parts.settings.data_dir)
-
-
-def location_host(parts: EngineDeps, shared: LocationDeps) -> LocationHost:
-    settings, on, environment = parts.settings, parts.on, environment_of(parts)
+def build_location_host(deps: EngineDeps, shared: LocationDeps) -> LocationHost:
+    settings, platform = deps.settings, deps.platform
+    # --data-dir takes precedence over the environment.
+    environment = replace(settings.environment, data_dir=settings.data_dir)
     pages = WebClient(proxies=proxy.from_environment(environment.variables))
-    tools = _tools(shared, pages)
+    tools = _build_tools(shared, pages)
     return LocationHost(
         environment=environment,
-        configuration=Configuration(environment, shared.additions.documents),
+        configuration=Configuration(environment, shared.registries.documents),
         projects=Projects(LocalProcesses(), environment.variables),
-        clock=on.clock,
-        ids=on.ids,
+        clock=platform.clock,
+        ids=platform.ids,
         transport=shared.transport,
         saved_rules=shared.saved_rules,
-        publish=lambda ref, event: parts.hub.publish(event, ref),
+        publish=lambda ref, event: deps.hub.publish(event, ref),
         open_tools=tools,
         open_files=tools.files,
         terminals=LocalPtys(),
@@ -70,38 +66,38 @@ def location_host(parts: EngineDeps, shared: LocationDeps) -> LocationHost:
         skill_downloads=SkillDownloads(
             f"{settings.data_dir}/cache/skills",
             transport=shared.transport,
-            clock=on.clock,
-            ids=on.ids,
+            clock=platform.clock,
+            ids=platform.ids,
             start=lambda work: shared.background.start(work, name="skills"),
         ),
         repositories=Repositories(
             f"{settings.data_dir}/repos",
             processes=LocalProcesses(),
             variables=environment.variables,
-            clock=on.clock,
-            ids=on.ids,
+            clock=platform.clock,
+            ids=platform.ids,
             start=lambda work: shared.background.start(work, name="repositories"),
         ),
         pages=pages,
-        context=shared.additions.context,
-        tasks=shared.tasks,
+        context=shared.registries.context,
+        tasks=shared.subagents,
         headless=settings.headless,
         patience_seconds=settings.permission_timeout,
-        book=parts.pending.at,
+        book=deps.pending.at,
         providers=settings.providers,
         credentials=shared.credentials,
-        models=_models(parts, shared),
+        models=_build_model_facts(deps, shared),
     )
 
 
-def _models(parts: EngineDeps, shared: LocationDeps) -> ModelFactsCache:
-    settings, clock = parts.settings, parts.on.clock
+def _build_model_facts(deps: EngineDeps, shared: LocationDeps) -> ModelFactsCache:
+    settings, clock = deps.settings, deps.platform.clock
     path = f"{settings.data_dir}/cache/models.json.gz"
     url = settings.models_url
 
-    def refreshed() -> None:
+    def publish_refreshed() -> None:
         for event in (ModelsRefreshed(), IntegrationsChanged(), CatalogChanged()):
-            parts.hub.publish(event, None)
+            deps.hub.publish(event, None)
 
     return ModelFactsCache(
         path,
@@ -111,11 +107,11 @@ def _models(parts: EngineDeps, shared: LocationDeps) -> ModelFactsCache:
         if url
         else None,
         start=lambda work: shared.background.start(work, name="models"),
-        refreshed=refreshed,
+        refreshed=publish_refreshed,
     )
 
 
-def _tools(shared: LocationDeps, pages: WebClient) -> BuiltinTools:
+def _build_tools(shared: LocationDeps, pages: WebClient) -> BuiltinTools:
     filesystem = LocalFilesystem()
     return BuiltinTools(
         filesystem=filesystem,
@@ -123,7 +119,7 @@ def _tools(shared: LocationDeps, pages: WebClient) -> BuiltinTools:
         mutations=FileMutations(filesystem),
         outputs=shared.outputs,
         ripgrep=find_ripgrep(),
-        application=shared.additions.tools,
+        application=shared.registries.tools,
         web=Web(pages=pages, transport=shared.transport),
         jobs=shared.jobs,
     )

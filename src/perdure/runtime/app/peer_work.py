@@ -1,0 +1,64 @@
+"""Work that arrives from other processes on the same store, and work that dead processes left.
+
+Each method first asks the store whether there is any, so that a process without such work never
+loads the engine.
+"""
+
+from perdure.ports import Database, Processes
+from perdure.runtime.app.lazy_engine import LazyEngine
+from perdure.runtime.human import pending
+from perdure.runtime.live_hub import LiveHub
+from perdure.schema.ids import SessionID
+from perdure.store.log.event_store import EventStore
+from perdure.store.tables import attempt_table, job_table, revert_table, task_table
+from perdure.store.tables.pending_table import PendingRequests
+
+
+class PeerWork:
+    """Implements coordination.process_monitor.PeerRequests."""
+
+    def __init__(
+        self,
+        store: EventStore,
+        hub: LiveHub,
+        requests: PendingRequests,
+        processes: Processes,
+        *,
+        engine: LazyEngine,
+    ) -> None:
+        self._store = store
+        self._database: Database = store.database
+        self._hub = hub
+        self._requests = requests
+        self._processes = processes
+        self._engine = engine
+
+    async def deliver(self) -> None:
+        """Deliver replies that the user gave through another process."""
+        await self._engine.deliver_replies()
+
+    async def reject_orphans(self) -> None:
+        """Reject the permission requests and questions of dead processes, and publish it."""
+        await pending.reject_orphans(self._requests, self._hub)
+
+    async def adopt_jobs(self) -> None:
+        """Monitor the background jobs that dead processes monitored."""
+        if await self._database.read(job_table.running):
+            await self._engine.get().jobs.adopt()
+
+    async def restore_files(self) -> None:
+        """Undo the file reverts that dead processes did not finish."""
+        if await self._database.read(revert_table.begun):
+            await self._engine.get().file_reverts.take_back_left()
+
+    async def unfinished(self) -> list[SessionID]:
+        """Return the Sessions whose run or whose subagent report a dead process left open."""
+        me, alive = self._processes.me, self._processes.alive
+        unreported = await self._database.read(
+            lambda tx: task_table.unheard(tx, process=me, alive=alive)
+        )
+        if not (
+            await self._store.leases.left_behind() or await self._database.read(attempt_table.every)
+        ):
+            return unreported
+        return [*await self._engine.get().ownership.unfinished(), *unreported]

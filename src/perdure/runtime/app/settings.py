@@ -1,0 +1,33 @@
+"""Settings of a runtime: directories, policies, and what the embedding program adds."""
+
+from typing import TYPE_CHECKING
+
+from perdure.host.environment import Environment
+from perdure.runtime.ops.metrics import Telemetry
+from perdure.schema.approval.permission import Headless
+from perdure.schema.value import Value
+
+if TYPE_CHECKING:
+    from perdure.core.models.catalog import CatalogProvider
+
+
+class RuntimeSettings(Value, kw_only=True):
+    environment: Environment
+    data_dir: str
+    default_directory: str
+    headless: Headless = "wait"
+    """What happens to a permission request: `wait` for a reply, or `deny` it."""
+    permission_timeout: float | None = None
+    """Seconds to wait for a reply to a permission request before it is denied; None: no limit."""
+    providers: "tuple[CatalogProvider, ...]" = ()
+    """Providers that the embedding program supplies, with the calls of their models."""
+    local_models: bool = False
+    """Whether to look for model servers on this machine at start."""
+    models_url: str | None = None
+    """URL of the model facts, fetched once models are used; None fetches nothing."""
+    resumes: bool = True
+    """Whether to run Sessions that have pending work at start; False runs only on request."""
+    telemetry: Telemetry | None = None
+    """Exporter for metrics and spans."""
+    installed_plugins: bool = False
+    """Whether to add the plugins that installed packages offer."""
