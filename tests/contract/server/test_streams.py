@@ -219,7 +219,10 @@ async def test_waiting_for_a_session_ends_when_the_client_gives_up(backend: Back
             raise
 
     handlers = {**HANDLERS, "v2.session.wait": wait}
-    async with asyncio.timeout(PATIENCE_SECONDS), backend.port(handlers=handlers) as port:
+    async with (
+        asyncio.timeout(PATIENCE_SECONDS),
+        backend.port(limits=QUICK, handlers=handlers) as port,
+    ):
         await call(port, "POST", f"/api/session/{SESSION}/prompt", b'{"prompt":{"text":"hi"}}')
         await backend.provider.arrived(1)
         async with connected(port) as client:
