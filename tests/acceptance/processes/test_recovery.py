@@ -212,14 +212,14 @@ async def test_the_command_line_tells_and_decides_without_a_server(
     assert told.stdout.startswith(f"{session} waits for a decision"), told.stderr
     assert len(provider.requests) == 1
     done = await asyncio.to_thread(recover, asking, session, "--retry")
-    assert (done.returncode, done.stdout) == (0, f"{session} goes on\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"{session} sent the request again\n"), done.stderr
     assert len(provider.requests) == 2
     again = await asyncio.to_thread(recover, asking, session, "--abandon")
     assert again.returncode == 1
     assert "does not wait" in again.stderr
     assert "Traceback" not in again.stderr
     assert (await asyncio.to_thread(recover, asking, session)).stdout == (
-        f"{session} waits for no decision\n"
+        f"{session} does not wait for a decision\n"
     )
 
 
