@@ -54,7 +54,7 @@ class RequestPreviews:
 
     async def outlook(self, session_id: SessionID, epoch: ContextEpoch | None) -> JsonObject:
         """The fields of schema.session.request_preview.ProviderContext that look ahead."""
-        snapshot = {} if epoch is None else system_context.decode_snapshot(epoch.snapshot)
+        snapshot: Snapshot = {} if epoch is None else system_context.decode_snapshot(epoch.snapshot)
         found = await self._store.database.read(lambda tx: _look(tx, session_id))
         session = found.input.session
         shown: JsonObject = {"pendingPrompts": found.pending_prompts}
