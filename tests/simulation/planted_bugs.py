@@ -24,8 +24,11 @@ PLANTED_BUGS: Final = (
     PlantedBug(
         name="a part's end is not projected",
         file="store/log/projector.py",
-        before="(events.StepEnded, events.StepFailed, *_PARTS)",
-        after="(events.StepEnded, events.StepFailed, _PARTS[0], *_PARTS[2:])",
+        before="        if isinstance(message, AssistantMessage):\n",
+        after=(
+            "        if isinstance(message, AssistantMessage)"
+            " and not isinstance(event, events.TextEnded):\n"
+        ),
         promise="P5",
     ),
     PlantedBug(

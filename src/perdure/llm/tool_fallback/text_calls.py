@@ -6,18 +6,26 @@ follows as any other does. An answer with a native call, or one that was cut off
 """
 
 from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import assert_never
 
 from msgspec import field
 
 from perdure.llm.encoding.shared import json_text
 from perdure.llm.event import (
     Finish,
+    HostedToolResult,
     LLMEvent,
+    ProviderError,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
     TextDelta,
     TextEnd,
     TextStart,
     ToolCall,
+    ToolInputDelta,
     ToolInputEnd,
+    ToolInputInvalid,
     ToolInputStart,
 )
 from perdure.llm.model_call import ModelCall
@@ -70,8 +78,19 @@ class _Answer(State):
                     self.pieces.append(text)
                 case ToolInputStart() | ToolCall():
                     self.called = True
-                case _:
+                case (
+                    ReasoningStart()
+                    | ReasoningDelta()
+                    | ReasoningEnd()
+                    | ToolInputDelta()
+                    | ToolInputEnd()
+                    | ToolInputInvalid()
+                    | HostedToolResult()
+                    | ProviderError()
+                ):
                     pass
+                case _:
+                    assert_never(event)
             out.append(event)
         return tuple(out)
 

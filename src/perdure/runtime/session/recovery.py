@@ -5,8 +5,10 @@ it. Nothing is sent or failed here. A run that nobody has taken over yet can be 
 before the configuration has a say.
 """
 
+from typing import assert_never
+
 from perdure.core.session import recovery
-from perdure.core.session.recovery import AskPerson, Attempt, Unclear
+from perdure.core.session.recovery import AskPerson, Attempt, GiveUp, GoOn, OwesNothing, Unclear
 from perdure.ports import Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.schema.errors import NothingToDecideError, SessionNotFoundError
@@ -65,13 +67,16 @@ class SessionRecovery:
         """Why a person may decide about it; None: it runs, will by itself, or was decided about."""
         if attempt.waits is None and await self._store.leases.holder(tx, session_id) != "dead":
             return None
-        match recovery.classify(attempt):
+        verdict = recovery.classify(attempt)
+        match verdict:
             case AskPerson(reason=reason):
                 return reason
             case Unclear():
                 return None if await _is_begun(tx, session_id) else "unclear"
-            case _:
+            case GoOn() | GiveUp() | OwesNothing():
                 return None
+            case _:
+                assert_never(verdict)
 
 
 async def _is_begun(tx: Transaction, session_id: SessionID) -> bool:
