@@ -45,10 +45,10 @@ class Engine:
         self.open_locations = open_locations.join(parts, self._shared())
         self.runs = session_runs.join(self._run_services(), self._background)
 
-    async def drain(self, session_id: SessionID, force: bool) -> None:
+    async def drain(self, session_id: SessionID) -> None:
         """Run a Session; however that ends, whoever asked it for something hears of it."""
         try:
-            await self.runs.runner.drain(session_id, force)
+            await self.runs.runner.drain(session_id)
         finally:
             await shielded(self.side_work.subagents.rested(session_id))
 

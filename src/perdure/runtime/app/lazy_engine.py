@@ -27,8 +27,8 @@ class LazyEngine:
             self._engine = cast("Engine", module.Engine(self.parts))
         return self._engine
 
-    async def drain(self, session_id: SessionID, force: bool) -> None:
-        await self.get().drain(session_id, force)
+    async def drain(self, session_id: SessionID) -> None:
+        await self.get().drain(session_id)
 
     async def unfinished(self) -> list[SessionID]:
         """Sessions that a dead process left in the middle of something, or with it unsaid."""

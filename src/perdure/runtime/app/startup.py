@@ -61,7 +61,7 @@ async def wake_at_boot(engine: LazyEngine, coordinator: RunCoordinator) -> None:
     async def worker() -> None:
         for session_id in waiting:
             coordinator.wake(session_id)
-            await coordinator.idle(session_id)
+            await coordinator.wait_until_idle(session_id)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(limits.BOOT_WAKES_PARALLEL_MAX):

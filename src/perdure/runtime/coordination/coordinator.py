@@ -1,11 +1,12 @@
-"""One drain for each Session at a time: `run` joins it, `wake` coalesces, `interrupt` ends it.
+"""Runs at most one drain for each Session in this process.
 
-Other work on a Session, such as a compaction, takes the place of a drain (`exclusive`).
+`wake` starts a drain, `interrupt` ends it. Other work on a Session, such as a compaction, takes the
+place of a drain (`run_exclusively`).
 
-An entry exists exactly while a Session is active here. Wakes during a drain become a single
-follow-up under the same entry, so whoever joined keeps waiting. A failure goes to those who
-joined; a wake that arrived meanwhile still gets its own drain. Cancelling a waiter cancels nothing.
-This file is boundary 1 of those that may catch everything: a defect ends a drain, not the process.
+An entry exists exactly while a Session is active here. Wakes during a drain are merged into one
+follow-up under the same entry, so callers that wait until the Session is idle wait for it too. A
+wake that arrives before a drain fails still gets a drain of its own. Cancelling a waiter does not
+cancel the drain. A defect ends one drain and not the process, so this file may catch everything.
 """
 
 import asyncio
@@ -22,13 +23,13 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-Drain = Callable[[SessionID, bool], Awaitable[None]]
-"""Run one Session until nothing immediate remains; forced: even with an empty inbox."""
+Drain = Callable[[SessionID], Awaitable[None]]
+"""Runs one Session until nothing is left to do."""
 StatusListener = Callable[[SessionID, str, str | None], None]
 
 
 class DrainInterruptedError(Exception):
-    """The drain that was joined has been interrupted."""
+    """Exclusive work was interrupted, or refused because the process is closing."""
 
 
 class _Entry(State):
@@ -53,36 +54,22 @@ class RunCoordinator:
 
     @property
     def closing(self) -> bool:
-        """Whether everything is being interrupted, because this process ends."""
+        """Whether this process is shutting down and interrupts everything."""
         return self._closing
 
-    async def run(self, session_id: SessionID) -> None:
-        """Join the drain in progress, or start a forced one; raises what it raises."""
-        while True:
-            entry = self._entries.get(session_id)
-            if entry is None:
-                if self._closing:
-                    raise DrainInterruptedError
-                entry = self._start(session_id, self._drain, force=True)
-            elif entry.stopping or entry.exclusive:
-                await _settled(entry)
-                continue
-            await asyncio.shield(entry.done)
-            return
-
-    async def exclusive(
+    async def run_exclusively(
         self, session_id: SessionID, work: Callable[[SessionID], Awaitable[T]]
     ) -> T:
-        """Do `work` when nothing else runs, and nothing else until it is done; what it returns.
+        """Run `work` once the Session is idle, in place of a drain; return what it returns.
 
-        It can be interrupted as a drain can. Wakes that arrive meanwhile are honoured afterwards.
+        It can be interrupted as a drain can. Wakes that arrive meanwhile start a drain afterwards.
         """
-        await self.idle(session_id)
+        await self.wait_until_idle(session_id)
         if self._closing:
             raise DrainInterruptedError
         returned: list[T] = []
 
-        async def in_place_of_a_drain(key: SessionID, _: bool) -> None:
+        async def in_place_of_a_drain(key: SessionID) -> None:
             returned.append(await work(key))
 
         entry = self._start(session_id, in_place_of_a_drain, exclusive=True)
@@ -90,7 +77,7 @@ class RunCoordinator:
         return returned[0]
 
     def wake(self, session_id: SessionID) -> None:
-        """There may be work. Never waits."""
+        """Start a drain, or make the running one look for work again. Never waits."""
         entry = self._entries.get(session_id)
         if entry is not None:
             entry.pending_wake = True
@@ -98,11 +85,11 @@ class RunCoordinator:
             self._start(session_id, self._drain)
 
     async def interrupt(self, session_id: SessionID) -> None:
-        """End the drain in progress and wait until it has cleaned up; nothing when idle."""
+        """End the drain in progress and wait until it has cleaned up; no-op when idle."""
         self.stop(session_id)
         entry = self._entries.get(session_id)
         if entry is not None:
-            await _settled(entry)
+            await _wait_until_done(entry)
 
     def stop(self, session_id: SessionID) -> None:
         """End the drain in progress, without waiting for it."""
@@ -111,35 +98,33 @@ class RunCoordinator:
             return
         entry.stopping = True
         entry.pending_wake = False
-        # One that has not begun sees by itself that it must stop.
+        # A drain that has not begun checks `stopping` itself when it begins.
         if entry.begun:
             assert entry.task is not None
             entry.task.cancel()
 
-    async def idle(self, session_id: SessionID) -> None:
-        """Wait until the Session is not active here; failures do not matter."""
+    async def wait_until_idle(self, session_id: SessionID) -> None:
+        """Wait until the Session is not active here, whether its work succeeds or fails."""
         while (entry := self._entries.get(session_id)) is not None:
-            await _settled(entry)
+            await _wait_until_done(entry)
 
     async def close(self) -> None:
         """Interrupt everything and start nothing more."""
         self._closing = True
         await asyncio.gather(*(self.interrupt(key) for key in self.active))
 
-    def _start(
-        self, session_id: SessionID, drain: Drain, *, force: bool = False, exclusive: bool = False
-    ) -> _Entry:
+    def _start(self, session_id: SessionID, drain: Drain, *, exclusive: bool = False) -> _Entry:
         entry = _Entry(asyncio.get_running_loop().create_future(), exclusive)
-        # Those who joined may all have been cancelled: a failure nobody awaits is no leak.
+        # Marks a failure as seen: it may have no waiter, or only waiters that were cancelled.
         entry.done.add_done_callback(lambda done: done.exception())
         self._entries[session_id] = entry
-        self._tell(session_id, "running", None)
-        self._launch(session_id, entry, drain, force=force)
+        self._report_status(session_id, "running", None)
+        self._launch(session_id, entry, drain)
         return entry
 
-    def _launch(self, session_id: SessionID, entry: _Entry, drain: Drain, *, force: bool) -> None:
+    def _launch(self, session_id: SessionID, entry: _Entry, drain: Drain) -> None:
         entry.begun = False
-        work = _guarded(entry, partial(drain, session_id, force), session_id)
+        work = _guarded(entry, partial(drain, session_id), session_id)
         entry.task = asyncio.create_task(work, name=f"drain {session_id}")
         # A callback, not code after the await: a task cancelled before its first step runs none.
         entry.task.add_done_callback(lambda task: self._finished(session_id, entry, task))
@@ -149,10 +134,10 @@ class RunCoordinator:
         again = entry.pending_wake and not self._closing
         if again and failure is None and not (entry.stopping or entry.exclusive):
             entry.pending_wake = False
-            self._launch(session_id, entry, self._drain, force=False)
+            self._launch(session_id, entry, self._drain)
             return
         del self._entries[session_id]
-        self._tell(session_id, *_outcome(failure))
+        self._report_status(session_id, *_outcome(failure))
         if again:
             self._start(session_id, self._drain)
         if failure is None:
@@ -160,7 +145,7 @@ class RunCoordinator:
         else:
             entry.done.set_exception(failure)
 
-    def _tell(self, session_id: SessionID, status: str, message: str | None) -> None:
+    def _report_status(self, session_id: SessionID, status: str, message: str | None) -> None:
         if self._status is not None:
             self._status(session_id, status, message)
 
@@ -171,8 +156,8 @@ async def _guarded(
     entry.begun = True
     log_context.SESSION.set(session_id)
     if entry.stopping:
-        # Not before its first step: a task that is cancelled then does nothing at all, not even
-        # what an interrupt must not cut, such as settling what a dead process left open.
+        # Cancelled after its first step: a task that is cancelled before it does nothing at all,
+        # not even what an interrupt must not skip, such as settling calls of a dead process.
         assert entry.task is not None
         asyncio.get_running_loop().call_soon(entry.task.cancel)
     try:
@@ -182,7 +167,7 @@ async def _guarded(
         raise
 
 
-async def _settled(entry: _Entry) -> None:
+async def _wait_until_done(entry: _Entry) -> None:
     await asyncio.wait([entry.done])
 
 

@@ -40,7 +40,7 @@ class SessionActivity:
 
     async def idle(self, session_id: SessionID) -> None:
         """Wait until nothing runs; failures do not matter."""
-        await self._coordinator.idle(session_id)
+        await self._coordinator.wait_until_idle(session_id)
         while await self._store.database.read(lambda tx: self.run_elsewhere(tx, session_id)):
             await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
 

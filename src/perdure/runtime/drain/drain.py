@@ -56,15 +56,15 @@ class SessionDrain:
         self._retries = retries
         self._recoveries = recoveries
 
-    async def drain(self, session_id: SessionID, force: bool) -> None:
+    async def drain(self, session_id: SessionID) -> None:
         """Run until idle. Does nothing when another process runs this Session: it is told."""
-        while not await self._drained(session_id, force=force):
+        while not await self._drained(session_id):
             # Nothing more runs here. What is pending begins anew, in the Location it is for.
-            force = False
+            pass
 
-    async def _drained(self, session_id: SessionID, *, force: bool) -> bool:
+    async def _drained(self, session_id: SessionID) -> bool:
         """Run until idle; False when another process has moved the Session away meanwhile."""
-        step = drain.begin(await self._pending(session_id), force=force)
+        step = drain.begin(await self._pending(session_id), force=False)
         owed, left = await self._attempts.left(session_id)
         if isinstance(step, Stop) and not (
             owed or left or await self._ownership.is_unfinished(session_id)

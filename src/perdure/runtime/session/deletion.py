@@ -60,7 +60,7 @@ class SessionDeletions:
         await self._store.database.read(lambda tx: session_table.require(tx, session_id))
         for one in await self._store.database.read(lambda tx: _family(tx, session_id)):
             if one in self._leaving:
-                await self._coordinator.idle(one)
+                await self._coordinator.wait_until_idle(one)
                 continue
             self._leaving.add(one)
             try:
@@ -79,7 +79,7 @@ class SessionDeletions:
         # A run of another process would go on with a Session that is gone, and pay for it.
         await self._runs.interrupt(session_id)
         try:
-            await self._coordinator.exclusive(session_id, self._remove)
+            await self._coordinator.run_exclusively(session_id, self._remove)
         except DrainInterruptedError as error:
             # Once begun it is not cut off; what is still there was not begun.
             found = await self._store.database.read(lambda tx: session_table.load(tx, session_id))

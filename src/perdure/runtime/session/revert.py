@@ -134,7 +134,7 @@ class SessionReverts:
                 return error
 
         try:
-            outcome = await self._coordinator.exclusive(session_id, done)
+            outcome = await self._coordinator.run_exclusively(session_id, done)
         except DrainInterruptedError as error:
             raise ServiceUnavailableError(
                 "Interrupted; look at the Session for what was done", service="session.revert"

@@ -163,7 +163,7 @@ class Sessions(SessionQueries):
             raise SessionBusyError(session_id)
         work = partial(self._moves.move, destination=destination, changes=changes)
         try:
-            refused = await self._coordinator.exclusive(session_id, work)
+            refused = await self._coordinator.run_exclusively(session_id, work)
         except DrainInterruptedError as error:
             raise ServiceUnavailableError(
                 "The move was interrupted; where the Session is now says whether it was made",
@@ -188,7 +188,7 @@ class Sessions(SessionQueries):
         await self.where(session_id)
         compact = partial(self._compactor.compact, instruction=instruction)
         try:
-            outcome = await self._coordinator.exclusive(session_id, compact)
+            outcome = await self._coordinator.run_exclusively(session_id, compact)
         except DrainInterruptedError:
             outcome = CompactionFailed("Compaction was interrupted")
         if isinstance(outcome, CompactionFailed):

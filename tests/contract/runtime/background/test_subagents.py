@@ -84,7 +84,7 @@ async def yard(path: Path, run: Run, *, patience_seconds: float = 10) -> AsyncGe
     async with opened_store(path / "p.db") as store:
         await append(store, [Facts().created()])
 
-        async def drain(session_id: SessionID, force: bool) -> None:
+        async def drain(session_id: SessionID) -> None:
             if session_id == SESSION:
                 return
             try:
@@ -151,7 +151,7 @@ async def test_a_child_that_takes_too_long_is_left_to_work_and_told_of(tmp_path:
         assert result.report.state == "running"
         assert (await it.state(), await it.told()) == ("waiting", [])
         go_on.set()
-        await it.coordinator.idle(CHILD)
+        await it.coordinator.wait_until_idle(CHILD)
         (told,) = await it.told()
         assert "a hole" in told
         assert await it.state() == "delivered"
@@ -162,7 +162,7 @@ async def test_a_child_that_cannot_begin_is_not_waited_for(tmp_path: Path) -> No
         result = await it.delegate(asked())
         assert result.report.state == "running"
         assert "cannot begin" in result.report.text
-        await it.coordinator.idle(CHILD)
+        await it.coordinator.wait_until_idle(CHILD)
         assert (await it.state(), await it.told()) == ("waiting", [])
         # Whenever it comes to its end, its parent hears of it.
         await answers(it.store)
@@ -180,7 +180,7 @@ async def test_a_child_that_is_deleted_meanwhile_is_a_failure(tmp_path: Path) ->
 async def test_however_often_it_is_told_a_parent_hears_it_once(tmp_path: Path) -> None:
     async with yard(tmp_path, answers) as it:
         await it.delegate(asked(background=True))
-        await it.coordinator.idle(CHILD)
+        await it.coordinator.wait_until_idle(CHILD)
         for _ in range(3):
             await it.desk.rested(CHILD)
         assert len(await it.told()) == 1

@@ -1,4 +1,4 @@
-"""One drain for each Session at a time: joined, woken, interrupted and closed."""
+"""One drain for each Session at a time: woken, waited for, interrupted and closed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
@@ -15,7 +15,7 @@ class Drains:
     """Drains that wait until they are told how to end."""
 
     def __init__(self) -> None:
-        self.started: list[tuple[SessionID, bool]] = []
+        self.started: list[SessionID] = []
         self.statuses: list[tuple[str, str | None]] = []
         self.cleaned = 0
         self.fail_with: Exception | None = None
@@ -28,8 +28,8 @@ class Drains:
             self.drain, status=lambda _, status, message: self.statuses.append((status, message))
         )
 
-    async def drain(self, session_id: SessionID, force: bool) -> None:
-        self.started.append((session_id, force))
+    async def drain(self, session_id: SessionID) -> None:
+        self.started.append(session_id)
         gate = asyncio.Event()
         self._gates.append(gate)
         self._began.set()
@@ -64,46 +64,33 @@ async def drains() -> AsyncIterator[Drains]:
 
 
 @requirement("S14", "S142")
-async def test_running_an_idle_session_drains_it_by_force(drains: Drains) -> None:
+async def test_waking_an_idle_session_drains_it(drains: Drains) -> None:
     async with asyncio.TaskGroup() as group:
-        run = group.create_task(drains.coordinator.run(SESSION))
+        drains.coordinator.wake(SESSION)
+        idle = group.create_task(drains.coordinator.wait_until_idle(SESSION))
         await drains.until_started(1)
-        assert drains.started == [(SESSION, True)]
+        assert drains.started == [SESSION]
         assert drains.coordinator.active == (SESSION,)
-        assert not run.done()
+        assert not idle.done()
         drains.finish(0)
     assert drains.coordinator.active == ()
     assert drains.statuses == [("running", None), ("idle", None)]
 
 
-async def test_running_an_active_session_joins_it(drains: Drains) -> None:
-    async with asyncio.TaskGroup() as group:
-        for _ in range(3):
-            group.create_task(drains.coordinator.run(SESSION))
-        await drains.until_started(1)
-        drains.finish(0)
-    assert drains.started == [(SESSION, True)]
-
-
-async def test_waking_an_idle_session_drains_it_without_force(drains: Drains) -> None:
-    drains.coordinator.wake(SESSION)
-    await drains.until_started(1)
-    assert drains.started == [(SESSION, False)]
-
-
 @requirement("S71")
-async def test_wakes_during_a_drain_become_one_more_that_joiners_wait_for(drains: Drains) -> None:
+async def test_wakes_during_a_drain_become_one_more_that_waiters_wait_for(drains: Drains) -> None:
     async with asyncio.TaskGroup() as group:
-        run = group.create_task(drains.coordinator.run(SESSION))
+        drains.coordinator.wake(SESSION)
+        idle = group.create_task(drains.coordinator.wait_until_idle(SESSION))
         await drains.until_started(1)
         for _ in range(5):
             drains.coordinator.wake(SESSION)
         drains.finish(0)
         await drains.until_started(2)
-        assert not run.done()
+        assert not idle.done()
         assert drains.coordinator.active == (SESSION,)
         drains.finish(1)
-    assert drains.started == [(SESSION, True), (SESSION, False)]
+    assert drains.started == [SESSION, SESSION]
     assert drains.statuses == [("running", None), ("idle", None)]
 
 
@@ -115,7 +102,7 @@ async def test_a_drain_that_wakes_itself_does_not_recurse(drains: Drains) -> Non
     drains.finish(0)
     await drains.until_started(2)
     drains.finish(1)
-    await drains.coordinator.idle(SESSION)
+    await drains.coordinator.wait_until_idle(SESSION)
     assert len(drains.started) == 2
 
 
@@ -126,27 +113,34 @@ async def test_different_sessions_drain_at_the_same_time(drains: Drains) -> None
     assert set(drains.coordinator.active) == {SESSION, OTHER}
 
 
-async def test_a_failure_reaches_everyone_who_joined(drains: Drains) -> None:
+async def test_a_failed_drain_is_reported_and_ends_the_wait(drains: Drains) -> None:
     drains.fail_with = ValueError("broken")
-    async with asyncio.TaskGroup() as group:
-        runs = [group.create_task(joined(drains.coordinator)) for _ in range(3)]
-        await drains.until_started(1)
-        drains.finish(0)
-    assert [str(run.result()) for run in runs] == ["broken"] * 3
+    drains.coordinator.wake(SESSION)
+    await drains.until_started(1)
+    drains.finish(0)
+    await drains.coordinator.wait_until_idle(SESSION)
     assert drains.coordinator.active == ()
+    assert drains.statuses[-1] == ("failed", "broken")
+
+
+async def test_a_failure_of_exclusive_work_reaches_its_caller(drains: Drains) -> None:
+    async def work(_: SessionID) -> None:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        await drains.coordinator.run_exclusively(SESSION, work)
     assert drains.statuses[-1] == ("failed", "broken")
 
 
 async def test_a_wake_before_a_failure_still_gets_a_drain_of_its_own(drains: Drains) -> None:
     drains.fail_with = ValueError("broken")
-    async with asyncio.TaskGroup() as group:
-        run = group.create_task(joined(drains.coordinator))
-        await drains.until_started(1)
-        drains.coordinator.wake(SESSION)
-        drains.finish(0)
-        await drains.until_started(2)
-    assert isinstance(run.result(), ValueError)
-    assert drains.started == [(SESSION, True), (SESSION, False)]
+    drains.coordinator.wake(SESSION)
+    await drains.until_started(1)
+    drains.coordinator.wake(SESSION)
+    drains.finish(0)
+    await drains.until_started(2)
+    assert ("failed", "broken") in drains.statuses
+    assert drains.started == [SESSION, SESSION]
     assert drains.coordinator.active == (SESSION,)
 
 
@@ -160,7 +154,7 @@ async def test_interrupting_an_idle_session_is_harmless(drains: Drains) -> None:
 async def test_an_interrupt_returns_when_the_drain_has_cleaned_up(drains: Drains) -> None:
     drains.cleanup.clear()
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        run = group.create_task(joined(drains.coordinator))
+        drains.coordinator.wake(SESSION)
         await drains.until_started(1)
         drains.coordinator.wake(SESSION)
         interrupts = [group.create_task(drains.coordinator.interrupt(SESSION)) for _ in range(2)]
@@ -168,7 +162,6 @@ async def test_an_interrupt_returns_when_the_drain_has_cleaned_up(drains: Drains
             await asyncio.sleep(0)
         assert not any(task.done() for task in interrupts)
         drains.cleanup.set()
-    assert isinstance(run.result(), DrainInterruptedError)
     assert drains.cleaned == 1
     # The wake before it was dropped with the work it asked for.
     assert len(drains.started) == 1
@@ -185,23 +178,7 @@ async def test_a_wake_during_cleanup_is_honoured_afterwards(drains: Drains) -> N
         drains.coordinator.wake(SESSION)
         drains.cleanup.set()
         await drains.until_started(2)
-    assert drains.started == [(SESSION, False), (SESSION, False)]
-
-
-async def test_a_run_during_cleanup_runs_afterwards(drains: Drains) -> None:
-    drains.cleanup.clear()
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        drains.coordinator.wake(SESSION)
-        await drains.until_started(1)
-        group.create_task(drains.coordinator.interrupt(SESSION))
-        await asyncio.sleep(0)
-        run = group.create_task(drains.coordinator.run(SESSION))
-        await asyncio.sleep(0)
-        assert not run.done()
-        drains.cleanup.set()
-        await drains.until_started(2)
-        assert drains.started[1] == (SESSION, True)
-        drains.finish(1)
+    assert drains.started == [SESSION, SESSION]
 
 
 async def test_a_drain_interrupted_before_it_began_gets_to_what_must_not_be_cut(
@@ -211,7 +188,7 @@ async def test_a_drain_interrupted_before_it_began_gets_to_what_must_not_be_cut(
     async with asyncio.timeout(5):
         drains.coordinator.wake(SESSION)
         await drains.coordinator.interrupt(SESSION)
-        assert (drains.started, drains.cleaned) == ([(SESSION, False)], 1)
+        assert (drains.started, drains.cleaned) == ([SESSION], 1)
         assert drains.coordinator.active == ()
         drains.coordinator.wake(SESSION)
         await drains.until_started(2)
@@ -219,8 +196,9 @@ async def test_a_drain_interrupted_before_it_began_gets_to_what_must_not_be_cut(
 
 async def test_cancelling_a_waiter_cancels_nothing_else(drains: Drains) -> None:
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        first = group.create_task(drains.coordinator.run(SESSION))
-        second = group.create_task(drains.coordinator.run(SESSION))
+        drains.coordinator.wake(SESSION)
+        first = group.create_task(drains.coordinator.wait_until_idle(SESSION))
+        second = group.create_task(drains.coordinator.wait_until_idle(SESSION))
         await drains.until_started(1)
         first.cancel()
         await asyncio.sleep(0)
@@ -233,9 +211,9 @@ async def test_cancelling_a_waiter_cancels_nothing_else(drains: Drains) -> None:
 
 async def test_waiting_until_idle_outlasts_follow_ups_and_failures(drains: Drains) -> None:
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        await drains.coordinator.idle(SESSION)
+        await drains.coordinator.wait_until_idle(SESSION)
         drains.coordinator.wake(SESSION)
-        idle = group.create_task(drains.coordinator.idle(SESSION))
+        idle = group.create_task(drains.coordinator.wait_until_idle(SESSION))
         await drains.until_started(1)
         drains.coordinator.wake(SESSION)
         drains.fail_with = ValueError("broken")
@@ -259,14 +237,13 @@ async def test_exclusive_work_waits_for_the_drain_and_holds_back_the_next(drains
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         drains.coordinator.wake(SESSION)
         await drains.until_started(1)
-        done = group.create_task(drains.coordinator.exclusive(SESSION, work))
+        done = group.create_task(drains.coordinator.run_exclusively(SESSION, work))
         drains.finish(0)
         await working.wait()
         drains.coordinator.wake(SESSION)
-        run = group.create_task(drains.coordinator.run(SESSION))
         await asyncio.sleep(0)
         assert drains.coordinator.active == (SESSION,)
-        assert (order, len(drains.started), run.done()) == (["work after 1"], 1, False)
+        assert (order, len(drains.started)) == (["work after 1"], 1)
         proceed.set()
         assert await done == SESSION
         await drains.until_started(2)
@@ -284,7 +261,7 @@ async def test_exclusive_work_never_runs_twice_at_once(drains: Drains) -> None:
         running -= 1
         return seen
 
-    exclusive = (drains.coordinator.exclusive(SESSION, work) for _ in range(20))
+    exclusive = (drains.coordinator.run_exclusively(SESSION, work) for _ in range(20))
     async with asyncio.timeout(5):
         assert await asyncio.gather(*exclusive) == [1] * 20
 
@@ -297,7 +274,7 @@ async def test_interrupting_exclusive_work_tells_its_caller(drains: Drains) -> N
         await asyncio.Event().wait()
 
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        interrupted = group.create_task(refused(drains.coordinator.exclusive(SESSION, work)))
+        interrupted = group.create_task(refused(drains.coordinator.run_exclusively(SESSION, work)))
         await working.wait()
         await drains.coordinator.interrupt(SESSION)
         assert await interrupted
@@ -311,7 +288,7 @@ async def test_exclusive_work_is_refused_while_closing(drains: Drains) -> None:
     async def work(_: SessionID) -> None:
         raise AssertionError
 
-    assert await refused(drains.coordinator.exclusive(SESSION, work))
+    assert await refused(drains.coordinator.run_exclusively(SESSION, work))
 
 
 async def refused(work: Awaitable[None]) -> bool:
@@ -325,7 +302,7 @@ async def refused(work: Awaitable[None]) -> bool:
 
 async def test_closing_interrupts_everything_and_starts_nothing_more(drains: Drains) -> None:
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        run = group.create_task(joined(drains.coordinator))
+        drains.coordinator.wake(SESSION)
         drains.coordinator.wake(OTHER)
         await drains.until_started(2)
         drains.cleanup.clear()
@@ -335,16 +312,6 @@ async def test_closing_interrupts_everything_and_starts_nothing_more(drains: Dra
         drains.cleanup.set()
         await closing
         drains.coordinator.wake(SESSION)
-        with pytest.raises(DrainInterruptedError):
-            await drains.coordinator.run(SESSION)
-    assert isinstance(run.result(), DrainInterruptedError)
+    assert {status for status, _ in drains.statuses} == {"running", "idle"}
     assert len(drains.started) == 2
     assert drains.coordinator.active == ()
-
-
-async def joined(coordinator: RunCoordinator) -> Exception | None:
-    try:
-        await coordinator.run(SESSION)
-    except (ValueError, DrainInterruptedError) as error:
-        return error
-    return None
