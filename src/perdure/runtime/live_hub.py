@@ -64,10 +64,6 @@ class LiveHub:
                 self._frames.clear()
                 self._joined = (0, 0, b"")
 
-    def frame(self, event: LiveEvent) -> bytes:
-        """A frame for one reader alone, such as its greeting."""
-        return sse.write(self._wire(event, None))
-
     def close(self) -> None:
         """No more events; every reader ends."""
         self.closed = True

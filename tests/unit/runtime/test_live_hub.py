@@ -161,10 +161,3 @@ async def ended(reader: LiveReader) -> list[str]:
     while (frames := await reader.next()) is not None:
         heard.extend(event["type"] for event in parsed(frames))
     return heard
-
-
-def test_a_greeting_is_for_one_reader_alone() -> None:
-    hub = LiveHub(SeededIds())
-    with hub.subscribe():
-        assert parsed(hub.frame(ServerConnected()))[0]["type"] == "server.connected"
-        assert hub.start == hub.end

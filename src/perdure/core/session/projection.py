@@ -12,7 +12,6 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from perdure.core.session import title
-from perdure.schema.ids import ToolCallID
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef
 from perdure.schema.session import event as events
@@ -263,7 +262,7 @@ def _tool_after(message: AssistantMessage, event: ToolEvent) -> AssistantMessage
             time=ToolTime(created=event.timestamp),
         )
         return _with_part(message, part)
-    return _change_tool(message, event.call_id, lambda part: _call_after(part, event))
+    return _change_part(message, ToolPart, event.call_id, lambda part: _call_after(part, event))
 
 
 def _call_after(
@@ -374,12 +373,6 @@ def _ended(message: AssistantMessage, event: events.StepEnded) -> AssistantMessa
 
 def _with_part(message: AssistantMessage, part: AssistantPart) -> AssistantMessage:
     return replace(message, content=(*message.content, part))
-
-
-def _change_tool(
-    message: AssistantMessage, call_id: ToolCallID, change: Callable[[ToolPart], ToolPart]
-) -> AssistantMessage:
-    return _change_part(message, ToolPart, call_id, change)
 
 
 def _change_part(

@@ -26,7 +26,7 @@ class SideWork(Value, kw_only=True):
 
 def join(parts: EngineDeps, outputs: ToolOutputStore, background: Background) -> SideWork:
     on = parts.on
-    notices = Notices(parts.store, on.clock, wake=partial(_wake, parts))
+    notices = Notices(parts.store, wake=partial(_wake, parts))
     return SideWork(
         notices=notices,
         jobs=Jobs(

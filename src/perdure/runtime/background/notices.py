@@ -9,8 +9,8 @@ Invariant: a process that dies after a notice was put leaves one that any other 
 
 from collections.abc import Callable
 
-from perdure.ports import Clock, Transaction
-from perdure.schema.ids import MessageID, SessionID
+from perdure.ports import Transaction
+from perdure.schema.ids import SessionID
 from perdure.store.log.event_store import EventStore
 from perdure.store.processes import wake_table
 from perdure.store.tables import notice_table, session_table
@@ -18,23 +18,9 @@ from perdure.store.tables.notice_table import Notice
 
 
 class Notices:
-    def __init__(
-        self, store: EventStore, clock: Clock, *, wake: Callable[[SessionID], None]
-    ) -> None:
+    def __init__(self, store: EventStore, *, wake: Callable[[SessionID], None]) -> None:
         self._store = store
-        self._clock = clock
         self._wake = wake
-
-    async def tell(self, session_id: SessionID, message_id: MessageID, text: str) -> None:
-        """Durable when this returns. Nothing, when the Session is gone."""
-        notice = Notice(
-            id=message_id,
-            session_id=session_id,
-            text=text,
-            time_created=self._clock.now_millis(),
-        )
-        if await self._store.database.write(lambda tx: self.put(tx, notice)):
-            self.wake(session_id)
 
     async def put(self, tx: Transaction, notice: Notice) -> bool:
         """As a part of the transaction that it reports; whether to `wake` after its commit."""

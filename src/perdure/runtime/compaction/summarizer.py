@@ -19,7 +19,7 @@ from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, LLMEvent, ProviderError, TextDelta, Usage
 from perdure.llm.message import LLMMessage, Segment, TextPart
 from perdure.llm.request import GenerationControls, LLMRequest
-from perdure.location.agents.agents import COMPACTION, Selected
+from perdure.location.agents.agents import COMPACTION
 from perdure.location.location import Location
 from perdure.location.models.catalog import ResolvedModel
 from perdure.runtime.tasks import shielded
@@ -50,12 +50,11 @@ def condenser(
     chosen: ChosenModel, location: Location, *, instruction: str = "", believed: int = 0
 ) -> SummaryModel | CompactionFailed:
     """The model of the hidden agent for this, if it names one; else that of the Session."""
-    selection = location.agents.select(COMPACTION)
-    if not isinstance(selection, Selected):
+    agent = location.agents.select(COMPACTION)
+    if agent is None:
         return SummaryModel(
             model=chosen.model, wish=SummaryInstructions(instruction=instruction), believed=believed
         )
-    agent = selection.agent
     guidance = "" if agent.system is UNSET else agent.system
     wish = SummaryInstructions(guidance=guidance, instruction=instruction)
     if agent.model is UNSET:

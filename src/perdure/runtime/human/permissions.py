@@ -10,7 +10,7 @@ Invariant: a request is seen and settled only under the Session it belongs to, o
 from msgspec import UNSET
 
 from perdure.core import limits
-from perdure.location.agents.agents import Agents, Selected
+from perdure.location.agents.agents import Agents
 from perdure.location.approval.permissions import LocationPermissions
 from perdure.location.approval.stores import SavedRules
 from perdure.location.registry import LocationRegistry
@@ -155,8 +155,8 @@ def _agent_name(agents: Agents, session: SessionInfo, asked: str | None) -> str:
     """Whose rules count. One that does not exist keeps its name, and may do nothing."""
     own = None if session.agent is UNSET else session.agent
     wanted = own if asked is None else asked
-    selection = agents.select(wanted)
-    return selection.agent.id if isinstance(selection, Selected) else wanted or ""
+    agent = agents.select(wanted)
+    return wanted or "" if agent is None else agent.id
 
 
 def _check_size(given: PermissionInput) -> None:

@@ -34,10 +34,6 @@ class Retries:
         self._services = services
         self._store = services.store
 
-    async def left(self, session_id: SessionID) -> Retry | None:
-        """What a run that ended in the middle of waiting has left."""
-        return await self._store.database.read(lambda tx: retry_table.get(tx, session_id))
-
     def plan(self, error: LLMError, *, failed: int, step: int) -> Retry | None:
         """When to send it again after its `failed`-th attempt; None: not any more."""
         chance = self._services.chance.random()

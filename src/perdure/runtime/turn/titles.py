@@ -25,7 +25,7 @@ from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, TextDelta, Usage
 from perdure.llm.message import LLMMessage, Segment, TextPart
 from perdure.llm.request import GenerationControls, LLMRequest
-from perdure.location.agents.agents import TITLE, Selected
+from perdure.location.agents.agents import TITLE
 from perdure.location.location import Location
 from perdure.location.models.catalog import ResolvedModel
 from perdure.ports import DatabaseError, Transaction
@@ -89,13 +89,13 @@ class Titles:
     async def _asked(
         self, untitled: _Untitled, location: Location, answered_by: ModelRef
     ) -> "_Made | None":
-        selection = location.agents.select(TITLE)
-        if not isinstance(selection, Selected):
+        agent = location.agents.select(TITLE)
+        if agent is None:
             return None
-        model = _model(location, selection.agent.model or None, answered_by)
+        model = _model(location, agent.model or None, answered_by)
         if model is None:
             return None
-        guidance = selection.agent.system
+        guidance = agent.system
         request = LLMRequest(
             model=model.ref,
             system=() if guidance is UNSET else (guidance,),

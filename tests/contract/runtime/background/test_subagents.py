@@ -24,7 +24,7 @@ from perdure.store.log.event_store import EventStore
 from perdure.store.tables import inbox_table, notice_table, session_table, task_table
 from perdure.tools.api.tool import ToolCallContext
 from perdure.tools.builtin.task import TaskAsk, TaskRefusedError, TaskResult
-from tests.fixtures import PLACE, SESSION, Facts, append, opened_store
+from tests.fixtures import PLACE, SESSION, Facts, append, opened_store, rows
 
 GENERAL = AgentInfo(
     id="general",
@@ -65,7 +65,8 @@ class Yard:
     coordinator: RunCoordinator
 
     async def state(self) -> str | None:
-        return await self.store.database.read(lambda tx: task_table.state(tx, PROMPT))
+        found = await rows(self.store, f"SELECT state FROM child_task WHERE message_id='{PROMPT}'")
+        return str(found[0][0]) if found else None
 
     async def told(self) -> list[str]:
         found = await self.store.database.read(
@@ -98,7 +99,7 @@ async def yard(path: Path, run: Run, *, patience_seconds: float = 10) -> AsyncGe
             SubagentServices(
                 store=store,
                 coordinator=coordinator,
-                notices=Notices(store, clock, wake=coordinator.wake),
+                notices=Notices(store, wake=coordinator.wake),
                 processes=SingleProcess(),
                 clock=clock,
                 patience_seconds=patience_seconds,
@@ -201,7 +202,7 @@ async def test_what_a_process_died_with_is_told_by_the_next_one(tmp_path: Path) 
             lambda tx: task_table.unheard(tx, process=heir.me, alive=heir.alive)
         )
         assert unheard == [CHILD]
-        notices = Notices(it.store, SystemClock(), wake=it.coordinator.wake)
+        notices = Notices(it.store, wake=it.coordinator.wake)
         services = SubagentServices(
             store=it.store,
             coordinator=it.coordinator,
