@@ -82,8 +82,9 @@ async def test_the_end_of_one_task_is_not_that_of_another(store: EventStore) -> 
     await put(store, done, one, other)
 
     async def states() -> list[object]:
-        found = dict(await rows(store, "SELECT message_id, state FROM child_task"))
-        return [found.get(each.message_id) for each in (done, one, other)]
+        found = await rows(store, "SELECT message_id, state FROM child_task")
+        state_of = {row[0]: row[1] for row in found}
+        return [state_of[each.message_id] for each in (done, one, other)]
 
     assert await states() == ["waiting", "waiting", "waiting"]
     await store.database.write(lambda tx: task_table.mark(tx, done.message_id, "delivered"))
