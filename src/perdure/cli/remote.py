@@ -12,16 +12,16 @@ from urllib.parse import urlsplit
 from perdure.cli import terminal
 from perdure.cli.problem import Problem
 from perdure.client import ClientError, DeclaredError, PerdureClient
-from perdure.client.http_transport import is_loopback
 from perdure.host.credentials import secrets
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.environment import Environment
+from perdure.net.loopback import is_loopback_url
 
 
 def client_for(url: str, surroundings: Environment) -> PerdureClient:
     _check(url)
     password = surroundings.variables.get("OPENCODE_SERVER_PASSWORD")
-    if not password and is_loopback(url):
+    if not password and is_loopback_url(url):
         password = _made_by_the_server(surroundings)
     if not password:
         return PerdureClient(url)

@@ -21,10 +21,6 @@ _CONNECT_SECONDS_MAX: Final = 10
 _WRITE_SECONDS_MAX: Final = 60
 
 
-def is_loopback(url: str) -> bool:
-    return (urlsplit(url).hostname or "") in loopback.NAMES
-
-
 class HttpTransport:
     def __init__(self, base_url: str, transport: httpx2.AsyncBaseTransport | None) -> None:
         self._base_url = base_url
@@ -32,7 +28,7 @@ class HttpTransport:
             transport=transport,
             verify=_trusted(base_url),
             # A proxy has no business between two processes of one machine.
-            trust_env=not is_loopback(base_url),
+            trust_env=not loopback.is_loopback_url(base_url),
         )
 
     async def send(self, outgoing: Request) -> Response:
@@ -61,7 +57,7 @@ def _trusted(url: str) -> ssl.SSLContext | bool:
 
     Reading the authorities takes longer than a whole call to a server of this machine.
     """
-    shows_none = is_loopback(url) and urlsplit(url).scheme == "http"
+    shows_none = loopback.is_loopback_url(url) and urlsplit(url).scheme == "http"
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if shows_none else True
 
 

@@ -47,10 +47,6 @@ def policy(settings: ServerSettings) -> Policy:
     )
 
 
-def is_loopback(host: str) -> bool:
-    return _bracketed(host).lower().encode() in _LOOPBACK
-
-
 def check_unambiguous(raw_headers: Sequence[Header]) -> None:
     """Two values where one decides would let the proxy in front and us decide differently."""
     names = [name for name, _ in raw_headers if name in _SINGULAR]

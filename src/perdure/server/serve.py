@@ -10,7 +10,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from typing import Final
 
-from perdure.server import app, auth
+from perdure.net import loopback
+from perdure.server import app
 from perdure.server.http.server import HttpServer
 from perdure.server.services import Services
 from perdure.server.settings import ServerSettings
@@ -36,7 +37,7 @@ async def serve(
 
     `stop` ends it; without one, SIGINT and SIGTERM do. OSError when the port cannot be had.
     """
-    if not settings.password and not auth.is_loopback(settings.host):
+    if not settings.password and not loopback.is_loopback_name(settings.host):
         raise UnsafeBindError(settings.host)
     application = app.make_app(services, settings)
     server = HttpServer(application, clock=services.clock, limits=settings.http)

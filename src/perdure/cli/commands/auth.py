@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 from perdure.cli import options, remote, session_client, terminal
 from perdure.cli.problem import Problem
 from perdure.client import PerdureClient
-from perdure.client.http_transport import is_loopback
 from perdure.core import limits
 from perdure.embedded import open_embedded_wire
 from perdure.host.environment import Environment
+from perdure.net.loopback import is_loopback_url
 from perdure.schema.codec import JsonObject
 
 _POLL_SECONDS: Final = 0.5
@@ -31,7 +31,7 @@ class _Visit:
     def __init__(self, url: str | None, surroundings: Environment) -> None:
         self._url = url
         self._surroundings = surroundings
-        if url is not None and not is_loopback(url) and urlsplit(url).scheme != "https":
+        if url is not None and not is_loopback_url(url) and urlsplit(url).scheme != "https":
             raise Problem(f"credentials are not sent to {url} in the clear; use https")
 
     @asynccontextmanager

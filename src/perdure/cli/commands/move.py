@@ -3,8 +3,8 @@
 import os
 
 from perdure.cli import options, session_client, terminal
-from perdure.client.http_transport import is_loopback
 from perdure.host.environment import Environment
+from perdure.net.loopback import is_loopback_url
 
 
 def main(argv: list[str]) -> int:
@@ -19,7 +19,7 @@ def main(argv: list[str]) -> int:
     )
     given = parser.parse_args(argv)
     # A server elsewhere does not know our directories; what is meant there is said in full.
-    here = given.attach is None or is_loopback(given.attach)
+    here = given.attach is None or is_loopback_url(given.attach)
     directory = os.path.abspath(given.directory) if here else str(given.directory)
     surroundings = options.surroundings(given.data_dir)
     moved = session_client.run(

@@ -19,11 +19,11 @@ from perdure.cli.follow import Answer, Followed, follow
 from perdure.cli.output import JsonOutput, TextOutput
 from perdure.cli.problem import INTERRUPTED_STATUS, Problem
 from perdure.client import PerdureClient
-from perdure.client.http_transport import is_loopback
 from perdure.embedded import open_embedded_wire
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment
+from perdure.net.loopback import is_loopback_url
 from perdure.ports import DatabaseError
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
@@ -153,7 +153,7 @@ async def _session(client: PerdureClient, asked: _Asked) -> str:
     sessions = client.sessions
     if asked.session is None:
         # A server elsewhere does not know our directories; it has one of its own.
-        here = asked.attach is None or is_loopback(asked.attach)
+        here = asked.attach is None or is_loopback_url(asked.attach)
         location: types.LocationRef | None = {"directory": os.getcwd()} if here else None
         made = await sessions.create(agent=asked.agent, model=asked.model, location=location)
         return made["id"]

@@ -23,11 +23,12 @@ from perdure.host.credentials import secrets
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment
+from perdure.net import loopback
 from perdure.ports import DatabaseError
 from perdure.runtime.app.runtime import RuntimeSettings, open_runtime
 from perdure.runtime.ops.metrics import Telemetry
 from perdure.schema.value import Value
-from perdure.server import auth, services
+from perdure.server import services
 from perdure.server.serve import serve
 from perdure.server.settings import ServerSettings
 
@@ -115,7 +116,7 @@ def _telemetry(surroundings: Environment) -> AbstractContextManager[Telemetry | 
 
 
 def _settings(asked: _Asked, surroundings: Environment) -> ServerSettings:
-    if not asked.auth and not auth.is_loopback(asked.hostname):
+    if not asked.auth and not loopback.is_loopback_name(asked.hostname):
         raise Problem(f"--no-auth is for loopback only; {asked.hostname} is reachable by others")
     variables = surroundings.variables
     password = variables.get("OPENCODE_SERVER_PASSWORD") if asked.auth else None
