@@ -9,11 +9,12 @@ Invariant: every send is whole frames, so that a heartbeat can stand between any
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager
 from typing import Final
 
 from perdure.net import sse
+from perdure.net.streams import close_stream
 from perdure.ports import IdSource
 from perdure.schema import codec
 from perdure.schema.errors import DomainError
@@ -60,8 +61,7 @@ def durable(frames: AsyncIterator[bytes], pace: StreamSettings) -> Stream:
             await _pumped(outlet, pace, lambda: _pump(frames, outlet))
         finally:
             # A cancelled write leaves the generator suspended; it holds a reader of the log.
-            if isinstance(frames, AsyncGenerator):
-                await frames.aclose()
+            await close_stream(frames)
         await outlet.end()
 
     return Stream(_headers(pace), run)

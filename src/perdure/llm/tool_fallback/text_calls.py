@@ -31,6 +31,7 @@ from perdure.llm.event import (
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest, ToolDefinition
 from perdure.llm.tool_fallback.text_parser import Printed
+from perdure.net.streams import close_stream
 from perdure.schema.value import State
 
 Read = Callable[[str, Sequence[ToolDefinition]], Printed | None]
@@ -47,8 +48,7 @@ def reading(call: ModelCall, read: Read) -> ModelCall:
                 if out := answer.take(batch, lambda text: read(text, request.tools)):
                     yield out
         finally:
-            if isinstance(stream, AsyncGenerator):
-                await stream.aclose()
+            await close_stream(stream)
 
     return asked
 

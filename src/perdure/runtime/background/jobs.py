@@ -8,16 +8,15 @@ Invariant: a command runs only once its row is durable.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 from perdure.core import limits
 from perdure.core.session import job as rules
 from perdure.core.session.job import Job
 from perdure.ports import DetachedCommand, HeldProcess, IdSource, Processes, Transaction
 from perdure.ports.jobs import JobLook, JobStart
+from perdure.ports.tasks import StartTask
 from perdure.runtime.background import job_monitor
 from perdure.runtime.background.job_monitor import JobMonitorDeps
 from perdure.runtime.tasks import shielded
@@ -39,7 +38,7 @@ class Jobs:
         outputs: ToolOutputStore,
         ids: IdSource,
         processes: Processes,
-        background: Callable[[Coroutine[Any, Any, None]], None],
+        background: StartTask,
     ) -> None:
         self._on = on
         self._outputs = outputs

@@ -14,11 +14,11 @@ from contextlib import suppress
 
 from msgspec import UNSET
 
-from perdure import __version__
 from perdure.core import limits
-from perdure.core.session import inbox, slug, subagent, title
+from perdure.core.session import inbox, subagent, title
 from perdure.core.session.subagent import Report
 from perdure.ports import Clock, DatabaseError, Processes, Transaction
+from perdure.ports.subagents import TaskAsk, TaskRefusedError, TaskResult
 from perdure.runtime.background import subagent_report
 from perdure.runtime.background.notices import Notices
 from perdure.runtime.coordination.coordinator import RunCoordinator
@@ -26,6 +26,7 @@ from perdure.runtime.coordination.session_activity import SessionActivity
 from perdure.runtime.session import tree
 from perdure.runtime.session.admission import PromptAdmission
 from perdure.runtime.session.inbox import SessionInbox
+from perdure.runtime.session.seed import SessionPlace, build_seed
 from perdure.runtime.tasks import shielded
 from perdure.schema.errors import (
     DamagedRowError,
@@ -35,17 +36,15 @@ from perdure.schema.errors import (
     SessionNotFoundError,
 )
 from perdure.schema.ids import Seq, SessionID
-from perdure.schema.models.model import NO_TOKENS
 from perdure.schema.session.event import PromptAdmitted, SessionCreated, SessionSeed
 from perdure.schema.session.prompt import PromptInput
 from perdure.schema.session.receipt import AdmittedPrompt
-from perdure.schema.session.session import SessionInfo, SessionTime
+from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import Value
 from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflictError
 from perdure.store.tables import session_table, task_table
 from perdure.store.tables.notice_table import Notice
 from perdure.store.tables.task_table import NOBODY, ChildTask
-from perdure.tools.builtin.task import TaskAsk, TaskRefusedError, TaskResult
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +79,6 @@ class Subagents:
     # ---- the call -------------------------------------------------------------------------------
 
     async def delegate(self, ask: TaskAsk) -> TaskResult:
-        """A tools.builtin.task.SubagentRunner."""
         task = self._task(ask)
         try:
             await shielded(self._begin(ask, task))
@@ -142,7 +140,7 @@ class Subagents:
 
     async def _begin(self, ask: TaskAsk, task: ChildTask) -> None:
         """The child, its prompt and who waits for it, durable together."""
-        parent = await self._database.read(lambda tx: session_table.require(tx, task.parent_id))
+        parent = await self._store.load_session(task.parent_id)
         if ask.task_id is not None:
             await self._continue(ask, task)
             return
@@ -204,14 +202,13 @@ class Subagents:
             raise TaskRefusedError(full.message) from full
 
     def _task(self, ask: TaskAsk) -> ChildTask:
-        context = ask.context
-        call = context.session_id, context.assistant_message_id, context.call_id
+        call = ask.session_id, ask.assistant_message_id, ask.call_id
         return ChildTask(
             message_id=subagent.prompt_of(*call),
             child_id=ask.task_id or subagent.child_of(*call),
-            parent_id=context.session_id,
-            call_id=context.call_id,
-            agent=context.agent,
+            parent_id=ask.session_id,
+            call_id=ask.call_id,
+            agent=ask.calling_agent,
             process=NOBODY if ask.background else self._processes.me,
         )
 
@@ -287,20 +284,12 @@ async def _check_room(tx: Transaction, parent_id: SessionID, *, new: bool) -> No
 def _seed(ask: TaskAsk, task: ChildTask, parent: SessionInfo, *, now: int) -> SessionSeed:
     chosen = None if parent.model is UNSET else parent.model
     model = subagent.model_of(ask.agent, chosen=chosen, caller=ask.caller)
-    location = parent.location
-    return SessionSeed(
-        id=task.child_id,
-        slug=slug.of(task.child_id),
-        project_id=parent.project_id,
-        workspace_id=location.workspace_id,
-        directory=location.directory,
-        path="" if parent.subpath is UNSET else parent.subpath,
+    return build_seed(
+        task.child_id,
+        SessionPlace.from_session(parent),
         title=title.from_prompt(ask.description) or ask.agent.id,
-        parent_id=parent.id,
+        now=now,
         agent=ask.agent.id,
         model=UNSET if model is None else model,
-        version=__version__,
-        cost=0,
-        tokens=NO_TOKENS,
-        time=SessionTime(created=now, updated=now),
+        parent_id=parent.id,
     )

@@ -7,7 +7,7 @@ interrupt is one. What a request has cost is recorded with its end, whatever bec
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 
 from msgspec import UNSET
 
@@ -22,6 +22,7 @@ from perdure.llm.request import GenerationControls, LLMRequest
 from perdure.location.agents.agents import COMPACTION
 from perdure.location.location import Location
 from perdure.location.models.catalog import ResolvedModel
+from perdure.net.streams import close_stream
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import budget, model_choice
 from perdure.runtime.turn.model_choice import ChosenModel
@@ -148,8 +149,7 @@ class Summarizer:
                 if piece and shown_as is not None:
                     self._show(session, shown_as, piece)
         finally:
-            if isinstance(stream, AsyncGenerator):
-                await stream.aclose()
+            await close_stream(stream)
         if end is None:
             return CompactionFailed("The answer ended before it was complete")
         if isinstance(end, ProviderError):

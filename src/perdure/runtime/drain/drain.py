@@ -13,7 +13,7 @@ from perdure.core.session import drain
 from perdure.core.session.drain import DrainStep, Pending, RunTurn, Stop
 from perdure.core.session.retry import Retry
 from perdure.llm.error import LLMError
-from perdure.ports import DatabaseError, Transaction
+from perdure.ports import DatabaseError
 from perdure.runtime.drain.crash_recovery import CrashRecovery
 from perdure.runtime.drain.turn_cycle import DrainState, TurnCycle
 from perdure.runtime.tasks import shielded
@@ -32,7 +32,7 @@ from perdure.schema.errors import InvalidRequestError, SessionNotFoundError
 from perdure.schema.ids import SessionID
 from perdure.store.processes import wake_table
 from perdure.store.processes.lease_table import LeaseHeldError
-from perdure.store.tables import inbox_table, notice_table
+from perdure.store.tables import inbox_table
 
 
 class SessionDrain:
@@ -154,11 +154,4 @@ class SessionDrain:
         return drain.again(waits.step)
 
     async def _pending(self, session_id: SessionID) -> Pending:
-        async def job(tx: Transaction) -> Pending:
-            return Pending(
-                steer=await inbox_table.is_pending(tx, session_id, "steer"),
-                queue=await inbox_table.is_pending(tx, session_id, "queue"),
-                notice=await notice_table.is_pending(tx, session_id),
-            )
-
-        return await self._store.database.read(job)
+        return await self._store.database.read(lambda tx: inbox_table.load_pending(tx, session_id))

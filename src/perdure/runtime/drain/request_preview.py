@@ -14,7 +14,7 @@ from perdure.core.context.system_context import ContextEpoch, Observation, Snaps
 from perdure.core.request import history_to_llm, message_media, preview
 from perdure.core.request.token_budget import ConversationSize, Demand
 from perdure.core.session import drain, projection
-from perdure.core.session.drain import Pending, RunTurn
+from perdure.core.session.drain import RunTurn
 from perdure.core.session.history import Cut
 from perdure.llm.encoded_history import EncodedHistory
 from perdure.llm.message import LLMMessage, segments_of
@@ -35,7 +35,7 @@ from perdure.schema.session.event import ContextUpdated, MessageEvent
 from perdure.schema.session.request_preview import EpochInfo, PendingContext, WindowInfo
 from perdure.schema.value import Value
 from perdure.store.log.event_store import NO_EVENTS
-from perdure.store.tables import inbox_table, message_table, notice_table
+from perdure.store.tables import inbox_table, message_table
 
 
 class _Waiting(Value):
@@ -125,12 +125,7 @@ def _window(demand: Demand, chosen: ChosenModel, location: Location) -> WindowIn
 
 
 async def _waiting(tx: Transaction, session_id: SessionID) -> _Waiting:
-    pending = Pending(
-        steer=await inbox_table.is_pending(tx, session_id, "steer"),
-        queue=await inbox_table.is_pending(tx, session_id, "queue"),
-        notice=await notice_table.is_pending(tx, session_id),
-    )
-    step = drain.begin(pending, force=True)
+    step = drain.begin(await inbox_table.load_pending(tx, session_id), force=True)
     assert isinstance(step, RunTurn)
     return _Waiting(await inbox_table.count_pending(tx, session_id), step)
 

@@ -23,9 +23,9 @@ from perdure.host.http.oauth_callback import CallbackError, OAuthCallback, Page
 from perdure.location.models.credentials import Credentials, ask_for_tokens
 from perdure.location.models.integrations import AUTHORIZATION
 from perdure.location.registry import LocationRegistry
-from perdure.location.skills.downloads import Start
 from perdure.net.transport import HttpTransport
 from perdure.ports import Clock, CredentialStoreError, IdSource
+from perdure.ports.tasks import StartTask
 from perdure.runtime.tasks import shielded
 from perdure.schema.errors import (
     AttemptNotFoundError,
@@ -62,7 +62,7 @@ class LoginServices(Confidential, kw_only=True):
     ids: IdSource
     entropy: Callable[[int], bytes]
     """So many bytes that nobody can guess."""
-    start: Start
+    start: StartTask
 
 
 class _Attempt(State, kw_only=True):

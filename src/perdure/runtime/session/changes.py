@@ -14,7 +14,6 @@ from perdure.schema.session.event import Archived, Renamed, Unarchived
 from perdure.schema.session.session import SessionInfo
 from perdure.store.log.event_store import EventStore
 from perdure.store.processes import wake_table
-from perdure.store.tables import session_table
 
 
 class SessionChanges:
@@ -32,29 +31,29 @@ class SessionChanges:
                 kind="Payload",
                 field="title",
             )
-        session = await self._session(session_id)
+        session = await self._store.load_session(session_id)
         if session.title != chosen:
             now = self._clock.now_millis()
             event = Renamed(timestamp=now, session_id=session_id, title=chosen)
             await self._store.append(session_id, [event], location=session.location)
-        return await self._session(session_id)
+        return await self._store.load_session(session_id)
 
     async def archive(self, session_id: SessionID) -> None:
         """Once is enough: the time at which it was archived stays."""
-        session = await self._session(session_id)
+        session = await self._store.load_session(session_id)
         if not session.time.archived:
             event = Archived(timestamp=self._clock.now_millis(), session_id=session_id)
             await self._store.append(session_id, [event], location=session.location)
 
     async def unarchive(self, session_id: SessionID) -> None:
-        session = await self._session(session_id)
+        session = await self._store.load_session(session_id)
         if session.time.archived:
             event = Unarchived(timestamp=self._clock.now_millis(), session_id=session_id)
             await self._store.append(session_id, [event], location=session.location)
 
     async def resume(self, session_id: SessionID) -> None:
         """Run what is pending, here or in the process that has the Session; never waits for it."""
-        await self._session(session_id)
+        await self._store.load_session(session_id)
 
         async def ask(tx: Transaction) -> None:
             if await self._store.leases.runs_elsewhere(tx, session_id):
@@ -62,6 +61,3 @@ class SessionChanges:
 
         await self._store.database.write(ask)
         self._coordinator.wake(session_id)
-
-    async def _session(self, session_id: SessionID) -> SessionInfo:
-        return await self._store.database.read(lambda tx: session_table.require(tx, session_id))

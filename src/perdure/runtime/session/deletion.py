@@ -57,7 +57,7 @@ class SessionDeletions:
 
     async def delete(self, session_id: SessionID) -> None:
         """Gone for good when this returns. Raises SessionNotFoundError when it was gone before."""
-        await self._store.database.read(lambda tx: session_table.require(tx, session_id))
+        await self._store.load_session(session_id)
         for one in await self._store.database.read(lambda tx: _family(tx, session_id)):
             if one in self._leaving:
                 await self._coordinator.wait_until_idle(one)

@@ -5,18 +5,15 @@ none. It has no Context Epoch, so its first boundary admits context anew, where 
 now.
 """
 
-from msgspec import UNSET
-
-from perdure import __version__
 from perdure.core import limits
-from perdure.core.session import fork, slug, title
+from perdure.core.session import fork, title
 from perdure.ports import Clock, IdSource, Transaction
 from perdure.runtime.coordination.session_locations import SessionLocations
+from perdure.runtime.session.seed import SessionPlace, build_seed
 from perdure.schema.errors import InvalidRequestError, MessageNotFoundError
 from perdure.schema.ids import MessageID, Seq, SessionID
-from perdure.schema.models.model import NO_TOKENS
 from perdure.schema.session.event import Forked, SessionCreated, SessionEvent, SessionSeed
-from perdure.schema.session.session import SessionInfo, SessionTime
+from perdure.schema.session.session import SessionInfo
 from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflictError, latest_seq
 from perdure.store.tables import message_table, session_table
 
@@ -63,7 +60,7 @@ class SessionForks:
         except SequenceConflictError:
             # Somebody made it a moment ago: theirs is the Session.
             pass
-        return await self._store.database.read(lambda tx: session_table.require(tx, forked))
+        return await self._store.load_session(forked)
 
     async def _stored(self, session_id: SessionID) -> SessionInfo | None:
         return await self._store.database.read(lambda tx: session_table.load(tx, session_id))
@@ -82,7 +79,7 @@ class SessionForks:
             rows = await self._store.read(session_id, after=Seq(len(log) - 1), limit=wanted)
             if not rows:
                 # It was deleted meanwhile.
-                await self._store.database.read(lambda tx: session_table.require(tx, session_id))
+                await self._store.load_session(session_id)
                 break
             log += [event for _, _, event in rows]
         return log
@@ -124,20 +121,12 @@ def _seed(
     forked: SessionID, source: SessionInfo, created: SessionEvent, *, now: int
 ) -> SessionSeed:
     assert isinstance(created, SessionCreated)
-    location = source.location
-    return SessionSeed(
-        id=forked,
-        slug=slug.of(forked),
-        project_id=source.project_id,
-        workspace_id=location.workspace_id,
-        directory=location.directory,
-        path="" if source.subpath is UNSET else source.subpath,
+    return build_seed(
+        forked,
+        SessionPlace.from_session(source),
         title=title.of_fork(source.title),
+        now=now,
         # Later switches are in the copy.
         agent=created.info.agent,
         model=created.info.model,
-        version=__version__,
-        cost=0,
-        tokens=NO_TOKENS,
-        time=SessionTime(created=now, updated=now),
     )

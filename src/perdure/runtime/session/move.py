@@ -55,7 +55,7 @@ class SessionMoves:
     async def _move(
         self, session_id: SessionID, destination: LocationRef, *, changes: bool
     ) -> None:
-        session = await self._store.database.read(lambda tx: session_table.require(tx, session_id))
+        session = await self._store.load_session(session_id)
         there = await self._info(destination)
         if there.ref == session.location:
             return

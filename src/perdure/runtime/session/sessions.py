@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from perdure import __version__
 from perdure.core.compaction.plan import CompactionFailed
-from perdure.core.session import inbox, projection, slug, title
+from perdure.core.session import inbox, projection, title
 from perdure.ports import Clock, IdSource
 from perdure.runtime.coordination.coordinator import DrainInterruptedError, RunCoordinator
 from perdure.runtime.coordination.session_activity import SessionActivity
@@ -20,15 +19,16 @@ from perdure.runtime.session import tree
 from perdure.runtime.session.admission import PromptAdmission
 from perdure.runtime.session.queries import SessionQueries
 from perdure.runtime.session.revert import SessionReverts
+from perdure.runtime.session.seed import SessionPlace, build_seed
 from perdure.schema import codec
 from perdure.schema.errors import ServiceUnavailableError, SessionBusyError
 from perdure.schema.ids import MessageID, SessionID
-from perdure.schema.location import LocationInfo, LocationRef
-from perdure.schema.models.model import NO_TOKENS, ModelRef
-from perdure.schema.session.event import AgentSwitched, ModelSwitched, SessionCreated, SessionSeed
+from perdure.schema.location import LocationRef
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session.event import AgentSwitched, ModelSwitched, SessionCreated
 from perdure.schema.session.prompt import Delivery, PromptInput
 from perdure.schema.session.receipt import AdmittedPrompt
-from perdure.schema.session.session import SessionInfo, SessionTime
+from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import Value
 from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflictError
 from perdure.store.log.follow import EventFollowers
@@ -91,7 +91,15 @@ class Sessions(SessionQueries):
             return await self._info(id)
         session_id = id or self._ids.session()
         info = await self._locations.info(location or self._default_location)
-        seed = self._seed(session_id, info, agent, model)
+        now = self._clock.now_millis()
+        seed = build_seed(
+            session_id,
+            SessionPlace.from_location(info),
+            title=title.placeholder(now),
+            now=now,
+            agent=UNSET if agent is None else agent,
+            model=UNSET if model is None else model,
+        )
         event = SessionCreated(session_id=session_id, info=seed)
         try:
             await self._store.append(session_id, [event], location=info.ref, expected=NO_EVENTS)
@@ -201,27 +209,3 @@ class Sessions(SessionQueries):
 
     async def _info(self, session_id: SessionID) -> SessionInfo:
         return codec.decode(SessionInfo, await self.get(session_id))
-
-    def _seed(
-        self,
-        session_id: SessionID,
-        location: LocationInfo,
-        agent: str | None,
-        model: ModelRef | None,
-    ) -> SessionSeed:
-        now = self._clock.now_millis()
-        return SessionSeed(
-            id=session_id,
-            slug=slug.of(session_id),
-            project_id=location.project.id,
-            workspace_id=location.workspace_id,
-            directory=location.directory,
-            path=location.subpath,
-            title=title.placeholder(now),
-            agent=UNSET if agent is None else agent,
-            model=UNSET if model is None else model,
-            version=__version__,
-            cost=0,
-            tokens=NO_TOKENS,
-            time=SessionTime(created=now, updated=now),
-        )

@@ -23,16 +23,13 @@ class SessionUsages:
 
     async def set_budget(self, session_id: SessionID, budget: SessionBudget) -> SessionInfo:
         """The Session with this budget in place of any other; an empty one bounds nothing."""
-        session = await self._session(session_id)
+        session = await self._store.load_session(session_id)
         before = SessionBudget() if session.budget is UNSET else session.budget
         if before != budget:
             now = self._clock.now_millis()
             event = BudgetChanged(timestamp=now, session_id=session_id, budget=budget)
             await self._store.append(session_id, [event], location=session.location)
-        return await self._session(session_id)
-
-    async def _session(self, session_id: SessionID) -> SessionInfo:
-        return await self._store.database.read(lambda tx: session_table.require(tx, session_id))
+        return await self._store.load_session(session_id)
 
 
 async def _usage(tx: Transaction, session_id: SessionID) -> SessionUsage:

@@ -7,7 +7,7 @@ Facts that nobody waits for yet share a commit. However the turn ends, its step 
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -21,6 +21,7 @@ from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent, Usage
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
+from perdure.net.streams import close_stream
 from perdure.ports import Clock, DatabaseError, Transaction
 from perdure.runtime.files.step_journal import StepJournal, UnjournaledStep
 from perdure.runtime.live_hub import LiveHub
@@ -165,8 +166,7 @@ class ProviderTurn:
         finally:
             if self._timer is not None:
                 self._timer.cancel()
-            if isinstance(stream, AsyncGenerator):
-                await stream.aclose()
+            await close_stream(stream)
         if not self._recorder.over:
             return LLMError("transport", "The answer ended before it was complete")
         self._streamed = self._recorder.finish is not None

@@ -13,6 +13,7 @@ from perdure.core import limits
 from perdure.core.session import subagent
 from perdure.host.clock import SystemClock
 from perdure.host.process_locks import SingleProcess
+from perdure.ports.subagents import TaskAsk, TaskRefusedError, TaskResult
 from perdure.runtime.background.notices import Notices
 from perdure.runtime.background.subagents import Subagents, SubagentServices
 from perdure.runtime.coordination.coordinator import RunCoordinator
@@ -22,8 +23,6 @@ from perdure.schema.session.event import Deleted
 from perdure.schema.settings.agent import AgentInfo
 from perdure.store.log.event_store import EventStore
 from perdure.store.tables import inbox_table, notice_table, session_table, task_table
-from perdure.tools.api.tool import ToolCallContext
-from perdure.tools.builtin.task import TaskAsk, TaskRefusedError, TaskResult
 from tests.fixtures import PLACE, SESSION, Facts, append, opened_store, rows
 
 GENERAL = AgentInfo(
@@ -40,12 +39,10 @@ PROMPT = subagent.prompt_of(SESSION, *CALL)
 
 def asked(*, call: str = "call", background: bool = False, task_id: str | None = None) -> TaskAsk:
     return TaskAsk(
-        context=ToolCallContext(
-            session_id=SESSION,
-            agent="build",
-            assistant_message_id=CALL[0],
-            call_id=ToolCallID(call),
-        ),
+        session_id=SESSION,
+        assistant_message_id=CALL[0],
+        call_id=ToolCallID(call),
+        calling_agent="build",
         agent=GENERAL,
         caller=None,
         description="Dig a hole",
