@@ -5,7 +5,7 @@ What only a running Session needs is joined in runtime.app.engine, and loaded wh
 
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from importlib import import_module
 from random import Random
@@ -18,7 +18,7 @@ from perdure.host import data_directory
 from perdure.host.clock import SystemClock
 from perdure.host.ids import SystemIds
 from perdure.host.process_locks import ProcessLocks
-from perdure.ports import Clock, DatabaseError, IdSource
+from perdure.ports import Clock, IdSource
 from perdure.runtime.app import startup
 from perdure.runtime.app.late import late
 from perdure.runtime.app.lazy_engine import LazyEngine
@@ -26,6 +26,7 @@ from perdure.runtime.app.parts import EngineDeps, Platform, RuntimeSettings
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.coordination.process_monitor import ProcessMonitor
 from perdure.runtime.coordination.session_locations import SessionLocations
+from perdure.runtime.database_errors import TolerateFailure
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.ops.health import HealthReport
 from perdure.runtime.ops.metrics import Metrics
@@ -152,7 +153,7 @@ async def compose(
             core.hub.publish(InstanceDisposed(), None)
             core.hub.close()
             # On a full disk they stay behind: a process that is gone holds nothing anyway.
-            with suppress(DatabaseError):
+            with TolerateFailure("leases and open requests are not given back"):
                 await core.store.leases.release_all()
                 await core.engine.parts.pending.remove_own()
 

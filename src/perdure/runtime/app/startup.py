@@ -4,19 +4,17 @@ None of it delays the start, and each part is tried until the store can be read.
 """
 
 import asyncio
-import logging
 from functools import partial
 
 from perdure.core import limits
-from perdure.ports import Clock, DatabaseError
+from perdure.ports import Clock
 from perdure.runtime.app.lazy_engine import LazyEngine
 from perdure.runtime.coordination.coordinator import RunCoordinator
+from perdure.runtime.database_errors import retry_until_stored
 from perdure.runtime.session.deletion import SessionDeletions
 from perdure.schema.ids import SessionID
 from perdure.store.processes import process_table
 from perdure.store.tables import inbox_table, notice_table, retry_table
-
-logger = logging.getLogger(__name__)
 
 
 async def sweep(engine: LazyEngine, clock: Clock) -> None:
@@ -27,27 +25,13 @@ async def sweep(engine: LazyEngine, clock: Clock) -> None:
 
 
 async def finish_deletions(deletions: SessionDeletions, clock: Clock) -> None:
-    """Tried until it is done: nobody can ask for these Sessions any more."""
-    while True:
-        try:
-            await deletions.finish()
-        except DatabaseError as error:
-            logger.warning("cannot finish deletions that were begun: %s", error)
-        else:
-            return
-        await clock.sleep(limits.STORAGE_RETRY_SECONDS)
+    """Finish the deletions that a dead process began: no client can ask for those Sessions."""
+    await retry_until_stored(deletions.finish, what="finishing deletions", clock=clock)
 
 
 async def adopt_jobs(engine: LazyEngine, clock: Clock) -> None:
-    """Tried until it is done: nobody else would tell of their end."""
-    while True:
-        try:
-            await engine.adopt_jobs()
-        except DatabaseError as error:
-            logger.warning("cannot look for background jobs that were left: %s", error)
-        else:
-            return
-        await clock.sleep(limits.STORAGE_RETRY_SECONDS)
+    """Watch the background jobs that a dead process watched."""
+    await retry_until_stored(engine.adopt_jobs, what="taking over background jobs", clock=clock)
 
 
 async def wake_at_boot(engine: LazyEngine, coordinator: RunCoordinator) -> None:
@@ -69,25 +53,21 @@ async def wake_at_boot(engine: LazyEngine, coordinator: RunCoordinator) -> None:
 
 
 async def _left_at_boot(engine: LazyEngine) -> tuple[list[SessionID], list[SessionID]]:
-    """Turns that wait to be sent again, and everything else.
-
-    Tried until it can be read: nobody would ask for these Sessions again.
-    """
+    """Return the Sessions whose turn waits to be sent again, and all others with work to do."""
     on = engine.parts.on
-    while True:
-        try:
-            # First: what these left is committed, and so among what is found next.
-            dead = await on.database.read(partial(process_table.gone, alive=on.processes.alive))
-            await engine.reject_orphans()
-            await engine.take_back_reverts()
-            pending = await on.database.read(inbox_table.sessions_with_pending)
-            pending += await on.database.read(notice_table.sessions_with_pending)
-            retries = await on.database.read(retry_table.waiting)
-            others = dict.fromkeys((*pending, *await engine.unfinished()))
-            if dead:
-                # Should this process die before it has run all that, the next start finds it.
-                await on.database.write(partial(process_table.forget, processes=dead))
-            return retries, [found for found in others if found not in retries]
-        except DatabaseError as error:
-            logger.warning("cannot look for work that was left: %s", error)
-        await on.clock.sleep(limits.STORAGE_RETRY_SECONDS)
+
+    async def find() -> tuple[list[SessionID], list[SessionID]]:
+        # First: what these left is committed, and so among what is found next.
+        dead = await on.database.read(partial(process_table.gone, alive=on.processes.alive))
+        await engine.reject_orphans()
+        await engine.take_back_reverts()
+        pending = await on.database.read(inbox_table.sessions_with_pending)
+        pending += await on.database.read(notice_table.sessions_with_pending)
+        retries = await on.database.read(retry_table.waiting)
+        others = dict.fromkeys((*pending, *await engine.unfinished()))
+        if dead:
+            # Should this process die before it has run all that, the next start finds it.
+            await on.database.write(partial(process_table.forget, processes=dead))
+        return retries, [found for found in others if found not in retries]
+
+    return await retry_until_stored(find, what="looking for unfinished work", clock=on.clock)

@@ -12,8 +12,9 @@ import logging
 from perdure.core import limits
 from perdure.core.session import job as rules
 from perdure.core.session.job import Ending, Job, Sighting
-from perdure.ports import Clock, Database, DatabaseError, DetachedProcesses, Filesystem, Transaction
+from perdure.ports import Clock, Database, DetachedProcesses, Filesystem, Transaction
 from perdure.runtime.background.notices import Notices
+from perdure.runtime.database_errors import retry_until_stored
 from perdure.schema.value import Value
 from perdure.store.tables import job_table
 from perdure.store.tables.notice_table import Notice
@@ -33,15 +34,10 @@ class JobMonitorDeps(Value, kw_only=True):
 
 
 async def watch(on: JobMonitorDeps, job: Job) -> None:
-    """Return when the job is settled, by this or by somebody else. The store may fail meanwhile."""
-    while True:
-        try:
-            await _to_its_end(on, job)
-        except DatabaseError as error:
-            logger.warning("background job %s cannot be settled yet: %s", job.id, error)
-            await on.clock.sleep(limits.STORAGE_RETRY_SECONDS)
-        else:
-            return
+    """Return when the job is settled, by this process or by another one."""
+    await retry_until_stored(
+        lambda: _to_its_end(on, job), what=f"watching background job {job.id}", clock=on.clock
+    )
 
 
 async def end(on: JobMonitorDeps, job: Job, ending: Ending, *, quiet: bool) -> None:

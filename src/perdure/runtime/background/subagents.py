@@ -9,7 +9,6 @@ Invariant: a wait ends. The child comes to rest, is deleted, or is left to run a
 """
 
 import asyncio
-import logging
 from contextlib import suppress
 
 from msgspec import UNSET
@@ -17,12 +16,13 @@ from msgspec import UNSET
 from perdure.core import limits
 from perdure.core.session import inbox, subagent, title
 from perdure.core.session.subagent import Report
-from perdure.ports import Clock, DatabaseError, Processes, Transaction
+from perdure.ports import Clock, Processes, Transaction
 from perdure.ports.subagents import TaskAsk, TaskRefusedError, TaskResult
 from perdure.runtime.background import subagent_report
 from perdure.runtime.background.notices import Notices
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.coordination.session_activity import SessionActivity
+from perdure.runtime.database_errors import TolerateFailure
 from perdure.runtime.session import tree
 from perdure.runtime.session.admission import PromptAdmission
 from perdure.runtime.session.inbox import SessionInbox
@@ -45,8 +45,6 @@ from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflic
 from perdure.store.tables import session_table, task_table
 from perdure.store.tables.notice_table import Notice
 from perdure.store.tables.task_table import NOBODY, ChildTask
-
-logger = logging.getLogger(__name__)
 
 _STARTED = "It works in the background now. You are told when it has come to its end."
 _LONG = "It is still at work. You are told when it has come to its end."
@@ -127,14 +125,12 @@ class Subagents:
         if self._coordinator.closing:
             # Both go on in the next process, and the parent is told there.
             return
-        try:
+        with TolerateFailure(f"the interrupted subagent {task.child_id} may go on"):
             await self._database.write(lambda tx: task_table.abandon(tx, task.child_id))
             await tree.interrupt(self._store, self._runs, task.child_id)
-            # One that had not begun must not begin by itself some day.
+            # A child that has not begun must not begin later.
             with suppress(PromptSettledError, MessageNotFoundError, SessionNotFoundError):
                 await self._inbox.cancel(task.child_id, task.message_id)
-        except DatabaseError as error:
-            logger.warning("cannot stop %s, which nobody waits for: %s", task.child_id, error)
 
     # ---- beginning ------------------------------------------------------------------------------
 
@@ -219,14 +215,13 @@ class Subagents:
         if self._coordinator.closing:
             # What was cut off goes on in the next process.
             return
-        try:
+        told: list[SessionID] = []
+        # The row stays: the next end of a run, or the next start, comes back to it.
+        what = f"the end of subagent {session_id} is not reported yet"
+        with TolerateFailure(what, DamagedRowError):
             if not await self._database.read(lambda tx: task_table.open_of(tx, session_id)):
                 return
             told = await self._database.write(lambda tx: self._tell(tx, session_id))
-        except (DatabaseError, DamagedRowError) as error:
-            # The row stays: the next end of a run, or the next start, comes back to it.
-            logger.warning("cannot tell that %s is at rest: %s", session_id, error)
-            return
         for parent_id in told:
             self._notices.wake(parent_id)
 

@@ -4,7 +4,6 @@ Looks often while another process is alive and rarely otherwise: an idle machine
 Session whose process died is picked up here when somebody had asked for it or has input pending.
 """
 
-import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, Protocol
@@ -12,13 +11,12 @@ from typing import Final, Protocol
 from perdure.ports import Clock, DatabaseError, Processes, Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.coordination.session_locations import SessionLocations
+from perdure.runtime.database_errors import OutageLog
 from perdure.schema.ids import SessionID
 from perdure.store.log.event_store import EventStore
 from perdure.store.log.follow import EventFollowers
 from perdure.store.processes import interrupt_table, lease_table, process_table, wake_table
 from perdure.store.tables import attempt_table, inbox_table, notice_table
-
-logger = logging.getLogger(__name__)
 
 _SECONDS_TOGETHER: Final = 0.05
 _SECONDS_ALONE: Final = 1.0
@@ -55,8 +53,8 @@ class ProcessMonitor:
         self._clock = clock
         self._taken_up: set[SessionID] = set()
         """Sessions whose run another process asked for: marked as running until it is over."""
-        self._missed = False
-        """Whether the last look was cut off by a failing store: it is made again."""
+        self._outage = OutageLog("looking for changes of other processes")
+        """While it lasts, the next look covers what the failed ones missed."""
 
     async def run(self) -> None:
         """For ever; cancel to stop."""
@@ -66,14 +64,13 @@ class ProcessMonitor:
             try:
                 await self._look(before, others)
             except DatabaseError as error:
-                if not self._missed:
-                    logger.warning("cannot look what other processes did: %s", error)
-                self._missed, others = True, before | others
+                self._outage.log_failure(error)
+                others |= before
             await self._clock.sleep(_SECONDS_TOGETHER if others else _SECONDS_ALONE)
 
     async def _look(self, before: frozenset[str], others: frozenset[str]) -> None:
         await self._put_down()
-        changed = await self._database.changed_elsewhere() or self._missed
+        changed = await self._database.changed_elsewhere() or self._outage.failing
         gone: list[str] = []
         if changed:
             self._known.clear()
@@ -87,7 +84,7 @@ class ProcessMonitor:
             await self._adopt_orphans()
         if gone:
             await self._database.write(partial(process_table.forget, processes=gone))
-        self._missed = False
+        self._outage.log_recovery()
 
     async def _answer_wakes(self) -> None:
         me, alive = self._processes.me, self._processes.alive

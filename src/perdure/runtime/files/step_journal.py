@@ -22,8 +22,9 @@ from perdure.core.files import file_state, revert
 from perdure.core.files.file_state import ABSENT, FileState
 from perdure.core.files.paths import is_within
 from perdure.core.files.revert import FileChange
-from perdure.ports import DatabaseError, Transaction
+from perdure.ports import Transaction
 from perdure.ports.file_journal import NoJournal
+from perdure.runtime.database_errors import TolerateFailure
 from perdure.runtime.files.snapshots import FileSnapshots, Watch
 from perdure.runtime.tasks import shielded
 from perdure.schema.ids import MessageID, SessionID
@@ -136,10 +137,10 @@ class StepJournal:
                     )
                 return number
 
-            try:
+            number = None
+            with TolerateFailure(f"a revert will not know the change of {changes[-1].path}"):
                 number = await self._snapshots.database.write(job)
-            except DatabaseError as error:
-                logger.warning("the change of %s is not kept: %s", changes[-1].path, error)
+            if number is None:
                 return None
             self.end = ends[-1]
         for change in changes:
@@ -149,17 +150,14 @@ class StepJournal:
 
     async def _not_made(self, number: int, path: str) -> None:
         async with self._noting:
-            try:
+            with TolerateFailure(f"the change of {path} stays recorded, but was not made"):
                 await self._snapshots.database.write(
                     lambda tx: file_change_table.remove(tx, number)
                 )
                 self.end = await self._snapshots.database.read(
                     lambda tx: file_change_table.snapshot(tx, self._session_id)
                 )
-            except DatabaseError as error:
-                logger.warning("the change of %s was not made: %s", path, error)
-                return
-        self._files[shown(path, self._root)] -= 1
+                self._files[shown(path, self._root)] -= 1
 
 
 async def begin(
