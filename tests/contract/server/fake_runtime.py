@@ -384,12 +384,12 @@ class StagedQuestions:
 class StagedTodos:
     lists: dict[SessionID, Todos] = field(default_factory=dict[SessionID, Todos])
 
-    async def of(self, session_id: SessionID) -> Todos:
+    async def load_todos(self, session_id: SessionID) -> Todos:
         return self.lists.get(session_id, ())
 
 
 class StagedRecovery:
-    async def of(self, session_id: SessionID) -> RecoveryInfo:
+    async def load_recovery(self, session_id: SessionID) -> RecoveryInfo:
         return RecoveryInfo(waiting=False)
 
     async def decide(self, session_id: SessionID, decision: Decision) -> None:

@@ -52,7 +52,7 @@ class StagedChanges:
         self.calls.append(("fork", session_id, id, message_id, seq))
         return _info(id or SessionID("ses_fork"), "t")
 
-    async def of(self, session_id: SessionID) -> SessionUsage:
+    async def load_usage(self, session_id: SessionID) -> SessionUsage:
         self.calls.append(("of", session_id))
         used = UsageTotal(cost=0.5, tokens=NO_TOKENS, turns=2, models=())
         return SessionUsage(session=used, tree=used)

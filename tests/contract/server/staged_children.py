@@ -4,5 +4,5 @@ from perdure.schema.ids import SessionID
 
 
 class StagedChildren:
-    async def of(self, session_id: SessionID) -> tuple[bytes, ...]:
+    async def list_children(self, session_id: SessionID) -> tuple[bytes, ...]:
         return ()

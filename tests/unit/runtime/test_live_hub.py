@@ -129,13 +129,13 @@ async def test_the_ring_is_bounded_by_bytes_and_keeps_even_a_huge_event() -> Non
 
 async def test_nothing_is_made_or_kept_for_nobody() -> None:
     hub = LiveHub(SeededIds())
-    assert not hub.audience
+    assert not hub.has_readers
     hub.publish(delta("unheard"), PLACE)
     assert hub.start == hub.end == 0
     with hub.subscribe():
-        assert hub.audience
+        assert hub.has_readers
         hub.publish(delta("heard"), PLACE)
-    assert not hub.audience
+    assert not hub.has_readers
     assert hub.start == hub.end == 1
 
 

@@ -50,7 +50,7 @@ class Engine:
         try:
             await self.runs.runner.drain(session_id)
         finally:
-            await shielded(self.side_work.subagents.rested(session_id))
+            await shielded(self.side_work.subagents.notify_finished(session_id))
 
     async def deliver(self) -> None:
         """What people told other processes, to those who wait for it here."""

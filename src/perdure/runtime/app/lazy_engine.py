@@ -68,7 +68,7 @@ class LazyEngine:
     async def take_back_reverts(self) -> None:
         """Files that dead processes were moving."""
         if await self.parts.on.database.read(revert_table.begun):
-            await self.get().reverted_files.take_back_left()
+            await self.get().reverted_files.restore_interrupted()
 
     async def aclose(self) -> None:
         if self._engine is not None:

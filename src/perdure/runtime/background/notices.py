@@ -1,10 +1,10 @@
-"""Telling a Session something on the runtime's own behalf: a job ended, a child is done.
+"""Stores notices of the runtime to a Session: a job ended, a child is done.
 
-A notice is durable before anybody is woken, and becomes a synthetic message at the next Safe
-Provider-Turn Boundary (runtime.turn.boundary). Telling again with the same message id tells
-nothing. A Session that was put away is not woken: it hears of it when somebody goes on with it.
+A notice is durable before the Session is woken, and becomes a synthetic message at the next Safe
+Provider-Turn Boundary (runtime.turn.boundary). A second notice with the same message id is ignored.
+An archived Session is not woken; it gets the notice when it is next run.
 
-Invariant: a process that dies after a notice was put leaves one that any other will tell.
+Invariant: a stored notice is delivered, also if the process that stored it dies.
 """
 
 from collections.abc import Callable
@@ -23,12 +23,12 @@ class Notices:
         self._wake = wake
 
     async def put(self, tx: Transaction, notice: Notice) -> bool:
-        """As a part of the transaction that it reports; whether to `wake` after its commit."""
+        """Store a notice with what it reports; return whether to `wake` after the commit."""
         if not await notice_table.put(tx, notice):
             return False
         if await session_table.is_archived(tx, notice.session_id):
             return False
-        # With the notice: this process may die before its own wake finds who runs the Session.
+        # In the same transaction: this process may die before it wakes the Session.
         if await self._store.leases.runs_elsewhere(tx, notice.session_id):
             await wake_table.request(tx, notice.session_id)
         return True

@@ -264,7 +264,7 @@ class TurnCycle:
         if not turn.location.settings.snapshots:
             return UnjournaledStep()
         session = turn.session
-        return await step_journal.begin(
+        return await step_journal.open_journal(
             self._services.snapshots,
             session.id,
             message_id,

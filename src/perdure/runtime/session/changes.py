@@ -1,7 +1,7 @@
-"""Changing what a Session is called and where it is listed, and running what waits in it.
+"""Renames, archives and resumes a Session.
 
-Each change is one event. A title that was chosen stays; an archived Session is listed as such and
-is otherwise like any other. Nothing here waits for a run.
+Each change is one event. A title that the user chose is never replaced by a generated one; an
+archived Session is listed as archived and otherwise works as before. Nothing here waits for a run.
 """
 
 from perdure.core import limits
@@ -23,7 +23,7 @@ class SessionChanges:
         self._clock = clock
 
     async def rename(self, session_id: SessionID, asked: str) -> SessionInfo:
-        """The Session with its new title: one line, without what a terminal would obey."""
+        """Set the title: one line, without control characters. Return the changed Session."""
         chosen = title.chosen(asked)
         if not chosen or len(chosen) > limits.TITLE_CHOSEN_CHARS_MAX:
             raise InvalidRequestError(
@@ -39,7 +39,7 @@ class SessionChanges:
         return await self._store.load_session(session_id)
 
     async def archive(self, session_id: SessionID) -> None:
-        """Once is enough: the time at which it was archived stays."""
+        """Archive the Session. Archiving it again keeps the first time."""
         session = await self._store.load_session(session_id)
         if not session.time.archived:
             event = Archived(timestamp=self._clock.now_millis(), session_id=session_id)
@@ -52,7 +52,7 @@ class SessionChanges:
             await self._store.append(session_id, [event], location=session.location)
 
     async def resume(self, session_id: SessionID) -> None:
-        """Run what is pending, here or in the process that has the Session; never waits for it."""
+        """Run pending prompts, here or in the process that holds the lease. Never waits for it."""
         await self._store.load_session(session_id)
 
         async def ask(tx: Transaction) -> None:

@@ -173,7 +173,7 @@ class ProviderTurn:
         return None
 
     async def _take(self, group: asyncio.TaskGroup, batch: Sequence[LLMEvent]) -> None:
-        audience = self._hub.audience
+        audience = self._hub.has_readers
         now = self._clock.now_millis()
         # Not in this frame alone: an interrupt between two of them must lose no fact.
         self._taken.extend(self._recorder.feed(batch, now=now, fragments=audience))

@@ -8,7 +8,7 @@ from perdure.server.response import JsonArray
 
 
 async def of_session(call: Call[None, None]) -> JsonArray:
-    return JsonArray(await call.services.children.of(call.session_id))
+    return JsonArray(await call.services.children.list_children(call.session_id))
 
 
 HANDLERS: Final[Handlers] = {children.LIST.operation_id: of_session}

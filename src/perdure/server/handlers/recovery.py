@@ -9,7 +9,7 @@ from perdure.server.call import Call, Handlers
 
 
 async def of_session(call: Call[None, None]) -> RecoveryInfo:
-    return await call.services.recovery.of(call.session_id)
+    return await call.services.recovery.load_recovery(call.session_id)
 
 
 async def decide(call: Call[None, DecideRecovery]) -> None:

@@ -8,7 +8,7 @@ from perdure.server.call import Call, Handlers
 
 
 async def of_session(call: Call[None, None]) -> Todos:
-    return await call.services.todos.of(call.session_id)
+    return await call.services.todos.load_todos(call.session_id)
 
 
 HANDLERS: Final[Handlers] = {todo.LIST.operation_id: of_session}

@@ -12,7 +12,7 @@ from perdure.server.call import Call, Handlers
 
 
 async def of_session(call: Call[None, None]) -> SessionUsage:
-    return await call.services.usage.of(call.session_id)
+    return await call.services.usage.load_usage(call.session_id)
 
 
 async def set_budget(call: Call[None, SetBudget]) -> SessionInfo:

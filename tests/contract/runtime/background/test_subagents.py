@@ -88,7 +88,7 @@ async def yard(path: Path, run: Run, *, patience_seconds: float = 10) -> AsyncGe
             try:
                 await run(store)
             finally:
-                await desk.rested(session_id)
+                await desk.notify_finished(session_id)
 
         coordinator = RunCoordinator(drain)
         clock = SystemClock()
@@ -164,7 +164,7 @@ async def test_a_child_that_cannot_begin_is_not_waited_for(tmp_path: Path) -> No
         assert (await it.state(), await it.told()) == ("waiting", [])
         # Whenever it comes to its end, its parent hears of it.
         await answers(it.store)
-        await it.desk.rested(CHILD)
+        await it.desk.notify_finished(CHILD)
         assert len(await it.told()) == 1
 
 
@@ -180,7 +180,7 @@ async def test_however_often_it_is_told_a_parent_hears_it_once(tmp_path: Path) -
         await it.delegate(asked(background=True))
         await it.coordinator.wait_until_idle(CHILD)
         for _ in range(3):
-            await it.desk.rested(CHILD)
+            await it.desk.notify_finished(CHILD)
         assert len(await it.told()) == 1
 
 
@@ -208,7 +208,7 @@ async def test_what_a_process_died_with_is_told_by_the_next_one(tmp_path: Path) 
             clock=SystemClock(),
         )
         for _ in range(2):
-            await Subagents(services).rested(CHILD)
+            await Subagents(services).notify_finished(CHILD)
         (told,) = await it.told()
         assert "a hole" in told
         assert await it.state() == "delivered"
