@@ -89,8 +89,8 @@ class FileReverts:
             await self._write_all([move for move in plan.moves if move.changes])
             yield
         except BaseException:
-            # From the plan, not from its rows: a prompt may have committed the revert, which removes
-            # them.
+            # From the plan, not from its rows: a prompt may have committed the revert and removed
+            # the rows.
             begun = [
                 RevertInProgress(
                     root=move.root, path=move.path, origin=move.found, next=move.wanted
