@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from perdure.core import limits
 from perdure.core.settings.edit_programs import EditProgram
-from perdure.location.workspace.terminals import StartTask
 from perdure.ports import Filesystem, PipedProcesses
+from perdure.ports.tasks import StartTask
 from perdure.schema.value import Confidential, State
 from perdure.tools.files.path_access import Target
 
