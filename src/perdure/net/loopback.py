@@ -40,9 +40,6 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def is_loopback_url(url: str) -> bool:
-    """Whether a URL names a server of this machine by one of `NAMES`."""
-    return (urlsplit(url).hostname or "") in NAMES
 def is_loopback_domain(host: str) -> bool:
     """Whether `host` is this machine or a name below `localhost`: a proxy would look on itself."""
     return is_loopback(host) or host.lower().endswith(f".{_LOCALHOST}")

@@ -110,7 +110,7 @@ async def _find_session(text: str, runtime: "Runtime") -> LocationRef:
     """Where the Session works; raises SessionNotFoundError when it does not exist."""
     if not ids.well_formed("ses", text):
         raise InvalidRequestError("Invalid session ID", field="sessionID")
-    return await runtime.sessions.where(SessionID(text))
+    return await runtime.sessions.require_location(SessionID(text))
 
 
 def _check_params(kind: type[Payload], params: Mapping[str, str]) -> None:

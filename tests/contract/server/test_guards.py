@@ -59,7 +59,7 @@ async def test_no_endpoint_lets_an_intruder_in(intruder: str, backend: Backend) 
         after = await call(port, "GET", "/api/session", headers=GOOD)
     assert (after.status, after.body) == (200, before.body)
     assert await backend.count_events(SESSION) == 0
-    assert not backend.runtime.hub.audience
+    assert not backend.runtime.hub.has_readers
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ async def test_one_stream_too_many_is_refused_until_another_ends(backend: Backen
             assert (await client.head()).status == 200
             assert (await call(port, "GET", "/api/event")).status == 429
             assert (await call(port, "GET", "/api/health")).status == 200
-        await until(lambda: not backend.runtime.hub.audience)
+        await until(lambda: not backend.runtime.hub.has_readers)
         async with connected(port) as client:
             await client.say(listen)
             assert (await client.head()).status == 200

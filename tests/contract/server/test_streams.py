@@ -155,7 +155,7 @@ async def test_a_live_stream_greets_and_then_relays(port: int, backend: Backend)
         hub.publish(status("two"), LocationRef("/elsewhere"))
         told = events(await client.chunk())
         assert [each["data"]["status"]["type"] for each in told] == ["one", "two"]
-    await until(lambda: not hub.audience)
+    await until(lambda: not hub.has_readers)
 
 
 @requirement("S132")

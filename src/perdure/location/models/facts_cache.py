@@ -21,8 +21,8 @@ from perdure.core.models.known_providers import KnownProviders
 from perdure.host.files import atomic
 from perdure.net.transport import HttpRequest, HttpTransport, TransportError
 from perdure.ports import Clock
-from perdure.version import PACKAGE_FOLDER
 from perdure.ports.tasks import StartTask
+from perdure.version import PACKAGE_FOLDER
 
 logger = logging.getLogger(__name__)
 

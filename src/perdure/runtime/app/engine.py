@@ -70,7 +70,7 @@ class Engine:
         self.file_reverts = FileReverts(self.snapshots, platform.processes)
 
         # Background jobs and subagents report to their Sessions by notices.
-        self.notices = Notices(store, platform.clock, wake=partial(_wake_if_allowed, deps))
+        self.notices = Notices(store, wake=partial(_wake_if_allowed, deps))
         self.jobs = _build_jobs(deps, self.notices, self.outputs, self._background)
         self.subagents = _build_subagents(deps, self.notices)
 

@@ -49,7 +49,7 @@ class PeerWork:
     async def restore_files(self) -> None:
         """Undo the file reverts that dead processes did not finish."""
         if await self._database.read(revert_table.begun):
-            await self._engine.get().file_reverts.take_back_left()
+            await self._engine.get().file_reverts.restore_interrupted()
 
     async def unfinished(self) -> list[SessionID]:
         """Return the Sessions whose run or whose subagent report a dead process left open."""

@@ -45,9 +45,6 @@ from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflic
 from perdure.store.tables import session_table, task_table
 from perdure.store.tables.notice_table import Notice
 from perdure.store.tables.task_table import NOBODY, ChildTask
-from perdure.version import __version__
-
-logger = logging.getLogger(__name__)
 
 _STARTED = "It works in the background now. You are told when it has come to its end."
 _LONG = "It is still at work. You are told when it has come to its end."

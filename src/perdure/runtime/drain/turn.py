@@ -43,6 +43,7 @@ from perdure.runtime.turn.services import RunServices
 from perdure.runtime.turn.titles import Titles
 from perdure.runtime.turn.tool_execution import ToolRun
 from perdure.runtime.turn.turn_input import TurnInput
+from perdure.schema.ids import MessageID
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef
 from perdure.schema.value import Confidential, State, Value
@@ -194,13 +195,14 @@ class Turn:
         self, boundary: Boundary, chosen: ChosenModel, prepared: _Prepared
     ) -> TurnEnd:
         run, model = self._services.run, chosen.model
+        message_id = run.ids.message()
         recorder = TurnRecorder(
             session_id=self._session.id,
-            message_id=run.ids.message(),
+            message_id=message_id,
             agent=chosen.agent.id,
             model=model.ref,
         )
-        journal = self._journal(recorder, prepared)
+        journal = self._journal(message_id, prepared)
         recorder.before = journal.snapshot
         provider_turn = ProviderTurn(
             run,
@@ -219,16 +221,14 @@ class Turn:
             self._metrics.count("turn.failed")
         return end
 
-    def _journal(
-        self, recorder: TurnRecorder, prepared: _Prepared
-    ) -> StepJournal | UnjournaledStep:
+    def _journal(self, message_id: MessageID, prepared: _Prepared) -> StepJournal | UnjournaledStep:
         if not self._location.settings.snapshots:
             return UnjournaledStep()
         return StepJournal(
             self._services.run.snapshots,
             self._session.id,
-            recorder.message_id,
-            root=step_journal.root_of(self._session.location.directory),
+            message_id,
+            root=step_journal.resolve_root(self._session.location.directory),
             start=prepared.snapshot,
         )
 

@@ -16,7 +16,6 @@ from perdure.schema.session.event import Forked, SessionCreated, SessionEvent, S
 from perdure.schema.session.session import SessionInfo
 from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflictError, latest_seq
 from perdure.store.tables import message_table, session_table
-from perdure.version import __version__
 
 
 class SessionForks:

@@ -32,7 +32,6 @@ from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import Value
 from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflictError
 from perdure.store.log.follow import EventFollowers
-from perdure.version import __version__
 
 
 class SessionServices(Value, kw_only=True):

@@ -148,15 +148,15 @@ async def events(call: Call[FollowEvents, None]) -> DurableStream[SessionEvent]:
 
 
 async def list_children(call: Call[None, None]) -> Encoded[tuple[SessionInfo, ...]]:
-    return Encoded(join_array(await call.runtime.children.of(call.session_id)))
+    return Encoded(join_array(await call.runtime.children.list_children(call.session_id)))
 
 
 async def list_todos(call: Call[None, None]) -> Todos:
-    return await call.runtime.todos.of(call.session_id)
+    return await call.runtime.todos.load_todos(call.session_id)
 
 
 async def get_usage(call: Call[None, None]) -> SessionUsage:
-    return await call.runtime.usage.of(call.session_id)
+    return await call.runtime.usage.load_usage(call.session_id)
 
 
 async def set_budget(call: Call[None, SetBudget]) -> SessionInfo:
@@ -170,7 +170,7 @@ async def set_budget(call: Call[None, SetBudget]) -> SessionInfo:
 
 
 async def get_recovery(call: Call[None, None]) -> RecoveryInfo:
-    return await call.runtime.recovery.of(call.session_id)
+    return await call.runtime.recovery.load_recovery(call.session_id)
 
 
 async def decide_recovery(call: Call[None, DecideRecovery]) -> None:
