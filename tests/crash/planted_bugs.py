@@ -42,7 +42,7 @@ SWEPT_BUGS: Final = (
     ),
     SweptBug(
         name="a request goes out without its mark",
-        symbol="runtime.turn.request_marks:RequestMarks.dispatch",
+        symbol="runtime.turn.request_marks:RequestMarks.mark_dispatched",
         edit=Instead("return"),
         killed_at="model/delivered[TextStart]#1",
         verdict="1 requests were sent again, and a person wanted 0 of them",

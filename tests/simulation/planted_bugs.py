@@ -94,8 +94,8 @@ PLANTED_BUGS: Final = (
     ),
     PlantedBug(
         name="a change of context is noted and not told",
-        symbol="runtime.turn.boundary:_admit_context",
-        edit=DropKeyword("_Admission", "told"),
+        symbol="runtime.turn.boundary:_reconcile",
+        edit=DropKeyword("_ContextChange", "update"),
         promise="S30",
     ),
     PlantedBug(
@@ -113,7 +113,7 @@ PLANTED_BUGS: Final = (
     ),
     PlantedBug(
         name="a compaction does not end the epoch",
-        symbol="runtime.turn.boundary:_admit_context",
+        symbol="runtime.turn.boundary:_reconcile",
         edit=Assign("compacted", "False"),
         promise="P7",
         first=15,
@@ -160,7 +160,7 @@ PLANTED_BUGS: Final = (
     ),
     PlantedBug(
         name="a request goes out before its mark is on disk",
-        symbol="runtime.turn.request_marks:RequestMarks.dispatch",
+        symbol="runtime.turn.request_marks:RequestMarks.mark_dispatched",
         edit=Instead("return"),
         promise="P4",
     ),

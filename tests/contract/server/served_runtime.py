@@ -14,7 +14,7 @@ from perdure.schema.session.event import AgentSwitched
 from perdure.server.app import HANDLERS, App, make_app
 from perdure.server.call import Call, Handlers
 from perdure.server.settings import HttpLimits, ServerSettings
-from tests.support.project import Place, make_place
+from tests.support.project import ProjectFolders, make_folders
 from tests.support.raw_http import listening
 from tests.support.scripted_provider import ScriptedProvider, scripted_provider
 
@@ -33,13 +33,13 @@ class Backend:
     """A runtime that has SESSION and OTHER, and the provider that its models are asked of."""
 
     runtime: Runtime
-    place: Place
+    folders: ProjectFolders
     provider: ScriptedProvider
 
     @property
     def here(self) -> str:
         """The directory of both Sessions, and of requests that name none."""
-        return str(self.place.project)
+        return str(self.folders.project)
 
     def settings(
         self,
@@ -93,16 +93,16 @@ class Backend:
 async def open_backend(root: Path, **configuration: object) -> AsyncGenerator[Backend]:
     """`configuration` is laid over the project's opencode.json."""
     async with scripted_provider() as provider:
-        place = make_place(root, provider, **configuration)
+        folders = make_folders(root, provider, **configuration)
         settings = RuntimeSettings(
-            environment=place.environment,
-            data_dir=str(place.data),
-            default_directory=str(place.project),
+            environment=folders.environment,
+            data_dir=str(folders.data),
+            default_directory=str(folders.project),
         )
         async with open_runtime(settings) as runtime:
             for session_id in (SESSION, OTHER):
                 await runtime.sessions.create(id=session_id)
-            yield Backend(runtime, place, provider)
+            yield Backend(runtime, folders, provider)
 
 
 def with_handler(operation_id: str, run: Run) -> Handlers:

@@ -53,7 +53,7 @@ async def test_location_routes_answer_with_their_location(
 
 
 async def test_skills_and_references_have_the_published_shape(port: int, backend: Backend) -> None:
-    project = backend.place.project
+    project = backend.folders.project
     skill = project / ".opencode" / "skills" / "tea" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text(

@@ -27,7 +27,7 @@ async def stage(port: int, message_id: str) -> None:
 async def test_files_are_restored_unless_refused(
     port: int, backend: Backend, files: dict[str, bool], *, restored: bool
 ) -> None:
-    written = backend.place.project / "new.txt"
+    written = backend.folders.project / "new.txt"
     backend.provider.then(
         calls(Call("write", {"path": "new.txt", "content": "new"})), text("written")
     )
