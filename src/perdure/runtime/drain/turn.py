@@ -133,7 +133,7 @@ class Turn:
             boundary = await boundaries.with_attachments(boundary, attachments, chosen.agent_id)
             await shielded(boundaries.commit(self._store, boundary))
         self._metrics.count("boundary.unavailable", system_context.missing(observation))
-        self._metrics.told(boundary.epoch.baseline)
+        self._metrics.observe_baseline(boundary.epoch.baseline)
         return boundary
 
     async def _answer(self, boundary: Boundary, chosen: ChosenModel) -> TurnEnd:
