@@ -178,7 +178,9 @@ def _blocking_class(
 ) -> str:
     name = class_name(group)
     lines = [f"\n\nclass {name}:"]
-    lines.append(f"    def __init__(self, group: typed_operations.{name}, blocking: Blocking) -> None:")
+    lines.append(
+        f"    def __init__(self, group: typed_operations.{name}, blocking: Blocking) -> None:"
+    )
     lines += ["        self._group = group", "        self._blocking = blocking"]
     lines += [
         f"        self.{child[-1]} = {class_name(child)}(group.{child[-1]}, blocking)"

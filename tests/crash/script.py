@@ -157,7 +157,7 @@ class Person:
 
     async def _decide(self) -> None:
         """Give up what was to be noted, and have everything else sent again."""
-        if (await self._runtime.recovery.of(self._session)).waiting:
+        if (await self._runtime.recovery.load_recovery(self._session)).waiting:
             said = [codec.decode_any(m) for m in await self._sessions.context(self._session)]
             latest = [message["id"] for message in said if message["type"] == "user"][-1:]
             if latest == [NOTE.id]:

@@ -110,10 +110,10 @@ async def _dying(directory: Path, verb: Verb, countdown: Countdown) -> None:
 
 async def _restarted(directory: Path) -> dict[str, str]:
     async with snapshot_bench(directory) as bench:
-        await bench.files.take_back_left()
+        await bench.files.restore_interrupted()
         found = _tree(bench)
         # What was taken back once is not taken back again.
-        await bench.files.take_back_left()
+        await bench.files.restore_interrupted()
         assert _tree(bench) == found
         return found
 

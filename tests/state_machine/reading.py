@@ -156,7 +156,7 @@ async def _sent_again(runtime: Runtime, sessions: tuple[SessionID, ...]) -> bool
     found = False
     for session_id in sessions:
         with suppress(SessionNotFoundError, NothingToDecideError):
-            if (await runtime.recovery.of(session_id)).waiting:
+            if (await runtime.recovery.load_recovery(session_id)).waiting:
                 await runtime.recovery.decide(session_id, "retry")
                 found = True
     return found

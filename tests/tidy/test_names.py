@@ -13,32 +13,32 @@ CONTEXT: Final = (ROOT / "CONTEXT.md").read_text(encoding="utf-8")
 
 WORDS: Final[Mapping[str, str]] = {
     "architecture": """
-        app binding built builtin cli coordination coordinator core deps engine factory
-        guard host human in installed llm main monitor net ops peer platform ports public
-        runtime services shared site store testing to work
+        app built builtin cli coordination coordinator core deps engine factory host human in
+        installed llm main monitor net ops platform ports public runtime services shared site store
+        testing to work
     """,
     "commands of the program": """
-        apply archive compact delete doctor export follow fork import migrate move read
-        recover rename repair revert run serve write
+        apply archive compact delete doctor export follow fork import migrate move open
+        read recover rename repair resuming revert run serve write
     """,
     "concurrency": """
-        background blocking callback crash detached dispatch execution interrupt
-        lazy lock ownership process progress runner spawn startup sync wake
+        background blocking callback crash cycle detached dispatch execution interrupt
+        lazy lock ownership peer process progress runner spawn startup sync wake
     """,
     "conversation": """
         activity admission agent answer approval attachment children choice compactor
         failed failure fallback hub id inbox known native permission plan preserved
-        preview project question receipt recorder recovery repeated report resuming rules
-        slug step summarizer summary title todowrite tracking transcript window
+        preview project question receipt recorder recovery repeated report rules slug step
+        summarizer summary title todowrite tracking transcript window
     """,
     "cloud providers": """
         anthropic aws bedrock chat cloud gemini key keyring local oauth openai responses
         rs256 secrets signature vertex
     """,
     "HTTP": """
-        access address asgi auth body connection cursor endpoint exchange frame group
-        handler header http loopback media openapi pager proxy query reconnect remote
-        response route routing socket sse stream transport uri web webfetch websearch
+        access address asgi auth binding body connection cursor endpoint exchange frame group
+        guard handler header http loopback media openapi operation pager proxy query reconnect remote
+        response result route routing socket sse stream transport uri web webfetch websearch
         websocket
     """,
     "operating system and shell": """
@@ -46,9 +46,9 @@ WORDS: Final[Mapping[str, str]] = {
         post repository scan search shell storage telemetry tree workspace wrapper
     """,
     "programming": """
-        api backend codec demo deprecation error faulty function generated histogram index
-        limits manual mode name operation problem pytest register result schema scripted
-        seeded selection setting shape type typed value version
+        api backend codec demo deprecation error faulty function generated histogram index limits
+        manual mode name problem pytest register schema scripted seeded selection setting shape
+        type typed value version
     """,
     "storage": """
         atomic cache cached checks committer config configured confined data database

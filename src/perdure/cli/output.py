@@ -54,9 +54,7 @@ class TextOutput:
                 self._end_line()
             case "session.next.tool.called":
                 self._tools[_call_key(data)] = data["tool"]
-                self._print_note(
-                    f"> {data['tool']} {json.dumps(data['input'], ensure_ascii=False)}"
-                )
+                self._print_note(f"> {data['tool']} {_format_input(data['input'])}")
             case "session.next.tool.success":
                 self._print_note(f"  {self._tools.pop(_call_key(data), 'tool')} done")
             case "session.next.tool.failed":
@@ -100,7 +98,7 @@ def _call_key(data: JsonObject) -> tuple[str, str]:
     return data["assistantMessageID"], data["callID"]
 
 
-def _shown_input(value: JsonValue) -> str:
+def _format_input(value: JsonValue) -> str:
     import json
 
     return json.dumps(value, ensure_ascii=False)

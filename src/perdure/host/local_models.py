@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from perdure.host.http import proxy
+from perdure.net import loopback
 from perdure.net.transport import HttpRequest, HttpTransport, TransportError
 from perdure.schema import codec
 from perdure.schema.value import Value
@@ -80,7 +80,7 @@ async def discover(transport: HttpTransport, probes: Sequence[Probe]) -> tuple[L
 
 
 async def _ask(transport: HttpTransport, probe: Probe) -> LocalServer | None:
-    if not proxy.is_loopback(urlsplit(probe.origin).hostname or ""):
+    if not loopback.is_loopback_domain(urlsplit(probe.origin).hostname or ""):
         return None
     try:
         async with asyncio.timeout(PROBE_SECONDS_MAX):
@@ -182,6 +182,6 @@ def _ollama_origin(setting: str) -> str:
         host, port = url.hostname or "", url.port or 11434
     except ValueError:
         return usual
-    if not proxy.is_loopback(host):
+    if not loopback.is_loopback_domain(host):
         return usual
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -5,7 +5,7 @@ never changes again, so its wire bytes can be kept (llm.encoded_history).
 """
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, assert_never
 
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.session.tool import ProviderMetadata
@@ -56,6 +56,8 @@ class ToolResultPart(Value):
 
 
 Part = TextPart | MediaPart | ReasoningPart | ToolCallPart | ToolResultPart
+UserPart = TextPart | MediaPart
+AnswerPart = TextPart | ReasoningPart | ToolCallPart
 
 
 class LLMMessage(Value):
@@ -63,6 +65,17 @@ class LLMMessage(Value):
     content: tuple[Part, ...]
     id: str = ""
     """Of the stored message, where it is an answer: a call's id is unique only inside of one."""
+
+    def user_parts(self) -> Iterator[UserPart]:
+        """The parts that a user message can hold."""
+        for part in self.content:
+            match part:
+                case TextPart() | MediaPart():
+                    yield part
+                case ReasoningPart() | ToolCallPart() | ToolResultPart():
+                    pass
+                case _:
+                    assert_never(part)
 
 
 class Segment(Value):
@@ -78,11 +91,17 @@ class Segment(Value):
         """Whether the model said it; a tool result may be all that is left of it."""
         return self.messages[0].role in ("assistant", "tool")
 
-    def answered(self) -> Iterator[Part]:
-        """What the model said, part by part."""
-        for message in self.messages:
-            if message.role == "assistant":
-                yield from message.content
+    def answered(self) -> Iterator[AnswerPart]:
+        """What the model said, part by part. Results of hosted calls are in `results`."""
+        answers = (message for message in self.messages if message.role == "assistant")
+        for part in (part for message in answers for part in message.content):
+            match part:
+                case TextPart() | ReasoningPart() | ToolCallPart():
+                    yield part
+                case MediaPart() | ToolResultPart():
+                    pass
+                case _:
+                    assert_never(part)
 
     def calls(self) -> list[ToolCallPart]:
         """The calls that we were to make."""

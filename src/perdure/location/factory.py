@@ -45,7 +45,7 @@ from perdure.location.tools.site import LocationTools, OpenTools, ToolSite
 from perdure.location.workspace.attachments import AttachmentPermissions, Attachments
 from perdure.location.workspace.files import LocationFiles
 from perdure.location.workspace.language_servers import LanguageServers
-from perdure.location.workspace.terminals import LocationTerminals, StartTask
+from perdure.location.workspace.terminals import LocationTerminals
 from perdure.net.transport import HttpTransport
 from perdure.ports import (
     Clock,
@@ -54,12 +54,14 @@ from perdure.ports import (
     TerminalHost,
     WebPages,
 )
+from perdure.ports.subagents import SubagentRunner
+from perdure.ports.tasks import StartTask
 from perdure.schema.approval.permission import Headless
 from perdure.schema.ids import ProjectID
 from perdure.schema.live_event import LiveEvent
 from perdure.schema.location import LocationRef
 from perdure.schema.value import Value
-from perdure.tools.builtin.task import SubagentRunner, TaskAgents
+from perdure.tools.builtin.task import TaskAgents
 
 
 class LocationHost(Value, kw_only=True):

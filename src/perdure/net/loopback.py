@@ -1,10 +1,12 @@
-"""Which hosts are this machine, by what they are called. Nothing is looked up.
+"""Tells which hosts are this machine, by what they are called. No name is resolved.
 
-Two questions are asked about it. A server and its clients go by the few names under which servers
-of this machine are bound and called; whoever calls others takes every host that cannot be another
-machine. Who asks which, and what else they take for this machine, is theirs.
+There are three answers, because a mistake costs differently:
+`is_loopback_name` and `is_loopback_url` know the few names under which servers of this machine are
+bound and called; what is trusted goes by them. `is_loopback` knows every host that cannot be
+another machine. `is_loopback_domain` knows the names below `localhost` too, which must not be sent
+to a proxy.
 
-Invariant: no name but `localhost` is this machine. Others are looked up, and may be anywhere.
+Invariant: no name but `localhost` is trusted. Other names are resolved, and may be anywhere.
 """
 
 import ipaddress
@@ -14,10 +16,20 @@ from urllib.parse import urlsplit
 _LOCALHOST: Final = "localhost"
 
 NAMES: Final = frozenset({_LOCALHOST, "127.0.0.1", "::1"})
-"""Under which a server of this machine is bound and called."""
+"""Names under which a server of this machine is bound and called."""
 
 AUTHORITIES: Final = frozenset(f"[{name}]" if ":" in name else name for name in NAMES)
-"""The same, as they stand in a URL and in a Host header."""
+"""The same names as they stand in a URL and in a Host header."""
+
+
+def is_loopback_name(host: str) -> bool:
+    """Whether `host`, with or without brackets, is a name of a server of this machine."""
+    return host.lower() in NAMES or host.lower() in AUTHORITIES
+
+
+def is_loopback_url(url: str) -> bool:
+    """Whether `url` leads to a name of a server of this machine."""
+    return (urlsplit(url).hostname or "") in NAMES
 
 
 def is_loopback(host: str) -> bool:
@@ -31,3 +43,6 @@ def is_loopback(host: str) -> bool:
 def is_loopback_url(url: str) -> bool:
     """Whether a URL names a server of this machine by one of `NAMES`."""
     return (urlsplit(url).hostname or "") in NAMES
+def is_loopback_domain(host: str) -> bool:
+    """Whether `host` is this machine or a name below `localhost`: a proxy would look on itself."""
+    return is_loopback(host) or host.lower().endswith(f".{_LOCALHOST}")

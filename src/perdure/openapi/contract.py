@@ -191,7 +191,7 @@ def _outcome(endpoint: Endpoint, shapes: ShapeTable) -> Outcome:
             encoded: Shape | None = Ref(LIVE_EVENT)
         case "durable_stream" | "history":
             encoded = Ref(DURABLE_EVENT)
-        case _:
+        case "data" | "location_data" | "bare" | "page" | "no_content" | "content" | "websocket":
             encoded = None if success.type is None else shapes.of(success.type)
     return Outcome(kind=success.kind, encoded=encoded, decoded=success.type)
 

@@ -7,7 +7,7 @@ Invariant: every name that a Shape refers to is in the table.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Literal
+from typing import Final, Literal, assert_never
 
 import msgspec
 from msgspec import inspect
@@ -160,8 +160,10 @@ def walk(shape: Shape, visit: Callable[[Shape], None]) -> None:
         case OneOf(options):
             for option in options:
                 walk(option, visit)
-        case _:
+        case Scalar() | Choice() | Ref():
             pass
+        case _:
+            assert_never(shape)
 
 
 def _summary(kind: type[msgspec.Struct]) -> str:

@@ -1,8 +1,8 @@
-"""Instance-wide live events: one ring of ready-made frames, any number of readers.
+"""Publishes live events of the instance: one ring of encoded frames, any number of readers.
 
-An event is encoded once; every reader gets the same bytes. Publishing costs the same for one
-reader and for a thousand. The ring is bounded by bytes: a reader that falls off its end is ended
-and told so, and nobody else notices. There is no replay.
+An event is encoded once; every reader gets the same bytes. The ring is bounded by bytes: the stream
+of a reader that falls behind it is ended and marked as lagged; other readers are not affected.
+There is no replay.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ class LiveHub:
         self.closed = False
 
     @property
-    def audience(self) -> bool:
-        """Whether anybody listens: fragments are not worth making for no one."""
+    def has_readers(self) -> bool:
+        """Whether a client listens; without one, deltas need not be made."""
         return bool(self._readers)
 
     def publish(self, event: LiveEvent, location: LocationRef | None) -> None:
         if self._readers:
-            self._put(location, sse.write(self._wire(event, location)))
+            self._add(location, sse.write(self._wire(event, location)))
 
     def publish_stored(
         self,
@@ -45,14 +45,14 @@ class LiveHub:
         events: tuple[StoredEvent, ...],
         location: LocationRef | None,
     ) -> None:
-        """Durable events, after their commit. The session is inside the frames already."""
+        """Publish durable events after their commit. Their frames name the Session already."""
         if self._readers:
             for event in events:
-                self._put(location, sse.write(event.wire))
+                self._add(location, sse.write(event.wire))
 
     @contextmanager
     def subscribe(self, location: LocationRef | None = None) -> Generator["LiveReader"]:
-        """Listen from now on; with a Location, only to what happens there or nowhere."""
+        """Read events from now on; with a Location, those of it and those of none."""
         reader = LiveReader(self, location)
         self._readers.add(reader)
         try:
@@ -64,12 +64,8 @@ class LiveHub:
                 self._frames.clear()
                 self._joined = (0, 0, b"")
 
-    def frame(self, event: LiveEvent) -> bytes:
-        """A frame for one reader alone, such as its greeting."""
-        return sse.write(self._wire(event, None))
-
     def close(self) -> None:
-        """No more events; every reader ends."""
+        """End every reader; no more events are published."""
         self.closed = True
         for reader in self._readers:
             reader.wake()
@@ -82,8 +78,8 @@ class LiveHub:
     def end(self) -> int:
         return self._start + len(self._frames)
 
-    def since(self, cursor: int, location: LocationRef | None) -> bytes:
-        """Everything from `cursor` to the end; readers at the same place share one string."""
+    def frames_since(self, cursor: int, location: LocationRef | None) -> bytes:
+        """Return all frames from `cursor` on; readers at the same cursor share one string."""
         if location is not None:
             wanted = self._frames[cursor - self._start :]
             return b"".join(data for where, data in wanted if where in (None, location))
@@ -93,7 +89,7 @@ class LiveHub:
             self._joined = (cursor, self.end, joined)
         return joined
 
-    def _put(self, location: LocationRef | None, data: bytes) -> None:
+    def _add(self, location: LocationRef | None, data: bytes) -> None:
         self._frames.append((location, data))
         self._size += len(data)
         if self._size > self._bytes_max:
@@ -132,13 +128,13 @@ class LiveReader:
             self._signal.set()
 
     async def next(self) -> bytes | None:
-        """The frames since the last call, as one piece; None when it is over."""
+        """Wait for frames after those of the last call; None when the stream ends."""
         while True:
             if self._cursor < self._hub.start:
                 self.lagged = True
                 return None
             if self._cursor < self._hub.end:
-                frames = self._hub.since(self._cursor, self._location)
+                frames = self._hub.frames_since(self._cursor, self._location)
                 self._cursor = self._hub.end
                 if frames:
                     return frames

@@ -1,4 +1,4 @@
-"""The only clever asyncio here: what an interrupt cannot cut, and what runs beside everything."""
+"""Work that a cancellation cannot interrupt, and tasks that run in the background."""
 
 import asyncio
 import logging
@@ -13,8 +13,8 @@ T = TypeVar("T")
 async def shielded(work: Coroutine[Any, Any, T]) -> T:
     """Run `work` to its end, even if this task is cancelled meanwhile, however often.
 
-    A cancellation that arrived is raised again afterwards: it is delayed, never swallowed. Only a
-    failure of `work` itself comes before it.
+    A cancellation that arrived is raised afterwards: it is delayed, never swallowed. A failure of
+    `work` takes precedence over it.
     """
     task = asyncio.create_task(work)
     cancelled = False
@@ -34,10 +34,10 @@ async def shielded(work: Coroutine[Any, Any, T]) -> T:
 
 
 class Background:
-    """Tasks that run beside everything else and end with their scope.
+    """Background tasks, which are cancelled when their scope ends.
 
-    Not a TaskGroup: a failed background task is reported and must not take the runtime with it,
-    and an error of the scope's body comes out as it was raised.
+    Not a TaskGroup: a failed task is logged and must not end the runtime, and an error of the
+    scope's body is raised as it is.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Background:
         self.launch(work, name=name)
 
     def launch(self, work: Coroutine[Any, Any, None], *, name: str) -> asyncio.Task[None]:
-        """As `start`; the task, for whoever may want to cancel it earlier."""
+        """As `start`, for a caller that may cancel the task earlier."""
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)

@@ -67,11 +67,6 @@ def session_from_external(key: str) -> SessionID:
     return SessionID(_from_external("ses", key))
 
 
-def event_from_external(key: str) -> EventID:
-    """The same Event for the same outside stimulus."""
-    return EventID(_from_external("evt", key))
-
-
 def message_from_external(key: str) -> MessageID:
     """The same message for the same outside input, so that a redelivered prompt is a retry."""
     return MessageID(_from_external("msg", key))

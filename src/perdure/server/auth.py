@@ -52,10 +52,6 @@ def make_policy(settings: ServerSettings) -> Policy:
     )
 
 
-def is_loopback(host: str) -> bool:
-    return _bracketed(host).lower().encode() in _LOOPBACK
-
-
 def check_unambiguous(raw_headers: Sequence[Header]) -> None:
     """Refuse a repeated header: a proxy and this server might each go by another of the values."""
     names = [name for name, _ in raw_headers if name in _SINGULAR]

@@ -9,7 +9,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
-from perdure.server import app, auth
+from perdure.net import loopback
+from perdure.server import app
 from perdure.server.http.server import HttpServer
 from perdure.server.settings import ServerSettings
 
@@ -38,7 +39,7 @@ async def serve(
     `stop` ends it; without one, SIGINT and SIGTERM do. Raises UnsafeBindError, and OSError when the
     port cannot be opened.
     """
-    if not settings.password and not auth.is_loopback(settings.host):
+    if not settings.password and not loopback.is_loopback_name(settings.host):
         raise UnsafeBindError(settings.host)
     application = app.make_app(runtime, settings)
     server = HttpServer(application, clock=runtime.clock, limits=settings.http)

@@ -9,11 +9,12 @@ Invariant: every send is whole frames, so a heartbeat can be sent between any tw
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
 
 from perdure.net import sse
+from perdure.net.streams import close_stream
 from perdure.ports import IdSource
 from perdure.schema import codec
 from perdure.schema.errors import DomainError
@@ -54,9 +55,8 @@ def durable(frames: AsyncIterator[bytes], settings: StreamSettings) -> Stream:
             await outlet.write(sse.HEARTBEAT)
             await _pump_with_heartbeats(outlet, settings, lambda: _send_durable(frames, outlet))
         finally:
-            # A cancelled write leaves the generator suspended, and it holds a reader of the log.
-            if isinstance(frames, AsyncGenerator):
-                await frames.aclose()
+            # A cancelled write leaves the generator suspended; it holds a reader of the log.
+            await close_stream(frames)
         await outlet.end()
 
     return Stream(_headers(settings), run)

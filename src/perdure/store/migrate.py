@@ -13,7 +13,7 @@ from typing import Final, cast
 
 import apsw
 
-from perdure.ports import Database, DatabaseError, Row, Transaction
+from perdure.ports import DatabaseError, Row
 from perdure.schema.value import Value
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite_connection import Connection
@@ -131,16 +131,6 @@ def missing_parts(connection: Connection, schema: Schema = CURRENT) -> tuple[str
 
 def rows(connection: Connection, sql: str) -> Sequence[Row]:
     return cast("Sequence[Row]", connection.execute(sql).fetchall())
-
-
-async def apply_all(database: Database) -> None:
-    """Make an empty database current through its own connection: one in memory has no other."""
-
-    async def job(tx: Transaction) -> None:
-        for number in range(1, SCHEMA_VERSION + 1):
-            await tx.execute(packaged_sql(number))
-
-    await database.write(job)
 
 
 def _apply_missing(connection: Connection, path: str, schema: Schema) -> str | None:

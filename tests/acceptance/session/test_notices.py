@@ -17,7 +17,15 @@ DONE = MessageID("msg_done")
 
 
 async def tell(instance: Instance, session: str, words: str = "the job ended") -> None:
-    await instance.runtime.notices.tell(SessionID(session), DONE, words)
+    runtime = instance.runtime
+    notice = Notice(
+        id=DONE,
+        session_id=SessionID(session),
+        text=words,
+        time_created=runtime.clock.now_millis(),
+    )
+    if await runtime.store.database.write(lambda tx: runtime.notices.put(tx, notice)):
+        runtime.notices.wake(notice.session_id)
 
 
 async def told(api: Api, session: str) -> list[str]:

@@ -9,7 +9,6 @@ import pytest
 from perdure.ports import DatabaseError
 from perdure.store import migrate
 from perdure.store.database import sqlite_connection
-from perdure.store.database.sqlite import SqliteDatabase
 from perdure.store.migrate import ForeignDatabaseError, NewerDatabaseError, Schema
 from tests.fixtures import child, line
 from tests.requirements import requirement
@@ -74,17 +73,6 @@ def test_a_database_that_is_up_to_date_reads_no_sql(tmp_path: Path) -> None:
     path = str(tmp_path / "p.db")
     migrate.migrate(path)
     assert migrate.migrate(path, Schema(migrate.SCHEMA_VERSION, unread)) is None
-
-
-async def test_a_database_in_memory_has_the_same_schema(tmp_path: Path) -> None:
-    path = tmp_path / "p.db"
-    migrate.migrate(str(path))
-    async with SqliteDatabase(":memory:") as database:
-        await migrate.apply_all(database)
-        found = await database.read(
-            lambda tx: tx.fetch("SELECT type, name, sql FROM sqlite_schema ORDER BY name")
-        )
-    assert list(found) == schema_of(path)
 
 
 @pytest.mark.parametrize("user_version", [0, 1, 2, 99])

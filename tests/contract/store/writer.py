@@ -22,7 +22,7 @@ async def main(data: Path, name: str, task: str) -> None:
                 case "append":
                     await on_demand(store, SESSION)
                 case "hold":
-                    await store.leases.hold(SESSION)
+                    await store.database.write(lambda tx: store.leases.hold_within(tx, SESSION))
                     say("held")
                     await asyncio.to_thread(sys.stdin.read)
                 case "loop":

@@ -68,7 +68,7 @@ async def _continue_and_check(runtime: Runtime, site: Path) -> None:
         while not _rests(runtime, site):
             await runtime.clock.sleep(LOOK_SECONDS)
     rows = database_check.dump(site / "perdure.db")
-    children = await runtime.children.of(PARENT)
+    children = await runtime.children.list_children(PARENT)
     called = [row for row in rows["event"] if "tool.called" in str(row)]
     told = sum(RESULT in str(row) for row in rows["session_message"] if PARENT in row)
     assert len(children) <= len(called) <= 1, f"{len(children)} children of {len(called)} calls"

@@ -19,8 +19,8 @@ ANSWER = Segment(
 )
 
 
-def test_the_results_of_our_calls_are_not_what_the_model_said() -> None:
-    assert [*ANSWER.answered()] == [SAID, HOSTED, FOUND, OURS]
+def test_results_are_not_what_the_model_said() -> None:
+    assert [*ANSWER.answered()] == [SAID, HOSTED, OURS]
 
 
 def test_calls_that_the_provider_made_itself_are_not_ours() -> None:

@@ -5,9 +5,7 @@ from msgspec.structs import replace
 
 from perdure.core.models import selection
 from perdure.core.models.catalog import local_provider
-from perdure.host.http import proxy
 from perdure.net import loopback
-from perdure.server import auth
 
 
 @pytest.mark.parametrize(
@@ -45,13 +43,13 @@ def test_who_takes_a_host_for_this_machine(
 ) -> None:
     url = f"http://[{host}]:80/v1" if ":" in host else f"http://{host}:80/v1"
     model = replace(local_provider("example", url, {"m": 0}).models["m"], cost=())
-    assert auth.is_loopback(host) is serves_without_password
+    assert loopback.is_loopback_name(host) is serves_without_password
     assert loopback.is_loopback_url(url) is is_attached_here
-    assert proxy.is_loopback(host) is needs_no_proxy
+    assert loopback.is_loopback_domain(host) is needs_no_proxy
     assert selection.is_free(model) is costs_nothing
 
 
 def test_a_name_in_brackets_is_one_of_a_url_and_of_a_host_header() -> None:
     assert {"localhost", "127.0.0.1", "[::1]"} == loopback.AUTHORITIES
-    assert auth.is_loopback("[::1]")
+    assert loopback.is_loopback_name("[::1]")
     assert not loopback.is_loopback("[::1]")

@@ -129,13 +129,13 @@ async def test_the_ring_is_bounded_by_bytes_and_keeps_even_a_huge_event() -> Non
 
 async def test_nothing_is_made_or_kept_for_nobody() -> None:
     hub = LiveHub(SeededIds())
-    assert not hub.audience
+    assert not hub.has_readers
     hub.publish(delta("unheard"), LOCATION)
     assert hub.start == hub.end == 0
     with hub.subscribe():
-        assert hub.audience
+        assert hub.has_readers
         hub.publish(delta("heard"), LOCATION)
-    assert not hub.audience
+    assert not hub.has_readers
     assert hub.start == hub.end == 1
 
 
@@ -161,10 +161,3 @@ async def ended(reader: LiveReader) -> list[str]:
     while (frames := await reader.next()) is not None:
         heard.extend(event["type"] for event in parsed(frames))
     return heard
-
-
-def test_a_greeting_is_for_one_reader_alone() -> None:
-    hub = LiveHub(SeededIds())
-    with hub.subscribe():
-        assert parsed(hub.frame(ServerConnected()))[0]["type"] == "server.connected"
-        assert hub.start == hub.end

@@ -395,7 +395,7 @@ export interface FileConflict {
   readonly reason: string
 }
 
-/** A file part. `uri` is a data URI, an http(s) URL or a managed file URI; see `source_of`. */
+/** A file part. `uri` is a data URI, an http(s) URL or a managed file URI. */
 export interface FileContent {
   readonly type: "file"
   readonly uri: string

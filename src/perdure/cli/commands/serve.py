@@ -23,11 +23,11 @@ from perdure.host.credentials import secrets
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment
+from perdure.net import loopback
 from perdure.ports import DatabaseError
 from perdure.runtime.app.runtime import RuntimeSettings, open_runtime
 from perdure.runtime.ops.metrics import Telemetry
 from perdure.schema.value import Value
-from perdure.server import auth
 from perdure.server.serve import serve
 from perdure.server.settings import ServerSettings
 from perdure.version import __version__
@@ -134,7 +134,7 @@ def _telemetry(environment: Environment) -> AbstractContextManager[Telemetry | N
 
 
 def _settings(arguments: _Arguments, environment: Environment) -> ServerSettings:
-    if not arguments.auth and not auth.is_loopback(arguments.hostname):
+    if not arguments.auth and not loopback.is_loopback_name(arguments.hostname):
         raise Problem(
             f"--no-auth is refused: other machines can reach {arguments.hostname};"
             " leave it out, or use --hostname 127.0.0.1"

@@ -194,7 +194,7 @@ class TextContent(TypedDict):
 
 
 class FileContent(TypedDict):
-    """A file part. `uri` is a data URI, an http(s) URL or a managed file URI; see `source_of`."""
+    """A file part. `uri` is a data URI, an http(s) URL or a managed file URI."""
 
     type: Literal["file"]
     uri: str

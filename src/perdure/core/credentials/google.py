@@ -10,12 +10,12 @@ Invariant: what proves who one is goes to Google, or to this machine, and into n
 import base64
 from collections.abc import Callable
 from typing import Final
-from urllib.parse import urlsplit
 
 import msgspec
 
 from perdure.core import limits
 from perdure.core.credentials import keys, oauth
+from perdure.net import loopback
 from perdure.net.transport import HttpRequest
 from perdure.schema import codec
 from perdure.schema.value import Confidential, Value
@@ -28,7 +28,6 @@ _TOKEN_URL: Final = "https://oauth2.googleapis.com/token"
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _GRANT: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _ASSERTION_SECONDS: Final = 3600
-_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 Sign = Callable[[str, bytes], bytes]
@@ -156,4 +155,4 @@ def _is_known(url: str) -> bool:
         return True
     if len(url) > limits.LOGIN_INPUT_CHARS_MAX or keys.origin_of(url) is None:
         return False
-    return urlsplit(url).hostname in _LOOPBACK
+    return loopback.is_loopback_url(url)

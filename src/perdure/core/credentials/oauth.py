@@ -22,6 +22,7 @@ from msgspec import UNSET
 from perdure.core import limits
 from perdure.core.config_file.entries import LoginEntry
 from perdure.core.credentials import keys
+from perdure.net import loopback
 from perdure.net.transport import HttpRequest
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
@@ -40,7 +41,6 @@ _OWN_PARAMETERS: Final = frozenset(
         "state",
     }
 )
-_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _ERROR_CODE: Final = re.compile(r"[a-z][a-z_]{1,63}")
 _UNFIT: Final = re.compile(r"[^\x21-\x7e]")
 _FINAL: Final = frozenset({"invalid_client", "invalid_grant", "unauthorized_client"})
@@ -73,7 +73,8 @@ class LoginMethod(Value, kw_only=True):
         if self.redirect_url is None:
             return True
         split = urlsplit(self.redirect_url)
-        return split.scheme == "http" and split.hostname in _LOOPBACK and split.port is not None
+        here = split.hostname in loopback.NAMES
+        return split.scheme == "http" and here and split.port is not None
 
 
 class Tokens(Confidential, kw_only=True):
@@ -304,7 +305,7 @@ def _is_safe(url: str) -> bool:
         return False
     split = urlsplit(url)
     plain = split.username is None and not split.fragment
-    return plain and (split.scheme == "https" or split.hostname in _LOOPBACK)
+    return plain and (split.scheme == "https" or split.hostname in loopback.NAMES)
 
 
 def _object(body: bytes) -> JsonObject:

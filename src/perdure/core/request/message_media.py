@@ -1,6 +1,7 @@
 """The media parts of a provider conversation, found and replaced in its order. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import assert_never
 
 from msgspec.structs import replace
 
@@ -9,8 +10,10 @@ from perdure.llm.message import (
     LLMMessage,
     MediaPart,
     Part,
+    ReasoningPart,
     Segment,
     TextPart,
+    ToolCallPart,
     ToolResult,
     ToolResultPart,
 )
@@ -21,10 +24,15 @@ def media_of(messages: Iterable[LLMMessage]) -> Iterator[MediaPart]:
     """Every media part, the oldest first; those in tool results too."""
     for message in messages:
         for part in message.content:
-            if isinstance(part, MediaPart):
-                yield part
-            elif isinstance(part, ToolResultPart):
-                yield from (item for item in _items(part.result) if isinstance(item, MediaPart))
+            match part:
+                case MediaPart():
+                    yield part
+                case ToolResultPart():
+                    yield from (item for item in _items(part.result) if isinstance(item, MediaPart))
+                case TextPart() | ReasoningPart() | ToolCallPart():
+                    pass
+                case _:
+                    assert_never(part)
 
 
 def has_media(messages: Iterable[LLMMessage]) -> bool:
@@ -43,11 +51,22 @@ def _message(message: LLMMessage, instead: Iterator[MediaPart | TextPart]) -> LL
 
 
 def _part(part: Part, instead: Iterator[MediaPart | TextPart]) -> Part:
-    if isinstance(part, MediaPart):
-        return next(instead)
-    if not isinstance(part, ToolResultPart) or not _items(part.result):
+    match part:
+        case MediaPart():
+            return next(instead)
+        case ToolResultPart():
+            return _result(part, instead)
+        case TextPart() | ReasoningPart() | ToolCallPart():
+            return part
+        case _:
+            assert_never(part)
+
+
+def _result(part: ToolResultPart, instead: Iterator[MediaPart | TextPart]) -> ToolResultPart:
+    items = _items(part.result)
+    if not items:
         return part
-    value = [next(instead) if isinstance(item, MediaPart) else item for item in _items(part.result)]
+    value = [next(instead) if isinstance(item, MediaPart) else item for item in items]
     return replace(part, result=ToolResult("content", value))
 
 

@@ -7,8 +7,8 @@ that nobody promoted. So is what was only about the original: its title, its arc
 Invariant: the same log, cut and id give the same events.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 from msgspec import structs
 
@@ -16,35 +16,62 @@ from perdure.schema import ids
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.session import event as events
-from perdure.schema.session.event import SessionEvent
+from perdure.schema.session.event import AssistantEvent, SessionEvent
 
-_ITS_OWN: Final = (
-    events.SessionCreated,
-    events.Renamed,
-    events.Archived,
-    events.Unarchived,
-    events.Moved,
-    events.Deleted,
-    events.Forked,
-    events.PromptRevised,
-    events.PromptCancelled,
-    events.InboxReordered,
-    events.RevertStaged,
-    events.RevertCleared,
+_OriginalOnly = (
+    events.SessionCreated
+    | events.Renamed
+    | events.Archived
+    | events.Unarchived
+    | events.Moved
+    | events.Deleted
+    | events.Forked
+    | events.PromptRevised
+    | events.PromptCancelled
+    | events.InboxReordered
+    | events.RevertStaged
+    | events.RevertCleared
 )
-"""A revision is in the promotion that follows it; a staged revert has done nothing yet."""
+"""Not copied. A revision is in the promotion that follows it; a staged revert has done nothing."""
+_Whole = (
+    events.AgentSwitched
+    | events.ModelSwitched
+    | events.BudgetChanged
+    | events.Spent
+    | events.ContextUpdated
+    | events.SyntheticAdded
+    | events.ShellStarted
+    | events.ShellEnded
+    | events.Retried
+    | events.RevertCommitted
+)
+"""Always copied: depends on no message that may be unfinished at the cut."""
+_OfMessage = (
+    events.PromptAdmitted
+    | events.PromptPromoted
+    | events.CompactionStarted
+    | events.CompactionEnded
+    | events.StepStarted
+    | events.TodosUpdated
+    | AssistantEvent
+)
+"""Copied if its message is finished within the cut."""
 
 
 def copied(log: Sequence[SessionEvent], *, into: SessionID) -> tuple[SessionEvent, ...]:
     """`log`, from its first event to the cut, as the fork's own."""
-    finished = _finished(log)
-    kept = (event for event in log if not isinstance(event, _ITS_OWN))
-    return tuple(_renamed(event, into) for event in kept if _subject(event) in finished)
+    kept = [event for event in log if not isinstance(event, _OriginalOnly)]
+    finished = _finished(event for event in kept if not isinstance(event, _Whole))
+    return tuple(
+        _renamed(event, into)
+        for event in kept
+        if isinstance(event, _Whole) or _message_of(event) in finished
+    )
 
 
-def _finished(log: Sequence[SessionEvent]) -> set[MessageID | None]:
-    """Messages that are whole within the cut; None stands for events that belong to none."""
-    found: set[MessageID | None] = {None}
+def _finished(log: Iterable[_OfMessage]) -> set[MessageID]:
+    """Return the messages that are whole within the cut."""
+    found: set[MessageID] = set()
     open_calls: set[tuple[MessageID, ToolCallID]] = set()
     for event in log:
         match event:
@@ -56,13 +83,26 @@ def _finished(log: Sequence[SessionEvent]) -> set[MessageID | None]:
                 open_calls.add((event.assistant_message_id, event.call_id))
             case events.ToolSucceeded() | events.ToolFailed():
                 open_calls.discard((event.assistant_message_id, event.call_id))
+            case (
+                events.PromptAdmitted()
+                | events.CompactionStarted()
+                | events.StepStarted()
+                | events.TodosUpdated()
+                | events.TextStarted()
+                | events.TextEnded()
+                | events.ReasoningStarted()
+                | events.ReasoningEnded()
+                | events.ToolInputEnded()
+                | events.ToolProgressed()
+            ):
+                pass  # They finish nothing and open no call.
             case _:
-                pass
+                assert_never(event)
     return found - {message_id for message_id, _ in open_calls}
 
 
-def _subject(event: SessionEvent) -> MessageID | None:
-    """The message that must be whole for `event` to be copied."""
+def _message_of(event: _OfMessage) -> MessageID:
+    """Return the message that must be whole for `event` to be copied."""
     match event:
         case events.PromptAdmitted() | events.PromptPromoted():
             return event.message_id
@@ -71,7 +111,7 @@ def _subject(event: SessionEvent) -> MessageID | None:
         case events.StepFact():
             return event.assistant_message_id
         case _:
-            return None
+            assert_never(event)
 
 
 def _renamed(event: SessionEvent, into: SessionID) -> SessionEvent:

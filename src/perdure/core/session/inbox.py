@@ -6,12 +6,12 @@ never writes. A prompt is promoted at most once, and steering never promotes pas
 """
 
 from collections.abc import Sequence
-from typing import Final, Literal
-from urllib.parse import urlsplit
+from typing import Literal
 
 from msgspec import UNSET
 
 from perdure.core import limits
+from perdure.core.files import mime
 from perdure.schema.errors import InvalidRequestError, PromptConflictError
 from perdure.schema.ids import Seq
 from perdure.schema.session.prompt import FileAttachment, FileInput, Prompt, PromptInput
@@ -19,21 +19,6 @@ from perdure.schema.session.receipt import AdmittedPrompt
 
 Promotion = Literal["steer", "queue", "none"]
 """What a boundary promotes: pending steers; the next queued prompt, then steers; or nothing."""
-
-_OCTETS: Final = "application/octet-stream"
-_MIME_BY_EXTENSION: Final = {
-    "txt": "text/plain", "md": "text/markdown", "csv": "text/csv", "html": "text/html",
-    "htm": "text/html", "css": "text/css", "xml": "text/xml", "js": "text/javascript",
-    "mjs": "text/javascript", "ts": "text/x-typescript", "tsx": "text/x-typescript",
-    "jsx": "text/javascript", "py": "text/x-python", "rs": "text/x-rust", "go": "text/x-go",
-    "c": "text/x-c", "h": "text/x-c", "cpp": "text/x-c++", "java": "text/x-java",
-    "sh": "text/x-shellscript", "toml": "text/x-toml", "ini": "text/plain", "log": "text/plain",
-    "yaml": "text/yaml", "yml": "text/yaml", "sql": "text/x-sql", "json": "application/json",
-    "jsonc": "application/json", "pdf": "application/pdf", "zip": "application/zip",
-    "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif",
-    "webp": "image/webp", "svg": "image/svg+xml", "bmp": "image/bmp", "avif": "image/avif",
-    "mp3": "audio/mpeg", "wav": "audio/wav", "mp4": "video/mp4", "webm": "video/webm",
-}  # fmt: skip
 
 
 def admit(given: PromptInput) -> Prompt:
@@ -76,34 +61,12 @@ def select_promotions(
     return joined
 
 
-def mime_of(uri: str, name: str | None) -> str:
-    """By the data URI's own word, a trailing slash, or the extension."""
-    if uri.startswith("data:"):
-        head = uri[5:].partition(",")[0].partition(";")[0].strip().lower()
-        return head or "text/plain"
-    path = _path(uri)
-    if path.endswith("/"):
-        return "application/x-directory"
-    for candidate in (path, name or ""):
-        _, dot, extension = candidate.rpartition("/")[2].rpartition(".")
-        if dot and extension.lower() in _MIME_BY_EXTENSION:
-            return _MIME_BY_EXTENSION[extension.lower()]
-    return _OCTETS
-
-
 def _attachment(file: FileInput) -> FileAttachment:
     name = None if file.name is UNSET else file.name
     return FileAttachment(
         uri=file.uri,
-        mime=mime_of(file.uri, name),
+        mime=mime.attachment_type(file.uri, name),
         name=file.name,
         description=file.description,
         source=file.source,
     )
-
-
-def _path(uri: str) -> str:
-    try:
-        return urlsplit(uri).path or uri
-    except ValueError:
-        return uri

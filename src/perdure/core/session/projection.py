@@ -12,11 +12,16 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from perdure.core.session import title
-from perdure.schema.ids import ToolCallID
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef
 from perdure.schema.session import event as events
-from perdure.schema.session.event import AssistantEvent, SessionEvent, ToolEvent
+from perdure.schema.session.event import (
+    AssistantEvent,
+    MessageEvent,
+    PartEvent,
+    SessionEvent,
+    ToolEvent,
+)
 from perdure.schema.session.message import (
     AgentSwitchedMessage,
     AssistantMessage,
@@ -49,6 +54,32 @@ from perdure.schema.session.usage import SessionBudget
 
 PartT = TypeVar("PartT", TextPart, ReasoningPart, ToolPart)
 
+LeavesSession = (
+    PartEvent
+    | events.SessionCreated
+    | events.Deleted
+    | events.Forked
+    | events.PromptAdmitted
+    | events.PromptRevised
+    | events.PromptCancelled
+    | events.InboxReordered
+    | events.ContextUpdated
+    | events.SyntheticAdded
+    | events.ShellStarted
+    | events.ShellEnded
+    | events.StepStarted
+    | events.TodosUpdated
+    | events.Retried
+    | events.CompactionStarted
+    | events.CompactionEnded
+)
+"""`session_after` ignores these: an append of only these need not read the Session's row."""
+
+_UserChange = (
+    events.Moved | events.Renamed | events.Archived | events.Unarchived | events.BudgetChanged
+)
+"""A decision of the user about the Session as a whole."""
+
 
 def session_created(event: events.SessionCreated) -> SessionInfo:
     seed = event.info
@@ -70,39 +101,49 @@ def session_created(event: events.SessionCreated) -> SessionInfo:
 
 
 def session_after(info: SessionInfo, event: SessionEvent) -> SessionInfo:
-    """The Session's own record after `event`; most events only move its time of activity."""
+    """Return the Session's own record as it is after `event`."""
+    if isinstance(event, LeavesSession):
+        return info
     match event:
         case events.AgentSwitched(agent=agent):
             info = replace(info, agent=agent)
         case events.ModelSwitched(model=model):
             info = replace(info, model=_with_variant(model))
-        case events.Moved(location=location, subdirectory=subdirectory):
-            info = replace(info, location=location, subpath=subdirectory or UNSET)
-        case events.Renamed() | events.Archived() | events.Unarchived() | events.BudgetChanged():
-            info = _kept(info, event)
-        case events.PromptPromoted(prompt=prompt) if title.is_placeholder(info.title):
-            info = replace(info, title=title.from_prompt(prompt.text) or info.title)
+        case (
+            events.Moved()
+            | events.Renamed()
+            | events.Archived()
+            | events.Unarchived()
+            | events.BudgetChanged()
+        ):
+            info = _after_user_change(info, event)
+        case events.PromptPromoted(prompt=prompt):
+            info = _titled(info, prompt.text)
         case events.StepEnded(cost=cost, tokens=tokens) | events.Spent(cost=cost, tokens=tokens):
             info = replace(info, cost=info.cost + cost, tokens=info.tokens.plus(tokens))
         case events.RevertStaged(revert=revert):
             info = replace(info, revert=revert)
         case events.RevertCleared() | events.RevertCommitted():
             info = replace(info, revert=UNSET)
-        case events.PromptPromoted() | events.StepFailed():
-            pass
+        case events.StepFailed():
+            pass  # It only moves the time of activity.
         case _:
-            return info
+            assert_never(event)
     # Domain time is not monotonic in the log: a promotion carries its admission's.
     updated = max(info.time.updated, event.timestamp)
     return replace(info, time=replace(info.time, updated=updated))
 
 
-def _kept(
-    info: SessionInfo,
-    event: events.Renamed | events.Archived | events.Unarchived | events.BudgetChanged,
-) -> SessionInfo:
-    """What a person decides about a Session as a whole."""
+def _titled(info: SessionInfo, prompt: str) -> SessionInfo:
+    if not title.is_placeholder(info.title):
+        return info
+    return replace(info, title=title.from_prompt(prompt) or info.title)
+
+
+def _after_user_change(info: SessionInfo, event: _UserChange) -> SessionInfo:
     match event:
+        case events.Moved(location=location, subdirectory=subdirectory):
+            return replace(info, location=location, subpath=subdirectory or UNSET)
         case events.Renamed(title=chosen):
             return replace(info, title=chosen)
         case events.Archived(timestamp=now):
@@ -115,8 +156,8 @@ def _kept(
             assert_never(event)
 
 
-def message_created(event: SessionEvent) -> SessionMessage | None:
-    """The message that `event` brings into the transcript, if it is one that does."""
+def message_created(event: MessageEvent) -> SessionMessage:
+    """Return the message that `event` adds to the transcript."""
     match event:
         case events.PromptPromoted(message_id=id, prompt=prompt):
             return UserMessage(
@@ -143,7 +184,13 @@ def message_created(event: SessionEvent) -> SessionMessage | None:
             return _rare_message_created(event)
 
 
-def _rare_message_created(event: SessionEvent) -> SessionMessage | None:
+def _rare_message_created(
+    event: events.AgentSwitched
+    | events.ModelSwitched
+    | events.SyntheticAdded
+    | events.ShellStarted
+    | events.CompactionEnded,
+) -> SessionMessage:
     match event:
         case events.AgentSwitched(message_id=id, agent=agent):
             return AgentSwitchedMessage(id=id, time=Created(created=event.timestamp), agent=agent)
@@ -158,7 +205,7 @@ def _rare_message_created(event: SessionEvent) -> SessionMessage | None:
         case events.CompactionEnded():
             return _checkpoint(event)
         case _:
-            return None
+            assert_never(event)
 
 
 def _checkpoint(event: events.CompactionEnded) -> CompactionMessage:
@@ -215,7 +262,7 @@ def _tool_after(message: AssistantMessage, event: ToolEvent) -> AssistantMessage
             time=ToolTime(created=event.timestamp),
         )
         return _with_part(message, part)
-    return _change_tool(message, event.call_id, lambda part: _call_after(part, event))
+    return _change_part(message, ToolPart, event.call_id, lambda part: _call_after(part, event))
 
 
 def _call_after(
@@ -326,12 +373,6 @@ def _ended(message: AssistantMessage, event: events.StepEnded) -> AssistantMessa
 
 def _with_part(message: AssistantMessage, part: AssistantPart) -> AssistantMessage:
     return replace(message, content=(*message.content, part))
-
-
-def _change_tool(
-    message: AssistantMessage, call_id: ToolCallID, change: Callable[[ToolPart], ToolPart]
-) -> AssistantMessage:
-    return _change_part(message, ToolPart, call_id, change)
 
 
 def _change_part(

@@ -14,7 +14,7 @@ from msgspec import UNSET
 from perdure.core import limits
 from perdure.core.approval import rules as permission
 from perdure.core.approval.rules import Decision, ResourceParts
-from perdure.core.text import xml_tags
+from perdure.llm.encoding.shared import escape_markup
 from perdure.schema import ids
 from perdure.schema.approval.permission import Rule, Ruleset
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
@@ -118,7 +118,7 @@ def shown(child: SessionID, report: Report) -> str:
     return (
         f"task_id: {child} (give it to the task tool to go on with this subagent)\n"
         f"state: {report.state}\n\n"
-        f"<task_result>\n{xml_tags.escaped(report.text)}\n</task_result>"
+        f"<task_result>\n{escape_markup(report.text)}\n</task_result>"
     )
 
 

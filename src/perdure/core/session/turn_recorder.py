@@ -101,10 +101,6 @@ class TurnRecorder:
         return self.finish is not None or self.provider_error is not None
 
     @property
-    def message_id(self) -> MessageID:
-        return self._message_id
-
-    @property
     def unsettled(self) -> tuple[str, ...]:
         return tuple(call_id for call_id, call in self._calls.items() if not call.settled)
 

@@ -5,6 +5,7 @@ the log when somebody asks. A revert takes messages away and gives nothing back.
 """
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from msgspec.structs import replace
 
@@ -12,9 +13,11 @@ from perdure.llm.event import Usage
 from perdure.schema.ids import MessageID
 from perdure.schema.models.model import NO_TOKENS, ModelRef, TokenCache, TokenUsage
 from perdure.schema.session import event as events
-from perdure.schema.session.event import SessionEvent
 from perdure.schema.session.session import SessionInfo
 from perdure.schema.session.usage import ModelUsage, Purpose, UsageTotal
+
+UsageEvent = events.StepStarted | events.StepEnded | events.Spent
+"""Tells of a request to a model."""
 
 
 def tokens_of(usage: Usage) -> TokenUsage:
@@ -26,20 +29,21 @@ def tokens_of(usage: Usage) -> TokenUsage:
     )
 
 
-def total(session: SessionInfo, log: Iterable[SessionEvent]) -> UsageTotal:
-    """Of one Session, with those of its events that tell of a request."""
+def total(session: SessionInfo, log: Iterable[UsageEvent]) -> UsageTotal:
+    """Add up what one Session has used."""
     models: dict[MessageID, ModelRef] = {}
     lines: list[ModelUsage] = []
     for event in log:
         match event:
             case events.StepStarted(assistant_message_id=id, model=model):
                 models[id] = model
-            case events.StepEnded(assistant_message_id=id) if id in models:
-                lines.append(_line(models[id], "turn", event))
+            case events.StepEnded(assistant_message_id=id):
+                if id in models:
+                    lines.append(_line(models[id], "turn", event))
             case events.Spent(model=model, purpose=purpose):
                 lines.append(_line(model, purpose, event))
             case _:
-                pass
+                assert_never(event)
     return UsageTotal(
         cost=session.cost,
         tokens=session.tokens,

@@ -22,6 +22,7 @@ from perdure.core.credentials import keys as credential
 from perdure.core.settings.document import Document
 from perdure.core.text import jsonc
 from perdure.core.text.jsonc import Address
+from perdure.net import loopback
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.value import Value
@@ -37,7 +38,6 @@ _PROGRAMS: Final[tuple[tuple[str, ...], ...]] = (
 """Objects whose entries name programs."""
 _PLUGINS: Final[tuple[tuple[str, ...], ...]] = (("plugin",), ("plugins",))
 """Lists whose items are programs."""
-_LOOPBACK: Final = ("http://localhost", "http://127.0.0.1", "http://[::1]")
 
 
 class ProgramRequest(Value):
@@ -96,8 +96,12 @@ def key_origins(entry: JsonObject) -> tuple[str, ...]:
     if _has_own_key(typed):
         return ()
     # A server on this machine that names no variable is most likely one that wants no key.
-    wanted = bool(typed.env) or any(not origin.startswith(_LOOPBACK) for origin in origins)
+    wanted = bool(typed.env) or not all(map(_is_local, origins))
     return tuple(dict.fromkeys(origins)) if wanted else ()
+
+
+def _is_local(origin: str) -> bool:
+    return origin.startswith("http://") and loopback.is_loopback_url(origin)
 
 
 def digest(document: Document) -> str:

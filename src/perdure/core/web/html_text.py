@@ -6,7 +6,7 @@ left out by core.web.html_tokens.
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, assert_never
 
 from perdure.core.web import html_tokens
 from perdure.core.web.html_tokens import Close, Open, Text
@@ -47,8 +47,10 @@ def plain(page: str) -> str:
                 lines += _lines(words)
             case Open(name) if name in _CELLS:
                 words.append(" ")
-            case _:
+            case Open() | Close():
                 pass
+            case _:
+                assert_never(token)
     lines += _lines(words, preformatted=preformatted > 0)
     return "\n".join(lines)
 

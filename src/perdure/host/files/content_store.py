@@ -70,9 +70,6 @@ class ContentStore:
             raise ContentLostError(f"content {digest} is damaged")
         return data
 
-    def has(self, digest: str) -> bool:
-        return os.path.exists(self._path(digest))
-
     def now_nanos(self) -> int:
         """The time that a file is stamped with now: the kernel's, whatever other clocks say."""
         os.makedirs(self._directory, mode=0o700, exist_ok=True)

@@ -34,7 +34,7 @@ class ProxyRules(Value):
 
     def proxy_for(self, scheme: str, host: str) -> Proxy | None:
         proxy = self.by_scheme.get(scheme)
-        if proxy is None or is_loopback(host) or self._excepted(host.lower()):
+        if proxy is None or loopback.is_loopback_domain(host) or self._excepted(host.lower()):
             return None
         return proxy
 
@@ -56,11 +56,6 @@ def from_environment(environment: Mapping[str, str]) -> ProxyRules:
     listed = _first(environment, "no_proxy").lower().split(",")
     names = (name.strip().removeprefix("*.").removeprefix(".") for name in listed)
     return ProxyRules(by_scheme, tuple(name for name in names if name))
-
-
-def is_loopback(host: str) -> bool:
-    """Names below `localhost` included: to a proxy they would be its own machine."""
-    return loopback.is_loopback(host) or host.lower().endswith(".localhost")
 
 
 def is_address(host: str) -> bool:

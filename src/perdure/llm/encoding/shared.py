@@ -29,8 +29,12 @@ class LoweredResult(Value):
 def system_update(message: LLMMessage) -> str:
     """A system message as user text that cannot be mistaken for what the user wrote."""
     text = "\n\n".join(part.text for part in message.content if isinstance(part, TextPart))
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return f"<system-update>\n{escaped}\n</system-update>"
+    return f"<system-update>\n{escape_markup(text)}\n</system-update>"
+
+
+def escape_markup(text: str) -> str:
+    """Return `text` so that it cannot end the tag that it is put in."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def lower_result(result: ToolResult) -> LoweredResult:

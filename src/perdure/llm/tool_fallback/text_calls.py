@@ -6,23 +6,32 @@ follows as any other does. An answer with a native call, or one that was cut off
 """
 
 from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import assert_never
 
 from msgspec import field
 
 from perdure.llm.encoding.shared import json_text
 from perdure.llm.event import (
     Finish,
+    HostedToolResult,
     LLMEvent,
+    ProviderError,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
     TextDelta,
     TextEnd,
     TextStart,
     ToolCall,
+    ToolInputDelta,
     ToolInputEnd,
+    ToolInputInvalid,
     ToolInputStart,
 )
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest, ToolDefinition
 from perdure.llm.tool_fallback.text_parser import Printed
+from perdure.net.streams import close_stream
 from perdure.schema.value import State
 
 Read = Callable[[str, Sequence[ToolDefinition]], Printed | None]
@@ -39,8 +48,7 @@ def reading(call: ModelCall, read: Read) -> ModelCall:
                 if out := answer.take(batch, lambda text: read(text, request.tools)):
                     yield out
         finally:
-            if isinstance(stream, AsyncGenerator):
-                await stream.aclose()
+            await close_stream(stream)
 
     return asked
 
@@ -70,8 +78,19 @@ class _Answer(State):
                     self.pieces.append(text)
                 case ToolInputStart() | ToolCall():
                     self.called = True
-                case _:
+                case (
+                    ReasoningStart()
+                    | ReasoningDelta()
+                    | ReasoningEnd()
+                    | ToolInputDelta()
+                    | ToolInputEnd()
+                    | ToolInputInvalid()
+                    | HostedToolResult()
+                    | ProviderError()
+                ):
                     pass
+                case _:
+                    assert_never(event)
             out.append(event)
         return tuple(out)
 

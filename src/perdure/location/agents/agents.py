@@ -24,7 +24,7 @@ from perdure.host.environment import Environment
 from perdure.schema.approval.permission import Effect, Rule, Ruleset
 from perdure.schema.models.model import ModelRef, RequestInfo
 from perdure.schema.settings.agent import AgentInfo, AgentMode
-from perdure.schema.value import Confidential, Value
+from perdure.schema.value import Confidential
 
 BUILD: Final = "build"
 COMPACTION: Final = "compaction"
@@ -78,30 +78,6 @@ class AgentOptions(Confidential):
     """Beside that of every Session."""
 
 
-class Selected(Value):
-    agent: AgentInfo
-
-
-class SelectedInstead(Value):
-    """The agent that was asked for does not exist; this one stands in, and the person is told."""
-
-    agent: AgentInfo
-    asked: str
-
-    @property
-    def note(self) -> str:
-        return f"There is no agent {self.asked!r} here; {self.agent.id!r} is used instead."
-
-
-class NoAgent(Value):
-    """Every agent that could be selected has been disabled."""
-
-    note: str = "No agent can be selected here: all of them are disabled, hidden or subagents."
-
-
-Selection = Selected | SelectedInstead | NoAgent
-
-
 class Agents:
     def __init__(
         self,
@@ -128,15 +104,12 @@ class Agents:
         agent = self._agents.get(name)
         return permission.DENY_ALL if agent is None else agent.permissions
 
-    def select(self, name: str | None) -> Selection:
-        """The agent of that name; without a name, the one to use by default."""
-        if name is not None and name in self._agents:
-            return Selected(self._agents[name])
-        stand_in = self._default_agent() if name is None else self._agents.get(BUILD)
-        stand_in = stand_in or self._default_agent()
-        if stand_in is None:
-            return NoAgent()
-        return Selected(stand_in) if name is None else SelectedInstead(stand_in, name)
+    def select(self, name: str | None) -> AgentInfo | None:
+        """Return the agent of that name, also a hidden one; without a name, the default agent.
+
+        None if there is no such agent. Another one never stands in: it has other permissions.
+        """
+        return self._default_agent() if name is None else self._agents.get(name)
 
     def _default_agent(self) -> AgentInfo | None:
         selectable = [agent for agent in self._agents.values() if _selectable(agent)]

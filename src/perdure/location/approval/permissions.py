@@ -160,10 +160,6 @@ class LocationPermissions:
         pending = self._pending.get(request_id)
         return pending is not None and pending.request.session_id == session_id
 
-    def get(self, request_id: PermissionID) -> PermissionRequest:
-        """A pending request; raises PermissionNotFoundError."""
-        return self._find(request_id).request
-
     async def reply(
         self, request_id: PermissionID, reply: Reply, *, message: str | None = None
     ) -> None:

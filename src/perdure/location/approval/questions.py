@@ -95,10 +95,6 @@ class LocationQuestions:
         pending = self._pending.get(request_id)
         return pending is not None and pending.request.session_id == session_id
 
-    def get(self, request_id: QuestionID) -> QuestionRequest:
-        """A pending request; raises QuestionNotFoundError."""
-        return self._find(request_id).request
-
     def reply(self, request_id: QuestionID, given: Answers) -> None:
         """Settle a request with its answers.
 

@@ -23,6 +23,7 @@ from perdure.llm.model_call import ModelCall
 from perdure.llm.route import Credential, Route, ToolCallMode
 from perdure.location.models.cloud_logins import CloudLogins
 from perdure.location.models.credentials import Credentials
+from perdure.net.streams import close_stream
 from perdure.net.transport import HttpRequest, HttpTransport
 from perdure.ports import Clock
 from perdure.schema.value import Confidential
@@ -160,7 +161,6 @@ def renewed(access: Callable[[], Awaitable[str]], make: Callable[[str], ModelCal
             async for batch in stream:
                 yield batch
         finally:
-            if isinstance(stream, AsyncGenerator):
-                await stream.aclose()
+            await close_stream(stream)
 
     return call

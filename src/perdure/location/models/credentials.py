@@ -20,9 +20,9 @@ from perdure.core.credentials import oauth
 from perdure.core.credentials.keys import StoreUnreadable
 from perdure.core.credentials.oauth import Tokens, TokensRefused
 from perdure.llm.error import LLMError
-from perdure.location.skills.downloads import Start
 from perdure.net.transport import HttpRequest, HttpTransport, TransportError
 from perdure.ports import Clock, CredentialStore, CredentialStoreError
+from perdure.ports.tasks import StartTask
 from perdure.schema.models.credential import StoredCredential, StoredLogin
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class Credentials:
         *,
         transport: HttpTransport,
         clock: Clock,
-        start: Start,
+        start: StartTask,
         changed: Callable[[str], None],
     ) -> None:
         self._store = store

@@ -19,10 +19,10 @@ from perdure.core.models import facts_archive
 from perdure.core.models.facts_archive import ModelArchive, ModelArchiveError
 from perdure.core.models.known_providers import KnownProviders
 from perdure.host.files import atomic
-from perdure.location.skills.downloads import Start
 from perdure.net.transport import HttpRequest, HttpTransport, TransportError
 from perdure.ports import Clock
 from perdure.version import PACKAGE_FOLDER
+from perdure.ports.tasks import StartTask
 
 logger = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ class ModelFactsCache:
         variables: Mapping[str, str],
         clock: Clock,
         source: ModelFactsSource | None = None,
-        start: Start,
+        start: StartTask,
         refreshed: Callable[[], None] = lambda: None,
     ) -> None:
         """`path` is the copy on disk. Without a `source` nothing is ever fetched."""

@@ -14,7 +14,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -25,12 +25,11 @@ from perdure.core.settings import reference
 from perdure.host.files import atomic
 from perdure.location.project import project
 from perdure.ports import Clock, IdSource, ProcessRunner
+from perdure.ports.tasks import StartTask
 from perdure.schema.settings.reference import GitReference
 
 logger = logging.getLogger(__name__)
 
-Start = Callable[[Coroutine[None, None, None]], None]
-"""Runs something beside everything else, until it ends or the program does."""
 
 _PROTOCOLS: Final = "https:http:ssh:git"
 _ALWAYS: Final = (
@@ -56,7 +55,7 @@ class Repositories:
         variables: Mapping[str, str],
         clock: Clock,
         ids: IdSource,
-        start: Start,
+        start: StartTask,
     ) -> None:
         self._root = root
         self._clock = clock

@@ -8,7 +8,6 @@ core.skills.index, how a version is put in place location.skills.cache.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -19,12 +18,11 @@ from perdure.location.skills.cache import SkillCache
 from perdure.location.skills.files import SkillFiles
 from perdure.net.transport import HttpRequest, HttpTransport, TransportError
 from perdure.ports import Clock, IdSource
+from perdure.ports.tasks import StartTask
 from perdure.schema.settings.skill import SkillInfo
 
 logger = logging.getLogger(__name__)
 
-Start = Callable[[Coroutine[None, None, None]], None]
-"""Runs something beside everything else, until it ends or the program does."""
 
 _TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -41,7 +39,7 @@ class SkillDownloads:
     """Every source of the process. `root` is where copies are kept."""
 
     def __init__(
-        self, root: str, *, transport: HttpTransport, clock: Clock, ids: IdSource, start: Start
+        self, root: str, *, transport: HttpTransport, clock: Clock, ids: IdSource, start: StartTask
     ) -> None:
         self._root = root
         self._transport = transport
@@ -69,7 +67,7 @@ class SkillDownloads:
 class DownloadedSkills:
     """One source. Belongs to the event loop, where its refreshes run."""
 
-    def __init__(self, refresh: "_Refresh", *, clock: Clock, start: Start) -> None:
+    def __init__(self, refresh: "_Refresh", *, clock: Clock, start: StartTask) -> None:
         self._refresh = refresh
         self._clock = clock
         self._start = start

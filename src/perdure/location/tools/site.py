@@ -14,10 +14,10 @@ from perdure.ports import (
     PermissionGate,
     Questioner,
 )
+from perdure.ports.skills import SkillLookup
 from perdure.schema.live_event import LiveEvent
 from perdure.schema.value import Value
 from perdure.tools.api.registry import ToolRegistry
-from perdure.tools.builtin.skill import SkillLookup
 from perdure.tools.builtin.task import TaskAgents
 from perdure.tools.files.post_edit import Diagnoser
 

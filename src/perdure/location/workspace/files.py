@@ -49,7 +49,7 @@ class LocationFiles:
             offset=offset,
             # It may have changed between the two looks.
             size=max(status.size, offset + len(data)) if span else len(data),
-            content_type=mime.of(real),
+            content_type=mime.served_type(real),
         )
 
     async def list(self, path: str = "") -> tuple[FileEntry, ...]:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from perdure.core import limits
 from perdure.core.settings.edit_programs import EditProgram
-from perdure.location.workspace.terminals import StartTask
 from perdure.ports import Filesystem, PipedProcesses
+from perdure.ports.tasks import StartTask
 from perdure.schema.value import Confidential, State
 from perdure.tools.files.path_access import Target
 
@@ -96,7 +96,7 @@ class LanguageServers:
             spec.program,
             directory=self._directory,
             environment=spec.environment,
-            patience=self._patience or module.Patience(),
+            patience=self._patience or module.ServerTimeouts(),
         )
         self._start(server.run(self._processes))
         return server

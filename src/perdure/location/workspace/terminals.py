@@ -12,7 +12,7 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -21,6 +21,7 @@ from msgspec import UNSET, structs
 from perdure.core import limits
 from perdure.core.text.output_ring import OutputRing
 from perdure.ports import IdSource, Terminal, TerminalHost
+from perdure.ports.tasks import StartTask
 from perdure.schema.errors import (
     InvalidRequestError,
     PtyNotFoundError,
@@ -37,8 +38,6 @@ _WITHHELD: Final = frozenset({"OPENCODE_SERVER_PASSWORD"})
 _LOGIN_SHELLS: Final = frozenset({"bash", "dash", "fish", "ksh", "sh", "zsh"})
 _SIZE: Final = PtySize(rows=24, cols=80)
 _SHOWN_CHARS_MAX: Final = 200
-
-StartTask = Callable[[Coroutine[None, None, None]], None]
 
 
 class Attachment:

@@ -149,7 +149,7 @@ class Engine:
             media=RequestMedia(),
         )
         return SessionDrain(
-            turns, self.ownership, self.crash_recovery, finished=self.subagents.rested
+            turns, self.ownership, self.crash_recovery, finished=self.subagents.notify_finished
         )
 
 

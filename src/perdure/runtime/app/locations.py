@@ -20,13 +20,13 @@ from perdure.location.tools.built_in import BuiltinTools
 from perdure.location.tools.web_access import Web
 from perdure.net.transport import HttpTransport
 from perdure.ports.jobs import BackgroundJobs
+from perdure.ports.subagents import SubagentRunner
 from perdure.runtime.app.engine_deps import EngineDeps
 from perdure.runtime.plugins.plugins import Registries
 from perdure.runtime.tasks import Background
 from perdure.schema.live_event import CatalogChanged, IntegrationsChanged, ModelsRefreshed
 from perdure.schema.value import Value
 from perdure.tools.api.output_store import ToolOutputStore
-from perdure.tools.builtin.task import SubagentRunner
 from perdure.tools.files.mutation import FileMutations
 
 

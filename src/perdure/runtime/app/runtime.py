@@ -4,7 +4,7 @@ Services that only a running Session needs are built in runtime.app.engine on fi
 """
 
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from perdure.host import data_directory
 from perdure.host.clock import SystemClock
 from perdure.host.ids import SystemIds
 from perdure.host.process_locks import ProcessLocks
-from perdure.ports import Clock, DatabaseError, IdSource
+from perdure.ports import Clock, IdSource
 from perdure.runtime.app import startup
 from perdure.runtime.app.engine_deps import EngineDeps
 from perdure.runtime.app.lazy_engine import LazyEngine
@@ -26,6 +26,7 @@ from perdure.runtime.app.settings import RuntimeSettings
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.coordination.process_monitor import ProcessMonitor
 from perdure.runtime.coordination.session_locations import SessionLocations
+from perdure.runtime.database_errors import TolerateFailure
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.ops.health import HealthReport
 from perdure.runtime.ops.metrics import Metrics
@@ -187,7 +188,7 @@ async def compose(
             runtime.hub.publish(InstanceDisposed(), None)
             runtime.hub.close()
             # On a full disk the rows stay: those of a dead process count for nothing anyway.
-            with suppress(DatabaseError):
+            with TolerateFailure("leases and open requests are not given back"):
                 await runtime.store.leases.release_all()
                 await requests.remove_own()
 

@@ -4,21 +4,19 @@ None of them delays the start, and each is retried until the store can be read.
 """
 
 import asyncio
-import logging
 from functools import partial
 
 from perdure.core import limits
-from perdure.ports import Clock, DatabaseError
+from perdure.ports import Clock
 from perdure.runtime.app.lazy_engine import LazyEngine
 from perdure.runtime.app.peer_work import PeerWork
 from perdure.runtime.app.platform import Platform
 from perdure.runtime.coordination.coordinator import RunCoordinator
+from perdure.runtime.database_errors import retry_until_stored
 from perdure.runtime.session.deletion import SessionDeletions
 from perdure.schema.ids import SessionID
 from perdure.store.processes import process_table
 from perdure.store.tables import inbox_table, notice_table, retry_table
-
-logger = logging.getLogger(__name__)
 
 
 async def sweep_files(engine: LazyEngine, clock: Clock) -> None:
@@ -30,26 +28,12 @@ async def sweep_files(engine: LazyEngine, clock: Clock) -> None:
 
 async def finish_deletions(deletions: SessionDeletions, clock: Clock) -> None:
     """Finish the deletions that dead processes began: no client can ask for them again."""
-    while True:
-        try:
-            await deletions.finish()
-        except DatabaseError as error:
-            logger.warning("cannot finish the deletions of an earlier process, retrying: %s", error)
-        else:
-            return
-        await clock.sleep(limits.STORAGE_RETRY_SECONDS)
+    await retry_until_stored(deletions.finish, what="finishing deletions", clock=clock)
 
 
 async def adopt_jobs(peer_work: PeerWork, clock: Clock) -> None:
     """Monitor the jobs of dead processes: without a monitor, no Session learns of their end."""
-    while True:
-        try:
-            await peer_work.adopt_jobs()
-        except DatabaseError as error:
-            logger.warning("cannot look for background jobs, retrying: %s", error)
-        else:
-            return
-        await clock.sleep(limits.STORAGE_RETRY_SECONDS)
+    await retry_until_stored(peer_work.adopt_jobs, what="taking over background jobs", clock=clock)
 
 
 async def resume_work(peer_work: PeerWork, coordinator: RunCoordinator, platform: Platform) -> None:
@@ -78,20 +62,19 @@ async def _find_work(
     Retried until the store can be read: no other process would run these Sessions.
     """
     database = platform.database
-    while True:
-        try:
-            # First, so that everything these processes committed is found below.
-            dead = await database.read(partial(process_table.gone, alive=platform.processes.alive))
-            await peer_work.reject_orphans()
-            await peer_work.restore_files()
-            pending = await database.read(inbox_table.sessions_with_pending)
-            pending += await database.read(notice_table.sessions_with_pending)
-            retries = await database.read(retry_table.waiting)
-            others = dict.fromkeys((*pending, *await peer_work.unfinished()))
-            if dead:
-                # Last: if this process dies before, the next start finds the same work.
-                await database.write(partial(process_table.forget, processes=dead))
-            return retries, [found for found in others if found not in retries]
-        except DatabaseError as error:
-            logger.warning("cannot look for work to resume, retrying: %s", error)
-        await platform.clock.sleep(limits.STORAGE_RETRY_SECONDS)
+
+    async def find() -> tuple[list[SessionID], list[SessionID]]:
+        # First, so that everything these processes committed is found below.
+        dead = await database.read(partial(process_table.gone, alive=platform.processes.alive))
+        await peer_work.reject_orphans()
+        await peer_work.restore_files()
+        pending = await database.read(inbox_table.sessions_with_pending)
+        pending += await database.read(notice_table.sessions_with_pending)
+        retries = await database.read(retry_table.waiting)
+        others = dict.fromkeys((*pending, *await peer_work.unfinished()))
+        if dead:
+            # Last: if this process dies before, the next start finds the same work.
+            await database.write(partial(process_table.forget, processes=dead))
+        return retries, [found for found in others if found not in retries]
+
+    return await retry_until_stored(find, what="looking for unfinished work", clock=platform.clock)

@@ -1,10 +1,10 @@
-"""Watching one background job to its end: looked at again and again, bounded, settled, told.
+"""Watches one background job until it ends, enforces its limits and settles it.
 
-The look is at the machine, not at a child of ours, so it is the same for a job that this process
-started and for one that it took over. Ending a job is asking it, then killing it; the reason is
-durable first, so that a process which dies meanwhile leaves a job that the next one ends.
+A job is found by its process id and start time, not as a child process, so one that this process
+took over is watched like one that it started. Ending a job sends a signal, then kills it; the
+reason is committed first, so that the next process ends it if this one dies meanwhile.
 
-Invariant: a job is settled and its notice put in one transaction, once, whoever watched it.
+Invariant: a job is settled and its notice stored in one transaction, once.
 """
 
 import logging
@@ -12,8 +12,9 @@ import logging
 from perdure.core import limits
 from perdure.core.session import job as rules
 from perdure.core.session.job import Ending, Job, Sighting
-from perdure.ports import Clock, Database, DatabaseError, DetachedProcesses, Filesystem, Transaction
+from perdure.ports import Clock, Database, DetachedProcesses, Filesystem, Transaction
 from perdure.runtime.background.notices import Notices
+from perdure.runtime.database_errors import retry_until_stored
 from perdure.schema.value import Value
 from perdure.store.tables import job_table
 from perdure.store.tables.notice_table import Notice
@@ -23,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class JobMonitorDeps(Value, kw_only=True):
-    """What it takes to watch."""
+    """What the monitor needs of the rest of the program."""
 
     database: Database
     notices: Notices
@@ -32,31 +33,26 @@ class JobMonitorDeps(Value, kw_only=True):
     clock: Clock
 
 
-async def watch(on: JobMonitorDeps, job: Job) -> None:
-    """Return when the job is settled, by this or by somebody else. The store may fail meanwhile."""
-    while True:
-        try:
-            await _to_its_end(on, job)
-        except DatabaseError as error:
-            logger.warning("background job %s cannot be settled yet: %s", job.id, error)
-            await on.clock.sleep(limits.STORAGE_RETRY_SECONDS)
-        else:
-            return
+async def watch_job(on: JobMonitorDeps, job: Job) -> None:
+    """Return when the job is settled, by this process or by another one."""
+    await retry_until_stored(
+        lambda: _watch_once(on, job), what=f"watching background job {job.id}", clock=on.clock
+    )
 
 
-async def end(on: JobMonitorDeps, job: Job, ending: Ending, *, quiet: bool) -> None:
-    """End a job that runs, and settle it; `quiet` if nobody has to be told."""
+async def end_job(on: JobMonitorDeps, job: Job, ending: Ending, *, quiet: bool) -> None:
+    """End a running job and settle it; `quiet`: without a notice to its Session."""
     await on.database.write(lambda tx: job_table.decide_ending(tx, job.id, ending, quiet=quiet))
     on.detached.terminate(job.process)
-    await _gone(on, job, within=limits.PROCESS_TERMINATE_SECONDS)
-    # Also when it obeyed: something that it started may not have.
+    await _wait_until_gone(on, job, within=limits.PROCESS_TERMINATE_SECONDS)
+    # Also if it ended: processes that it started may still run.
     await on.detached.kill(job.process)
-    await _gone(on, job, within=limits.PROCESS_TERMINATE_SECONDS)
+    await _wait_until_gone(on, job, within=limits.PROCESS_TERMINATE_SECONDS)
     await _settle(on, job, on.detached.look(job.process))
 
 
-async def last_words(on: JobMonitorDeps, job: Job, *, bytes_max: int) -> bytes:
-    """The end of what it printed, as far as that can be read."""
+async def _read_output_end(on: JobMonitorDeps, job: Job, *, bytes_max: int) -> bytes:
+    """Return the end of its output; empty if it cannot be read."""
     size = on.detached.look(job.process).output_bytes
     try:
         return await on.filesystem.read(
@@ -67,7 +63,7 @@ async def last_words(on: JobMonitorDeps, job: Job, *, bytes_max: int) -> bytes:
         return b""
 
 
-async def _to_its_end(on: JobMonitorDeps, job: Job) -> None:
+async def _watch_once(on: JobMonitorDeps, job: Job) -> None:
     pause, size = limits.JOB_LOOK_SECONDS_MIN, 0
     while True:
         sighting = on.detached.look(job.process)
@@ -76,15 +72,15 @@ async def _to_its_end(on: JobMonitorDeps, job: Job) -> None:
             return
         ending = rules.due(job, sighting, now=on.clock.now_millis())
         if ending is not None:
-            await end(on, job, ending, quiet=job.quiet)
+            await end_job(on, job, ending, quiet=job.quiet)
             return
-        gushes = sighting.output_bytes - size > limits.JOB_GUSH_BYTES
+        prints_much = sighting.output_bytes - size > limits.JOB_GUSH_BYTES
         size = sighting.output_bytes
-        await on.clock.sleep(limits.JOB_LOOK_SECONDS_MIN if gushes else pause)
+        await on.clock.sleep(limits.JOB_LOOK_SECONDS_MIN if prints_much else pause)
         pause = min(pause * 1.5, limits.JOB_LOOK_SECONDS_MAX)
 
 
-async def _gone(on: JobMonitorDeps, job: Job, *, within: float) -> None:
+async def _wait_until_gone(on: JobMonitorDeps, job: Job, *, within: float) -> None:
     """Wait until its process is gone, no longer than `within` seconds."""
     for _ in range(int(within / limits.JOB_LOOK_SECONDS_MIN)):
         if not on.detached.look(job.process).alive:
@@ -93,7 +89,7 @@ async def _gone(on: JobMonitorDeps, job: Job, *, within: float) -> None:
 
 
 async def _settle(on: JobMonitorDeps, job: Job, sighting: Sighting) -> None:
-    said = await last_words(on, job, bytes_max=limits.JOB_LAST_WORDS_BYTES_MAX)
+    said = await _read_output_end(on, job, bytes_max=limits.JOB_LAST_WORDS_BYTES_MAX)
     now = on.clock.now_millis()
 
     async def commit(tx: Transaction) -> bool:

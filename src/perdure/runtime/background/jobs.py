@@ -1,23 +1,22 @@
-"""Background jobs: started by a tool, looked at and cancelled by the model and by people.
+"""Starts, shows and cancels background jobs, for the model and for clients.
 
-A job belongs to its Session, and to no process: an interrupt of the Session, a stop of this process
-and a crash all leave it running, and whoever is there afterwards watches it on (`adopt`). Only its
-own end, its bounds, a cancellation or the deletion of its Session end it.
+A job belongs to its Session and to no process: an interrupt of the Session, a stop of this process
+and a crash all leave it running, and the next process watches it (`adopt`). Only its own end, its
+limits, a cancellation or the deletion of its Session end it.
 
 Invariant: a command runs only once its row is durable.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 from perdure.core import limits
 from perdure.core.session import job as rules
 from perdure.core.session.job import Job
 from perdure.ports import DetachedCommand, HeldProcess, IdSource, Processes, Transaction
 from perdure.ports.jobs import JobLook, JobStart
+from perdure.ports.tasks import StartTask
 from perdure.runtime.background import job_monitor
 from perdure.runtime.background.job_monitor import JobMonitorDeps
 from perdure.runtime.tasks import shielded
@@ -39,7 +38,7 @@ class Jobs:
         outputs: ToolOutputStore,
         ids: IdSource,
         processes: Processes,
-        background: Callable[[Coroutine[Any, Any, None]], None],
+        background: StartTask,
     ) -> None:
         self._on = on
         self._outputs = outputs
@@ -47,23 +46,23 @@ class Jobs:
         self._processes = processes
         self._background = background
         self._watched: dict[JobID, asyncio.Event] = {}
-        """Set when a job that is watched here has been settled."""
+        """For each job that is watched here, an event that is set when it is settled."""
 
-    # ---- by the model ---------------------------------------------------------------------------
+    # ---- for the model --------------------------------------------------------------------------
 
     async def start(self, asked: JobStart) -> JobInfo:
         """Raises JobLimitError, and OSError when it cannot start."""
-        # Whole: what has been started is recorded, and what is recorded is watched.
-        return await shielded(self._started(asked))
+        # Not interruptible: a started job is recorded, and a recorded job is watched.
+        return await shielded(self._start(asked))
 
     async def look(self, session_id: SessionID, job_id: JobID, *, wait_seconds: float) -> JobLook:
-        """What it has printed since the last look, within a bound; waits for its end if asked."""
+        """Return what it printed since the last look, up to a limit; may wait for its end first."""
         job = await self._find(session_id, job_id)
         if wait_seconds and job.state == "running":
             await self._wait(job, wait_seconds)
             job = await self._find(session_id, job_id)
         total = self._on.detached.look(job.process).output_bytes
-        # A file that was cut is shorter than what has been seen of it.
+        # A file that was truncated is shorter than what has been shown of it.
         seen = min(job.seen, total)
         start = max(seen, total - limits.JOB_OUTPUT_SHOWN_BYTES_MAX)
         said = await self._read(job, offset=start, bytes_max=total - start)
@@ -71,17 +70,17 @@ class Jobs:
         return JobLook(job=job.info, output=readable(said), skipped_bytes=start - seen, bytes=total)
 
     async def cancel(self, session_id: SessionID, job_id: JobID, *, quiet: bool) -> JobInfo:
-        """End it and what it started; the job as it is then. One that has ended stays as it is."""
+        """End the job and the processes that it started; return it. An ended job is unchanged."""
         job = await self._find(session_id, job_id)
         if job.state == "running":
-            await shielded(job_monitor.end(self._on, job, "cancelled", quiet=quiet))
+            await shielded(job_monitor.end_job(self._on, job, "cancelled", quiet=quiet))
             job = await self._find(session_id, job_id)
         return job.info
 
-    # ---- by people ------------------------------------------------------------------------------
+    # ---- for clients ----------------------------------------------------------------------------
 
     async def list(self, session_id: SessionID) -> tuple[JobInfo, ...]:
-        """Those of one Session, the newest first."""
+        """Return the jobs of one Session, newest first. Raises SessionNotFoundError."""
 
         async def job(tx: Transaction) -> list[Job]:
             if await session_table.data(tx, session_id) is None:
@@ -91,17 +90,17 @@ class Jobs:
         return tuple(found.info for found in await self._on.database.read(job))
 
     async def get(self, session_id: SessionID, job_id: JobID) -> JobOutput:
-        """With the end of its output. Looking is no look of the model's."""
+        """Return a job with the end of its output. What the model has seen is unchanged."""
         job = await self._find(session_id, job_id)
         total = self._on.detached.look(job.process).output_bytes
         start = max(total - limits.JOB_OUTPUT_SHOWN_BYTES_MAX, 0)
         said = await self._read(job, offset=start, bytes_max=total - start)
         return JobOutput(job=job.info, output=readable(said), bytes=total, truncated=start > 0)
 
-    # ---- by the runtime -------------------------------------------------------------------------
+    # ---- for the runtime ------------------------------------------------------------------------
 
     async def adopt(self) -> None:
-        """Watch the jobs whose process is gone. Those that ended meanwhile are settled and told."""
+        """Watch the jobs whose process is gone; those that ended meanwhile are settled."""
         for job in await self._on.database.read(job_table.running):
             if job.id in self._watched or self._processes.alive(job.owner):
                 continue
@@ -110,20 +109,20 @@ class Jobs:
                 self._watch(job)
 
     async def end_all(self, session_id: SessionID) -> None:
-        """End the jobs of a Session that is going to be deleted, and forget what they printed."""
+        """End the jobs of a Session that is being deleted, and remove their output."""
         found = await self._on.database.read(
             lambda tx: job_table.of_session(tx, session_id, limit=-1)
         )
         async with asyncio.TaskGroup() as group:
             for job in found:
                 if job.state == "running":
-                    group.create_task(job_monitor.end(self._on, job, "cancelled", quiet=True))
+                    group.create_task(job_monitor.end_job(self._on, job, "cancelled", quiet=True))
         for job in found:
             await self._outputs.discard(job.process.output)
 
     # ---- inside ---------------------------------------------------------------------------------
 
-    async def _started(self, asked: JobStart) -> JobInfo:
+    async def _start(self, asked: JobStart) -> JobInfo:
         held = await self._on.detached.start(
             DetachedCommand(
                 shell=asked.shell,
@@ -133,7 +132,7 @@ class Jobs:
                 output=await self._outputs.reserve(),
             )
         )
-        job = self._job(asked, held)
+        job = self._build_job(asked, held)
         try:
             await self._on.database.write(lambda tx: _admit(tx, job))
         except BaseException:
@@ -143,7 +142,7 @@ class Jobs:
         self._watch(job)
         return job.info
 
-    def _job(self, asked: JobStart, held: HeldProcess) -> Job:
+    def _build_job(self, asked: JobStart, held: HeldProcess) -> Job:
         now = self._on.clock.now_millis()
         return Job(
             id=JobID(self._ids.named("job")),
@@ -162,7 +161,7 @@ class Jobs:
 
         async def work() -> None:
             try:
-                await job_monitor.watch(self._on, job)
+                await job_monitor.watch_job(self._on, job)
             finally:
                 settled.set()
                 del self._watched[job.id]
@@ -170,7 +169,7 @@ class Jobs:
         self._background(work())
 
     async def _wait(self, job: Job, seconds: float) -> None:
-        """Until it is settled, no longer than `seconds`."""
+        """Wait until it is settled, at most `seconds`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 if (settled := self._watched.get(job.id)) is not None:
@@ -180,7 +179,7 @@ class Jobs:
                     await self._on.clock.sleep(limits.JOB_LOOK_SECONDS_MAX)
 
     async def _find(self, session_id: SessionID, job_id: JobID) -> Job:
-        """A job of the Session, or of one that it started."""
+        """Return a job of the Session or of one below it. Raises JobNotFoundError."""
 
         async def look(tx: Transaction) -> Job | None:
             found = await job_table.get(tx, job_id)
@@ -200,7 +199,7 @@ class Jobs:
                 job.process.output, offset=offset, bytes_max=bytes_max
             )
         except FileNotFoundError:
-            # Its time is over; the row says that there was something.
+            # The output was removed because it is too old; the row of the job stays.
             return b""
 
 

@@ -1,16 +1,16 @@
-"""Telling a Session something on the runtime's own behalf: a job ended, a child is done.
+"""Stores notices of the runtime to a Session: a job ended, a child is done.
 
-A notice is durable before anybody is woken, and becomes a synthetic message at the next Safe
-Provider-Turn Boundary (runtime.turn.boundary). Telling again with the same message id tells
-nothing. A Session that was put away is not woken: it hears of it when somebody goes on with it.
+A notice is durable before the Session is woken, and becomes a synthetic message at the next Safe
+Provider-Turn Boundary (runtime.turn.boundary). A second notice with the same message id is ignored.
+An archived Session is not woken; it gets the notice when it is next run.
 
-Invariant: a process that dies after a notice was put leaves one that any other will tell.
+Invariant: a stored notice is delivered, also if the process that stored it dies.
 """
 
 from collections.abc import Callable
 
-from perdure.ports import Clock, Transaction
-from perdure.schema.ids import MessageID, SessionID
+from perdure.ports import Transaction
+from perdure.schema.ids import SessionID
 from perdure.store.log.event_store import EventStore
 from perdure.store.processes import wake_table
 from perdure.store.tables import notice_table, session_table
@@ -18,31 +18,17 @@ from perdure.store.tables.notice_table import Notice
 
 
 class Notices:
-    def __init__(
-        self, store: EventStore, clock: Clock, *, wake: Callable[[SessionID], None]
-    ) -> None:
+    def __init__(self, store: EventStore, *, wake: Callable[[SessionID], None]) -> None:
         self._store = store
-        self._clock = clock
         self._wake = wake
 
-    async def tell(self, session_id: SessionID, message_id: MessageID, text: str) -> None:
-        """Durable when this returns. Nothing, when the Session is gone."""
-        notice = Notice(
-            id=message_id,
-            session_id=session_id,
-            text=text,
-            time_created=self._clock.now_millis(),
-        )
-        if await self._store.database.write(lambda tx: self.put(tx, notice)):
-            self.wake(session_id)
-
     async def put(self, tx: Transaction, notice: Notice) -> bool:
-        """As a part of the transaction that it reports; whether to `wake` after its commit."""
+        """Store a notice with what it reports; return whether to `wake` after the commit."""
         if not await notice_table.put(tx, notice):
             return False
         if await session_table.is_archived(tx, notice.session_id):
             return False
-        # With the notice: this process may die before its own wake finds who runs the Session.
+        # In the same transaction: this process may die before it wakes the Session.
         if await self._store.leases.runs_elsewhere(tx, notice.session_id):
             await wake_table.request(tx, notice.session_id)
         return True

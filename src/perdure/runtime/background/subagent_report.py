@@ -1,6 +1,6 @@
-"""How far a child Session is with what it was asked to do, as the store knows it.
+"""Reads from the store how a child Session ended its task.
 
-Only asked about a child that rests: whether it does is for runtime.background.subagents to know.
+Called only for a child that is idle; runtime.background.subagents knows whether it is.
 """
 
 from typing import Final
@@ -18,14 +18,14 @@ _GONE: Final = "It was deleted before it had come to its end."
 _TAKEN_BACK: Final = "What it was asked for was taken back before it had come to its end."
 
 
-async def of(tx: Transaction, task: ChildTask) -> Report | None:
-    """The report of a child that rests; None while it still owes an answer, or waits to begin."""
+async def load_report(tx: Transaction, task: ChildTask) -> Report | None:
+    """Return the report of an idle child; None if it has not begun or still owes an answer."""
     child_id = task.child_id
     if await session_table.data(tx, child_id) is None:
         return Report(state="failed", text=_GONE)
     if await attempt_table.get(tx, child_id) is not None:
         return None
-    cost = await _cost(tx, child_id)
+    cost = await _sum_cost(tx, child_id)
     prompt = await message_table.get(tx, child_id, task.message_id)
     if prompt is None:
         if await inbox_table.is_waiting(tx, task.message_id):
@@ -38,8 +38,8 @@ async def of(tx: Transaction, task: ChildTask) -> Report | None:
     return subagent.ended(last, steps=steps, cost=cost)
 
 
-async def _cost(tx: Transaction, child_id: SessionID) -> float:
-    """Of the child and of all below it, so far."""
+async def _sum_cost(tx: Transaction, child_id: SessionID) -> float:
+    """Return the cost of the child and all below it so far."""
     family = [child_id, *await session_table.descendants(tx, child_id)]
     spent = [await session_table.load(tx, one) for one in family]
     return sum(session.cost for session in spent if session is not None)

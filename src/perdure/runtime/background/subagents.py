@@ -1,30 +1,32 @@
-"""Subagents at work: a call makes a child Session, waits for it to rest, and hears how it ended.
+"""Runs subagents: a call creates a child Session, waits until it is idle, and gets its report.
 
-The child runs as every Session does: it is leased, recovered, interrupted and asked about by
-itself. Its creation, its prompt and the row that says who waits (store.tables.task_table) are one
-commit, and all of them are named after the call, so nothing is ever made twice. Where no call waits
-any more, because its process died or it did not want to, the result becomes a notice to the parent.
+The child runs as every Session does: it has a lease, is recovered and interrupted by itself. Its
+creation, its prompt and the row of the waiting call (store.tables.task_table) are one commit, and
+their ids derive from the call, so that a retry creates nothing twice. If no call waits, because its
+process died or the task runs in the background, the result becomes a notice to the parent.
 
-Invariant: a wait ends. The child comes to rest, is deleted, or is left to run and told of later.
+Invariant: a wait ends. The child becomes idle, is deleted, or runs on and is reported later.
 """
 
 import asyncio
-import logging
 from contextlib import suppress
 
 from msgspec import UNSET
 
 from perdure.core import limits
-from perdure.core.session import inbox, slug, subagent, title
+from perdure.core.session import inbox, subagent, title
 from perdure.core.session.subagent import Report
-from perdure.ports import Clock, DatabaseError, Processes, Transaction
+from perdure.ports import Clock, Processes, Transaction
+from perdure.ports.subagents import TaskAsk, TaskRefusedError, TaskResult
 from perdure.runtime.background import subagent_report
 from perdure.runtime.background.notices import Notices
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.coordination.session_activity import SessionActivity
+from perdure.runtime.database_errors import TolerateFailure
 from perdure.runtime.session import tree
 from perdure.runtime.session.admission import PromptAdmission
 from perdure.runtime.session.inbox import SessionInbox
+from perdure.runtime.session.seed import SessionPlace, build_seed
 from perdure.runtime.tasks import shielded
 from perdure.schema.errors import (
     DamagedRowError,
@@ -34,17 +36,15 @@ from perdure.schema.errors import (
     SessionNotFoundError,
 )
 from perdure.schema.ids import Seq, SessionID
-from perdure.schema.models.model import NO_TOKENS
 from perdure.schema.session.event import PromptAdmitted, SessionCreated, SessionSeed
 from perdure.schema.session.prompt import PromptInput
 from perdure.schema.session.receipt import AdmittedPrompt
-from perdure.schema.session.session import SessionInfo, SessionTime
+from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import Value
 from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflictError
 from perdure.store.tables import session_table, task_table
 from perdure.store.tables.notice_table import Notice
 from perdure.store.tables.task_table import NOBODY, ChildTask
-from perdure.tools.builtin.task import TaskAsk, TaskRefusedError, TaskResult
 from perdure.version import __version__
 
 logger = logging.getLogger(__name__)
@@ -61,10 +61,12 @@ class SubagentServices(Value, kw_only=True):
     processes: Processes
     clock: Clock
     patience_seconds: float = limits.TASK_WAIT_SECONDS_MAX
-    """How long a call waits for a child, before it is left to work on its own."""
+    """How long a call waits for a child before the task goes on in the background."""
 
 
 class Subagents:
+    """Implements ports.subagents.SubagentRunner."""
+
     def __init__(self, services: SubagentServices) -> None:
         self._store = services.store
         self._database = services.store.database
@@ -80,75 +82,74 @@ class Subagents:
     # ---- the call -------------------------------------------------------------------------------
 
     async def delegate(self, ask: TaskAsk) -> TaskResult:
-        """A tools.builtin.task.SubagentRunner."""
-        task = self._task(ask)
+        task = self._build_task(ask)
         try:
             await shielded(self._begin(ask, task))
         except asyncio.CancelledError:
-            # Refusals come before a cancellation: there is a child.
+            # `_begin` was not refused, else it had raised that: the child exists.
             await shielded(self._stop(task))
             raise
         self._coordinator.wake(task.child_id)
         if ask.background:
             return _result(task, Report(state="running", text=_STARTED))
-        return _result(task, await self._waited(task))
+        return _result(task, await self._wait_for_report(task))
 
-    async def _waited(self, task: ChildTask) -> Report:
+    async def _wait_for_report(self, task: ChildTask) -> Report:
         try:
             async with asyncio.timeout(self._patience_seconds):
-                report = await self._rest(task)
+                report = await self._wait_until_ended(task)
         except TimeoutError:
-            return await self._let_run(task, _LONG)
+            return await self._detach(task, _LONG)
         except BaseException:
             await shielded(self._stop(task))
             raise
-        return report or await self._let_run(task, _BLOCKED)
+        return report or await self._detach(task, _BLOCKED)
 
-    async def _rest(self, task: ChildTask) -> Report | None:
-        """Wait until the child rests; None when it does without having come to an end."""
+    async def _wait_until_ended(self, task: ChildTask) -> Report | None:
+        """Wait until the child is idle; return None if it is idle without having ended its task."""
         while True:
-            await self._runs.idle(task.child_id)
-            report, elsewhere = await self._database.read(lambda tx: self._look(tx, task))
+            await self._runs.wait_until_idle(task.child_id)
+            report, elsewhere = await self._database.read(lambda tx: self._load_progress(tx, task))
             if report is not None or not elsewhere:
                 return report
             # Another process has been asked to run it, and has yet to begin.
             await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
 
-    async def _look(self, tx: Transaction, task: ChildTask) -> tuple[Report | None, bool]:
-        report = await subagent_report.of(tx, task)
+    async def _load_progress(self, tx: Transaction, task: ChildTask) -> tuple[Report | None, bool]:
+        report = await subagent_report.load_report(tx, task)
         return report, await self._store.leases.runs_elsewhere(tx, task.child_id)
 
-    async def _let_run(self, task: ChildTask, text: str) -> Report:
+    async def _detach(self, task: ChildTask, text: str) -> Report:
         await self._database.write(lambda tx: task_table.detach(tx, task.message_id))
-        # It may have come to rest while a call was still believed to wait.
+        # It may have ended while the row still named a waiting call: then no notice was stored.
         self._coordinator.wake(task.child_id)
         return Report(state="running", text=text)
 
     async def _stop(self, task: ChildTask) -> None:
-        """The caller is interrupted, and so is the child; nobody is told of it."""
+        """Interrupt the child with its caller; no result is reported."""
         if self._coordinator.closing:
-            # Both go on in the next process, and the parent is told there.
+            # Both continue in the next process, which reports to the parent.
             return
-        try:
+        with TolerateFailure(f"the interrupted subagent {task.child_id} may go on"):
             await self._database.write(lambda tx: task_table.abandon(tx, task.child_id))
-            await tree.interrupt(self._store, self._runs, task.child_id)
-            # One that had not begun must not begin by itself some day.
+            await tree.interrupt_tree(self._store, self._runs, task.child_id)
+            # A child that has not begun must not begin later.
             with suppress(PromptSettledError, MessageNotFoundError, SessionNotFoundError):
                 await self._inbox.cancel(task.child_id, task.message_id)
-        except DatabaseError as error:
-            logger.warning("cannot stop %s, which nobody waits for: %s", task.child_id, error)
 
     # ---- beginning ------------------------------------------------------------------------------
 
     async def _begin(self, ask: TaskAsk, task: ChildTask) -> None:
-        """The child, its prompt and who waits for it, durable together."""
-        parent = await self._database.read(lambda tx: session_table.require(tx, task.parent_id))
+        """Create or continue the child; its prompt and the row of the call commit together."""
+        parent = await self._store.load_session(task.parent_id)
         if ask.task_id is not None:
             await self._continue(ask, task)
             return
         now = self._clock.now_millis()
         prompt = inbox.admit(PromptInput(text=ask.prompt))
-        created = SessionCreated(session_id=task.child_id, info=_seed(ask, task, parent, now=now))
+        created = SessionCreated(
+            session_id=task.child_id, info=_build_child_seed(ask, task, parent, now=now)
+        )
         admitted = PromptAdmitted(
             timestamp=now,
             session_id=task.child_id,
@@ -203,54 +204,55 @@ class Subagents:
         except InboxFullError as full:
             raise TaskRefusedError(full.message) from full
 
-    def _task(self, ask: TaskAsk) -> ChildTask:
-        context = ask.context
-        call = context.session_id, context.assistant_message_id, context.call_id
+    def _build_task(self, ask: TaskAsk) -> ChildTask:
+        call = ask.session_id, ask.assistant_message_id, ask.call_id
         return ChildTask(
             message_id=subagent.prompt_of(*call),
             child_id=ask.task_id or subagent.child_of(*call),
-            parent_id=context.session_id,
-            call_id=context.call_id,
-            agent=context.agent,
+            parent_id=ask.session_id,
+            call_id=ask.call_id,
+            agent=ask.calling_agent,
             process=NOBODY if ask.background else self._processes.me,
         )
 
     # ---- the end --------------------------------------------------------------------------------
 
-    async def rested(self, session_id: SessionID) -> None:
-        """Called whenever a run ends here: whoever asked for it hears of that, or will."""
+    async def notify_finished(self, session_id: SessionID) -> None:
+        """Report the end of a child's run to the call or the Session that waits for it.
+
+        Called whenever a run ends in this process.
+        """
         if self._coordinator.closing:
-            # What was cut off goes on in the next process.
+            # The next process continues what was interrupted.
             return
-        try:
+        told: list[SessionID] = []
+        # The row stays: the next end of a run, or the next start, comes back to it.
+        what = f"the end of subagent {session_id} is not reported yet"
+        with TolerateFailure(what, DamagedRowError):
             if not await self._database.read(lambda tx: task_table.open_of(tx, session_id)):
                 return
-            told = await self._database.write(lambda tx: self._tell(tx, session_id))
-        except (DatabaseError, DamagedRowError) as error:
-            # The row stays: the next end of a run, or the next start, comes back to it.
-            logger.warning("cannot tell that %s is at rest: %s", session_id, error)
-            return
+            told = await self._database.write(lambda tx: self._record_endings(tx, session_id))
         for parent_id in told:
             self._notices.wake(parent_id)
 
-    async def _tell(self, tx: Transaction, session_id: SessionID) -> list[SessionID]:
-        """Parents that are told by a notice."""
+    async def _record_endings(self, tx: Transaction, session_id: SessionID) -> list[SessionID]:
+        """Mark ended tasks; return the parents for which a notice was stored."""
         if await self._store.leases.runs_elsewhere(tx, session_id):
             return []
         told: list[SessionID] = []
         for task in await task_table.open_of(tx, session_id):
-            report = await subagent_report.of(tx, task)
+            report = await subagent_report.load_report(tx, task)
             if report is None:
                 continue
             if task.process != NOBODY and self._processes.alive(task.process):
                 await task_table.mark(tx, task.message_id, "ended")
                 continue
             await task_table.mark(tx, task.message_id, "delivered")
-            if await self._notices.put(tx, await self._notice(tx, task, report)):
+            if await self._notices.put(tx, await self._build_notice(tx, task, report)):
                 told.append(task.parent_id)
         return told
 
-    async def _notice(self, tx: Transaction, task: ChildTask, report: Report) -> Notice:
+    async def _build_notice(self, tx: Transaction, task: ChildTask, report: Report) -> Notice:
         child = await session_table.require(tx, task.child_id)
         agent = "" if child.agent is UNSET else child.agent
         return Notice(
@@ -266,7 +268,7 @@ def _result(task: ChildTask, report: Report) -> TaskResult:
 
 
 async def _check_room(tx: Transaction, parent_id: SessionID, *, new: bool) -> None:
-    """Whether one more child may work. In the transaction that lets it: nobody comes between."""
+    """Raise TaskRefusedError if no more children may run; checked in their transaction."""
     above = await session_table.ancestors(tx, parent_id)
     if len(above) + 1 > limits.TASK_DEPTH_MAX:
         raise TaskRefusedError(
@@ -284,23 +286,17 @@ async def _check_room(tx: Transaction, parent_id: SessionID, *, new: bool) -> No
         )
 
 
-def _seed(ask: TaskAsk, task: ChildTask, parent: SessionInfo, *, now: int) -> SessionSeed:
+def _build_child_seed(
+    ask: TaskAsk, task: ChildTask, parent: SessionInfo, *, now: int
+) -> SessionSeed:
     chosen = None if parent.model is UNSET else parent.model
     model = subagent.model_of(ask.agent, chosen=chosen, caller=ask.caller)
-    location = parent.location
-    return SessionSeed(
-        id=task.child_id,
-        slug=slug.of(task.child_id),
-        project_id=parent.project_id,
-        workspace_id=location.workspace_id,
-        directory=location.directory,
-        path="" if parent.subpath is UNSET else parent.subpath,
+    return build_seed(
+        task.child_id,
+        SessionPlace.from_session(parent),
         title=title.from_prompt(ask.description) or ask.agent.id,
-        parent_id=parent.id,
+        now=now,
         agent=ask.agent.id,
         model=UNSET if model is None else model,
-        version=__version__,
-        cost=0,
-        tokens=NO_TOKENS,
-        time=SessionTime(created=now, updated=now),
+        parent_id=parent.id,
     )

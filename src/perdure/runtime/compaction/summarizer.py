@@ -7,7 +7,7 @@ interrupt is one. What a request has cost is recorded with its end, whatever bec
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 
 from msgspec import UNSET
 
@@ -19,9 +19,10 @@ from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, LLMEvent, ProviderError, TextDelta, Usage
 from perdure.llm.message import LLMMessage, Segment, TextPart
 from perdure.llm.request import GenerationControls, LLMRequest
-from perdure.location.agents.agents import COMPACTION, Selected
+from perdure.location.agents.agents import COMPACTION
 from perdure.location.location import Location
 from perdure.location.models.catalog import ResolvedModel
+from perdure.net.streams import close_stream
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import budget, model_choice
 from perdure.runtime.turn.model_choice import ChosenModel
@@ -50,12 +51,11 @@ def condenser(
     chosen: ChosenModel, location: Location, *, instruction: str = "", believed: int = 0
 ) -> SummaryModel | CompactionFailed:
     """The model of the hidden agent for this, if it names one; else that of the Session."""
-    selection = location.agents.select(COMPACTION)
-    if not isinstance(selection, Selected):
+    agent = location.agents.select(COMPACTION)
+    if agent is None:
         return SummaryModel(
             model=chosen.model, wish=SummaryInstructions(instruction=instruction), believed=believed
         )
-    agent = selection.agent
     guidance = "" if agent.system is UNSET else agent.system
     wish = SummaryInstructions(guidance=guidance, instruction=instruction)
     if agent.model is UNSET:
@@ -149,8 +149,7 @@ class Summarizer:
                 if piece and shown_as is not None:
                     self._show(session, shown_as, piece)
         finally:
-            if isinstance(stream, AsyncGenerator):
-                await stream.aclose()
+            await close_stream(stream)
         if end is None:
             return CompactionFailed("The answer ended before it was complete")
         if isinstance(end, ProviderError):

@@ -1,10 +1,9 @@
-"""What other processes on the same store did: wake the tails, answer what was asked of us.
+"""Polls the store for what other processes did: new events, requests to this process, deaths.
 
-Looks often while another process is alive and rarely otherwise: an idle machine stays idle. A
-Session whose process died is picked up here when somebody had asked for it or has input pending.
+Polls often while another process is alive and rarely otherwise, so that an idle machine stays idle.
+A Session whose process died is taken over here if it has pending work.
 """
 
-import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, Protocol
@@ -12,20 +11,19 @@ from typing import Final, Protocol
 from perdure.ports import Clock, DatabaseError, Processes, Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.coordination.session_locations import SessionLocations
+from perdure.runtime.database_errors import OutageLog
 from perdure.schema.ids import SessionID
 from perdure.store.log.event_store import EventStore
 from perdure.store.log.follow import EventFollowers
 from perdure.store.processes import interrupt_table, lease_table, process_table, wake_table
 from perdure.store.tables import attempt_table, inbox_table, notice_table
 
-logger = logging.getLogger(__name__)
-
 _SECONDS_TOGETHER: Final = 0.05
 _SECONDS_ALONE: Final = 1.0
 
 
 class PeerRequests(Protocol):
-    """What people said to other processes, and what dead ones waited for or watched."""
+    """Permissions, questions and jobs of other processes, as this process acts on them."""
 
     async def deliver(self) -> None: ...
     async def reject_orphans(self) -> None: ...
@@ -53,41 +51,40 @@ class ProcessMonitor:
         self._known = known
         self._processes = processes
         self._clock = clock
-        self._taken_up: set[SessionID] = set()
-        """Sessions whose run another process asked for: marked as running until it is over."""
-        self._missed = False
-        """Whether the last look was cut off by a failing store: it is made again."""
+        self._marked: set[SessionID] = set()
+        """Sessions that run because another process asked; each is marked as running until then."""
+        self._outage = OutageLog("looking for changes of other processes")
+        """While it lasts, the next poll covers what the failed ones missed."""
 
     async def run(self) -> None:
-        """For ever; cancel to stop."""
+        """Run until cancelled."""
         others = frozenset[str]()
         while True:
             before, others = others, self._processes.others()
             try:
-                await self._look(before, others)
+                await self._poll(before, others)
             except DatabaseError as error:
-                if not self._missed:
-                    logger.warning("cannot look what other processes did: %s", error)
-                self._missed, others = True, before | others
+                self._outage.log_failure(error)
+                others |= before
             await self._clock.sleep(_SECONDS_TOGETHER if others else _SECONDS_ALONE)
 
-    async def _look(self, before: frozenset[str], others: frozenset[str]) -> None:
-        await self._put_down()
-        changed = await self._database.changed_elsewhere() or self._missed
+    async def _poll(self, before: frozenset[str], others: frozenset[str]) -> None:
+        await self._clear_finished_marks()
+        changed = await self._database.changed_elsewhere() or self._outage.failing
         gone: list[str] = []
         if changed:
             self._known.clear()
             self._tails.wake_all()
-            await self._obey_interrupts()
+            await self._apply_interrupts()
             await self._answer_wakes()
             await self._requests.deliver()
-            # Among them those that came, wrote and died between two looks.
+            # Also processes that started, wrote and died between two polls.
             gone = await self._database.read(partial(process_table.gone, alive=self._alive))
         if before - others or gone or (changed and not others):
             await self._adopt_orphans()
         if gone:
             await self._database.write(partial(process_table.forget, processes=gone))
-        self._missed = False
+        self._outage.log_recovery()
 
     async def _answer_wakes(self) -> None:
         me, alive = self._processes.me, self._processes.alive
@@ -95,23 +92,23 @@ class ProcessMonitor:
             lambda tx: wake_table.answerable(tx, process=me, alive=alive)
         )
         for session_id in asked:
-            await self._database.write(partial(self._take_up, session_id=session_id))
+            await self._database.write(partial(self._mark_running, session_id=session_id))
             self._coordinator.wake(session_id)
 
-    async def _take_up(self, tx: Transaction, session_id: SessionID) -> None:
-        """Whoever asked and waits sees one run, from now to its end."""
+    async def _mark_running(self, tx: Transaction, session_id: SessionID) -> None:
+        """Mark the run before it begins: the process that asked and waits sees no gap."""
         await wake_table.answered(tx, session_id)
         if await self._is_mine(tx, session_id):
             await attempt_table.begin(tx, session_id)
-            self._taken_up.add(session_id)
+            self._marked.add(session_id)
 
-    async def _put_down(self) -> None:
-        """A run that was taken up is over: an interrupt may have ended it before it began."""
-        for session_id in self._taken_up - set(self._coordinator.active):
-            self._taken_up.discard(session_id)
+    async def _clear_finished_marks(self) -> None:
+        """Clear marks of runs that are over, also if an interrupt ended them before they began."""
+        for session_id in self._marked - set(self._coordinator.active):
+            self._marked.discard(session_id)
             await self._database.write(partial(attempt_table.clear_begun, session_id=session_id))
 
-    async def _obey_interrupts(self) -> None:
+    async def _apply_interrupts(self) -> None:
         async def job(tx: Transaction) -> list[SessionID]:
             asked = await interrupt_table.asked(tx)
             return [session_id for session_id in asked if await self._is_mine(tx, session_id)]
@@ -121,7 +118,7 @@ class ProcessMonitor:
             await self._database.write(partial(interrupt_table.clear, session_id=session_id))
 
     async def _adopt_orphans(self) -> None:
-        """Run what waits for nobody: a process that left, in whatever way, takes no more wakes."""
+        """Wake Sessions with pending work whose process is gone."""
 
         async def job(tx: Transaction) -> list[SessionID]:
             orphans: list[SessionID] = []

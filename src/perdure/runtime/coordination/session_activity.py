@@ -1,8 +1,8 @@
-"""Runs of other processes: told to end, waited for, and not disturbed.
+"""Whether a Session runs, in this or another process; ending a run and waiting for it.
 
-Another process runs a Session while it has the lease and the Session has a mark of a run: see
-store.tables.attempt_table. What is asked of it is written down; it looks often while others are
-alive.
+Another process runs a Session while it holds the lease and the Session has a mark of a run
+(store.tables.attempt_table). A request to that process is a row, which it polls for
+(runtime.coordination.process_monitor).
 """
 
 from perdure.core import limits
@@ -16,7 +16,7 @@ from perdure.store.tables import attempt_table, retry_table
 
 
 class SessionActivity:
-    """The runs of all processes on this store, as this one can see and end them."""
+    """The runs of all processes on this store."""
 
     def __init__(self, store: EventStore, coordinator: RunCoordinator, clock: Clock) -> None:
         self._store = store
@@ -24,36 +24,36 @@ class SessionActivity:
         self._clock = clock
 
     async def interrupt(self, session_id: SessionID) -> None:
-        """End what runs, here or elsewhere, and wait until it is settled.
+        """End the run, in whichever process, and wait until it is settled.
 
-        A process that does not obey in time is not waited for; what was asked of it stays asked.
+        The wait has a limit; a process that does not stop in time still finds the request.
         """
         await self._coordinator.interrupt(session_id)
-        if not await self._holds_elsewhere(session_id):
+        if not await self._is_leased_elsewhere(session_id):
             return
         await self._store.database.write(lambda tx: interrupt_table.request(tx, session_id))
         looks = limits.INTERRUPT_ELSEWHERE_SECONDS_MAX / limits.ELSEWHERE_LOOK_SECONDS
         for _ in range(round(looks)):
-            if await self._obeyed(session_id):
+            if await self._has_stopped(session_id):
                 return
             await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
 
-    async def idle(self, session_id: SessionID) -> None:
-        """Wait until nothing runs; failures do not matter."""
+    async def wait_until_idle(self, session_id: SessionID) -> None:
+        """Wait until nothing runs, whether the run succeeds or fails."""
         await self._coordinator.wait_until_idle(session_id)
-        while await self._store.database.read(lambda tx: self.run_elsewhere(tx, session_id)):
+        while await self._store.database.read(lambda tx: self.runs_elsewhere(tx, session_id)):
             await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
 
     async def check_idle(self, tx: Transaction, session_id: SessionID) -> None:
         """Raises SessionBusyError while the Session runs, as seen by `tx`."""
-        if session_id in self._coordinator.active or await self.run_elsewhere(tx, session_id):
+        if session_id in self._coordinator.active or await self.runs_elsewhere(tx, session_id):
             raise SessionBusyError(session_id)
 
     def runs_here(self, session_id: SessionID) -> bool:
         return session_id in self._coordinator.active
 
-    async def run_elsewhere(self, tx: Transaction, session_id: SessionID) -> bool:
-        """Whether another living process runs this Session, or was asked to a moment ago."""
+    async def runs_elsewhere(self, tx: Transaction, session_id: SessionID) -> bool:
+        """Whether another living process runs this Session, or has been asked to."""
         if not await self._store.leases.runs_elsewhere(tx, session_id):
             return False
         return (
@@ -62,12 +62,12 @@ class SessionActivity:
             or await wake_table.is_asked(tx, session_id)
         )
 
-    async def _holds_elsewhere(self, session_id: SessionID) -> bool:
+    async def _is_leased_elsewhere(self, session_id: SessionID) -> bool:
         return await self._store.database.read(
             lambda tx: self._store.leases.runs_elsewhere(tx, session_id)
         )
 
-    async def _obeyed(self, session_id: SessionID) -> bool:
+    async def _has_stopped(self, session_id: SessionID) -> bool:
         async def job(tx: Transaction) -> bool:
             if not await self._store.leases.runs_elsewhere(tx, session_id):
                 return True

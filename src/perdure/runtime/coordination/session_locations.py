@@ -1,7 +1,7 @@
-"""Sessions that are known to exist, with their Location: what nearly every request asks first.
+"""A cache of Sessions that exist, with their Locations: nearly every request needs one.
 
-A Session's Location changes only by an event, which is heard here; what another process changes is
-unknown, so its commits empty the table. Bounded; the oldest entries go first.
+A Session's Location changes only by an event; those of this process update the cache. Commits of
+another process clear it. The number of entries is bounded; the oldest are dropped first.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ _SESSIONS_MAX: Final = 10_000
 class SessionLocations:
     def __init__(self, store: EventStore) -> None:
         self._locations: dict[SessionID, LocationRef] = {}
-        store.listen(self._heard)
+        store.listen(self._on_committed)
 
     def location(self, session_id: SessionID) -> LocationRef | None:
         return self._locations.get(session_id)
@@ -30,7 +30,7 @@ class SessionLocations:
     def clear(self) -> None:
         self._locations.clear()
 
-    def _heard(
+    def _on_committed(
         self,
         session_id: SessionID,
         events: tuple[StoredEvent, ...],

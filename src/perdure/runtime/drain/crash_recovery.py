@@ -20,7 +20,7 @@ from perdure.runtime.turn.services import RunServices
 from perdure.schema.ids import SessionID
 from perdure.schema.session.recovery import WaitReason
 from perdure.schema.session.session import SessionInfo
-from perdure.store.tables import attempt_table, session_table
+from perdure.store.tables import attempt_table
 
 
 class CrashRecovery:
@@ -60,7 +60,7 @@ class CrashRecovery:
     async def _by_policy(
         self, session_id: SessionID, attempt: Attempt, step: DrainStep, number: int
     ) -> DrainStep:
-        policy = await self._policy(await self._session(session_id))
+        policy = await self._policy(await self._store.load_session(session_id))
         match policy:
             case "ask":
                 return await self._wait(session_id, "unclear")
@@ -80,7 +80,7 @@ class CrashRecovery:
     async def _again(
         self, session_id: SessionID, attempt: Attempt, step: DrainStep, number: int
     ) -> DrainStep:
-        if (await self._session(session_id)).revert is not UNSET:
+        if (await self._store.load_session(session_id)).revert is not UNSET:
             # Somebody goes back behind it, and nothing is asked until they have decided.
             return await self._give_up(session_id, attempt, step)
         self._marks.take_charge(session_id)
@@ -98,10 +98,7 @@ class CrashRecovery:
             # Nothing was promoted: there is nothing to fail.
             self._marks.take_charge(session_id)
             return step
-        session = await self._session(session_id)
+        session = await self._store.load_session(session_id)
         agent = "" if session.agent is UNSET else session.agent
         await failed_step.record(self._services, session, agent=agent, reason=recovery.ABANDONED)
         return step
-
-    async def _session(self, session_id: SessionID) -> SessionInfo:
-        return await self._store.database.read(lambda tx: session_table.require(tx, session_id))

@@ -18,7 +18,7 @@ from perdure.core.session.drain import DrainStep, Pending, RunTurn, Stop
 from perdure.core.session.recovery import Attempt
 from perdure.core.session.retry import Retry
 from perdure.llm.error import LLMError
-from perdure.ports import DatabaseError, Transaction
+from perdure.ports import DatabaseError
 from perdure.runtime.drain.crash_recovery import CrashRecovery
 from perdure.runtime.drain.turn import DrainState, Turn, TurnServices
 from perdure.runtime.tasks import shielded

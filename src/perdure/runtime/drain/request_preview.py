@@ -33,7 +33,7 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.errors import InvalidRequestError
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.models.model import ModelRef
-from perdure.schema.session.event import ContextUpdated
+from perdure.schema.session.event import ContextUpdated, MessageEvent
 from perdure.schema.session.request_preview import EpochInfo, PendingContext, WindowInfo
 from perdure.schema.value import Value
 from perdure.store.log.event_store import NO_EVENTS
@@ -54,7 +54,7 @@ class RequestPreviews:
 
     async def outlook(self, session_id: SessionID, epoch: ContextEpoch | None) -> JsonObject:
         """The fields of schema.session.request_preview.ProviderContext that look ahead."""
-        snapshot = {} if epoch is None else system_context.decode_snapshot(epoch.snapshot)
+        snapshot: Snapshot = {} if epoch is None else system_context.decode_snapshot(epoch.snapshot)
         found = await self._store.database.read(lambda tx: _look(tx, session_id))
         session = found.input.session
         shown: JsonObject = {"pendingPrompts": found.pending_prompts}
@@ -107,8 +107,8 @@ class RequestPreviews:
             lambda tx: message_table.since(tx, boundary.session.id, NO_EVENTS)
         )
         messages = [row.message() for row in rows if cut.shows(seq=row.seq, type=row.type)]
-        created = (projection.message_created(fact) for fact in boundary.facts)
-        messages.extend(message for message in created if message is not None)
+        created = (fact for fact in boundary.facts if isinstance(fact, MessageEvent))
+        messages.extend(projection.message_created(fact) for fact in created)
         lowered: list[LLMMessage] = []
         size = ConversationSize()
         for message in messages:

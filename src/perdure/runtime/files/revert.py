@@ -1,11 +1,11 @@
-"""The files of a revert: found out, written down, moved, and taken back when that goes wrong.
+"""Plans and applies the file changes of a revert, and undoes them on failure.
 
-What is to be moved is durable before the first file is (store.tables.revert_table). When all are
-there, the caller's event says so in the same transaction as the rows; when anything fails before,
-every file goes back to where it was. What a dead process left on its way goes back with the next
-start. Which file moves where is decided by core.files.revert.
+The plan is durable before the first file is written (store.tables.revert_table). When all files are
+written, the caller's event is committed together with the rows; when anything fails before, every
+file is restored. The next start restores the files of a revert that a dead process left half done.
+core.files.revert decides which file gets which content.
 
-Invariant: outside of `carried_out` every file is where the log says, or somebody else changed it.
+Invariant: outside of `apply_plan` every file is as the log says, or another program changed it.
 """
 
 import asyncio
@@ -43,27 +43,27 @@ class FileReverts:
         self._processes = processes
 
     async def plan(self, session_id: SessionID, *, after: Seq | None) -> RevertPlan:
-        """How to take back what was done after a sequence; None: how to clear what is staged."""
+        """Plan how to undo changes after a sequence; with None, how to clear a staged revert."""
 
         async def job(tx: Transaction) -> tuple[list[FileChange], list[StagedFile]]:
             done = [] if after is None else await file_change_table.after(tx, session_id, after)
             return done, await revert_table.staged(tx, session_id)
 
         changes, staged = await self._database.read(job)
-        now = await asyncio.to_thread(self._found, (*changes, *staged))
+        now = await asyncio.to_thread(self._look_at_all, (*changes, *staged))
         return revert.plan(changes, {item.path: item for item in staged}, now)
 
-    async def shown(
+    async def describe_plan(
         self, session: SessionInfo, message_id: MessageID, plan: RevertPlan
     ) -> RevertState:
-        """The plan as a person is shown it. Raises RevertConflictError when a content is lost."""
-        root = step_journal.root_of(session.location.directory)
+        """Return the plan as clients see it. Raises RevertConflictError if a content is lost."""
+        root = step_journal.resolve_root(session.location.directory)
         try:
             files = await asyncio.to_thread(self._diffs, plan.moves, root)
         except ContentLostError as error:
             raise RevertConflictError(root, str(error)) from error
         conflicts = tuple(
-            FileConflict(path=step_journal.shown(item.path, root), reason=item.reason)
+            FileConflict(path=step_journal.display_path(item.path, root), reason=item.reason)
             for item in plan.conflicts
         )
         first = UNSET if session.revert is UNSET else session.revert.snapshot
@@ -76,53 +76,54 @@ class FileReverts:
         )
 
     @asynccontextmanager
-    async def carried_out(self, session_id: SessionID, plan: RevertPlan) -> AsyncGenerator[None]:
-        """All files are moved in this scope. Whatever is raised in it takes them back.
+    async def apply_plan(self, session_id: SessionID, plan: RevertPlan) -> AsyncGenerator[None]:
+        """A scope in which all files are written; an error inside of it restores them.
 
-        Raises RevertConflictError when one cannot be moved; all are as before then.
+        Raises RevertConflictError when a file cannot be written; all are restored then.
         """
         process = self._processes.me
         await self._database.write(
             lambda tx: revert_table.begin(tx, session_id, plan.moves, process=process)
         )
         try:
-            await self._moved([move for move in plan.moves if move.changes])
+            await self._write_all([move for move in plan.moves if move.changes])
             yield
         except BaseException:
-            # Not by its rows: a prompt may have ended the revert, and them with it.
+            # From the plan, not from its rows: a prompt may have committed the revert and removed
+            # the rows.
             begun = [
                 RevertInProgress(
                     root=move.root, path=move.path, origin=move.found, next=move.wanted
                 )
                 for move in plan.moves
             ]
-            await shielded(self._take_back(session_id, begun))
+            await shielded(self._restore(session_id, begun))
             raise
 
-    async def take_back_left(self) -> None:
-        """Put back what dead processes left on its way."""
+    async def restore_interrupted(self) -> None:
+        """Restore the files of reverts that dead processes left half done."""
         for session_id, process in await self._database.read(revert_table.begun):
             if not self._processes.alive(process):
-                logger.warning("a revert of %s was cut off: its files are put back", session_id)
+                logger.warning("a revert of %s was interrupted: restoring its files", session_id)
                 begun = await self._database.read(
                     partial(revert_table.on_their_way, session_id=session_id)
                 )
-                await self._take_back(session_id, begun)
+                await self._restore(session_id, begun)
 
-    async def _take_back(self, session_id: SessionID, begun: Sequence[RevertInProgress]) -> None:
-        """Put back what is on its way, where it still is what it was to become."""
-        await asyncio.to_thread(self._put_back, begun)
+    async def _restore(self, session_id: SessionID, begun: Sequence[RevertInProgress]) -> None:
+        """Restore the files that still have the content that the revert wrote."""
+        await asyncio.to_thread(self._restore_files, begun)
         await self._database.write(lambda tx: revert_table.abandon(tx, session_id))
 
     async def _snapshot(self, session_id: SessionID) -> str | None:
-        """What names the Session's changes so far."""
+        """Return the name of the Session's changes so far."""
         return await self._database.read(lambda tx: file_change_table.snapshot(tx, session_id))
 
     def _diffs(self, moves: Sequence[Move], root: str) -> tuple[FileDiff, ...]:
         return tuple(
             revert_diff.of_move(
                 move,
-                step_journal.shown(move.path, root),
+                step_journal.display_path(move.path, root),
                 before=self._content(move.base),
                 after=self._content(move.wanted),
             )
@@ -130,7 +131,7 @@ class FileReverts:
             if not move.base.same(move.wanted)
         )
 
-    async def _moved(self, moves: Sequence[Move]) -> None:
+    async def _write_all(self, moves: Sequence[Move]) -> None:
         for move in moves:
             try:
                 await shielded(asyncio.to_thread(self._store.files.put, move))
@@ -139,8 +140,8 @@ class FileReverts:
             except OSError as error:
                 raise RevertConflictError(move.path, error.strerror or str(error)) from error
 
-    def _found(self, items: Iterable[FileChange | StagedFile]) -> Mapping[str, FileState]:
-        """What is there now, each content kept: a cleared revert brings it back."""
+    def _look_at_all(self, items: Iterable[FileChange | StagedFile]) -> Mapping[str, FileState]:
+        """Return the current state of each file; its content is kept for clearing the revert."""
         found: dict[str, FileState] = {}
         for item in items:
             if item.path not in found:
@@ -152,10 +153,10 @@ class FileReverts:
         try:
             return self._store.files.look(root, path, bytes_max=bytes_max, durable=True)
         except OSError as error:
-            logger.warning("%s cannot be looked at: %s", path, error.strerror)
+            logger.warning("%s cannot be read: %s", path, error.strerror)
             return UNKNOWN
 
-    def _put_back(self, found: Sequence[RevertInProgress]) -> None:
+    def _restore_files(self, found: Sequence[RevertInProgress]) -> None:
         for item in found:
             back = Move(
                 root=item.root,
@@ -169,10 +170,10 @@ class FileReverts:
             try:
                 self._store.files.put(back)
             except FoundChangedError:
-                # Not moved yet, or changed by somebody since: either way it stays.
+                # Not written yet, or changed by another program since: leave it.
                 continue
             except OSError as error:
-                logger.warning("%s cannot be put back: %s", item.path, error.strerror)
+                logger.warning("%s cannot be restored: %s", item.path, error.strerror)
 
     def _content(self, state: FileState) -> bytes | None:
         return self._store.contents.read(state.digest) if state.has_content else None

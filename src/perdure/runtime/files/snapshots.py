@@ -1,9 +1,9 @@
-"""Snapshots: what it takes to take back what the steps of Sessions do to files.
+"""Keeps what reverts need of the files that Sessions change.
 
-One content store serves every Location, whether it lies in a repository or not (ADR 0018). A step
-has a journal (runtime.files.step_journal); here is what all journals share: the store, what was
-last seen of each directory, and who is watching one just now. Nothing here is ever a reason for a
-step to fail: what cannot be kept is logged, and a revert leaves those files alone.
+One content store serves every Location, in a repository or not (ADR 0018). Each step has a journal
+(runtime.files.step_journal); this is what journals share: the store, the last scan of each
+directory, and which directories are watched now. A failure here never fails a step: what cannot be
+kept is logged, and a revert leaves those files.
 """
 
 import asyncio
@@ -41,15 +41,15 @@ class Watch(State):
     before: Tree = field(default_factory=dict[str, Seen])
     since_nanos: int = 0
     named: dict[str, FileState] = field(default_factory=dict[str, FileState])
-    """What file tools of the same Session made of paths meanwhile: their changes are noted."""
+    """States that file tools of the same Session wrote meanwhile; those are recorded already."""
     others: set[str] = field(default_factory=set[str])
     """Paths that file tools of other Sessions changed meanwhile."""
     shared: bool = False
-    """Whether a command of another Session ran meanwhile: nobody can tell whose a change is."""
+    """Whether a command of another Session ran meanwhile: a change may be of either."""
 
 
 class SnapshotStore(Value):
-    """Where contents are, and how single files are reached."""
+    """The content store, and access to single files."""
 
     contents: ContentStore
     files: RestorableFiles
@@ -74,32 +74,32 @@ class FileSnapshots:
         self._is_full = False
 
     async def look(self, root: str, path: str) -> FileState:
-        """What a file is just before it is changed, kept for good. Raises OSError."""
+        """Return a file's state before a change, and keep its content durably. Raises OSError."""
         bytes_max = limits.SNAPSHOT_WRITTEN_BYTES_MAX
         return await asyncio.to_thread(
             self.store.files.look, root, path, bytes_max=bytes_max, durable=True
         )
 
-    def named(self, session_id: SessionID, path: str, after: FileState) -> None:
-        """A file tool is about to make `after` of `path`."""
+    def note_write(self, session_id: SessionID, path: str, after: FileState) -> None:
+        """Note that a file tool is about to write `path`, so that no watch records it again."""
         for watch in self._watches:
             if watch.session_id == session_id:
                 watch.named[path] = after
             else:
                 watch.others.add(path)
 
-    async def watch(self, session_id: SessionID, root: str) -> Watch | None:
-        """Look at a directory before a command; None, and a word in the log, when it cannot be."""
+    async def begin_watch(self, session_id: SessionID, root: str) -> Watch | None:
+        """Scan a directory before a command; None, with a warning, if it cannot be scanned."""
         if self._is_full:
             return None
-        # Known before the look: what file tools do meanwhile must not be taken for the command's.
+        # Listed before the scan: writes of file tools meanwhile are not the command's changes.
         watch = Watch(session_id, root)
         for other in self._watches:
             if other.session_id != session_id and _overlap(other.root, root):
                 other.shared = watch.shared = True
         self._watches.append(watch)
         try:
-            watch.since_nanos, watch.before = await asyncio.to_thread(self._scanned, root)
+            watch.since_nanos, watch.before = await asyncio.to_thread(self._scan, root)
         except (OSError, TreeTooLargeError) as error:
             logger.warning("commands in %s are not watched: %s", root, _reason(error))
             self._watches.remove(watch)
@@ -109,17 +109,19 @@ class FileSnapshots:
             raise
         return watch
 
-    async def seen(self, watch: Watch) -> list[FileChange]:
-        """What has changed since `watch` began, which ends here."""
+    async def end_watch(self, watch: Watch) -> list[FileChange]:
+        """Return what has changed since the watch began."""
         try:
-            _, after = await asyncio.to_thread(self._scanned, watch.root)
+            _, after = await asyncio.to_thread(self._scan, watch.root)
         except (OSError, TreeTooLargeError) as error:
-            logger.warning("changes in %s are not kept: %s", watch.root, _reason(error))
+            logger.warning(
+                "a revert will not know changes of commands in %s: %s", watch.root, _reason(error)
+            )
             return []
         finally:
             self._watches.remove(watch)
         found = tree_scan.changes(watch.root, watch.before, after, since_nanos=watch.since_nanos)
-        own = [_attributed(each, watch) for each in found if each.path not in watch.others]
+        own = [_attribute(each, watch) for each in found if each.path not in watch.others]
         return [each for each in own if not each.before.same(each.after)]
 
     async def sweep(self) -> None:
@@ -130,7 +132,7 @@ class FileSnapshots:
 
         wanted = await self.database.read(needed)
         try:
-            left = await asyncio.to_thread(self._swept, wanted)
+            left = await asyncio.to_thread(self._sweep, wanted)
         except OSError as error:
             logger.warning("snapshots are not swept: %s", _reason(error))
             return
@@ -138,7 +140,7 @@ class FileSnapshots:
         if self._is_full:
             logger.warning("snapshots take %d bytes: commands are not watched any more", left)
 
-    def _scanned(self, root: str) -> tuple[int, Tree]:
+    def _scan(self, root: str) -> tuple[int, Tree]:
         contents = self.store.contents
         now = contents.now_nanos()
         if contents.free_bytes() < limits.SNAPSHOT_DISK_FREE_MIN:
@@ -150,7 +152,7 @@ class FileSnapshots:
             self._trees.popitem(last=False)
         return now, tree
 
-    def _swept(self, needed: set[str]) -> int:
+    def _sweep(self, needed: set[str]) -> int:
         contents = self.store.contents
         if not os.path.isdir(contents.directory):
             return 0
@@ -158,8 +160,8 @@ class FileSnapshots:
         return contents.sweep(needed, before_nanos=before)
 
 
-def _attributed(change: FileChange, watch: Watch) -> FileChange:
-    """The command's part of a change."""
+def _attribute(change: FileChange, watch: Watch) -> FileChange:
+    """Return the command's part of a change."""
     before = watch.named.get(change.path, UNKNOWN if watch.shared else change.before)
     return FileChange(root=change.root, path=change.path, before=before, after=change.after)
 

@@ -1,11 +1,11 @@
-"""The journal of one step: what its tools do to files, durable before it is done.
+"""Records the file changes of one step, before they are made.
 
 Each change is a row (store.tables.file_change_table) with the states before and after; the content
-of before is in the content store by then. What cannot be kept, because a disk is full or a file too
-large, is left out with a word in the log: a later revert finds the file in a state it does not
-know, and leaves it alone.
+before is in the content store by then. A change that cannot be recorded, because a disk is full or
+a file too large, is logged and left out: a later revert finds the file in an unknown state and
+leaves it.
 
-Invariant: a file tool's change is noted before it is made, a command's before its call is settled.
+Invariant: a file tool's change is recorded before it is made, a command's before its call settles.
 """
 
 import asyncio
@@ -22,8 +22,9 @@ from perdure.core.files import file_state, revert
 from perdure.core.files.file_state import ABSENT, FileState
 from perdure.core.files.paths import is_within
 from perdure.core.files.revert import FileChange
-from perdure.ports import DatabaseError, Transaction
+from perdure.ports import Transaction
 from perdure.ports.file_journal import NoJournal
+from perdure.runtime.database_errors import TolerateFailure
 from perdure.runtime.files.snapshots import FileSnapshots, Watch
 from perdure.runtime.tasks import shielded
 from perdure.schema.ids import MessageID, SessionID
@@ -34,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class UnjournaledStep(NoJournal):
-    """The journal of a step whose changes are not kept."""
+    """The journal of a step whose changes are not recorded."""
 
     @property
     def snapshot(self) -> StepSnapshot:
@@ -58,74 +59,74 @@ class StepJournal:
         self._message_id = message_id
         self._root = root
         self.start = start
-        """What names the Session's changes before this step; None when there are none."""
+        """Name of the Session's changes before this step; None if there are none."""
         self.end = start
         self._files: dict[str, int] = {}
-        self._noting = asyncio.Lock()
+        self._recording = asyncio.Lock()
         self._watching = asyncio.Lock()
         self._commands = 0
         self._watch: Watch | None = None
 
     @property
     def files(self) -> tuple[str, ...]:
-        """What this step has changed, as clients are shown it."""
+        """Paths that this step has changed, as clients see them."""
         return tuple(sorted(path for path, times in self._files.items() if times))
 
     @property
     def snapshot(self) -> StepSnapshot:
-        """As the step's events tell it; nothing before the Session's first change."""
+        """The snapshot for the step's events; empty before the Session's first change."""
         if self.end is None:
             return StepSnapshot()
         return StepSnapshot(start=self.start or UNSET, end=self.end, files=self.files)
 
     @asynccontextmanager
     async def changing(self, root: str, path: str, data: bytes | None) -> AsyncGenerator[None]:
-        number = await self._named(root, path, data)
+        number = await self._record_write(root, path, data)
         try:
             yield
         except OSError:
             if number is not None:
-                await shielded(self._not_made(number, path))
+                await shielded(self._remove_record(number, path))
             raise
 
     @asynccontextmanager
     async def watching(self) -> AsyncGenerator[None]:
         async with self._watching:
             if self._commands == 0:
-                self._watch = await self._snapshots.watch(self._session_id, self._root)
+                self._watch = await self._snapshots.begin_watch(self._session_id, self._root)
             self._commands += 1
         try:
             yield
         finally:
-            await shielded(self._command_ended())
+            await shielded(self._end_command())
 
-    async def _named(self, root: str, path: str, data: bytes | None) -> int | None:
+    async def _record_write(self, root: str, path: str, data: bytes | None) -> int | None:
         try:
             before = await self._snapshots.look(root, path)
         except OSError as error:
-            logger.warning("the change of %s is not kept: %s", path, error.strerror)
+            logger.warning("a revert will not know the change of %s: %s", path, error.strerror)
             return None
-        after = _becomes(before, data)
-        self._snapshots.named(self._session_id, path, after)
+        after = _state_after(before, data)
+        self._snapshots.note_write(self._session_id, path, after)
         if before.same(after):
             return None
-        return await self._note(FileChange(root=root, path=path, before=before, after=after))
+        return await self._record(FileChange(root=root, path=path, before=before, after=after))
 
-    async def _command_ended(self) -> None:
-        """The last of the commands that ran side by side tells what they have done."""
+    async def _end_command(self) -> None:
+        """Record what parallel commands changed when the last of them ends."""
         async with self._watching:
             self._commands -= 1
             watch = self._watch
             if self._commands or watch is None:
                 return
             self._watch = None
-            await self._note(*await self._snapshots.seen(watch))
+            await self._record(*await self._snapshots.end_watch(watch))
 
-    async def _note(self, *changes: FileChange) -> int | None:
-        """Make rows of them, in one commit; the number of the last, None when there is none."""
+    async def _record(self, *changes: FileChange) -> int | None:
+        """Store the changes in one commit; return the number of the last, None if none is."""
         if not changes:
             return None
-        async with self._noting:
+        async with self._recording:
             ends = list(accumulate(changes, revert.advanced, initial=self.end or ""))[1:]
 
             async def job(tx: Transaction) -> int:
@@ -136,51 +137,48 @@ class StepJournal:
                     )
                 return number
 
-            try:
+            number = None
+            with TolerateFailure(f"a revert will not know the change of {changes[-1].path}"):
                 number = await self._snapshots.database.write(job)
-            except DatabaseError as error:
-                logger.warning("the change of %s is not kept: %s", changes[-1].path, error)
+            if number is None:
                 return None
             self.end = ends[-1]
         for change in changes:
-            name = shown(change.path, self._root)
+            name = display_path(change.path, self._root)
             self._files[name] = self._files.get(name, 0) + 1
         return number
 
-    async def _not_made(self, number: int, path: str) -> None:
-        async with self._noting:
-            try:
+    async def _remove_record(self, number: int, path: str) -> None:
+        async with self._recording:
+            with TolerateFailure(f"the change of {path} stays recorded, but was not made"):
                 await self._snapshots.database.write(
                     lambda tx: file_change_table.remove(tx, number)
                 )
                 self.end = await self._snapshots.database.read(
                     lambda tx: file_change_table.snapshot(tx, self._session_id)
                 )
-            except DatabaseError as error:
-                logger.warning("the change of %s was not made: %s", path, error)
-                return
-        self._files[shown(path, self._root)] -= 1
+                self._files[display_path(path, self._root)] -= 1
 
 
-async def begin(
+async def open_journal(
     snapshots: FileSnapshots, session_id: SessionID, message_id: MessageID, *, directory: str
 ) -> StepJournal:
-    """The journal of a step that works in `directory`."""
+    """Return the journal of a step that works in `directory`."""
     start = await snapshots.database.read(lambda tx: file_change_table.snapshot(tx, session_id))
-    return StepJournal(snapshots, session_id, message_id, root=root_of(directory), start=start)
+    return StepJournal(snapshots, session_id, message_id, root=resolve_root(directory), start=start)
 
 
-def root_of(directory: str) -> str:
-    """The canonical directory of a Location."""
+def resolve_root(directory: str) -> str:
+    """Return the canonical directory of a Location."""
     return os.path.realpath(directory)
 
 
-def shown(path: str, root: str) -> str:
-    """A path as clients see it: relative to the Location, if it lies there."""
+def display_path(path: str, root: str) -> str:
+    """Return a path as clients see it: relative to the Location, if it is inside."""
     return posixpath.relpath(path, root) if is_within(path, root) else path
 
 
-def _becomes(before: FileState, data: bytes | None) -> FileState:
+def _state_after(before: FileState, data: bytes | None) -> FileState:
     if data is None:
         return ABSENT
     return FileState("file", file_state.digest_of(data), before.mode)

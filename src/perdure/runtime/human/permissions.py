@@ -1,16 +1,17 @@
-"""Permissions as clients see them: requests found by their Session, approvals by their project.
+"""Creates, lists and answers permission requests by Session, and saved approvals by project.
 
-A request waits at the desk of the Location where its Session works, here or in another process
-(store.tables.pending_table): both are seen, and a word to the other is left where its process finds
-it. Only asking opens a Location: one that is not open has nobody waiting here.
+A request waits in the Location where its Session works, in this or another process
+(store.tables.pending_table). Requests of all processes are listed; an answer for another process is
+stored, and that process finds it. Only creating a request opens a Location: one that is not open
+has no request waiting here.
 
-Invariant: a request is seen and settled only under the Session it belongs to, or one above that.
+Invariant: a request is shown and settled only under the Session it belongs to, or one above that.
 """
 
 from msgspec import UNSET
 
 from perdure.core import limits
-from perdure.location.agents.agents import Agents, Selected
+from perdure.location.agents.agents import Agents
 from perdure.location.approval.permissions import LocationPermissions
 from perdure.location.approval.stores import SavedRules
 from perdure.location.registry import LocationRegistry
@@ -55,7 +56,11 @@ class Permissions:
         self._saved = saved
         self._requests = requests
         self._pending = PendingView(
-            "permission", PermissionRequest, here=self._here, requests=requests, database=database
+            "permission",
+            PermissionRequest,
+            here=self._list_here,
+            requests=requests,
+            database=database,
         )
 
     async def create(
@@ -66,26 +71,26 @@ class Permissions:
         id: PermissionID | None = None,
         agent: str | None = None,
     ) -> PermissionDecision:
-        """Decide without waiting; what a person must decide is left pending.
+        """Decide without waiting; a request that a person must decide becomes pending.
 
         Raises PermissionConflictError when a request with this id is pending already.
         """
         _check_size(given)
-        session = await self._session(session_id)
+        session = await self._load_session(session_id)
         above = await self._database.read(lambda tx: task_table.agents_above(tx, session))
         async with self._locations.hold(session.location) as location:
-            ask = _ask(given, session, _agent_name(location.agents, session, agent), above)
+            ask = _build_ask(given, session, _agent_name(location.agents, session, agent), above)
             try:
                 return await location.permissions.ask(ask, request_id=id)
             except PermissionBlockedError as error:
                 raise ServiceUnavailableError(str(error), service="permission") from error
 
     async def list(self, session_id: SessionID) -> tuple[PermissionRequest, ...]:
-        """What is pending for a Session and all below it, oldest first of each."""
-        return await self._pending.below(session_id)
+        """Return the pending requests of a Session and all below it."""
+        return await self._pending.list_below(session_id)
 
     async def get(self, session_id: SessionID, request_id: PermissionID) -> PermissionRequest:
-        """A pending request; raises PermissionNotFoundError."""
+        """Return a pending request. Raises PermissionNotFoundError."""
         for request in await self.list(session_id):
             if request.id == request_id:
                 return request
@@ -99,44 +104,44 @@ class Permissions:
         *,
         message: str | None = None,
     ) -> None:
-        """Settle a request, and with it those that the same word settles."""
+        """Settle a request, and others that the same reply settles."""
         if len((message or "").encode()) > limits.PERMISSION_FEEDBACK_BYTES_MAX:
             raise _too_large("message", limits.PERMISSION_FEEDBACK_BYTES_MAX)
         owner = (await self.get(session_id, request_id)).session_id
-        desk = self._desk((await self._session(owner)).location)
-        if desk is not None and desk.has(request_id, owner):
-            # A caller that hangs up must not leave a word half said: saved, but nobody let through.
-            await shielded(desk.reply(request_id, reply, message=message))
+        waiting = self._find_open((await self._load_session(owner)).location)
+        if waiting is not None and waiting.has(request_id, owner):
+            # A client that disconnects must not leave a rule saved and the request unanswered.
+            await shielded(waiting.reply(request_id, reply, message=message))
             return
         word = PermissionWord(reply=reply, message=message or UNSET)
         if not await self._requests.answer(request_id, owner, word):
             raise PermissionNotFoundError(request_id)
 
     async def pending(self, ref: LocationRef) -> tuple[PermissionRequest, ...]:
-        """What is pending in a Location, for all its Sessions."""
-        return await self._pending.at(ref)
+        """Return the pending requests of all Sessions of a Location."""
+        return await self._pending.list_at(ref)
 
     async def saved(self, project_id: ProjectID) -> tuple[SavedRule, ...]:
-        """What was approved for good in a project, in that order."""
+        """Return the saved approvals of a project, oldest first."""
         return await self._saved.list(project_id)
 
     async def remove_saved(self, rule_id: str) -> None:
-        """Forget an approval; unknown ids are no error."""
+        """Remove a saved approval. An unknown id is a no-op."""
         await self._saved.remove(rule_id)
 
-    async def _session(self, session_id: SessionID) -> SessionInfo:
+    async def _load_session(self, session_id: SessionID) -> SessionInfo:
         return codec.decode(SessionInfo, await self._sessions.get(session_id))
 
-    def _desk(self, ref: LocationRef) -> LocationPermissions | None:
+    def _find_open(self, ref: LocationRef) -> LocationPermissions | None:
         location = self._locations.if_open(ref)
         return None if location is None else location.permissions
 
-    def _here(self, ref: LocationRef) -> tuple[PermissionRequest, ...]:
-        desk = self._desk(ref)
-        return () if desk is None else desk.list()
+    def _list_here(self, ref: LocationRef) -> tuple[PermissionRequest, ...]:
+        waiting = self._find_open(ref)
+        return () if waiting is None else waiting.list()
 
 
-def _ask(
+def _build_ask(
     given: PermissionInput, session: SessionInfo, agent: str, above: tuple[str, ...]
 ) -> PermissionAsk:
     return PermissionAsk(
@@ -152,11 +157,11 @@ def _ask(
 
 
 def _agent_name(agents: Agents, session: SessionInfo, asked: str | None) -> str:
-    """Whose rules count. One that does not exist keeps its name, and may do nothing."""
+    """Return the agent whose rules apply; an unknown one keeps its name and may do nothing."""
     own = None if session.agent is UNSET else session.agent
     wanted = own if asked is None else asked
-    selection = agents.select(wanted)
-    return selection.agent.id if isinstance(selection, Selected) else wanted or ""
+    agent = agents.select(wanted)
+    return wanted or "" if agent is None else agent.id
 
 
 def _check_size(given: PermissionInput) -> None:

@@ -1,10 +1,11 @@
-"""Questions as clients see them: requests found by their Session, and answered there.
+"""Lists and answers questions by Session.
 
-A request waits at the desk of the Location where its Session works, here or in another process
-(store.tables.pending_table): both are seen, and an answer to the other is left where its process
-finds it. Nothing here opens a Location: one that is not open has nobody waiting here.
+A request waits in the Location where its Session works, in this or another process
+(store.tables.pending_table). Requests of all processes are listed; an answer for another process is
+stored, and that process finds it. Nothing here opens a Location: one that is not open has no
+request waiting here.
 
-Invariant: a request is seen and settled only under the Session it belongs to, or one above that.
+Invariant: a request is shown and settled only under the Session it belongs to, or one above that.
 """
 
 from perdure.core.approval import question_answers as core_answers
@@ -36,12 +37,12 @@ class Questions:
         self._locations = locations
         self._requests = requests
         self._pending = PendingView(
-            "question", QuestionRequest, here=self._here, requests=requests, database=database
+            "question", QuestionRequest, here=self._list_here, requests=requests, database=database
         )
 
     async def list(self, session_id: SessionID) -> tuple[QuestionRequest, ...]:
-        """What is pending for a Session and all below it, oldest first of each."""
-        return await self._pending.below(session_id)
+        """Return the pending requests of a Session and all below it."""
+        return await self._pending.list_below(session_id)
 
     async def reply(self, session_id: SessionID, request_id: QuestionID, answers: Answers) -> None:
         """Settle a request with its answers.
@@ -49,25 +50,25 @@ class Questions:
         Raises InvalidRequestError when they do not fit the questions; the request then still waits.
         """
         request = await self._find(session_id, request_id)
-        desk = await self._desk_of(request.session_id)
-        if desk is not None and desk.has(request_id, request.session_id):
-            desk.reply(request_id, answers)
+        waiting = await self._find_open_for(request.session_id)
+        if waiting is not None and waiting.has(request_id, request.session_id):
+            waiting.reply(request_id, answers)
             return
         core_answers.check(request.questions, answers)
-        await self._leave_word(request.session_id, request_id, AnswersGiven(answers=answers))
+        await self._store_answer(request.session_id, request_id, AnswersGiven(answers=answers))
 
     async def reject(self, session_id: SessionID, request_id: QuestionID) -> None:
         """Settle a request without answers: the run that asked stops."""
         request = await self._find(session_id, request_id)
-        desk = await self._desk_of(request.session_id)
-        if desk is not None and desk.has(request_id, request.session_id):
-            desk.reject(request_id)
+        waiting = await self._find_open_for(request.session_id)
+        if waiting is not None and waiting.has(request_id, request.session_id):
+            waiting.reject(request_id)
             return
-        await self._leave_word(request.session_id, request_id, AnswersRefused())
+        await self._store_answer(request.session_id, request_id, AnswersRefused())
 
     async def pending(self, ref: LocationRef) -> tuple[QuestionRequest, ...]:
-        """What is pending in a Location, for all its Sessions."""
-        return await self._pending.at(ref)
+        """Return the pending requests of all Sessions of a Location."""
+        return await self._pending.list_at(ref)
 
     async def _find(self, session_id: SessionID, request_id: QuestionID) -> QuestionRequest:
         for request in await self.list(session_id):
@@ -75,20 +76,20 @@ class Questions:
                 return request
         raise QuestionNotFoundError(request_id)
 
-    async def _leave_word(
+    async def _store_answer(
         self, session_id: SessionID, request_id: QuestionID, word: PendingWord
     ) -> None:
         if not await self._requests.answer(request_id, session_id, word):
             raise QuestionNotFoundError(request_id)
 
-    def _desk(self, ref: LocationRef) -> LocationQuestions | None:
+    def _find_open(self, ref: LocationRef) -> LocationQuestions | None:
         location = self._locations.if_open(ref)
         return None if location is None else location.questions
 
-    async def _desk_of(self, session_id: SessionID) -> LocationQuestions | None:
+    async def _find_open_for(self, session_id: SessionID) -> LocationQuestions | None:
         session = codec.decode(SessionInfo, await self._sessions.get(session_id))
-        return self._desk(session.location)
+        return self._find_open(session.location)
 
-    def _here(self, ref: LocationRef) -> tuple[QuestionRequest, ...]:
-        desk = self._desk(ref)
-        return () if desk is None else desk.list()
+    def _list_here(self, ref: LocationRef) -> tuple[QuestionRequest, ...]:
+        waiting = self._find_open(ref)
+        return () if waiting is None else waiting.list()

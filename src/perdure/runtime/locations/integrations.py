@@ -22,9 +22,9 @@ from perdure.host.http.oauth_callback import CallbackError, OAuthCallback, Page
 from perdure.location.models.credentials import Credentials, ask_for_tokens
 from perdure.location.models.integrations import AUTHORIZATION
 from perdure.location.registry import LocationRegistry
-from perdure.location.skills.downloads import Start
 from perdure.net.transport import HttpTransport
 from perdure.ports import Clock, CredentialStoreError, IdSource
+from perdure.ports.tasks import StartTask
 from perdure.runtime.tasks import shielded
 from perdure.schema.errors import (
     AttemptNotFoundError,
@@ -61,7 +61,7 @@ class LoginServices(Confidential, kw_only=True):
     ids: IdSource
     entropy: Callable[[int], bytes]
     """Returns so many unpredictable bytes."""
-    start: Start
+    start: StartTask
 
 
 class _Attempt(State, kw_only=True):

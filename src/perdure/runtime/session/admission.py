@@ -1,10 +1,11 @@
-"""Admission: a prompt becomes durable, once, whoever sends it how often.
+"""Admits a prompt exactly once; a retry with the same id returns the first receipt.
 
-A staged revert is committed first, in the same append: a prompt goes on from where the person went
-back to. Waking is left to the caller, except that a process which runs the Session already is told.
+A staged revert is committed first, in the same append: the prompt continues from the message that
+the user went back to. The caller wakes the Session; if another process runs it, that process is
+asked to wake it in the same transaction.
 
-Invariant: an admission never stands in the log behind a revert that is still staged, and no Session
-has more pending prompts than the bound, whoever admits at the same time.
+Invariant: an admission never follows a revert that is still staged, and no Session has more pending
+prompts than the limit, however many clients admit at the same time.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,7 +19,7 @@ from perdure.core.session import inbox
 from perdure.ports import Transaction
 from perdure.runtime.session import revert as reverts
 from perdure.schema.errors import InboxFullError, PromptConflictError
-from perdure.schema.ids import MessageID, Seq
+from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.session.event import PromptAdmitted
 from perdure.schema.session.receipt import AdmittedPrompt
@@ -28,10 +29,11 @@ from perdure.store.processes import wake_table
 from perdure.store.tables import attempt_table, inbox_table, message_table, session_table
 
 Also = Callable[[Transaction], Awaitable[None]]
+"""Further statements of the admission's transaction."""
 
 
 class _StagedError(Exception):
-    """The admission must not stand alone: a revert is staged."""
+    """A revert is staged, so the append must commit it together with the admission."""
 
     def __init__(self, revert: RevertState, *, at: Seq) -> None:
         super().__init__(f"a revert to {revert.message_id} is staged")
@@ -52,18 +54,18 @@ class PromptAdmission:
         resume: bool,
         also: Also | None = None,
     ) -> AdmittedPrompt:
-        """The receipt; for a `supplied` id, that of the same prompt if it was admitted before.
+        """Return the receipt; for an id that the caller `supplied`, that of the first admission.
 
-        What is `also` done commits together with the admission.
+        `resume`: the Session is to run. Raises PromptConflictError and InboxFullError.
         """
-        if supplied and (stored := await self._admitted(asked.id)) is not None:
+        if supplied and (stored := await self._load_admission(asked.id)) is not None:
             return inbox.reconcile(stored, asked)
         try:
             appended = await self._append(
                 location, asked, supplied=supplied, resume=resume, also=also
             )
         except PromptConflictError:
-            stored = await self._admitted(asked.id)
+            stored = await self._load_admission(asked.id)
             if stored is None:
                 raise
             return inbox.reconcile(stored, asked)
@@ -88,60 +90,65 @@ class PromptAdmission:
         )
         while True:
             try:
-                within = self._alone(asked, supplied=supplied, resume=resume, also=also)
+                checks = self._checks(asked, supplied=supplied, resume=resume, also=also)
                 return await self._store.append(
-                    session_id, [event], location=location, within=within
+                    session_id, [event], location=location, within=checks
                 )
             except _StagedError as staged:
-                commit = reverts.committed(session_id, staged.revert, now=asked.time_created)
+                commit = reverts.build_commit(session_id, staged.revert, now=asked.time_created)
                 at = staged.at
-            # When somebody else was quicker, what is staged may be another by now, or gone.
+            # After a conflict, look again: another revert may be staged by now, or none.
             with suppress(SequenceConflictError):
+                checks = self._checks(asked, supplied=False, resume=resume, also=also, commits=True)
                 return await self._store.append(
-                    session_id,
-                    [commit, event],
-                    location=location,
-                    expected=at,
-                    within=self._after_commit(asked, resume=resume, also=also),
+                    session_id, [commit, event], location=location, expected=at, within=checks
                 )
 
-    def _alone(
-        self, asked: AdmittedPrompt, *, supplied: bool, resume: bool, also: Also | None
+    def _checks(
+        self,
+        asked: AdmittedPrompt,
+        *,
+        supplied: bool,
+        resume: bool,
+        also: Also | None,
+        commits: bool = False,
     ) -> Within:
-        together = self._after_commit(asked, resume=resume, also=also)
+        """What the transaction of the append checks and writes besides its events.
+
+        `commits`: the append commits the staged revert too.
+        """
 
         async def within(tx: Transaction, seq: Seq) -> None:
             # An id made here is new. A caller's may name a message that never was a prompt.
             if supplied and await message_table.exists(tx, asked.id):
                 raise PromptConflictError(asked.id)
-            if await session_table.is_reverting(tx, asked.session_id):
-                session = await session_table.require(tx, asked.session_id)
-                assert session.revert is not UNSET
-                raise _StagedError(session.revert, at=Seq(seq - 1))
-            await together(tx, seq)
-
-        return within
-
-    def _after_commit(self, asked: AdmittedPrompt, *, resume: bool, also: Also | None) -> Within:
-        async def within(tx: Transaction, seq: Seq) -> None:
-            # This one is among them: of many that are admitted at once none passes the bound.
+            if not commits:
+                await _check_no_revert(tx, asked.session_id, at=Seq(seq - 1))
+            # The new prompt is counted: of many admitted at once, none exceeds the limit.
             pending_max = limits.INBOX_PENDING_MAX
             if await inbox_table.has_more_pending(tx, asked.session_id, than=pending_max):
                 raise InboxFullError(asked.session_id, pending_max)
             if resume:
-                await self._tell_runner(tx, asked)
+                await self._request_run(tx, asked)
             if also is not None:
                 await also(tx)
 
         return within
 
-    async def _tell_runner(self, tx: Transaction, asked: AdmittedPrompt) -> None:
-        # With the admission: this process may die before its own wake finds who runs this.
+    async def _request_run(self, tx: Transaction, asked: AdmittedPrompt) -> None:
+        # In the transaction of the admission: this process may die before it wakes the Session.
         await self._store.leases.announce(tx)
         holder = await self._store.leases.holder(tx, asked.session_id)
         if holder == "other":
             await wake_table.request(tx, asked.session_id)
         await attempt_table.abandon(tx, asked.session_id, left_behind=holder == "dead")
 
-    async def _admitted(self, message_id: MessageID) -> AdmittedPrompt | None:
+    async def _load_admission(self, message_id: MessageID) -> AdmittedPrompt | None:
         return await self._store.database.read(lambda tx: inbox_table.admission(tx, message_id))
+
+
+async def _check_no_revert(tx: Transaction, session_id: SessionID, *, at: Seq) -> None:
+    if await session_table.is_reverting(tx, session_id):
+        session = await session_table.require(tx, session_id)
+        assert session.revert is not UNSET
+        raise _StagedError(session.revert, at=at)

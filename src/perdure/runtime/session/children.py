@@ -1,4 +1,4 @@
-"""The Sessions directly below one, as clients read them."""
+"""Lists the Sessions directly below a Session."""
 
 from perdure.ports import Database, Transaction
 from perdure.schema.errors import SessionNotFoundError
@@ -10,8 +10,8 @@ class SessionChildren:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def of(self, session_id: SessionID) -> tuple[bytes, ...]:
-        """The JSON of each, in the order in which they were made."""
+    async def list_children(self, session_id: SessionID) -> tuple[bytes, ...]:
+        """Return the JSON of each child, oldest first. Raises SessionNotFoundError."""
 
         async def job(tx: Transaction) -> tuple[bytes, ...]:
             if await session_table.data(tx, session_id) is None:

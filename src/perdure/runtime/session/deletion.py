@@ -1,9 +1,9 @@
-"""Deleting a Session, with those that it started: first one event, then every row and file.
+"""Deletes a Session and all below it: first one event, then every row and file.
 
-What runs, in whichever process, is interrupted, and background jobs are ended. The event makes the
-Session unfindable and its log final; the rows go in small transactions, and before them the files
-of tool output that they name. A process that dies in between leaves an entry in `session_deletion`,
-and the next start goes on from there.
+A run is interrupted, in whichever process it is, and background jobs are ended. The event makes the
+Session unfindable and its log final; the rows are removed in small transactions, and before them
+the files of tool output that they name. A process that dies in between leaves an entry in
+`session_deletion`, and the next start continues from there.
 
 Invariant: nothing of a deleted Session can be read once `delete` has returned.
 """
@@ -56,12 +56,12 @@ class SessionDeletions:
         self._clock = clock
         self._engine = engine
         self._leaving: set[SessionID] = set()
-        """What is being deleted here: whoever asks for the same waits for it."""
+        """Being deleted in this process: a second request for the same Session waits for it."""
 
     async def delete(self, session_id: SessionID) -> None:
-        """Gone for good when this returns. Raises SessionNotFoundError when it was gone before."""
-        await self._store.database.read(lambda tx: session_table.require(tx, session_id))
-        for one in await self._store.database.read(lambda tx: _family(tx, session_id)):
+        """Return when nothing of it is left. Raises SessionNotFoundError if it does not exist."""
+        await self._store.load_session(session_id)
+        for one in await self._store.database.read(lambda tx: _load_family(tx, session_id)):
             if one in self._leaving:
                 await self._coordinator.wait_until_idle(one)
                 continue
@@ -72,19 +72,19 @@ class SessionDeletions:
                 self._leaving.discard(one)
 
     async def finish(self) -> None:
-        """Go on with what dead processes began."""
+        """Finish the deletions that dead processes began."""
         for session_id in sorted(await self._store.database.read(deletion_table.begun)):
             await self._purge(session_id)
 
     async def _delete(self, session_id: SessionID) -> None:
         while session_id in self._coordinator.active:
             await self._coordinator.interrupt(session_id)
-        # A run of another process would go on with a Session that is gone, and pay for it.
+        # A run in another process would continue a deleted Session, and its requests cost money.
         await self._runs.interrupt(session_id)
         try:
             await self._coordinator.run_exclusively(session_id, self._remove)
         except DrainInterruptedError as error:
-            # Once begun it is not cut off; what is still there was not begun.
+            # A deletion that has begun is not interrupted: if the Session exists, it had not begun.
             found = await self._store.database.read(lambda tx: session_table.load(tx, session_id))
             if found is not None:
                 raise ServiceUnavailableError(
@@ -92,10 +92,10 @@ class SessionDeletions:
                 ) from error
 
     async def _remove(self, session_id: SessionID) -> None:
-        # Before nobody knows any more that they are there.
+        # Before the rows that name the jobs are removed.
         await self._engine.end_jobs(session_id)
         event = Deleted(timestamp=self._clock.now_millis(), session_id=session_id)
-        # Another process may be deleting it too; together they are done no later.
+        # Another process may be deleting it too; both remove rows until none is left.
         with suppress(SessionNotFoundError):
             await self._store.append(session_id, [event], location=None)
         await shielded(self._purge(session_id))
@@ -112,7 +112,7 @@ class SessionDeletions:
         self._tails.wake(session_id)
 
     async def _discard_outputs(self, session_id: SessionID) -> None:
-        """Before the rows that name them, so that a death in between forgets none."""
+        """Remove files before the rows that name them, so that a crash in between loses none."""
         try:
             paths = await self._store.database.read(
                 lambda tx: deletion_table.kept_outputs(
@@ -120,15 +120,15 @@ class SessionDeletions:
                 )
             )
         except DamagedRowError as error:
-            # What cannot be read can still be removed; its files go when they are too old.
-            logger.warning("deleted without looking: %s", error.message)
+            # Rows that cannot be read can be removed; their files are swept when they are too old.
+            logger.warning("deleting rows that cannot be read: %s", error.message)
             return
         for path in paths:
             await self._engine.discard_output(path)
 
 
-async def _family(tx: Transaction, session_id: SessionID) -> list[SessionID]:
-    """Children before their parents, so that none is left without one."""
+async def _load_family(tx: Transaction, session_id: SessionID) -> list[SessionID]:
+    """Return the Session and all below it, children before their parents."""
     found = [session_id]
     for one in found:
         found += [child for child in await session_table.children(tx, one) if child not in found]

@@ -1,21 +1,19 @@
-"""Forking: a new Session whose log begins with a copy of another one's.
+"""Forks a Session: creates one whose log begins with a copy of another one's.
 
-What is copied, and as what, is core.session.fork. The copy is one append: there is a whole fork or
-none. It has no Context Epoch, so its first boundary admits context anew, where the original works
-now.
+Which events are copied is decided in core.session.fork. The copy is one append, so a fork is whole
+or does not exist. It has no Context Epoch: its first boundary admits context anew, in the Location
+where the original works now.
 """
 
-from msgspec import UNSET
-
 from perdure.core import limits
-from perdure.core.session import fork, slug, title
+from perdure.core.session import fork, title
 from perdure.ports import Clock, IdSource, Transaction
 from perdure.runtime.coordination.session_locations import SessionLocations
+from perdure.runtime.session.seed import SessionPlace, build_seed
 from perdure.schema.errors import InvalidRequestError, MessageNotFoundError
 from perdure.schema.ids import MessageID, Seq, SessionID
-from perdure.schema.models.model import NO_TOKENS
 from perdure.schema.session.event import Forked, SessionCreated, SessionEvent, SessionSeed
-from perdure.schema.session.session import SessionInfo, SessionTime
+from perdure.schema.session.session import SessionInfo
 from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflictError, latest_seq
 from perdure.store.tables import message_table, session_table
 from perdure.version import __version__
@@ -38,16 +36,16 @@ class SessionForks:
         message_id: MessageID | None = None,
         seq: int | None = None,
     ) -> SessionInfo:
-        """Up to and with that message, or that sequence; without either, all there is.
+        """Copy up to and including a message or a sequence; without either, the whole log.
 
-        An id that exists gives the stored Session, as creating one does.
+        An id that exists returns the stored Session, as creating one does.
         """
         source, cut = await self._store.database.read(
-            lambda tx: _cut(tx, session_id, message_id, seq)
+            lambda tx: _find_cut(tx, session_id, message_id, seq)
         )
-        if id is not None and (stored := await self._stored(id)) is not None:
+        if id is not None and (stored := await self._load_existing(id)) is not None:
             return stored
-        log = await self._log(session_id, cut)
+        log = await self._load_log(session_id, cut)
         forked = id or self._ids.session()
         now = self._clock.now_millis()
         facts: list[SessionEvent] = [
@@ -61,15 +59,15 @@ class SessionForks:
             )
             self._known.add(forked, source.location)
         except SequenceConflictError:
-            # Somebody made it a moment ago: theirs is the Session.
+            # Another request created it a moment ago.
             pass
-        return await self._store.database.read(lambda tx: session_table.require(tx, forked))
+        return await self._store.load_session(forked)
 
-    async def _stored(self, session_id: SessionID) -> SessionInfo | None:
+    async def _load_existing(self, session_id: SessionID) -> SessionInfo | None:
         return await self._store.database.read(lambda tx: session_table.load(tx, session_id))
 
-    async def _log(self, session_id: SessionID, cut: Seq) -> list[SessionEvent]:
-        # Two more are written: the creation, and whence it comes.
+    async def _load_log(self, session_id: SessionID, cut: Seq) -> list[SessionEvent]:
+        # Two more events are written: the creation, and where the copy comes from.
         if cut + 2 > limits.FORK_EVENTS_MAX:
             raise InvalidRequestError(
                 f"The log up to there has more than {limits.FORK_EVENTS_MAX} events",
@@ -81,17 +79,17 @@ class SessionForks:
             wanted = min(cut + 1 - len(log), limits.REPLAY_ROWS_PER_READ)
             rows = await self._store.read(session_id, after=Seq(len(log) - 1), limit=wanted)
             if not rows:
-                # It was deleted meanwhile.
-                await self._store.database.read(lambda tx: session_table.require(tx, session_id))
+                # Deleted meanwhile: this raises SessionNotFoundError.
+                await self._store.load_session(session_id)
                 break
             log += [event for _, _, event in rows]
         return log
 
 
-async def _cut(
+async def _find_cut(
     tx: Transaction, session_id: SessionID, message_id: MessageID | None, seq: int | None
 ) -> tuple[SessionInfo, Seq]:
-    """The original, and the last sequence that is copied."""
+    """Return the original, and the last sequence that is copied."""
     session = await session_table.require(tx, session_id)
     latest = await latest_seq(tx, session_id)
     if message_id is not None and seq is not None:
@@ -110,7 +108,7 @@ async def _cut(
 async def _end_of(
     tx: Transaction, session_id: SessionID, message_id: MessageID, latest: Seq
 ) -> Seq:
-    """The last sequence before the next message begins."""
+    """Return the last sequence before the next message begins."""
     found = await message_table.get(tx, session_id, message_id)
     if found is None:
         raise MessageNotFoundError(session_id, message_id)
@@ -124,20 +122,12 @@ def _seed(
     forked: SessionID, source: SessionInfo, created: SessionEvent, *, now: int
 ) -> SessionSeed:
     assert isinstance(created, SessionCreated)
-    location = source.location
-    return SessionSeed(
-        id=forked,
-        slug=slug.of(forked),
-        project_id=source.project_id,
-        workspace_id=location.workspace_id,
-        directory=location.directory,
-        path="" if source.subpath is UNSET else source.subpath,
+    return build_seed(
+        forked,
+        SessionPlace.from_session(source),
         title=title.of_fork(source.title),
+        now=now,
         # Later switches are in the copy.
         agent=created.info.agent,
         model=created.info.model,
-        version=__version__,
-        cost=0,
-        tokens=NO_TOKENS,
-        time=SessionTime(created=now, updated=now),
     )

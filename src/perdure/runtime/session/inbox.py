@@ -1,9 +1,8 @@
-"""The inbox as a person sees it: what waits, and how it can still be changed.
+"""Lists, revises, cancels and reorders pending prompts.
 
-Only what is pending can be revised, cancelled or put in another order. A change is fenced by the
-sequence at which it was decided; when a boundary was quicker, it is decided again, and then refused
-if the prompt has been promoted. Boundaries are fenced against changes likewise:
-runtime.turn.boundary.
+Only pending prompts can be changed. A change is fenced by the sequence at which it was decided: if
+a boundary appended first, it is decided again, and refused if the prompt has been promoted.
+Boundaries are fenced against changes in the same way (runtime.turn.boundary).
 """
 
 from collections.abc import Callable, Sequence
@@ -34,10 +33,10 @@ from perdure.store.tables import inbox_table, session_table
 _DELIVERIES: Final[tuple[Delivery, ...]] = ("steer", "queue")
 
 Decide = Callable[[tuple[AdmittedPrompt, ...]], SessionEvent | None]
-"""The event that a change is, made from the prompts it is about; None when there is none."""
+"""Builds the event of a change from the prompts that it is about; None changes nothing."""
 
 
-class _Look(Value, kw_only=True):
+class _PromptsAt(Value, kw_only=True):
     """Prompts as they are at one sequence."""
 
     at: Seq
@@ -52,11 +51,11 @@ class SessionInbox:
         self._clock = clock
 
     async def list(self, session_id: SessionID) -> tuple[AdmittedPrompt, ...]:
-        """What is pending: steers first, then the queue, each in the order of their promotion."""
+        """Return pending prompts: steers first, then the queue, each in order of promotion."""
 
         async def job(tx: Transaction) -> tuple[AdmittedPrompt, ...]:
             await session_table.require(tx, session_id)
-            return await pending(tx, session_id)
+            return await load_pending(tx, session_id)
 
         return await self._store.database.read(job)
 
@@ -68,7 +67,7 @@ class SessionInbox:
         prompt: PromptInput | None,
         delivery: Delivery | None,
     ) -> AdmittedPrompt:
-        """Say something else, or deliver it otherwise; what is not given stays."""
+        """Change the prompt, its delivery or both; return it as it is then."""
         said = None if prompt is None else inbox.admit(prompt)
 
         def decide(found: tuple[AdmittedPrompt, ...]) -> PromptRevised | None:
@@ -85,12 +84,12 @@ class SessionInbox:
             )
 
         (before,) = await self._change(session_id, [message_id], decide)
-        # A steer joins at the next boundary, and there is none while nothing runs.
+        # A steer is promoted at the next boundary; an idle Session has none until it is woken.
         self._coordinator.wake(session_id)
         return replace(before, prompt=said or before.prompt, delivery=delivery or before.delivery)
 
     async def cancel(self, session_id: SessionID, message_id: MessageID) -> None:
-        """Never promote it; nothing to do when it was cancelled before."""
+        """Cancel a prompt, so that it is never promoted. Cancelling it again is a no-op."""
         now = self._clock.now_millis()
         event = PromptCancelled(timestamp=now, session_id=session_id, message_id=message_id)
         try:
@@ -100,7 +99,7 @@ class SessionInbox:
                 raise
 
     async def reorder(self, session_id: SessionID, message_ids: Sequence[MessageID]) -> None:
-        """Let these exchange their places, so that they are promoted in this order."""
+        """Exchange the positions of these prompts, so that they are promoted in this order."""
         if len(set(message_ids)) != len(message_ids) or len(message_ids) > limits.INBOX_ITEMS_MAX:
             raise InvalidRequestError(
                 f"An order names up to {limits.INBOX_ITEMS_MAX} prompts, each once",
@@ -117,9 +116,11 @@ class SessionInbox:
     async def _change(
         self, session_id: SessionID, message_ids: Sequence[MessageID], decide: Decide
     ) -> tuple[AdmittedPrompt, ...]:
-        """The prompts as they were before."""
+        """Return the prompts as they were before the change."""
         while True:
-            look = await self._store.database.read(lambda tx: _look(tx, session_id, message_ids))
+            look = await self._store.database.read(
+                lambda tx: _load_prompts(tx, session_id, message_ids)
+            )
             event = decide(look.prompts)
             if event is None:
                 return look.prompts
@@ -132,22 +133,24 @@ class SessionInbox:
             return look.prompts
 
 
-async def pending(tx: Transaction, session_id: SessionID) -> tuple[AdmittedPrompt, ...]:
+async def load_pending(tx: Transaction, session_id: SessionID) -> tuple[AdmittedPrompt, ...]:
     limit = limits.INBOX_ITEMS_MAX
     lists = [await inbox_table.pending(tx, session_id, kind, limit=limit) for kind in _DELIVERIES]
     return tuple(prompt for found in lists for prompt in found)[:limit]
 
 
-async def _look(tx: Transaction, session_id: SessionID, message_ids: Sequence[MessageID]) -> _Look:
+async def _load_prompts(
+    tx: Transaction, session_id: SessionID, message_ids: Sequence[MessageID]
+) -> _PromptsAt:
     session = await session_table.require(tx, session_id)
-    return _Look(
+    return _PromptsAt(
         at=await latest_seq(tx, session_id),
         location=session.location,
-        prompts=tuple([await _pending_one(tx, session_id, one) for one in message_ids]),
+        prompts=tuple([await _load_prompt(tx, session_id, one) for one in message_ids]),
     )
 
 
-async def _pending_one(
+async def _load_prompt(
     tx: Transaction, session_id: SessionID, message_id: MessageID
 ) -> AdmittedPrompt:
     found = await inbox_table.get(tx, message_id)

@@ -1,12 +1,11 @@
-"""Moving a Session to another directory of its project, alone or with its uncommitted changes.
+"""Moves a Session to another directory of its project, with or without uncommitted changes.
 
 A move is one event. Its projection ends the Context Epoch, so the destination must have a complete
-baseline before a prompt is promoted there. The caller makes sure that nothing runs here meanwhile;
-a run in another process notices at its next boundary. How files are moved is
-location.project.git_changes.
+baseline before a prompt is promoted there. The caller ensures that nothing runs here meanwhile; a
+run in another process notices at its next boundary. location.project.git_changes moves the files.
 
-Invariant: changes are made at the destination, then the event is committed, and only then are they
-undone at the source. Whatever is cut off in between leaves them in at least one place.
+Invariant: changes are applied at the destination, then the event is committed, and only then are
+they undone at the source. A crash in between leaves them in at least one place.
 """
 
 import asyncio
@@ -45,7 +44,10 @@ class SessionMoves:
     async def move(
         self, session_id: SessionID, *, destination: LocationRef, changes: bool
     ) -> DomainError | None:
-        """Why it cannot move, if so: then nothing has changed. To be where it goes is no move."""
+        """Return why it cannot move, if so; then nothing has changed.
+
+        Moving to the current Location is a no-op.
+        """
         try:
             await self._move(session_id, destination, changes=changes)
         except DomainError as refused:
@@ -55,7 +57,7 @@ class SessionMoves:
     async def _move(
         self, session_id: SessionID, destination: LocationRef, *, changes: bool
     ) -> None:
-        session = await self._store.database.read(lambda tx: session_table.require(tx, session_id))
+        session = await self._store.load_session(session_id)
         there = await self._info(destination)
         if there.ref == session.location:
             return
@@ -63,20 +65,20 @@ class SessionMoves:
             raise _refused(f"{there.directory} belongs to another project than the Session")
         if session.revert is not UNSET:
             raise _staged(there)
-        trees = await asyncio.to_thread(_work_trees, session, there) if changes else None
+        trees = await asyncio.to_thread(_find_work_trees, session, there) if changes else None
         if trees is None:
             await self._append(session, there)
             return
         source, target = trees
         try:
             async with self._changes.captured(source) as captured:
-                await shielded(self._carry(captured, target, session, there))
+                await shielded(self._move_changes(captured, target, session, there))
         except ChangesRefusedError as error:
             raise MoveConflictError(
                 there.directory, f"Changes cannot be moved to {there.directory}: {error}"
             ) from error
 
-    async def _carry(
+    async def _move_changes(
         self, captured: CapturedChanges, target: Repository, session: SessionInfo, to: LocationInfo
     ) -> None:
         applied = await captured.apply(target)
@@ -84,11 +86,11 @@ class SessionMoves:
             await self._append(session, to)
         except BaseException:
             if applied and not await captured.take_back(target):
-                logger.warning("changes of %s are in %s too", session.id, target.worktree)
+                logger.warning("changes of %s were left in %s too", session.id, target.worktree)
             raise
         if not await captured.discard():
             logger.warning(
-                "changes of %s stay in %s too: they have changed again",
+                "changes of %s stay in %s too: the files were changed again meanwhile",
                 session.id,
                 captured.source.worktree,
             )
@@ -102,7 +104,7 @@ class SessionMoves:
         )
 
         async def check(tx: Transaction, seq: Seq) -> None:
-            # With the append: another process may have staged one a moment ago.
+            # In the transaction of the append: another process may have staged a revert.
             if await session_table.is_reverting(tx, session.id):
                 raise _staged(to)
 
@@ -115,9 +117,9 @@ class SessionMoves:
             raise _refused(error.message) from error
 
     async def _projects(self, session: SessionInfo) -> set[ProjectID]:
-        """The project it was created in, and the one its directory belongs to by now.
+        """Return the project it was created in, and the project of its directory now.
 
-        They differ when the repository had no commit or no remote then.
+        They differ when the repository had no commit or no remote when it was created.
         """
         found = {session.project_id}
         with suppress(InvalidRequestError):
@@ -126,19 +128,21 @@ class SessionMoves:
         return found
 
 
-def _work_trees(session: SessionInfo, there: LocationInfo) -> tuple[Repository, Repository] | None:
-    """Where changes are taken from and where they go; None when they can stay where they are."""
+def _find_work_trees(
+    session: SessionInfo, there: LocationInfo
+) -> tuple[Repository, Repository] | None:
+    """Return the source and the target of the changes; None if both are the same work tree."""
     directory = session.location.directory
-    # Looking upwards from a directory that is gone would find somebody else's repository.
-    source = _real(directory) if os.path.isdir(directory) else None
-    target = _real(there.directory)
+    # Searching upwards from a directory that is gone could find another repository.
+    source = _find_repository(directory) if os.path.isdir(directory) else None
+    target = _find_repository(there.directory)
     if source is None or target is None:
         at = directory if source is None else there.directory
         raise _refused(f"{at} is not in a git work tree, so no changes can be moved", "moveChanges")
     return None if source.worktree == target.worktree else (source, target)
 
 
-def _real(directory: str) -> Repository | None:
+def _find_repository(directory: str) -> Repository | None:
     return project.find_repository(os.path.realpath(directory))
 
 

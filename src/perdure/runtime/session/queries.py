@@ -1,7 +1,6 @@
-"""Reading Sessions: rows and events as they are stored, handed out as they are.
+"""Reads Sessions: rows and events as the store holds them.
 
-A read changes nothing and never waits for a run. What changes a Session is
-runtime.session.sessions.
+A read changes nothing and never waits for a run. runtime.session.sessions changes Sessions.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -56,7 +55,7 @@ class SessionQueries:
         if self._known.location(session_id) is not None:
             return True
         stored = await self._database.read(lambda tx: session_table.load(tx, session_id))
-        # It may have been moved, and heard of, while we read where it was.
+        # A move that was committed during the read has put the newer Location there.
         if stored is not None and self._known.location(session_id) is None:
             self._known.add(session_id, stored.location)
         return stored is not None
@@ -97,7 +96,7 @@ class SessionQueries:
         anchor: MessageAnchor | None,
     ) -> MessageRows:
         async def job(tx: Transaction) -> list[message_table.MessageRow]:
-            await _known(tx, session_id)
+            await _require_session(tx, session_id)
             return await message_table.page(
                 tx,
                 session_id,
@@ -115,7 +114,7 @@ class SessionQueries:
 
     async def message(self, session_id: SessionID, message_id: MessageID) -> bytes:
         async def job(tx: Transaction) -> message_table.MessageRow | None:
-            await _known(tx, session_id)
+            await _require_session(tx, session_id)
             return await message_table.get(tx, session_id, message_id)
 
         row = await self._database.read(job)
@@ -124,13 +123,13 @@ class SessionQueries:
         return row.data
 
     async def context(self, session_id: SessionID) -> tuple[bytes, ...]:
-        """Session History as messages: what the model is shown, without the baseline."""
-        _, messages = await self._shown(session_id)
+        """Return Session History: the messages that the model is sent, without the baseline."""
+        _, messages = await self._load_history(session_id)
         return messages
 
     async def provider_context(self, session_id: SessionID) -> bytes:
-        """The JSON of schema.session.request_preview.ProviderContext. Looking changes nothing."""
-        epoch, messages = await self._shown(session_id)
+        """Return the JSON of schema.session.request_preview.ProviderContext. Changes nothing."""
+        epoch, messages = await self._load_history(session_id)
         told: JsonObject = {"sources": [], "messages": [Raw(data) for data in messages]}
         if epoch is not None:
             told["sources"] = sorted(system_context.decode_snapshot(epoch.snapshot))
@@ -139,11 +138,13 @@ class SessionQueries:
         preview = await self._engine().request_previews.outlook(session_id, epoch)
         return codec.encode(told | preview)
 
-    async def _shown(self, session_id: SessionID) -> tuple[ContextEpoch | None, tuple[bytes, ...]]:
-        """The Context Epoch, and the messages of Session History."""
+    async def _load_history(
+        self, session_id: SessionID
+    ) -> tuple[ContextEpoch | None, tuple[bytes, ...]]:
+        """Return the Context Epoch and the messages of Session History."""
 
         async def job(tx: Transaction) -> tuple[ContextEpoch | None, tuple[bytes, ...]]:
-            await _known(tx, session_id)
+            await _require_session(tx, session_id)
             epoch = await epoch_table.get(tx, session_id)
             compaction = await message_table.latest_compaction(tx, session_id)
             cut = Cut(compaction, None if epoch is None else epoch.baseline_seq)
@@ -156,24 +157,24 @@ class SessionQueries:
     async def history(
         self, session_id: SessionID, *, after: int, limit: int
     ) -> tuple[tuple[bytes, ...], bool]:
-        """Public durable events after a sequence, and whether there are more."""
+        """Return public durable events after a sequence, and whether there are more."""
         assert 0 < limit <= limits.HISTORY_ITEMS_MAX
-        await self.where(session_id)
-        # Sequence 0 made the Session and is not public.
+        await self.require_location(session_id)
+        # Sequence 0 created the Session and is not public.
         start = Seq(max(after, 0))
         rows, damaged = await self._store.read_readable(session_id, after=start, limit=limit + 1)
-        # Whoever asks for what comes after the last one is told why there is no more.
+        # A damaged row counts as more: the request for it tells the client what is wrong.
         more = damaged is not None or len(rows) > limit
         return tuple(wire for _, wire in rows[:limit]), more
 
     async def events(self, session_id: SessionID, *, after: int) -> AsyncIterator[bytes]:
         """Replay after a sequence, then follow. Each item is one or more complete frames."""
-        await self.where(session_id)
+        await self.require_location(session_id)
         async for frames in self._tails.follow(session_id, after=Seq(after)):
             yield frames
 
-    async def where(self, session_id: SessionID) -> LocationRef:
-        """Where a Session works; raises when there is no such Session."""
+    async def require_location(self, session_id: SessionID) -> LocationRef:
+        """Return where a Session works. Raises SessionNotFoundError."""
         if not await self.exists(session_id):
             raise SessionNotFoundError(session_id)
         location = self._known.location(session_id)
@@ -188,13 +189,16 @@ def _is_backwards(anchor: SessionAnchor | MessageAnchor | None) -> bool:
 def _page(
     rows: Sequence[T], limit: int, anchor: SessionAnchor | MessageAnchor | None
 ) -> tuple[Sequence[T], bool, bool]:
-    """Of what was read, one row more than asked for: the page, and what comes before and after."""
+    """Return the page, and whether there are rows before and after it.
+
+    `rows` has one row more than the page, if there is one.
+    """
     page, more = rows[:limit], len(rows) > limit
     if _is_backwards(anchor):
         return page[::-1], more, True
     return page, anchor is not None, more
 
 
-async def _known(tx: Transaction, session_id: SessionID) -> None:
+async def _require_session(tx: Transaction, session_id: SessionID) -> None:
     if await session_table.data(tx, session_id) is None:
         raise SessionNotFoundError(session_id)

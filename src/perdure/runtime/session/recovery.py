@@ -1,12 +1,14 @@
-"""What a crash left for a person to decide: told, and decided, from any process.
+"""Shows what a crash left for a person to decide, and takes the decision, in any process.
 
-A decision is a change of the mark that the dead run left, and a wake: whoever has the lease acts on
-it. Nothing is sent or failed here. A run that nobody has taken over yet can be decided about too,
-before the configuration has a say.
+A decision changes the mark that the dead run left and wakes the Session: the process that holds the
+lease acts on it. Nothing is sent or failed here. A run that no process has taken over yet can be
+decided about too, before the configured policy is applied.
 """
 
+from typing import assert_never
+
 from perdure.core.session import recovery
-from perdure.core.session.recovery import AskPerson, Attempt, Unclear
+from perdure.core.session.recovery import AskPerson, Attempt, GiveUp, GoOn, OwesNothing, Unclear
 from perdure.ports import Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.schema.errors import NothingToDecideError, SessionNotFoundError
@@ -23,9 +25,9 @@ class SessionRecovery:
         self._store = store
         self._coordinator = coordinator
 
-    async def of(self, session_id: SessionID) -> RecoveryInfo:
+    async def load_recovery(self, session_id: SessionID) -> RecoveryInfo:
         async def job(tx: Transaction) -> RecoveryInfo:
-            attempt = await self._attempt(tx, session_id)
+            attempt = await self._load_attempt(tx, session_id)
             reason = None if attempt is None else await self._reason(tx, session_id, attempt)
             if attempt is None or reason is None:
                 return RecoveryInfo(waiting=False)
@@ -39,10 +41,10 @@ class SessionRecovery:
         return await self._store.database.read(job)
 
     async def decide(self, session_id: SessionID, decision: Decision) -> None:
-        """Raises NothingToDecideError when nothing waits, or somebody was quicker."""
+        """Raises NothingToDecideError if nothing waits, or another client has decided."""
 
         async def job(tx: Transaction) -> None:
-            attempt = await self._attempt(tx, session_id)
+            attempt = await self._load_attempt(tx, session_id)
             reason = None if attempt is None else await self._reason(tx, session_id, attempt)
             if reason is None:
                 raise NothingToDecideError(session_id)
@@ -54,7 +56,7 @@ class SessionRecovery:
         await self._store.database.write(job)
         self._coordinator.wake(session_id)
 
-    async def _attempt(self, tx: Transaction, session_id: SessionID) -> Attempt | None:
+    async def _load_attempt(self, tx: Transaction, session_id: SessionID) -> Attempt | None:
         if await session_table.data(tx, session_id) is None:
             raise SessionNotFoundError(session_id)
         return await attempt_table.get(tx, session_id)
@@ -62,20 +64,23 @@ class SessionRecovery:
     async def _reason(
         self, tx: Transaction, session_id: SessionID, attempt: Attempt
     ) -> WaitReason | None:
-        """Why a person may decide about it; None: it runs, will by itself, or was decided about."""
+        """Return why a person may decide; None if it runs, will run, or was decided about."""
         if attempt.waits is None and await self._store.leases.holder(tx, session_id) != "dead":
             return None
-        match recovery.classify(attempt):
+        verdict = recovery.classify(attempt)
+        match verdict:
             case AskPerson(reason=reason):
                 return reason
             case Unclear():
                 return None if await _is_begun(tx, session_id) else "unclear"
-            case _:
+            case GoOn() | GiveUp() | OwesNothing():
                 return None
+            case _:
+                assert_never(verdict)
 
 
 async def _is_begun(tx: Transaction, session_id: SessionID) -> bool:
-    """Whether something of the answer is durable: then it is a failed step, and settled."""
+    """Whether a part of the answer is durable: then the step is settled as failed."""
     newest = await message_table.latest_said(tx, session_id)
     message = None if newest is None else newest.message()
     return isinstance(message, AssistantMessage) and recovery.is_unfinished(message)

@@ -1,13 +1,12 @@
-"""Reverting a Session: a boundary message is staged, then cleared or committed.
+"""Reverts a Session: a boundary message is staged, then cleared or committed.
 
-Staging marks the boundary and hides nothing; committing takes every later message and input away.
-Nothing is promoted in between: a person is deciding what stays.
-The log keeps it all. Files are put back when a revert is staged, and return when it is cleared
-(runtime.files.revert); a commit does nothing to them. A prompt commits too: see
-runtime.session.admission.
+Staging marks the boundary and hides nothing; committing removes every later message and prompt from
+the projections, while the log keeps them. Nothing is promoted in between. Files are restored when a
+revert is staged, and changed back when it is cleared (runtime.files.revert); a commit leaves them.
+Admitting a prompt commits a staged revert (runtime.session.admission).
 
 Invariant: nothing is staged, cleared or committed while the Session runs, in whichever process, and
-a commit always takes the Context Epoch with it, so that context is admitted anew.
+a commit ends the Context Epoch, so that context is admitted anew.
 """
 
 import logging
@@ -58,14 +57,14 @@ class SessionReverts:
     async def stage(
         self, session_id: SessionID, message_id: MessageID, *, files: bool = True
     ) -> RevertState:
-        """Make a message the last that stays; staging again moves the boundary.
+        """Make a message the last that is kept; staging again moves the boundary.
 
-        With `files` those that the Session changed after the message are put back, where nobody
-        else has changed them. Raises RevertConflictError when one cannot be written.
+        With `files`, files that the Session changed after the message are restored, unless another
+        program has changed them since. Raises RevertConflictError when one cannot be written.
         """
-        session, _ = await self._look(session_id)
+        session, _ = await self._load_with_seq(session_id)
         if await self._store.database.read(lambda tx: _has_files(tx, session_id)):
-            return await self._alone(
+            return await self._run_exclusively(
                 session_id, lambda: self._stage_with_files(session_id, message_id, files=files)
             )
         revert = RevertState(message_id=message_id)
@@ -80,24 +79,24 @@ class SessionReverts:
         return revert
 
     async def clear(self, session_id: SessionID) -> None:
-        """Keep everything after all; nothing to do when nothing is staged."""
+        """Keep everything. A no-op if nothing is staged."""
         if await self._store.database.read(lambda tx: _has_files(tx, session_id)):
-            await self._alone(session_id, lambda: self._clear_with_files(session_id))
+            await self._run_exclusively(session_id, lambda: self._clear_with_files(session_id))
             return
         await self._end(session_id, lambda _: self._cleared(session_id))
 
     async def commit(self, session_id: SessionID) -> None:
-        """Take away what came after the boundary; nothing to do when nothing is staged."""
+        """Remove what came after the boundary. A no-op if nothing is staged."""
         await self._end(
             session_id,
-            lambda staged: committed(session_id, staged, now=self._clock.now_millis()),
+            lambda staged: build_commit(session_id, staged, now=self._clock.now_millis()),
         )
 
     async def _end(
         self, session_id: SessionID, fact: Callable[[RevertState], SessionEvent]
     ) -> None:
         while True:
-            session, seq = await self._look(session_id)
+            session, seq = await self._load_with_seq(session_id)
             if session.revert is UNSET:
                 return
             event = fact(session.revert)
@@ -110,25 +109,25 @@ class SessionReverts:
                     session_id, [event], location=session.location, expected=seq, within=check
                 )
             except SequenceConflictError:
-                # What is staged may be another by now, or gone.
+                # Another revert may be staged by now, or none.
                 continue
-            # Whatever was pending has waited for this.
+            # Pending prompts have waited for this.
             self._coordinator.wake(session_id)
             return
 
     # ---- with files -----------------------------------------------------------------------------
 
-    async def _alone(
+    async def _run_exclusively(
         self, session_id: SessionID, work: Callable[[], Coroutine[None, None, T]]
     ) -> T:
-        """Nothing else is done in the Session meanwhile, and an interrupt waits for it."""
+        """Run `work` while nothing else runs in the Session; an interrupt waits for it."""
         await self._store.database.read(lambda tx: self._runs.check_idle(tx, session_id))
 
         async def done(_: SessionID) -> T | DomainError:
             try:
                 return await shielded(work())
             except DomainError as error:
-                # An answer like any other, and not a run that failed.
+                # A refusal, which must not be reported as a failed run.
                 return error
 
         try:
@@ -144,20 +143,20 @@ class SessionReverts:
     async def _stage_with_files(
         self, session_id: SessionID, message_id: MessageID, *, files: bool
     ) -> RevertState:
-        session, _ = await self._look(session_id)
+        session, _ = await self._load_with_seq(session_id)
         boundary = await self._store.database.read(
             lambda tx: _require_message(tx, session_id, message_id)
         )
         reverts = self._engine().file_reverts
         plan = await reverts.plan(session_id, after=boundary if files else None)
-        revert = await reverts.shown(session, message_id, plan)
+        revert = await reverts.describe_plan(session, message_id, plan)
 
         async def within(tx: Transaction, seq: Seq) -> None:
             await _require_message(tx, session_id, message_id)
-            await self._require_not_elsewhere(tx, session_id)
+            await self._check_not_elsewhere(tx, session_id)
             await revert_table.finish(tx, session_id)
 
-        async with reverts.carried_out(session_id, plan):
+        async with reverts.apply_plan(session_id, plan):
             event = self._staged(session_id, revert)
             await self._store.append(session_id, [event], location=session.location, within=within)
         return revert
@@ -165,30 +164,30 @@ class SessionReverts:
     async def _clear_with_files(self, session_id: SessionID) -> None:
         reverts = self._engine().file_reverts
         while True:
-            session, seq = await self._look(session_id)
+            session, seq = await self._load_with_seq(session_id)
             if session.revert is UNSET:
                 return
             plan = await reverts.plan(session_id, after=None)
             for conflict in plan.conflicts:
-                logger.warning("%s stays as it is: %s", conflict.path, conflict.reason)
+                logger.warning("%s is not changed back: %s", conflict.path, conflict.reason)
 
             async def within(tx: Transaction, _: Seq) -> None:
-                await self._require_not_elsewhere(tx, session_id)
+                await self._check_not_elsewhere(tx, session_id)
 
             event, location = self._cleared(session_id), session.location
             try:
-                async with reverts.carried_out(session_id, plan):
+                async with reverts.apply_plan(session_id, plan):
                     await self._store.append(
                         session_id, [event], location=location, expected=seq, within=within
                     )
             except SequenceConflictError:
                 continue
-            # Whatever was pending has waited for this.
+            # Pending prompts have waited for this.
             self._coordinator.wake(session_id)
             return
 
-    async def _require_not_elsewhere(self, tx: Transaction, session_id: SessionID) -> None:
-        if await self._runs.run_elsewhere(tx, session_id):
+    async def _check_not_elsewhere(self, tx: Transaction, session_id: SessionID) -> None:
+        if await self._runs.runs_elsewhere(tx, session_id):
             raise SessionBusyError(session_id)
 
     def _staged(self, session_id: SessionID, revert: RevertState) -> RevertStaged:
@@ -198,8 +197,8 @@ class SessionReverts:
     def _cleared(self, session_id: SessionID) -> RevertCleared:
         return RevertCleared(timestamp=self._clock.now_millis(), session_id=session_id)
 
-    async def _look(self, session_id: SessionID) -> tuple[SessionInfo, Seq]:
-        """The Session, and the sequence at which it is so."""
+    async def _load_with_seq(self, session_id: SessionID) -> tuple[SessionInfo, Seq]:
+        """Return the Session, and the sequence at which it was read."""
 
         async def job(tx: Transaction) -> tuple[SessionInfo | None, Seq]:
             return await session_table.load(tx, session_id), await latest_seq(tx, session_id)
@@ -210,7 +209,7 @@ class SessionReverts:
         return session, seq
 
 
-def committed(session_id: SessionID, revert: RevertState, *, now: int) -> RevertCommitted:
+def build_commit(session_id: SessionID, revert: RevertState, *, now: int) -> RevertCommitted:
     return RevertCommitted(timestamp=now, session_id=session_id, message_id=revert.message_id)
 
 
@@ -222,7 +221,7 @@ async def _has_files(tx: Transaction, session_id: SessionID) -> bool:
 
 
 async def _require_message(tx: Transaction, session_id: SessionID, message_id: MessageID) -> Seq:
-    """Where it is. A commit a moment ago may have taken it away."""
+    """Return its sequence. Raises MessageNotFoundError, also if a commit has removed it."""
     found = await message_table.get(tx, session_id, message_id)
     if found is None:
         raise MessageNotFoundError(session_id, message_id)

@@ -1,7 +1,7 @@
-"""Sessions: what every client can do with one, over the network or in process.
+"""Creates, prompts, changes, moves and interrupts Sessions, for network and in-process clients.
 
-Each method here is a durable write followed by an advisory wake, or a word to whoever runs it;
-those that read stand in `session_reads`. Running is somebody else's business.
+Each method is a durable write, usually followed by a wake. runtime.session.queries reads Sessions,
+runtime.drain runs them.
 """
 
 from functools import partial
@@ -9,7 +9,7 @@ from functools import partial
 from msgspec import UNSET
 
 from perdure.core.compaction.plan import CompactionFailed
-from perdure.core.session import inbox, projection, slug, title
+from perdure.core.session import inbox, projection, title
 from perdure.ports import Clock, IdSource
 from perdure.runtime.coordination.coordinator import DrainInterruptedError, RunCoordinator
 from perdure.runtime.coordination.session_activity import SessionActivity
@@ -19,15 +19,16 @@ from perdure.runtime.session.admission import PromptAdmission
 from perdure.runtime.session.engine_services import GetEngine
 from perdure.runtime.session.queries import SessionQueries
 from perdure.runtime.session.revert import SessionReverts
+from perdure.runtime.session.seed import SessionPlace, build_seed
 from perdure.schema import codec
 from perdure.schema.errors import ServiceUnavailableError, SessionBusyError
 from perdure.schema.ids import MessageID, SessionID
-from perdure.schema.location import LocationInfo, LocationRef
-from perdure.schema.models.model import NO_TOKENS, ModelRef
-from perdure.schema.session.event import AgentSwitched, ModelSwitched, SessionCreated, SessionSeed
+from perdure.schema.location import LocationRef
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session.event import AgentSwitched, ModelSwitched, SessionCreated
 from perdure.schema.session.prompt import Delivery, PromptInput
 from perdure.schema.session.receipt import AdmittedPrompt
-from perdure.schema.session.session import SessionInfo, SessionTime
+from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import Value
 from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflictError
 from perdure.store.log.follow import EventFollowers
@@ -72,18 +73,26 @@ class Sessions(SessionQueries):
         model: ModelRef | None = None,
         location: LocationRef | None = None,
     ) -> SessionInfo:
-        """A new Session; an id that exists gives the stored one, whatever else is asked."""
+        """Create a Session; an id that exists returns the stored one and changes nothing."""
         if id is not None and await self.exists(id):
-            return await self._info(id)
+            return await self._load(id)
         session_id = id or self._ids.session()
         info = await self._engine().locations.info(location or self._default_location)
-        seed = self._seed(session_id, info, agent, model)
+        now = self._clock.now_millis()
+        seed = build_seed(
+            session_id,
+            SessionPlace.from_location(info),
+            title=title.placeholder(now),
+            now=now,
+            agent=UNSET if agent is None else agent,
+            model=UNSET if model is None else model,
+        )
         event = SessionCreated(session_id=session_id, info=seed)
         try:
             await self._store.append(session_id, [event], location=info.ref, expected=NO_EVENTS)
         except SequenceConflictError:
-            # Somebody made it a moment ago: theirs is the Session.
-            return await self._info(session_id)
+            # Another request created it a moment ago.
+            return await self._load(session_id)
         self._known.add(session_id, info.ref)
         return projection.session_created(event)
 
@@ -97,11 +106,11 @@ class Sessions(SessionQueries):
         delivery: Delivery = "steer",
         resume: bool = True,
     ) -> AdmittedPrompt:
-        """Admit durably, then wake. The same prompt with the same id is the same admission.
+        """Admit a prompt durably, then wake. A retry with the same id returns the first receipt.
 
         `location` is where the caller found the Session to work; it is looked up if left out.
         """
-        location = location or await self.where(session_id)
+        location = location or await self.require_location(session_id)
         asked = AdmittedPrompt(
             admitted_seq=NO_EVENTS,
             id=id or self._ids.message(),
@@ -118,7 +127,7 @@ class Sessions(SessionQueries):
         return receipt
 
     async def switch_agent(self, session_id: SessionID, agent: str) -> None:
-        session = await self._info(session_id)
+        session = await self._load(session_id)
         if session.agent == agent:
             return
         event = AgentSwitched(
@@ -130,7 +139,7 @@ class Sessions(SessionQueries):
         await self._store.append(session_id, [event], location=session.location)
 
     async def switch_model(self, session_id: SessionID, model: ModelRef) -> None:
-        session = await self._info(session_id)
+        session = await self._load(session_id)
         if session.model is not UNSET and session.model.same_selection(model):
             return
         event = ModelSwitched(
@@ -144,11 +153,11 @@ class Sessions(SessionQueries):
     async def move(
         self, session_id: SessionID, destination: LocationRef, *, changes: bool = False
     ) -> None:
-        """Work in another directory of the project; `changes`: take uncommitted ones along.
+        """Move to another directory of the project; with `changes`, take uncommitted ones along.
 
-        What is pending stays pending, and runs there.
+        Pending prompts stay pending, and run there.
         """
-        await self.where(session_id)
+        await self.require_location(session_id)
         if session_id in self._coordinator.active:
             raise SessionBusyError(session_id)
         work = partial(self._engine().moves.move, destination=destination, changes=changes)
@@ -169,13 +178,13 @@ class Sessions(SessionQueries):
         return self._coordinator.active
 
     async def interrupt(self, session_id: SessionID) -> None:
-        """End what runs, with all below it, and wait for that; nothing to do when idle."""
-        await self.where(session_id)
-        await tree.interrupt(self._store, self._runs, session_id)
+        """End what runs in the Session and below it, and wait for that. A no-op when idle."""
+        await self.require_location(session_id)
+        await tree.interrupt_tree(self._store, self._runs, session_id)
 
     async def compact(self, session_id: SessionID, *, instruction: str = "") -> None:
-        """Condense what the model is shown, once nothing else runs; what fails changes nothing."""
-        await self.where(session_id)
+        """Compact once nothing else runs. A failure changes nothing."""
+        await self.require_location(session_id)
         compact = partial(self._engine().compactor.compact, instruction=instruction)
         try:
             outcome = await self._coordinator.run_exclusively(session_id, compact)
@@ -185,33 +194,9 @@ class Sessions(SessionQueries):
             raise ServiceUnavailableError(outcome.reason, service="session.compact")
 
     async def wait(self, session_id: SessionID) -> None:
-        """Wait until nothing runs for this Session, in whichever process."""
-        await self.where(session_id)
-        await self._runs.idle(session_id)
+        """Wait until the Session is idle in every process."""
+        await self.require_location(session_id)
+        await self._runs.wait_until_idle(session_id)
 
-    async def _info(self, session_id: SessionID) -> SessionInfo:
+    async def _load(self, session_id: SessionID) -> SessionInfo:
         return codec.decode(SessionInfo, await self.get(session_id))
-
-    def _seed(
-        self,
-        session_id: SessionID,
-        location: LocationInfo,
-        agent: str | None,
-        model: ModelRef | None,
-    ) -> SessionSeed:
-        now = self._clock.now_millis()
-        return SessionSeed(
-            id=session_id,
-            slug=slug.of(session_id),
-            project_id=location.project.id,
-            workspace_id=location.workspace_id,
-            directory=location.directory,
-            path=location.subpath,
-            title=title.placeholder(now),
-            agent=UNSET if agent is None else agent,
-            model=UNSET if model is None else model,
-            version=__version__,
-            cost=0,
-            tokens=NO_TOKENS,
-            time=SessionTime(created=now, updated=now),
-        )

@@ -1,7 +1,7 @@
-"""A Session as it is at one sequence: itself, its newest messages, what waits, and where to follow.
+"""Reads a Session at one sequence: its record, newest messages, pending prompts and the sequence.
 
-Read in one transaction, so that whoever follows the durable stream after `seq` misses nothing and
-is told nothing twice.
+Read in one transaction, so that a client that follows the durable stream after `seq` gets every
+later event once.
 """
 
 from perdure.ports import Database, Transaction
@@ -18,7 +18,7 @@ from perdure.store.tables import message_table, session_table
 class SnapshotRows(Value, kw_only=True):
     session: bytes
     messages: tuple[MessageRow, ...]
-    """The newest, oldest of them first."""
+    """The newest messages, oldest first."""
     has_previous: bool
     inbox: tuple[AdmittedPrompt, ...]
     seq: Seq
@@ -41,7 +41,7 @@ class SessionSnapshots:
                 session=session,
                 messages=tuple(MessageRow(data=r.data, id=r.id, seq=r.seq) for r in newest),
                 has_previous=len(rows) > limit,
-                inbox=await inbox_changes.pending(tx, session_id),
+                inbox=await inbox_changes.load_pending(tx, session_id),
                 seq=await latest_seq(tx, session_id),
             )
 

@@ -1,7 +1,7 @@
-"""A Session's list of what is to be done, as clients read it.
+"""Reads the todo list of a Session.
 
-It is written by a tool call and becomes durable with it: see runtime.turn.provider_turn. A revert
-brings the list back that its last message was written under.
+A tool call writes it, and it is committed with that call's result (runtime.turn.provider_turn). A
+revert restores the list as it was at the boundary message.
 """
 
 from perdure.ports import Transaction
@@ -16,8 +16,8 @@ class SessionTodos:
     def __init__(self, store: EventStore) -> None:
         self._store = store
 
-    async def of(self, session_id: SessionID) -> Todos:
-        """The list as it was last written; empty when it never was."""
+    async def load_todos(self, session_id: SessionID) -> Todos:
+        """Return the current list; empty if none was written. Raises SessionNotFoundError."""
 
         async def job(tx: Transaction) -> Todos:
             if await session_table.data(tx, session_id) is None:

@@ -1,6 +1,6 @@
-"""A Session together with all below it: asked about as one, stopped as one.
+"""A Session together with all below it: loaded and interrupted as one.
 
-Invariant: what is stopped from above is not told upwards, so a stopped Session stays stopped.
+Invariant: an interrupted child does not report to its parent, so an interrupted parent stays idle.
 """
 
 from perdure.ports import Transaction
@@ -12,22 +12,22 @@ from perdure.store.log.event_store import EventStore
 from perdure.store.tables import session_table, task_table
 
 
-class Members(Value):
+class SessionTree(Value):
     ids: frozenset[SessionID]
     locations: tuple[LocationRef, ...]
-    """Where they work, each once."""
+    """Where they work, without duplicates."""
 
 
-async def members(tx: Transaction, session_id: SessionID) -> Members:
+async def load_tree(tx: Transaction, session_id: SessionID) -> SessionTree:
     """Raises SessionNotFoundError."""
     ids = (session_id, *await session_table.descendants(tx, session_id))
     found = [await session_table.require(tx, one) for one in ids]
     locations = dict.fromkeys(session.location for session in found)
-    return Members(frozenset(session.id for session in found), tuple(locations))
+    return SessionTree(frozenset(session.id for session in found), tuple(locations))
 
 
-async def interrupt(store: EventStore, runs: SessionActivity, session_id: SessionID) -> None:
-    """End what runs, here or elsewhere, from the top downwards, and wait until it is settled."""
+async def interrupt_tree(store: EventStore, runs: SessionActivity, session_id: SessionID) -> None:
+    """End what runs, in every process, parents before children; wait until it is settled."""
     await runs.interrupt(session_id)
 
     async def job(tx: Transaction) -> list[SessionID]:
@@ -41,5 +41,5 @@ async def interrupt(store: EventStore, runs: SessionActivity, session_id: Sessio
 
 async def _is_busy(tx: Transaction, runs: SessionActivity, session_id: SessionID) -> bool:
     return runs.runs_here(session_id) or bool(
-        await task_table.open_of(tx, session_id) or await runs.run_elsewhere(tx, session_id)
+        await task_table.open_of(tx, session_id) or await runs.runs_elsewhere(tx, session_id)
     )

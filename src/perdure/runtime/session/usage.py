@@ -1,4 +1,4 @@
-"""What a Session has used, with all below it, and the budget of its own."""
+"""Reads what a Session and all below it have used, and sets its budget."""
 
 from msgspec import UNSET
 
@@ -18,30 +18,29 @@ class SessionUsages:
         self._store = store
         self._clock = clock
 
-    async def of(self, session_id: SessionID) -> SessionUsage:
-        return await self._store.database.read(lambda tx: _usage(tx, session_id))
+    async def load_usage(self, session_id: SessionID) -> SessionUsage:
+        return await self._store.database.read(lambda tx: _load_usage(tx, session_id))
 
     async def set_budget(self, session_id: SessionID, budget: SessionBudget) -> SessionInfo:
-        """The Session with this budget in place of any other; an empty one bounds nothing."""
-        session = await self._session(session_id)
+        """Replace the budget; an empty one removes every limit. Return the changed Session."""
+        session = await self._store.load_session(session_id)
         before = SessionBudget() if session.budget is UNSET else session.budget
         if before != budget:
             now = self._clock.now_millis()
             event = BudgetChanged(timestamp=now, session_id=session_id, budget=budget)
             await self._store.append(session_id, [event], location=session.location)
-        return await self._session(session_id)
-
-    async def _session(self, session_id: SessionID) -> SessionInfo:
-        return await self._store.database.read(lambda tx: session_table.require(tx, session_id))
+        return await self._store.load_session(session_id)
 
 
-async def _usage(tx: Transaction, session_id: SessionID) -> SessionUsage:
+async def _load_usage(tx: Transaction, session_id: SessionID) -> SessionUsage:
     session = await session_table.require(tx, session_id)
-    own = usage.total(session, await usage_log.of(tx, session_id))
-    below = [await _total(tx, each) for each in await session_table.descendants(tx, session_id)]
+    own = await _load_total(tx, session_id)
+    below = [
+        await _load_total(tx, each) for each in await session_table.descendants(tx, session_id)
+    ]
     return SessionUsage(session=own, tree=usage.together((own, *below)), budget=session.budget)
 
 
-async def _total(tx: Transaction, session_id: SessionID) -> UsageTotal:
+async def _load_total(tx: Transaction, session_id: SessionID) -> UsageTotal:
     session = await session_table.require(tx, session_id)
-    return usage.total(session, await usage_log.of(tx, session_id))
+    return usage.total(session, await usage_log.load_usage_events(tx, session_id))

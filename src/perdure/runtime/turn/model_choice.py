@@ -7,7 +7,6 @@ permissions than were asked for, another model at another price.
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from perdure.location.agents.agents import Selected
 from perdure.location.location import Location
 from perdure.location.models.catalog import Catalog, ResolvedModel
 from perdure.schema.ids import SessionID
@@ -34,10 +33,9 @@ class NoModelChosen(Value, kw_only=True):
 
 def choose(session: SessionInfo, location: Location) -> ChosenModel | NoModelChosen:
     wanted = None if session.agent is UNSET else session.agent
-    selection = location.agents.select(wanted)
-    if not isinstance(selection, Selected):
+    agent = location.agents.select(wanted)
+    if agent is None:
         return NoModelChosen(agent_id=wanted or "", reason=_no_agent(wanted))
-    agent = selection.agent
     options = location.agents.options(agent.id)
     wanted_model = _model_of(session, agent) or _default(location.catalog, options.variant)
     model = location.catalog.resolve(wanted_model, options.request)

@@ -29,7 +29,7 @@ from perdure.schema.session.session import SessionInfo
 from perdure.store.log.event_store import StoredEvent, happened_since
 from perdure.store.processes import interrupt_table
 from perdure.store.processes.lease_table import Lease
-from perdure.store.tables import attempt_table, message_table, retry_table, session_table
+from perdure.store.tables import attempt_table, message_table, retry_table
 from perdure.store.tables.message_table import MessageRow
 
 logger = logging.getLogger(__name__)
@@ -158,7 +158,7 @@ class SessionOwnership:
             if cut_off:
                 await attempt_table.clear(tx, session_id)
 
-        session = await self._store.database.read(lambda tx: session_table.require(tx, session_id))
+        session = await self._store.load_session(session_id)
         if facts or cut_off:
             await self._store.append(
                 session_id,

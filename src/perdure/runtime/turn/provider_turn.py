@@ -7,7 +7,7 @@ result. Facts that nothing waits for share a commit. However the turn ends, its 
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -21,6 +21,7 @@ from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent, Usage
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
+from perdure.net.streams import close_stream
 from perdure.ports import DatabaseError, Transaction
 from perdure.runtime.files.step_journal import StepJournal, UnjournaledStep
 from perdure.runtime.tasks import Background, shielded
@@ -150,8 +151,7 @@ class ProviderTurn:
         finally:
             if self._timer is not None:
                 self._timer.cancel()
-            if isinstance(stream, AsyncGenerator):
-                await stream.aclose()
+            await close_stream(stream)
         if not self._recorder.over:
             return LLMError("transport", "The answer ended before it was complete")
         self._streamed = self._recorder.finish is not None
@@ -160,7 +160,7 @@ class ProviderTurn:
     async def _take(self, group: asyncio.TaskGroup, batch: Sequence[LLMEvent]) -> None:
         now = self._clock.now_millis()
         # Kept on self, not in this frame: an interrupt between two of them must lose no fact.
-        self._taken.extend(self._recorder.feed(batch, now=now, fragments=self._hub.audience))
+        self._taken.extend(self._recorder.feed(batch, now=now, fragments=self._hub.has_readers))
         calls = False
         while self._taken:
             item = self._taken.popleft()

@@ -16,6 +16,7 @@ from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
+from perdure.net.streams import close_stream
 from perdure.ports import Transaction
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import failed_step
@@ -25,8 +26,7 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.live_event import StatusChanged
 from perdure.schema.session.event import Retried, RetryError
-from perdure.schema.session.session import SessionInfo
-from perdure.store.tables import attempt_table, retry_table, session_table
+from perdure.store.tables import attempt_table, retry_table
 
 
 class Retries:
@@ -74,7 +74,7 @@ class Retries:
         self._tell(session_id, None)
 
     async def _record(self, session_id: SessionID, waits: Retry, error: LLMError) -> None:
-        session = await self._session(session_id)
+        session = await self._store.load_session(session_id)
         retried = Retried(
             timestamp=self._services.clock.now_millis(),
             session_id=session_id,
@@ -99,12 +99,9 @@ class Retries:
 
     async def _give_up(self, session_id: SessionID) -> None:
         await self.begin(session_id)
-        session = await self._session(session_id)
+        session = await self._store.load_session(session_id)
         agent = "" if session.agent is UNSET else session.agent
         await failed_step.record(self._services, session, agent=agent, reason=TURN_INTERRUPTED)
-
-    async def _session(self, session_id: SessionID) -> SessionInfo:
-        return await self._store.database.read(lambda tx: session_table.require(tx, session_id))
 
     def _tell(self, session_id: SessionID, waits: Retry | None) -> None:
         status: JsonObject = {"type": "running"}
@@ -137,8 +134,7 @@ def patient(call: ModelCall, services: RunServices) -> ModelCall:
             else:
                 return
             finally:
-                if isinstance(stream, AsyncGenerator):
-                    await stream.aclose()
+                await close_stream(stream)
             await services.clock.sleep(delay)
 
     return asked

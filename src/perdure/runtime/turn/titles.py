@@ -12,8 +12,6 @@ Invariant: a title that a person chose is never replaced.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from typing import Any
 
 from msgspec import UNSET
 
@@ -25,10 +23,12 @@ from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, TextDelta, Usage
 from perdure.llm.message import LLMMessage, Segment, TextPart
 from perdure.llm.request import GenerationControls, LLMRequest
-from perdure.location.agents.agents import TITLE, Selected
+from perdure.location.agents.agents import TITLE
 from perdure.location.location import Location
 from perdure.location.models.catalog import ResolvedModel
+from perdure.net.streams import close_stream
 from perdure.ports import DatabaseError, Transaction
+from perdure.ports.tasks import StartTask
 from perdure.runtime.turn import budget, model_choice
 from perdure.runtime.turn.services import RunServices
 from perdure.schema.errors import DamagedRowError, SessionNotFoundError
@@ -42,9 +42,6 @@ from perdure.store.log.event_store import NO_EVENTS
 from perdure.store.tables import message_table, session_table
 
 logger = logging.getLogger(__name__)
-
-Start = Callable[[Coroutine[Any, Any, None]], None]
-"""Begin work beside everything else; see runtime.tasks.Background."""
 
 
 class _ChosenMeanwhileError(Exception):
@@ -63,7 +60,7 @@ class _Made(Value):
 
 
 class Titles:
-    def __init__(self, services: RunServices, start: Start) -> None:
+    def __init__(self, services: RunServices, start: StartTask) -> None:
         self._services = services
         self._store = services.store
         self._start = start
@@ -89,13 +86,13 @@ class Titles:
     async def _asked(
         self, untitled: _Untitled, location: Location, answered_by: ModelRef
     ) -> "_Made | None":
-        selection = location.agents.select(TITLE)
-        if not isinstance(selection, Selected):
+        agent = location.agents.select(TITLE)
+        if agent is None:
             return None
-        model = _model(location, selection.agent.model or None, answered_by)
+        model = _model(location, agent.model or None, answered_by)
         if model is None:
             return None
-        guidance = selection.agent.system
+        guidance = agent.system
         request = LLMRequest(
             model=model.ref,
             system=() if guidance is UNSET else (guidance,),
@@ -173,6 +170,5 @@ async def _answer(model: ResolvedModel, request: LLMRequest) -> tuple[str, Usage
             if len(said) > limits.TITLE_ANSWER_CHARS_MAX:
                 break
     finally:
-        if isinstance(stream, AsyncGenerator):
-            await stream.aclose()
+        await close_stream(stream)
     return said, used

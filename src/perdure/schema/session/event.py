@@ -318,9 +318,21 @@ class RevertCommitted(Fact):
 ToolEvent = (
     ToolInputStarted | ToolInputEnded | ToolCalled | ToolProgressed | ToolSucceeded | ToolFailed
 )
-AssistantEvent = (
-    StepEnded | StepFailed | TextStarted | TextEnded | ReasoningStarted | ReasoningEnded | ToolEvent
+PartEvent = TextStarted | TextEnded | ReasoningStarted | ReasoningEnded | ToolEvent
+"""Adds or changes one part of an assistant message."""
+AssistantEvent = StepEnded | StepFailed | PartEvent
+"""Changes an assistant message that exists."""
+MessageEvent = (
+    AgentSwitched
+    | ModelSwitched
+    | PromptPromoted
+    | ContextUpdated
+    | SyntheticAdded
+    | ShellStarted
+    | StepStarted
+    | CompactionEnded
 )
+"""Creates a message."""
 SessionEvent = (
     SessionCreated
     | AgentSwitched

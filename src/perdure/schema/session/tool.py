@@ -15,7 +15,7 @@ class TextContent(Record, tag_field="type", tag="text"):
 
 
 class FileContent(Record, tag_field="type", tag="file"):
-    """A file part. `uri` is a data URI, an http(s) URL or a managed file URI; see `source_of`."""
+    """A file part. `uri` is a data URI, an http(s) URL or a managed file URI."""
 
     uri: str
     mime: str
@@ -24,8 +24,6 @@ class FileContent(Record, tag_field="type", tag="file"):
 
 ToolContent = TextContent | FileContent
 
-FileSource = Literal["inline", "url", "managed"]
-
 
 class AttachedContent(Record):
     """What the model is told of one attachment, as it was read when the prompt was promoted."""
@@ -33,15 +31,6 @@ class AttachedContent(Record):
     content: tuple[ToolContent, ...]
     file: int | UnsetType = UNSET
     """Which of the prompt's files it stands for; none, for a path that only its text mentions."""
-
-
-def source_of(content: FileContent) -> FileSource:
-    """Where the bytes of a file part are: in the URI itself, on the network, or in our keeping."""
-    if content.uri.startswith("data:"):
-        return "inline"
-    if content.uri.startswith(("http://", "https://")):
-        return "url"
-    return "managed"
 
 
 class CallProvider(Record):

@@ -95,7 +95,6 @@ class SqliteDatabase:
         self._committer = None if inline or path == ":memory:" else Committer()
         self._pace = CommitTimer(observe)
         self._foreign = False
-        self.commits = 0
 
     async def __aenter__(self) -> Self:
         return self
@@ -276,9 +275,7 @@ class SqliteDatabase:
             self._writer.execute("COMMIT")
 
     def _settle(self, batch: list[_Waiting], failure: Failure | None) -> None:
-        if failure is None:
-            self.commits += 1
-        else:
+        if failure is not None:
             self._rollback()
             for waiting in batch:
                 # A job's own failure says more: it may be why there was nothing left to commit.

@@ -15,11 +15,12 @@ from perdure.schema.errors import DamagedRowError, SessionNotFoundError
 from perdure.schema.ids import EventID, Seq, SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.session.event import Deleted, SessionCreated, SessionEvent
+from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import Value
 from perdure.store.log import projector
 from perdure.store.processes.lease_table import Lease
 from perdure.store.processes.leases import Leases
-from perdure.store.tables import row_checks
+from perdure.store.tables import row_checks, session_table
 from perdure.store.tables.location_table import LocationNumbers
 
 NO_EVENTS: Final = Seq(-1)
@@ -144,6 +145,10 @@ class EventStore:
         if live:
             for listener in self._live_listeners:
                 listener(session_id, events, location)
+
+    async def load_session(self, session_id: SessionID) -> SessionInfo:
+        """Raises SessionNotFoundError."""
+        return await self._database.read(lambda tx: session_table.require(tx, session_id))
 
     async def latest(self, session_id: SessionID) -> Seq:
         return await self._database.read(lambda tx: latest_seq(tx, session_id))

@@ -51,10 +51,6 @@ class EventFollowers:
             recent.add(events)
         self.wake(session_id)
 
-    @property
-    def count(self) -> int:
-        return sum(len(signals) for signals in self._signals.values())
-
     async def follow(self, session_id: SessionID, *, after: Seq) -> AsyncGenerator[bytes]:
         """Complete SSE frames, a page at a time; ends only with the Session.
 

@@ -6,7 +6,7 @@ the whole log again; the rows come out the same, byte for byte.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, assert_never
 
 from msgspec import UNSET
 
@@ -15,7 +15,7 @@ from perdure.ports import Database, Transaction, UniqueViolationError
 from perdure.schema.errors import DamagedRowError, PromptConflictError
 from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
 from perdure.schema.session import event as events
-from perdure.schema.session.event import SessionEvent
+from perdure.schema.session.event import AssistantEvent, MessageEvent, SessionEvent
 from perdure.schema.session.message import AssistantMessage, SessionMessage, ShellMessage
 from perdure.schema.session.session import SessionInfo
 from perdure.store.tables import (
@@ -34,38 +34,32 @@ from perdure.store.tables import (
 )
 
 _REBUILD_ROWS: Final = 500
-_PARTS: Final = (
-    events.TextStarted,
-    events.TextEnded,
-    events.ReasoningStarted,
-    events.ReasoningEnded,
-    events.ToolInputStarted,
-    events.ToolInputEnded,
-    events.ToolCalled,
-    events.ToolProgressed,
-    events.ToolSucceeded,
-    events.ToolFailed,
+
+_SessionOnly = (
+    events.Renamed
+    | events.Archived
+    | events.Unarchived
+    | events.BudgetChanged
+    | events.Spent
+    | events.RevertStaged
+    | events.Forked
+    | events.Retried
+    | events.CompactionStarted
 )
-# What `session_after` leaves alone: an append of only these need not read the Session's row.
-_QUIET: Final = (
-    events.Deleted,
-    events.Forked,
-    events.PromptAdmitted,
-    events.PromptRevised,
-    events.PromptCancelled,
-    events.InboxReordered,
-    events.ContextUpdated,
-    events.SyntheticAdded,
-    events.ShellStarted,
-    events.ShellEnded,
-    events.StepStarted,
-    *_PARTS,
-    events.TodosUpdated,
-    events.Retried,
-    events.CompactionStarted,
-    events.CompactionEnded,
+"""Changes no row but the Session's own, if that."""
+_RowEvent = (
+    events.PromptAdmitted
+    | events.PromptRevised
+    | events.PromptCancelled
+    | events.InboxReordered
+    | events.Deleted
+    | events.ShellEnded
+    | events.TodosUpdated
+    | events.Moved
+    | events.RevertCommitted
+    | events.RevertCleared
 )
-_ASSISTANT: Final = (events.StepEnded, events.StepFailed, *_PARTS)
+"""Changes rows besides the Session's own, and creates no message."""
 
 
 async def project(
@@ -145,18 +139,15 @@ class _Fold:
         if isinstance(event, events.SessionCreated):
             await session_table.insert(self._tx, projection.session_created(event))
             return
-        if not isinstance(event, _QUIET):
+        if not isinstance(event, projection.LeavesSession):
             await self._apply_to_session(event)
-        if isinstance(event, _ASSISTANT):
+        if isinstance(event, AssistantEvent):
             await self._apply_to_assistant(event)
             return
-        await self._apply_to_others(seq, event)
-        message = projection.message_created(event)
-        if message is not None:
-            if message.id in self._created:
-                raise UniqueViolationError(f"message {message.id} is created twice")
-            self._messages[message.id] = message
-            self._created[message.id] = seq
+        if isinstance(event, MessageEvent):
+            await self._create(seq, event)
+        elif not isinstance(event, _SessionOnly):
+            await self._apply_to_rows(seq, event)
 
     async def write(self) -> None:
         for message_id, seq in self._created.items():
@@ -176,24 +167,20 @@ class _Fold:
         self._session = projection.session_after(self._session, event)
         self._session_changed = True
 
-    async def _apply_to_assistant(self, event: events.AssistantEvent) -> None:
+    async def _apply_to_assistant(self, event: AssistantEvent) -> None:
         message = await self._message(event.assistant_message_id)
         # An update for an assistant message that a revert took away is no error.
         if isinstance(message, AssistantMessage):
             self._change(projection.assistant_after(message, event))
 
-    async def _apply_to_others(self, seq: Seq, event: SessionEvent) -> None:
+    async def _apply_to_rows(self, seq: Seq, event: _RowEvent) -> None:
         match event:
             case events.PromptAdmitted():
                 await self._admit(seq, event)
-            case events.PromptPromoted():
-                await self._promote(seq, event)
             case events.PromptRevised() | events.PromptCancelled() | events.InboxReordered():
                 await inbox_table.change(self._tx, event, seq)
             case events.Deleted():
                 await self._delete()
-            case events.StepStarted():
-                await self._close_last_step(seq, event)
             case events.ShellEnded():
                 await self._end_shell(seq, event)
             case events.TodosUpdated():
@@ -203,7 +190,18 @@ class _Fold:
             case events.RevertCommitted() | events.RevertCleared():
                 await self._end_revert(event)
             case _:
-                pass
+                assert_never(event)
+
+    async def _create(self, seq: Seq, event: MessageEvent) -> None:
+        if isinstance(event, events.PromptPromoted):
+            await self._promote(seq, event)
+        elif isinstance(event, events.StepStarted):
+            await self._close_last_step(seq, event)
+        message = projection.message_created(event)
+        if message.id in self._created:
+            raise UniqueViolationError(f"message {message.id} is created twice")
+        self._messages[message.id] = message
+        self._created[message.id] = seq
 
     async def _admit(self, seq: Seq, event: events.PromptAdmitted) -> None:
         try:

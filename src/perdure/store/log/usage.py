@@ -2,10 +2,11 @@
 
 from typing import Final
 
+from perdure.core.session.usage import UsageEvent
 from perdure.ports import Transaction
 from perdure.schema import manifest
 from perdure.schema.ids import SessionID
-from perdure.schema.session.event import SessionEvent, Spent, StepEnded, StepStarted
+from perdure.schema.session.event import Spent, StepEnded, StepStarted
 from perdure.store.tables import row_checks
 
 _STARTED, _ENDED, _SPENT = (
@@ -17,16 +18,18 @@ _TOLD: Final = """
 """
 
 
-async def of(tx: Transaction, session_id: SessionID) -> list[SessionEvent]:
-    """Steps that began or ended, and what was spent beside them, in order."""
+async def load_usage_events(tx: Transaction, session_id: SessionID) -> list[UsageEvent]:
+    """Load the Session's events that tell of a request, in order."""
     rows = await tx.fetch(
         _TOLD, {"id": session_id, "started": _STARTED, "ended": _ENDED, "spent": _SPENT}
     )
-    told: list[SessionEvent] = []
+    found: list[UsageEvent] = []
     for seq, stored, data in rows:
         assert isinstance(seq, int)
-        told.append(row_checks.event(stored, data, session_id, seq=seq))
-    return told
+        event = row_checks.event(stored, data, session_id, seq=seq)
+        assert isinstance(event, UsageEvent)
+        found.append(event)
+    return found
 
 
 async def count_turns(tx: Transaction, session_id: SessionID) -> int:

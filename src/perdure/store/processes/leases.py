@@ -32,15 +32,6 @@ class Leases:
         """This process takes something upon itself: others see to it should it die."""
         await process_table.announce(tx, self._processes.me)
 
-    async def hold(self, session_id: SessionID) -> Lease:
-        """Take or confirm the lease by itself, before a run looks at anything."""
-
-        async def job(tx: Transaction) -> Lease:
-            await self.announce(tx)
-            return await self.hold_within(tx, session_id)
-
-        return await self._database.write(job)
-
     async def take_over(
         self, session_id: SessionID, look: Callable[[Transaction, Lease | None], Awaitable[T]]
     ) -> tuple[Lease | None, T]:
@@ -64,10 +55,6 @@ class Leases:
 
     def is_mine(self, lease: Lease | None) -> bool:
         return lease is not None and lease.process == self._processes.me
-
-    async def holds(self, session_id: SessionID) -> bool:
-        """Whether this process has the lease now; reads only."""
-        return self.is_mine(await self._database.read(lambda tx: lease_table.get(tx, session_id)))
 
     async def write_running(
         self, session_id: SessionID, job: Callable[[Transaction], Awaitable[None]]

@@ -10,6 +10,7 @@ from typing import Final, assert_never
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from perdure.core.session.drain import Pending
 from perdure.ports import Row, Transaction
 from perdure.schema.errors import DamagedRowError
 from perdure.schema.ids import MessageID, Seq, SessionID
@@ -22,7 +23,7 @@ from perdure.schema.session.event import (
 )
 from perdure.schema.session.prompt import Delivery
 from perdure.schema.session.receipt import AdmittedPrompt
-from perdure.store.tables import row_checks
+from perdure.store.tables import notice_table, row_checks
 
 _INSERT: Final = """
     INSERT INTO session_input
@@ -185,6 +186,15 @@ async def is_pending(tx: Transaction, session_id: SessionID, delivery: Delivery)
         {"session_id": session_id, "delivery": delivery},
     )
     return bool(rows)
+
+
+async def load_pending(tx: Transaction, session_id: SessionID) -> Pending:
+    """Return what waits for the next boundaries, notices included."""
+    return Pending(
+        steer=await is_pending(tx, session_id, "steer"),
+        queue=await is_pending(tx, session_id, "queue"),
+        notice=await notice_table.is_pending(tx, session_id),
+    )
 
 
 async def count_pending(tx: Transaction, session_id: SessionID) -> int:

@@ -70,13 +70,6 @@ async def put(tx: Transaction, task: ChildTask) -> None:
     )
 
 
-async def state(tx: Transaction, message_id: MessageID) -> TaskState | None:
-    """None when the child is gone, and the row with it."""
-    rows = await tx.fetch("SELECT state FROM child_task WHERE message_id = :id", {"id": message_id})
-    found = str(rows[0][0]) if rows else None
-    return next((known for known in _STATES if known == found), None)
-
-
 async def mark(tx: Transaction, message_id: MessageID, state: TaskState) -> None:
     await tx.execute(
         "UPDATE child_task SET state = :state WHERE message_id = :id",
@@ -148,9 +141,6 @@ async def _caller(tx: Transaction, child_id: SessionID, parent_id: SessionID) ->
     # Not made by a call here, such as one that was imported.
     parent = await session_table.require(tx, parent_id)
     return None if parent.agent is UNSET else parent.agent
-
-
-_STATES: Final[tuple[TaskState, ...]] = ("waiting", "ended", "delivered", "abandoned")
 
 
 def _task(row: Row) -> ChildTask:

@@ -4,6 +4,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
 from perdure.ports import Questioner
+from perdure.ports.skills import SkillLookup
 from perdure.tools.api.registry import ToolRegistry
 from perdure.tools.builtin.apply_patch import make_apply_patch
 from perdure.tools.builtin.bash import make_bash
@@ -13,7 +14,7 @@ from perdure.tools.builtin.glob import make_glob
 from perdure.tools.builtin.grep import make_grep
 from perdure.tools.builtin.question import make_question
 from perdure.tools.builtin.read import make_read
-from perdure.tools.builtin.skill import SkillLookup, make_skill
+from perdure.tools.builtin.skill import make_skill
 from perdure.tools.builtin.task import TaskAgents, make_task
 from perdure.tools.builtin.todowrite import make_todowrite
 from perdure.tools.builtin.webfetch import make_webfetch
@@ -45,7 +46,7 @@ def register_builtins(
         scopes.enter_context(registry.register(make_read(environment)))
         scopes.enter_context(registry.register(make_skill(environment, skills)))
         if subagents is not None:
-            made = make_task(environment, subagents.shelf, subagents.desk)
+            made = make_task(environment, subagents.lookup, subagents.runner)
             scopes.enter_context(registry.register(made))
         scopes.enter_context(registry.register(make_todowrite(environment)))
         if environment.web is not None:

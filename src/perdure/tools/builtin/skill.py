@@ -6,7 +6,7 @@ are named, not read.
 """
 
 import posixpath
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -14,7 +14,9 @@ from perdure.core import limits
 from perdure.core.files.paths import is_within
 from perdure.core.skills import skill
 from perdure.core.text import xml_tags
+from perdure.llm.encoding.shared import escape_markup
 from perdure.ports import Filesystem
+from perdure.ports.skills import SkillLookup
 from perdure.schema.codec import Record
 from perdure.schema.session.tool import TextContent, ToolContent
 from perdure.schema.settings.skill import SkillInfo
@@ -32,16 +34,6 @@ Paths in the instructions are relative to that directory; read the files when yo
 _SKIPPED: Final = frozenset({".git", "node_modules"})
 
 
-class SkillLookup(Protocol):
-    def get(self, name: str) -> SkillInfo | None:
-        """The skill of that name, as it is now."""
-        ...
-
-    def names_for(self, agent: str) -> tuple[str, ...]:
-        """The names of the skills that the agent may use."""
-        ...
-
-
 class SkillInput(Record, frozen=True):
     name: Annotated[str, Meta(description="Name of the skill, as it is listed.", min_length=1)]
 
@@ -53,11 +45,11 @@ class SkillOutput(Record, frozen=True):
     """None of its own for a skill that comes with the program."""
 
 
-def make_skill(environment: ToolEnvironment, shelf: SkillLookup) -> Tool[SkillInput, SkillOutput]:
+def make_skill(environment: ToolEnvironment, skills: SkillLookup) -> Tool[SkillInput, SkillOutput]:
     async def execute(input: SkillInput, context: ToolCallContext) -> SkillOutput:
-        _found(shelf, input.name, context)
+        _found(skills, input.name, context)
         await environment.require(context, "skill", (input.name,), save=(input.name,))
-        found = _found(shelf, input.name, context)
+        found = _found(skills, input.name, context)
         directory = _directory(found)
         files = await _files_beside(environment.filesystem, found)
         return SkillOutput(
@@ -80,14 +72,14 @@ def _content(output: SkillOutput) -> tuple[ToolContent, ...]:
     return (TextContent(text=output.output),)
 
 
-def _found(shelf: SkillLookup, name: str, context: ToolCallContext) -> SkillInfo:
-    found = shelf.get(name)
+def _found(skills: SkillLookup, name: str, context: ToolCallContext) -> SkillInfo:
+    found = skills.get(name)
     if found is not None:
         return found
     asked = name[: limits.SKILL_NAME_CHARS_MAX]
-    names = shelf.names_for(context.agent)
     import difflib
 
+    names = skills.names_for(context.agent)
     close = difflib.get_close_matches(asked, names, limits.SKILL_MATCHES_SHOWN_MAX)
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     raise ToolFailure(f"There is no skill {asked!r}.{hint}")
@@ -99,7 +91,7 @@ def _directory(found: SkillInfo) -> str | None:
 
 
 def _text(found: SkillInfo, directory: str | None, files: list[str]) -> str:
-    name = xml_tags.escaped(found.name).replace('"', "&quot;")
+    name = escape_markup(found.name).replace('"', "&quot;")
     parts = [f'<skill_content name="{name}">', found.content]
     if directory is not None:
         parts += ["", f"Base directory of this skill: {printable(directory)}"]

@@ -8,13 +8,20 @@ the child, waiting for it and bounding what it may do is the SubagentRunner's bu
 Invariant: whatever becomes of the child, the model is told.
 """
 
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType, field
 
 from perdure.core import limits
 from perdure.core.session import subagent
 from perdure.core.session.subagent import Report
+from perdure.ports.subagents import (
+    AgentLookup,
+    SubagentRunner,
+    TaskAsk,
+    TaskRefusedError,
+    TaskResult,
+)
 from perdure.schema.codec import JsonObject, Record
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.session.tool import TextContent, ToolContent
@@ -62,74 +69,35 @@ class TaskOutput(Record, frozen=True):
     text: str
 
 
-class TaskAsk(Value, kw_only=True):
-    """A call, as the desk needs it."""
-
-    context: ToolCallContext
-    agent: AgentInfo
-    caller: AgentInfo | None
-    """The agent of the calling turn."""
-    description: str
-    prompt: str
-    task_id: SessionID | None
-    background: bool
-
-
-class TaskRefusedError(Exception):
-    """No subagent was set to work, for a reason that the model can act on."""
-
-
-class TaskResult(Value):
-    child_id: SessionID
-    prompt_id: MessageID
-    report: Report
-
-
-class SubagentRunner(Protocol):
-    async def delegate(self, ask: TaskAsk) -> TaskResult:
-        """Set a child to work and wait for its end, unless that is not wanted.
-
-        Raises TaskRefusedError. Cancelling it stops the child.
-        """
-        ...
-
-
-class AgentLookup(Protocol):
-    def get(self, name: str) -> AgentInfo | None:
-        """The agent of that name, as it is now."""
-        ...
-
-    def callable_by(self, agent: str) -> tuple[AgentInfo, ...]:
-        """Those that the agent may call."""
-        ...
-
-
 class TaskAgents(Value):
-    """Who can be called, and who sets them to work."""
+    """The agents that can be called, and what runs them."""
 
-    shelf: AgentLookup
-    desk: SubagentRunner
+    lookup: AgentLookup
+    runner: SubagentRunner
 
 
 def make_task(
-    environment: ToolEnvironment, shelf: AgentLookup, desk: SubagentRunner
+    environment: ToolEnvironment, agents: AgentLookup, runner: SubagentRunner
 ) -> Tool[TaskInput, TaskOutput]:
     async def execute(input: TaskInput, context: ToolCallContext) -> TaskOutput:
         _check_prompt(input.prompt)
-        _found(shelf, input.subagent_type, context)
+        _found(agents, input.subagent_type, context)
         resources = (input.subagent_type,)
         await environment.require(context, subagent.ACTION, resources, save=resources)
         ask = TaskAsk(
-            context=context,
-            agent=_found(shelf, input.subagent_type, context),
-            caller=shelf.get(context.agent),
+            session_id=context.session_id,
+            assistant_message_id=context.assistant_message_id,
+            call_id=context.call_id,
+            calling_agent=context.agent,
+            agent=_found(agents, input.subagent_type, context),
+            caller=agents.get(context.agent),
             description=input.description,
             prompt=input.prompt,
             task_id=None if not input.task_id else SessionID(input.task_id),
             background=input.background is True,
         )
         try:
-            result = await desk.delegate(ask)
+            result = await runner.delegate(ask)
         except TaskRefusedError as error:
             raise ToolFailure(str(error)) from error
         return _output(result)
@@ -155,14 +123,14 @@ def _check_prompt(prompt: str) -> None:
         raise ToolFailure(f"The prompt is larger than {most} bytes. Name files to read instead.")
 
 
-def _found(shelf: AgentLookup, name: str, context: ToolCallContext) -> AgentInfo:
+def _found(agents: AgentLookup, name: str, context: ToolCallContext) -> AgentInfo:
     """Looked up again after a person was asked: what is called is what is there then."""
-    found = shelf.get(name)
+    found = agents.get(name)
     if found is not None and subagent.is_subagent(found):
         return found
     from difflib import get_close_matches
 
-    names = [agent.id for agent in shelf.callable_by(context.agent)]
+    names = [agent.id for agent in agents.callable_by(context.agent)]
     asked = name[: limits.SKILL_NAME_CHARS_MAX]
     close = get_close_matches(asked, names, 1)
     known = ", ".join(names) or "none"

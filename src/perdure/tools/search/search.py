@@ -298,7 +298,7 @@ def _program(ripgrep: str | None) -> tuple[tuple[str, ...], dict[str, str] | Non
     if ripgrep is not None:
         return (ripgrep,), None
     # -P keeps modules of the searched directory out of the interpreter.
-    package = str(Path(PACKAGE_FOLDER).parent)
+    package = os.path.dirname(PACKAGE_FOLDER)
     program = (sys.executable, "-P", "-m", "perdure.tools.search.fallback_program")
     return program, {"PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1"}
 

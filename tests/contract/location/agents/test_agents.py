@@ -5,7 +5,7 @@ from msgspec import UNSET
 
 from perdure.core.approval import rules as permission
 from perdure.location.agents import agents
-from perdure.location.agents.agents import Agents, NoAgent, Selected, SelectedInstead
+from perdure.location.agents.agents import Agents
 from perdure.schema import codec
 from perdure.schema.approval.permission import Effect, Rule
 from perdure.schema.codec import JsonObject
@@ -136,29 +136,25 @@ def test_a_disabled_agent_is_gone_and_can_be_made_anew(folders: LocationFolders)
 def test_without_a_name_the_default_is_chosen(
     folders: LocationFolders, config: JsonObject, chosen: str
 ) -> None:
-    selection = load(folders, config).select(None)
-    assert isinstance(selection, Selected)
-    assert selection.agent.id == chosen
+    agent = load(folders, config).select(None)
+    assert agent is not None
+    assert agent.id == chosen
 
 
 def test_a_named_agent_is_chosen_also_when_hidden(folders: LocationFolders) -> None:
-    selection = load(folders).select("title")
-    assert isinstance(selection, Selected)
-    assert selection.agent.id == "title"
+    agent = load(folders).select("title")
+    assert agent is not None
+    assert agent.id == "title"
 
 
-def test_an_unknown_name_falls_back_to_build_and_says_so(folders: LocationFolders) -> None:
-    selection = load(folders, {"default_agent": "plan"}).select("nope")
-    assert isinstance(selection, SelectedInstead)
-    assert selection.agent.id == "build"
-    assert "'nope'" in selection.note
+def test_no_agent_stands_in_for_an_unknown_one(folders: LocationFolders) -> None:
+    assert load(folders, {"default_agent": "plan"}).select("nope") is None
 
 
 def test_when_every_agent_is_disabled_there_is_none(folders: LocationFolders) -> None:
     gone: JsonObject = {"agents": {name: {"disabled": True} for name in ("build", "plan")}}
     found = load(folders, gone)
-    assert isinstance(found.select(None), NoAgent)
-    assert isinstance(found.select("x"), NoAgent)
+    assert found.select(None) is None
 
 
 def test_what_an_agent_adds_to_requests_is_not_public(folders: LocationFolders) -> None:

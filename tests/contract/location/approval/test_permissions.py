@@ -133,7 +133,8 @@ async def test_a_request_is_announced_listed_and_answered_once(
     desk: Desk, group: asyncio.TaskGroup
 ) -> None:
     call = await desk.pending(group, bash("ls"))
-    request = desk.permissions.get(call.id)
+    (request,) = desk.permissions.list()
+    assert request.id == call.id
     assert desk.events == [request]
     assert (request.action, request.resources, request.save) == ("bash", ("ls",), ("ls",))
     assert desk.permissions.list(TWO) == ()
@@ -247,7 +248,7 @@ async def test_a_call_that_is_interrupted_takes_its_request_with_it(
     assert desk.permissions.list() == ()
     assert not desk.permissions.waiting
     with pytest.raises(PermissionNotFoundError):
-        desk.permissions.get(call.id)
+        await desk.permissions.reply(call.id, "once")
 
 
 async def test_closing_the_location_declines_whoever_waits(

@@ -189,7 +189,7 @@ async def test_whoever_stops_waiting_takes_the_question_along(
     await asyncio.wait([task])
     assert not desk.questions.waiting
     with pytest.raises(QuestionNotFoundError):
-        desk.questions.get(request_id)
+        desk.questions.reply(request_id, ())
 
 
 @requirement("S185")

@@ -12,8 +12,7 @@ from typing import Protocol, get_type_hints
 import pytest
 
 from perdure.client.generated import typed_operations, wire_groups
-from perdure.embedded import open_embedded, open_embedded_wire
-from perdure.embedded.host import EmbeddedPerdure, EmbeddedWire
+from perdure.embedded.host import Host, WireHost, open_host, open_wire_host
 from perdure.host import environment
 from perdure.ports import Clock, IdSource
 from perdure.runtime.app import engine, runtime
@@ -26,7 +25,7 @@ from perdure.tools.api import registry
 class OpenHost(Protocol):
     def __call__(
         self, directory: str, *, data_dir: str
-    ) -> AbstractAsyncContextManager[EmbeddedPerdure | EmbeddedWire]: ...
+    ) -> AbstractAsyncContextManager[Host | WireHost]: ...
 
 
 PORTS = (Clock, IdSource)
@@ -55,14 +54,14 @@ async def test_every_attribute_of_a_runtime_is_an_instance_of_its_declared_type(
             check(getattr(opened, name), kind, name)
 
 
-@pytest.mark.parametrize("open_host", [open_embedded, open_embedded_wire])
+@pytest.mark.parametrize("opened_host", [open_host, open_wire_host])
 async def test_every_attribute_of_an_embedded_host_is_an_instance_of_its_declared_type(
-    open_host: OpenHost, tmp_path: Path
+    opened_host: OpenHost, tmp_path: Path
 ) -> None:
-    async with open_host(str(tmp_path), data_dir=str(tmp_path / "data")) as host:
-        assert isinstance(host, EmbeddedPerdure | EmbeddedWire)
+    async with opened_host(str(tmp_path), data_dir=str(tmp_path / "data")) as host:
+        assert isinstance(host, Host | WireHost)
         declared = dict(properties(type(host)))
-        groups = wire_groups if isinstance(host, EmbeddedWire) else typed_operations
+        groups = wire_groups if isinstance(host, WireHost) else typed_operations
         for name in public(host) - declared.keys():
             declared[name] = getattr(groups, f"{name.capitalize()}Group")
         assert {"tools", "plugins", "sessions", "events"} <= declared.keys()

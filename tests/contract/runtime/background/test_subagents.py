@@ -13,6 +13,7 @@ from perdure.core import limits
 from perdure.core.session import subagent
 from perdure.host.clock import SystemClock
 from perdure.host.process_locks import SingleProcess
+from perdure.ports.subagents import TaskAsk, TaskRefusedError, TaskResult
 from perdure.runtime.background.notices import Notices
 from perdure.runtime.background.subagents import Subagents, SubagentServices
 from perdure.runtime.coordination.coordinator import RunCoordinator
@@ -22,9 +23,7 @@ from perdure.schema.session.event import Deleted
 from perdure.schema.settings.agent import AgentInfo
 from perdure.store.log.event_store import EventStore
 from perdure.store.tables import inbox_table, notice_table, session_table, task_table
-from perdure.tools.api.tool import ToolCallContext
-from perdure.tools.builtin.task import TaskAsk, TaskRefusedError, TaskResult
-from tests.fixtures import LOCATION, SESSION, Facts, append, opened_store
+from tests.fixtures import LOCATION, SESSION, Facts, append, opened_store, rows
 
 GENERAL = AgentInfo(
     id="general",
@@ -40,12 +39,10 @@ PROMPT = subagent.prompt_of(SESSION, *CALL)
 
 def asked(*, call: str = "call", background: bool = False, task_id: str | None = None) -> TaskAsk:
     return TaskAsk(
-        context=ToolCallContext(
-            session_id=SESSION,
-            agent="build",
-            assistant_message_id=CALL[0],
-            call_id=ToolCallID(call),
-        ),
+        session_id=SESSION,
+        assistant_message_id=CALL[0],
+        call_id=ToolCallID(call),
+        calling_agent="build",
         agent=GENERAL,
         caller=None,
         description="Dig a hole",
@@ -65,7 +62,8 @@ class Yard:
     coordinator: RunCoordinator
 
     async def state(self) -> str | None:
-        return await self.store.database.read(lambda tx: task_table.state(tx, PROMPT))
+        found = await rows(self.store, f"SELECT state FROM child_task WHERE message_id='{PROMPT}'")
+        return str(found[0][0]) if found else None
 
     async def told(self) -> list[str]:
         found = await self.store.database.read(
@@ -90,7 +88,7 @@ async def yard(path: Path, run: Run, *, patience_seconds: float = 10) -> AsyncGe
             try:
                 await run(store)
             finally:
-                await desk.rested(session_id)
+                await desk.notify_finished(session_id)
 
         coordinator = RunCoordinator(drain)
         clock = SystemClock()
@@ -98,7 +96,7 @@ async def yard(path: Path, run: Run, *, patience_seconds: float = 10) -> AsyncGe
             SubagentServices(
                 store=store,
                 coordinator=coordinator,
-                notices=Notices(store, clock, wake=coordinator.wake),
+                notices=Notices(store, wake=coordinator.wake),
                 processes=SingleProcess(),
                 clock=clock,
                 patience_seconds=patience_seconds,
@@ -166,7 +164,7 @@ async def test_a_child_that_cannot_begin_is_not_waited_for(tmp_path: Path) -> No
         assert (await it.state(), await it.told()) == ("waiting", [])
         # Whenever it comes to its end, its parent hears of it.
         await answers(it.store)
-        await it.desk.rested(CHILD)
+        await it.desk.notify_finished(CHILD)
         assert len(await it.told()) == 1
 
 
@@ -182,7 +180,7 @@ async def test_however_often_it_is_told_a_parent_hears_it_once(tmp_path: Path) -
         await it.delegate(asked(background=True))
         await it.coordinator.wait_until_idle(CHILD)
         for _ in range(3):
-            await it.desk.rested(CHILD)
+            await it.desk.notify_finished(CHILD)
         assert len(await it.told()) == 1
 
 
@@ -201,7 +199,7 @@ async def test_what_a_process_died_with_is_told_by_the_next_one(tmp_path: Path) 
             lambda tx: task_table.unheard(tx, process=heir.me, alive=heir.alive)
         )
         assert unheard == [CHILD]
-        notices = Notices(it.store, SystemClock(), wake=it.coordinator.wake)
+        notices = Notices(it.store, wake=it.coordinator.wake)
         services = SubagentServices(
             store=it.store,
             coordinator=it.coordinator,
@@ -210,7 +208,7 @@ async def test_what_a_process_died_with_is_told_by_the_next_one(tmp_path: Path) 
             clock=SystemClock(),
         )
         for _ in range(2):
-            await Subagents(services).rested(CHILD)
+            await Subagents(services).notify_finished(CHILD)
         (told,) = await it.told()
         assert "a hole" in told
         assert await it.state() == "delivered"

@@ -53,7 +53,9 @@ class SnapshotBench:
             " VALUES (:id, :session, :seq, 'assistant', 0, x'7b7d')"
         )
         await self.snapshots.database.write(lambda tx: tx.execute(insert, row))
-        return await step_journal.begin(self.snapshots, owner, message, directory=str(self.root))
+        return await step_journal.open_journal(
+            self.snapshots, owner, message, directory=str(self.root)
+        )
 
     async def write(self, journal: StepJournal, name: str, data: bytes | None) -> None:
         """As a file tool does."""
@@ -74,16 +76,16 @@ class SnapshotBench:
         return await self.files.plan(session or self.session, after=seq)
 
     async def stage(self, after: int, session: SessionID | None = None) -> RevertPlan:
-        return await self._carried_out(session or self.session, await self.plan(after, session))
+        return await self._applied(session or self.session, await self.plan(after, session))
 
     async def clear(self) -> RevertPlan:
-        return await self._carried_out(self.session, await self.plan(None))
+        return await self._applied(self.session, await self.plan(None))
 
-    async def _carried_out(self, session: SessionID, plan: RevertPlan) -> RevertPlan:
+    async def _applied(self, session: SessionID, plan: RevertPlan) -> RevertPlan:
         async def finish(tx: Transaction) -> None:
             await revert_table.finish(tx, session)
 
-        async with self.files.carried_out(session, plan):
+        async with self.files.apply_plan(session, plan):
             await self.snapshots.database.write(finish)
         return plan
 

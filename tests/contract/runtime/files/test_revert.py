@@ -55,7 +55,7 @@ async def test_when_one_file_cannot_be_written_all_stay_as_they_are(tmp_path: Pa
         )
         files = FileReverts(bench.snapshots, Alone())
         with pytest.raises(RevertConflictError, match=r"b/closed cannot be put back.*denied"):
-            async with files.carried_out(bench.session, plan):
+            async with files.apply_plan(bench.session, plan):
                 pytest.fail("the scope was entered")
         assert {name: (bench.root / name).exists() for name in ("a", "b/closed", "c")} == {
             "a": True,
@@ -77,7 +77,7 @@ async def test_a_file_that_changes_at_the_last_moment_stays_and_so_do_the_others
         plan = await bench.plan(0)
         (bench.root / "b").write_bytes(b"person")
         with pytest.raises(RevertConflictError, match="being changed"):
-            async with bench.files.carried_out(bench.session, plan):
+            async with bench.files.apply_plan(bench.session, plan):
                 pytest.fail("the scope was entered")
         assert [(bench.root / name).read_bytes() for name in ("a", "b")] == [b"session", b"person"]
 
@@ -91,7 +91,7 @@ async def test_a_content_that_is_lost_is_an_error_and_never_other_bytes(tmp_path
         kept.write_bytes(b"BEFORE")
         plan = await bench.plan(0)
         with pytest.raises(RevertConflictError, match="damaged"):
-            async with bench.files.carried_out(bench.session, plan):
+            async with bench.files.apply_plan(bench.session, plan):
                 pytest.fail("the scope was entered")
         assert (bench.root / "a").read_bytes() == b"after"
         with pytest.raises(ContentLostError):

@@ -92,10 +92,10 @@ async def test_usage_is_told_alone_and_with_all_below(tmp_path: Path) -> None:
             timestamp=2, session_id=child, purpose="title", model=MODEL, cost=0.25, tokens=USED
         )
         await stage.runtime.store.append(child, [fact], location=None)
-        above = await stage.runtime.usage.of(root)
+        above = await stage.runtime.usage.load_usage(root)
         assert (above.session.cost, above.session.models) == (0.5, ())
         assert (above.tree.cost, above.tree.tokens.input) == (1.75, 40)
-        own = (await stage.runtime.usage.of(child)).session
+        own = (await stage.runtime.usage.load_usage(child)).session
         assert (own.cost, own.tokens.output, own.turns) == (0.75, 10, 0)
         (line,) = own.models
         assert line == ModelUsage(model=MODEL, purpose="title", requests=1, cost=0.25, tokens=USED)
@@ -109,4 +109,4 @@ async def test_a_circle_of_parents_comes_to_an_end(tmp_path: Path) -> None:
         await stage.runtime.usage.set_budget(one, SessionBudget(cost=5.0))
         assert "1.0000 of 1.0000" in str(await told(stage, one, Budget(cost=1)))
         assert await told(stage, one) is None
-        assert (await stage.runtime.usage.of(one)).tree.cost == 1.0
+        assert (await stage.runtime.usage.load_usage(one)).tree.cost == 1.0

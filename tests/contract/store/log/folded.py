@@ -10,7 +10,7 @@ from perdure.ports import Row
 from perdure.schema import codec
 from perdure.schema.ids import MessageID, Seq
 from perdure.schema.session import event as events
-from perdure.schema.session.event import SessionEvent
+from perdure.schema.session.event import MessageEvent, SessionEvent
 from perdure.schema.session.message import AssistantMessage, SessionMessage, ShellMessage
 from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.schema.session.session import SessionInfo
@@ -36,8 +36,8 @@ class Folded:
         assert self.session is not None
         self.session = projection.session_after(self.session, event)
         self._to_existing(seq, event)
-        message = projection.message_created(event)
-        if message is not None:
+        if isinstance(event, MessageEvent):
+            message = projection.message_created(event)
             assert message.id not in self.messages
             self.messages[message.id] = (seq, message)
 

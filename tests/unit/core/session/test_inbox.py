@@ -106,27 +106,6 @@ def test_a_prompt_larger_than_the_limit_is_refused_by_its_bytes() -> None:
     assert caught.value.field == "prompt.text"
 
 
-@pytest.mark.parametrize(
-    ("uri", "name", "mime"),
-    [
-        ("data:image/PNG;base64,AAAA", None, "image/png"),
-        ("data:;base64,AAAA", None, "text/plain"),
-        ("data:", None, "text/plain"),
-        ("file:///w/src/", None, "application/x-directory"),
-        ("file:///w/a.MD", None, "text/markdown"),
-        ("https://h/a.png?size=2#top", None, "image/png"),
-        ("https://h/download", "report.pdf", "application/pdf"),
-        ("file:///w/go", None, "application/octet-stream"),
-        ("file:///w/c", "md", "application/octet-stream"),
-        ("file:///w/a.tar.gz", None, "application/octet-stream"),
-        ("http://[broken", None, "application/octet-stream"),
-        ("", None, "application/octet-stream"),
-    ],
-)
-def test_the_media_type_follows_from_the_name(uri: str, name: str | None, mime: str) -> None:
-    assert inbox.mime_of(uri, name) == mime
-
-
 def test_an_attachment_without_a_telling_address_is_typed_by_its_name() -> None:
     files = (FileInput(uri="blob:7f", name="plan.md"), FileInput(uri="blob:7f"))
     stored = inbox.admit(PromptInput(text="see", files=files)).files

@@ -60,6 +60,12 @@ def test_a_local_server_without_a_key_needs_no_trust() -> None:
     ]
 
 
+@pytest.mark.parametrize("host", ["localhost.example", "127.0.0.1.example"])
+def test_a_name_that_only_begins_like_this_machine_needs_trust(host: str) -> None:
+    entry = {"npm": COMPATIBLE, "options": {"baseURL": f"http://{host}/v1"}}
+    assert says({"provider": {"acme": entry}}) == [f"send your key for acme to http://{host}"]
+
+
 def test_an_mcp_server_is_a_program_unless_it_is_somewhere_else() -> None:
     servers = {
         "here": {"type": "local", "command": ["npx", "thing"]},

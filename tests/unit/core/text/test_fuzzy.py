@@ -2,7 +2,6 @@
 
 import pytest
 
-from perdure.core.files import mime
 from perdure.core.text import fuzzy
 
 PATHS = ("src/app.py", "src/app/", "docs/application.md", "src/a/p/p.txt", "readme.md", "maple.txt")
@@ -25,20 +24,3 @@ def test_the_plainest_match_comes_first(query: str, found: list[str]) -> None:
 
 def test_an_empty_query_finds_everything_the_shortest_first_up_to_the_limit() -> None:
     assert fuzzy.best("", PATHS, limit=2) == ["src/app/", "maple.txt"]
-
-
-@pytest.mark.parametrize(
-    ("path", "type"),
-    [
-        ("a.txt", "text/plain"),
-        ("a/B.HTML", "text/plain"),
-        ("x.svg", "text/plain"),
-        ("x.png", "image/png"),
-        (".git/config", "application/octet-stream"),
-        (".txt", "application/octet-stream"),
-        ("a.txt/b", "application/octet-stream"),
-        ("", "application/octet-stream"),
-    ],
-)
-def test_nothing_is_served_as_a_page(path: str, type: str) -> None:
-    assert mime.of(path) == type

@@ -281,4 +281,5 @@ async def test_a_plan_says_what_crossing_would_do_and_does_nothing(
     plan = crossing.plan(found, STEER, day("Tuesday"))
     assert await dump(store) == before
     assert [type(fact).__name__ for fact in plan.facts] == ["PromptPromoted", "ContextUpdated"]
-    assert await crossing.commit(found, STEER, day("Tuesday")) == plan
+    await boundary.commit(store, plan)
+    assert await kinds(store, 1) == ["PromptPromoted", "ContextUpdated"]

@@ -47,10 +47,10 @@ def text(value: str) -> list[JsonObject]:
 
 
 def user(message: LLMMessage) -> Iterator[JsonObject]:
-    for part in message.content:
+    for part in message.user_parts():
         if isinstance(part, TextPart):
             yield from text(part.text)
-        elif isinstance(part, MediaPart):
+        else:
             yield from _media(part)
 
 
@@ -63,9 +63,9 @@ def answer(run: Segment) -> list[JsonObject]:
             blocks += text(part.text)
         elif isinstance(part, ReasoningPart):
             blocks += _thinking(part)
-        elif isinstance(part, ToolCallPart) and part.provider_executed:
+        elif part.provider_executed:
             blocks += _hosted(part, found.get(part.id))
-        elif isinstance(part, ToolCallPart):
+        else:
             blocks.append(_call(part, ids[part.id]))
     while blocks and blocks[-1]["type"] in THINKING:
         blocks.pop()

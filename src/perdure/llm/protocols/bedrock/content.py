@@ -80,9 +80,9 @@ def answer(run: Segment) -> list[JsonObject]:
             blocks += text(part.text)
         elif isinstance(part, ReasoningPart):
             blocks += _reasoning(part)
-        elif isinstance(part, ToolCallPart) and part.provider_executed:
+        elif part.provider_executed:
             blocks += _hosted(part, found.get(part.id))
-        elif isinstance(part, ToolCallPart):
+        else:
             use: JsonObject = {"toolUseId": ids[part.id], "name": _name(part), "input": part.input}
             blocks.append({"toolUse": use})
     while blocks and "reasoningContent" in blocks[-1]:
@@ -105,10 +105,10 @@ def called(run: Segment) -> Iterator[str]:
 
 
 def _user(message: LLMMessage, files: InlineLimits) -> Iterator[JsonObject]:
-    for part in message.content:
+    for part in message.user_parts():
         if isinstance(part, TextPart):
             yield from text(part.text)
-        elif isinstance(part, MediaPart):
+        else:
             yield from _media(part, files)
 
 

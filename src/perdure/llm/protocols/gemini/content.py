@@ -75,9 +75,9 @@ def answer(run: Segment, *, signed: bool) -> list[JsonObject]:
             parts += _text(part.text)
         elif isinstance(part, ReasoningPart):
             _add_reasoning(parts, part)
-        elif isinstance(part, ToolCallPart) and not part.provider_executed:
+        elif not part.provider_executed:
             parts.append(_call(part))
-        elif isinstance(part, ToolCallPart):
+        else:
             parts += _hosted(part, found.get(part.id))
     if all(part.get("thought") for part in parts):
         parts += _text(shared.EMPTY_ANSWER)
@@ -97,10 +97,10 @@ def _text(text: str) -> list[JsonObject]:
 
 
 def _user(message: LLMMessage) -> Iterator[JsonObject]:
-    for part in message.content:
+    for part in message.user_parts():
         if isinstance(part, TextPart):
             yield from _text(part.text)
-        elif isinstance(part, MediaPart):
+        else:
             yield from _media(part)
 
 

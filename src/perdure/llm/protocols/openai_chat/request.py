@@ -90,10 +90,10 @@ def _user(message: LLMMessage) -> _UserContent:
     if message.role == "system":
         return _UserContent([shared.system_update(message)])
     content = _UserContent()
-    for part in message.content:
+    for part in message.user_parts():
         if isinstance(part, TextPart):
             content.texts.append(part.text)
-        elif isinstance(part, MediaPart):
+        else:
             _attach(part, content.texts, content.images)
     return content
 

@@ -10,7 +10,7 @@ no text is empty or longer than the API takes, and a call's id is the same in ca
 import hashlib
 import re
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, assert_never
 
 from msgspec import field
 
@@ -66,10 +66,10 @@ def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
 
 def _user_content(message: LLMMessage) -> list[JsonObject]:
     content: list[JsonObject] = []
-    for part in message.content:
+    for part in message.user_parts():
         if isinstance(part, TextPart):
             content += _texts(part.text)
-        elif isinstance(part, MediaPart):
+        else:
             content += _media(part)
     return content or [*_texts(_EMPTY_MESSAGE)]
 
@@ -176,9 +176,12 @@ def _answer(message: LLMMessage) -> list[JsonObject]:
                 answer.add(_call(part))
             case ToolResultPart(provider_executed=True):
                 _hosted(part, answer)
-            case _:
-                # A hosted call is sent with its result; media is nothing that an answer holds.
+            case ToolCallPart() | ToolResultPart() | MediaPart():
+                # A hosted call is sent with its result, our results are sent after the answer, and
+                # an answer holds no media.
                 pass
+            case _:
+                assert_never(part)
     return answer.items()
 
 
