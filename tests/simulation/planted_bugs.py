@@ -72,6 +72,7 @@ PLANTED_BUGS: Final = (
         symbol="store.processes.lease_table:hold",
         edit=Before("alive = lambda process: False"),
         promise="P4|P8",
+        first=4,
     ),
     PlantedBug(
         name="an interrupt cuts the settlement of a tool that succeeded",
