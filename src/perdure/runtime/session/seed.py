@@ -4,7 +4,7 @@ from typing import Self
 
 from msgspec import UNSET, UnsetType
 
-from perdure import __version__
+from perdure.version import __version__
 from perdure.core.session import slug
 from perdure.schema.ids import ProjectID, SessionID
 from perdure.schema.location import LocationInfo, LocationRef
