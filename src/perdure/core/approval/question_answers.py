@@ -1,8 +1,8 @@
-"""Whether answers fit the questions they were given to.
+"""Checks that answers fit their questions.
 
-One list for each question, in order. A list holds labels of the options, one unless the question
-takes many, and words of the person's own unless it takes none. An empty list is no answer, and is
-allowed: a person may leave a question open.
+There is one list per question, in order. A list holds option labels, only one unless the question
+allows many, and free text if the question allows it. An empty list is allowed: a person may leave
+a question open.
 """
 
 from perdure.core import limits
@@ -11,7 +11,7 @@ from perdure.schema.errors import InvalidRequestError
 
 
 def check(questions: tuple[Question, ...], given: Answers) -> None:
-    """Raise InvalidRequestError that says which answer does not fit, and why."""
+    """Raise InvalidRequestError that names the first answer that does not fit, and why."""
     if len(given) != len(questions):
         raise _refused(f"Expected {len(questions)} lists of answers, got {len(given)}", at="")
     size = sum(len(label.encode()) for labels in given for label in labels)

@@ -1,9 +1,9 @@
-"""A checkpoint that no model was needed for: the last resort when a summary cannot be had.
+"""The checkpoint summary without a model, for when the model cannot make one.
 
-It understands nothing. It keeps the beginning of the previous summary and the newest lines of what
-is condensed, and says that the rest was cut off and why.
+It keeps the beginning of the previous summary and the newest lines of the condensed messages, and
+says that the rest was cut off and why.
 
-Invariant: never more than `tokens_max`, and the same for the same conversation.
+Invariant: at most `tokens_max` tokens, and the same result for the same conversation.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _HEADING_TOKENS: Final = 20
 def summary(
     messages: Sequence[SessionMessage], previous: str, *, reason: str, tokens_max: int
 ) -> str:
-    """What can be kept of `messages`, which came after the `previous` summary."""
+    """A summary text of `messages`, which came after the `previous` summary."""
     opening = (
         "Older messages were cut off here without a summary, because none could be made"
         f" ({preserved.shortened(reason, limits.CUT_REASON_CHARS_MAX)}). Look again at files and"

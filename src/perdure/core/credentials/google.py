@@ -1,10 +1,10 @@
-"""The user's own Google login, as the tools of Google Cloud leave it in a file.
+"""Google logins from the file that the Google Cloud tools write.
 
-Pure: the content of the file goes in, the request for an access token comes out. Logins of a
-person and service accounts are read; other kinds are refused. Reading the file and keeping tokens
-is location.models.google_login, signing host.credentials.rs256.
+Parses the file and builds the request for an access token. Logins of a person and service accounts
+are supported; other kinds are refused. Reading the file and keeping tokens is
+location.models.google_login, signing is host.credentials.rs256.
 
-Invariant: what proves who one is goes to Google, or to this machine, and into no text for a person.
+Invariant: credentials go only to Google or to this machine, and appear in no message.
 """
 
 import base64
@@ -21,7 +21,7 @@ from perdure.schema import codec
 from perdure.schema.value import Confidential, Value
 
 FILE: Final = "GOOGLE_APPLICATION_CREDENTIALS"
-"""The variable that names another file than the usual one."""
+"""The variable that names another file than the default."""
 REMEDY: Final = "run `gcloud auth application-default login`"
 
 _TOKEN_URL: Final = "https://oauth2.googleapis.com/token"
@@ -36,11 +36,11 @@ Sign = Callable[[str, bytes], bytes]
 
 
 class UnusableKeyError(Exception):
-    """A private key that nothing can be signed with; the message never quotes it."""
+    """A private key cannot be used for signing. The message never quotes it."""
 
 
 class GoogleToken(Value):
-    """An access token of the user's login, which is asked for when a request is made."""
+    """Stands for an access token of the user's login, fetched when a request is sent."""
 
 
 class AuthorizedUser(Confidential, kw_only=True):
@@ -77,14 +77,14 @@ class _File(Confidential, kw_only=True):
 
 
 def read(data: bytes, *, path: str) -> LoginLook:
-    """The login that a file holds, or why it cannot be used; `path` is for the person."""
+    """Parse a login file, or say why it cannot be used; `path` appears in the message."""
     try:
         file = codec.decode(_File, data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return NoGoogleLogin(f"{path} does not hold a Google login; {REMEDY}")
     if file.token_uri and not _is_known(file.token_uri):
-        # Whoever can write one line into that file would get the refresh token.
-        return NoGoogleLogin(f"{path} asks for tokens at another place than {_TOKEN_URL}")
+        # Otherwise a program that can write one line into the file would get the refresh token.
+        return NoGoogleLogin(f"{path} names another token server than {_TOKEN_URL}")
     match file.type:
         case "authorized_user":
             user = _authorized_user(file)
@@ -98,7 +98,7 @@ def read(data: bytes, *, path: str) -> LoginLook:
 
 
 def renewal(user: AuthorizedUser) -> HttpRequest:
-    """The request for an access token."""
+    """The request for an access token of a person's login."""
     return oauth.token_request(
         user.token_url,
         grant_type="refresh_token",
@@ -109,7 +109,7 @@ def renewal(user: AuthorizedUser) -> HttpRequest:
 
 
 def assertion(account: ServiceAccount, *, sign: Sign, now: int) -> HttpRequest:
-    """The same for a service account, made at `now`; raises UnusableKeyError."""
+    """The request for an access token of a service account. Raises UnusableKeyError."""
     issued = now // 1000
     head = {"alg": "RS256", "typ": "JWT", "kid": account.key_id}
     claims = {

@@ -1,7 +1,7 @@
-"""Which content type a file is served with, by its name.
+"""The content type that a file is served with, by its name.
 
-What a browser would run as a page, such as HTML or SVG, is served as plain text: it comes from the
-same origin as the API, and a file of some project must not act there.
+Active content such as HTML or SVG is served as plain text: it has the same origin as the API, and a
+project's file must not run scripts there.
 """
 
 from typing import Final

@@ -1,8 +1,7 @@
-"""Where a model is asked, and with which of the user's secrets.
+"""The URL of a model, and the credentials to send.
 
-Most providers have one address and one key; those of AWS and Google Cloud have an address for each
-region and credentials of their own (core.models.aws, core.models.vertex). Making calls is
-location.models.catalog.
+Most providers have one URL and one key; AWS and Google Cloud have one URL per region and their own
+credentials (core.models.aws, core.models.vertex). Making calls is location.models.catalog.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +21,7 @@ AccessLookup = KeyLookup | AwsKeys | GoogleToken
 
 
 class AccessSources(Confidential, kw_only=True):
-    """What there is to reach models with."""
+    """Where credentials for model requests come from."""
 
     variables: Mapping[str, str]
     origins: Mapping[str, frozenset[str]]
@@ -31,7 +30,7 @@ class AccessSources(Confidential, kw_only=True):
 
 
 def url_of(api: Api, reach: ModelTransport, variables: Mapping[str, str]) -> str | None:
-    """The address below which a model answers, if it has one."""
+    """The base URL of a model, if it has one."""
     if not isinstance(reach, HttpProtocol):
         return api.url
     if reach.aws:
@@ -49,7 +48,7 @@ def find(
     means: AccessSources,
     stored: Stored,
 ) -> AccessLookup:
-    """What a request for a model is sent with, or what is missing."""
+    """The credentials for requests to a model, or what is missing."""
     variables, wire = means.variables, model.reach
     url = url_of(model.api, wire, variables)
     aws = isinstance(wire, HttpProtocol) and wire.aws

@@ -1,9 +1,8 @@
-"""The catalog: providers and models as they are known and configured, and how to reach them.
+"""The catalog: providers and models, from shared facts and configuration.
 
-Facts that everybody shares lie lowest, and the configuration over them. Values inside hold
-addresses and secrets; core.models.public is the only way out to a client. Finding keys is
-core.credentials.keys, wire protocols are core.models.transport, making calls is
-location.models.catalog.
+The configuration is merged over the shared facts. Catalog values contain addresses and secrets;
+clients get only what core.models.public returns. Finding keys is core.credentials.keys, wire
+protocols are core.models.transport, making calls is location.models.catalog.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -63,7 +62,7 @@ class CatalogModel(Confidential, kw_only=True):
     limit: ModelLimit
     """A context of 0 is unknown."""
     takes: frozenset[str] | None = None
-    """The kinds of input that somebody said it takes; None where nobody has."""
+    """The kinds of input it accepts; None if unknown."""
     family: str | None = None
     request: Overrides = field(default_factory=Overrides)
     default_variant: str | None = None
@@ -75,7 +74,7 @@ class CatalogModel(Confidential, kw_only=True):
 
 
 class Timeouts(Value, kw_only=True):
-    """How long a provider may take, in seconds; 0 is for ever."""
+    """Timeouts of a provider in seconds; 0 means none."""
 
     connect: float = limits.PROVIDER_CONNECT_SECONDS_MAX
     first_byte: float = limits.PROVIDER_FIRST_BYTE_SECONDS_MAX
@@ -88,35 +87,35 @@ class CatalogProvider(Confidential, kw_only=True):
     api: Api
     models: Mapping[str, CatalogModel]
     env: tuple[str, ...] = ()
-    """Variables of which one may hold its key."""
+    """Variables that may hold its key."""
     key_optional: bool = False
-    """Whether it can be called without any key although `env` names some."""
+    """Whether no key is needed although `env` names variables."""
     request: Overrides = field(default_factory=Overrides)
     disabled: bool = False
     configured: bool = True
-    """Whether this Location, or the host program, says anything about it."""
+    """Whether this Location or the host program configures it."""
     timeouts: Timeouts = field(default_factory=Timeouts)
 
 
 class Known(Protocol):
-    """Facts that everybody shares; see core.models.known_providers."""
+    """Shared facts about providers; see core.models.known_providers."""
 
     @property
     def providers(self) -> Mapping[str, CatalogProvider]:
-        """Each as it is where nothing is configured."""
+        """Each provider without any configuration."""
         ...
 
     def entry(self, provider_id: str) -> ProviderEntry | None:
-        """What a configuration lies over."""
+        """The facts that a configuration is merged over."""
         ...
 
 
 def build(
     settings: Settings, host: tuple[CatalogProvider, ...] = (), known: Known | None = None
 ) -> dict[str, CatalogProvider]:
-    """Every provider that the policies leave, by id.
+    """Every provider that the policies allow, by id.
 
-    First the configured ones, then those of the host, the demo, and the known ones.
+    Order: configured providers, those of the host, the demo, then the known ones.
     """
     providers = {
         name: provider(name, entry, None if known is None else known.entry(name))
@@ -128,7 +127,7 @@ def build(
 
 
 def provider(id: str, entry: ProviderEntry, facts: ProviderEntry | None = None) -> CatalogProvider:
-    """A provider as `entry` says; where it is silent, as the facts are."""
+    """The provider of `entry`, completed by the facts."""
     whole = entry if facts is None else entries.laid_over(facts, entry)
     elsewhere = facts is not None and keys.own_address(entry) is not None
     return made(id, whole, key_optional=elsewhere and entry.env is UNSET)
@@ -137,7 +136,7 @@ def provider(id: str, entry: ProviderEntry, facts: ProviderEntry | None = None) 
 def made(
     id: str, entry: ProviderEntry, *, key_optional: bool = False, configured: bool = True
 ) -> CatalogProvider:
-    """The provider of one entry. Its models are made when somebody looks at them."""
+    """The provider of one entry. Its models are built on first access."""
     request = _overrides(entry.request)
     api = _addressed(_api(entry.api, Api()), entry.request)
 
@@ -162,7 +161,7 @@ def made(
 
 
 class LazyModels(Mapping[str, CatalogModel]):
-    """Models that are made together, when the first of them is asked for."""
+    """Models of a provider, built together on first access."""
 
     def __init__(self, make: Callable[[], dict[str, CatalogModel]]) -> None:
         self._make = make
@@ -184,7 +183,7 @@ class LazyModels(Mapping[str, CatalogModel]):
 
 
 def supplied_provider(name: str, calls: Mapping[str, ModelCall]) -> CatalogProvider:
-    """A provider whose models the embedding program answers for, by model name."""
+    """A provider whose models the embedding program implements, by model name."""
     models = {
         model: _plain_model(name, model, HostProvided(call), Api()) for model, call in calls.items()
     }
@@ -192,7 +191,7 @@ def supplied_provider(name: str, calls: Mapping[str, ModelCall]) -> CatalogProvi
 
 
 def local_provider(name: str, url: str, contexts: Mapping[str, int]) -> CatalogProvider:
-    """A server found on this machine; `contexts` are its models with their context, 0 unknown."""
+    """A server found on this machine; `contexts`: model -> context size, 0 if unknown."""
     api = Api(url=url)
     models = {
         model: _plain_model(name, model, NATIVE, api, context=context)
@@ -202,7 +201,7 @@ def local_provider(name: str, url: str, contexts: Mapping[str, int]) -> CatalogP
 
 
 def may_use(settings: Settings, provider_id: str) -> bool:
-    """What the last matching `provider.use` policy says; without one, yes."""
+    """Whether the last matching `provider.use` policy allows it; yes if none matches."""
     for policy in reversed(settings.policies):
         if policy.action == "provider.use" and wildcard.matches(policy.resource, provider_id):
             return policy.effect == "allow"
@@ -212,7 +211,7 @@ def may_use(settings: Settings, provider_id: str) -> bool:
 def cost_of(tiers: tuple[ModelCost, ...], usage: TokenUsage) -> float:
     """US dollars for `usage`, at the highest tier that its context exceeds.
 
-    Reasoning costs what output costs. Without a price the answer is 0.
+    Reasoning is priced as output. Without a price the result is 0.
     """
     context = usage.input + usage.cache.read + usage.cache.write
     sizes = [(tier.tier.size if tier.tier else -1, tier) for tier in tiers]

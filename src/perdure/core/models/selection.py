@@ -1,8 +1,8 @@
-"""Which of several models to take when nobody chose one.
+"""Chooses a model if none is configured.
 
 `newest` is for conversations: a model that answers in text and can use tools, if there is one.
-`small` is for work beside them: cheap, recent and quick. Which models can be used at all is decided
-in location.models.catalog.
+`small` is for titles and the like: cheap, recent and fast. location.models.catalog decides which
+models can be used at all.
 """
 
 import re
@@ -20,18 +20,18 @@ _SMALL_MONTHS_MAX: Final = 18
 _COST_WEIGHT: Final = 0.8
 _AGE_WEIGHT: Final = 0.2
 _NO_SMALL: Final = frozenset({"azure", "azure-cognitive-services"})
-"""Their models exist only where somebody deployed them."""
+"""Providers whose models must be deployed first."""
 _PREFERRED: Final = {"opencode": "gpt-5-nano"}
 
 
 def newest(models: Sequence[CatalogModel]) -> CatalogModel | None:
-    """The newest that can be called. One that is part of this program comes last."""
+    """The newest model that can be called; built-in ones come last."""
     working = [model for model in models if not isinstance(model.reach, Unreachable)]
     return min(working, key=_unsuited, default=None)
 
 
 def small(models: Sequence[CatalogModel], *, now_millis: int) -> CatalogModel | None:
-    """One of a single provider's models; None when none of them is known to be small."""
+    """A small model among those of one provider; None if none is known to be small."""
     eligible = [model for model in models if _may_be_small(model, now_millis)]
     for model in eligible:
         if _PREFERRED.get(model.provider_id) == model.id:

@@ -1,10 +1,10 @@
-"""Access to Vertex AI: in which project and location, at which address, and for whose token.
+"""Access to Vertex AI: project, location, URL and token.
 
-Settings say it, or the variables that the programs for Google Cloud read. The user's Google login
-goes to Vertex itself, or where the user's own configuration sends it by naming
-`GOOGLE_APPLICATION_CREDENTIALS` beside an address. Reading a login is core.credentials.google.
+They come from settings, or from the environment variables that Google Cloud programs read. The
+user's Google login is sent to Vertex AI, or where the user's own configuration sends it by naming
+`GOOGLE_APPLICATION_CREDENTIALS` beside a URL. Reading a login is core.credentials.google.
 
-Invariant: what is not the name of a project or a location reaches no address.
+Invariant: an invalid name of a project or location gives no URL.
 """
 
 import re
@@ -27,7 +27,7 @@ _ORIGIN: Final = re.compile(rf"https://(?:{_REGION.pattern}-)?aiplatform\.google
 
 
 def url_of(api: Api, publisher: str, variables: Mapping[str, str]) -> str | None:
-    """Where the models of a publisher are; None where `fault` says why."""
+    """The URL of a publisher's models; None if there is a `fault`."""
     if api.url:
         return api.url
     if fault(api, variables) is not None:
@@ -38,7 +38,7 @@ def url_of(api: Api, publisher: str, variables: Mapping[str, str]) -> str | None
 
 
 def address_parts(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables in published addresses at Vertex, as far as the user's complete them."""
+    """The variables for published Vertex URLs, derived from the user's variables."""
     anywhere = Api()
     if fault(anywhere, variables) is not None:
         return {}
@@ -51,7 +51,7 @@ def address_parts(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def fault(api: Api, variables: Mapping[str, str]) -> str | None:
-    """Why there is no address, in words for the person."""
+    """Why there is no URL, as a message to a person; None if there is one."""
     if api.url:
         return None
     project, location = _project(api, variables), _location(api, variables)
@@ -69,7 +69,7 @@ def is_vertex(url: str | None) -> bool:
 
 
 def token_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Of a provider's variables those that hold a token by themselves."""
+    """The variables of a provider that hold a token."""
     return tuple(name for name in names if name not in _NOT_KEYS)
 
 
@@ -82,13 +82,13 @@ def token_or(
 ) -> KeyLookup | GoogleToken:
     """The token that was found, else one of the user's Google login, else what is missing.
 
-    `origins` are the homes of the variables.
+    `origins`: where each variable may be sent.
     """
     if not isinstance(found, KeyMissing | NoKeyNeeded):
         return found
     at_vertex = is_vertex(url)
     if not at_vertex and not keys.belongs(google.FILE, keys.origin_of(url) or "", origins):
-        # A server of one's own may need no token.
+        # A self-hosted server may need no token.
         return found
     return KeyMissing(login.reason) if isinstance(login, NoGoogleLogin) else GoogleToken()
 

@@ -1,8 +1,8 @@
-"""Session History -> the conversation of a model request. The stored history is never edited.
+"""Converts Session History to the conversation of a model request. Stored history is never edited.
 
-Total: any stored message lowers to something a provider accepts. Native metadata goes back only to
+Every stored message converts to something a provider accepts. Native metadata goes back only to
 the model that made it, and only from a turn without error; reasoning of another model becomes
-plain text. A call without a usable result gets one, so that no call dangles.
+plain text. Every call without a usable result gets an error result.
 """
 
 from typing import assert_never
@@ -38,7 +38,7 @@ from perdure.schema.session.tool import TextContent as TextResult
 
 
 def lower(message: SessionMessage, model: ModelRef) -> tuple[LLMMessage, ...]:
-    """What `model` is shown of one stored message; nothing, for messages that are not for it."""
+    """One stored message as `model` is shown it; empty for messages that are not for the model."""
     match message:
         case UserMessage():
             return (LLMMessage("user", _user_parts(message)),)
@@ -185,7 +185,7 @@ def _checkpoint(message: messages.CompactionMessage) -> str:
 
 
 def _carried(message: messages.CompactionMessage) -> str:
-    """What must not depend on how well a summary was made."""
+    """The parts of a checkpoint that do not depend on the quality of its summary."""
     blocks: list[str] = []
     if message.directives:
         said = "\n\n".join(f"[User]: {text}" for text in message.directives)

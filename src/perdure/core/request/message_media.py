@@ -1,4 +1,4 @@
-"""The media parts of a provider conversation, found and replaced in its order. Pure."""
+"""Finds and replaces the media parts of a conversation, in order."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -18,7 +18,7 @@ from perdure.schema.codec import JsonValue
 
 
 def media_of(messages: Iterable[LLMMessage]) -> Iterator[MediaPart]:
-    """Every media part, the oldest first; those in tool results too."""
+    """Every media part, also in tool results, oldest first."""
     for message in messages:
         for part in message.content:
             if isinstance(part, MediaPart):
@@ -32,7 +32,7 @@ def has_media(messages: Iterable[LLMMessage]) -> bool:
 
 
 def rewritten(run: Segment, instead: Iterator[MediaPart | TextPart]) -> Segment:
-    """The run with the next of `instead` for each of its media."""
+    """The segment with each media part replaced by the next of `instead`."""
     if not has_media(run.messages):
         return run
     return Segment(tuple(_message(message, instead) for message in run.messages))

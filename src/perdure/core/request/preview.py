@@ -1,6 +1,6 @@
-"""What would be told and sent next, in a form to look at (schema.session.request_preview). Pure.
+"""Builds the preview of the next request and its context sources (schema.session.request_preview).
 
-The request loses its headers here and keeps everything else word for word.
+The preview omits request headers and keeps everything else verbatim.
 """
 
 from typing import assert_never
@@ -27,9 +27,9 @@ from perdure.schema.session.tool import ProviderMetadata
 def sources(
     observation: Observation, snapshot: Snapshot, *, all_told: bool
 ) -> tuple[SourceDetail, ...]:
-    """Every source that is seen now or was told before, by key.
+    """Every source that is observed now or is in the snapshot, by key.
 
-    `all_told`: a new baseline is next, which tells of everything there is.
+    `all_told`: a new baseline is next, which contains every source.
     """
     seen = {observed.key: observed for observed in observation}
     return tuple(
@@ -41,7 +41,7 @@ def sources(
 
 
 def told(snapshot: Snapshot) -> tuple[SourceDetail, ...]:
-    """The sources as the model knows them, where nobody can look."""
+    """The sources as the model knows them, when they cannot be observed."""
     return tuple(_unseen(key, snapshot[key]) for key in sorted(snapshot))
 
 
@@ -80,12 +80,12 @@ def _differs(observed: Observed, stored: SnapshotEntry | None) -> bool:
     try:
         return observed.update(stored.value) is not None
     except msgspec.ValidationError:
-        # Of another shape: it cannot be compared, and is told anew.
+        # A value of another shape cannot be compared and counts as changed.
         return True
 
 
 def _gone(key: str, stored: SnapshotEntry) -> SourceDetail:
-    """Was told, and is not there any more."""
+    """The detail of a source that is in the snapshot and no longer observed."""
     return SourceDetail(
         key=key,
         removable=stored.removed is not UNSET,

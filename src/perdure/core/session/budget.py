@@ -1,7 +1,7 @@
-"""What a Session, together with the Sessions that belong to it, may spend before a person decides.
+"""Budgets: what a Session and its children may spend before a person decides.
 
-A budget is looked at before each turn, so the turn that crosses it is paid for; the next one is not
-sent. Several budgets hold together: of each kind the smallest counts.
+A budget is checked before each turn, so the turn that crosses it is still paid for, and the next
+one is not sent. If several budgets apply, the smallest bound of each kind counts.
 """
 
 from typing import TypeVar
@@ -17,17 +17,17 @@ N = TypeVar("N", int, float)
 
 
 class Budget(Value, kw_only=True):
-    """None is no bound."""
+    """Upper bounds; None means unbounded."""
 
     cost: float | None = None
     """In US dollars, at the prices of the Catalog."""
     tokens: int | None = None
-    """Of every kind, in and out."""
+    """Of all kinds, input and output."""
     turns: int | None = None
 
     @classmethod
     def of(cls, said: SessionBudget | BudgetEntry | UnsetType) -> "Budget":
-        """What a Session or a configuration says."""
+        """The budget of a Session or a configuration."""
         if said is UNSET:
             return NO_BUDGET
         return cls(
@@ -41,7 +41,7 @@ class Budget(Value, kw_only=True):
         return self != NO_BUDGET
 
     def narrowed(self, other: "Budget") -> "Budget":
-        """What is left when both hold."""
+        """The budget that applies when both hold."""
         return Budget(
             cost=_smaller(self.cost, other.cost),
             tokens=_smaller(self.tokens, other.tokens),
@@ -65,7 +65,7 @@ def total(tokens: TokenUsage) -> int:
 
 
 def reached(budget: Budget, spent: Spent, *, where: str = "in the configuration") -> str | None:
-    """Why no further turn may be sent; None while one may. `where` the bound was set."""
+    """Why no further turn may be sent, or None. `where` says where the bound is set."""
     if budget.cost is not None and spent.cost >= budget.cost:
         return _told("cost", where, f"{spent.cost:.4f} of {budget.cost:.4f} US dollars")
     if budget.tokens is not None and spent.tokens >= budget.tokens:

@@ -1,8 +1,8 @@
-"""What of a Session's log a fork begins with, and as what. Pure.
+"""Which events of a Session's log a fork copies, and with which ids.
 
-A fork is a Session of its own, and its copies have names of their own, which follow from its id.
-What was not finished at the cut is left out: an answer under way, calls without a result, prompts
-that nobody promoted. So is what was only about the original: its title, its archive, its moves.
+A fork is a Session of its own; the ids of its copies are derived from its id. Work that was not
+finished at the cut is left out: an answer in progress, calls without a result, prompts that were
+not promoted. So is what concerns only the original: its title, archiving and moves.
 
 Invariant: the same log, cut and id give the same events.
 """
@@ -32,18 +32,18 @@ _ITS_OWN: Final = (
     events.RevertStaged,
     events.RevertCleared,
 )
-"""A revision is in the promotion that follows it; a staged revert has done nothing yet."""
+"""Not copied. The later promotion contains a revision; a staged revert has no effect yet."""
 
 
 def copied(log: Sequence[SessionEvent], *, into: SessionID) -> tuple[SessionEvent, ...]:
-    """`log`, from its first event to the cut, as the fork's own."""
+    """The events of `log`, which ends at the cut, as events of the fork `into`."""
     finished = _finished(log)
     kept = (event for event in log if not isinstance(event, _ITS_OWN))
     return tuple(_renamed(event, into) for event in kept if _subject(event) in finished)
 
 
 def _finished(log: Sequence[SessionEvent]) -> set[MessageID | None]:
-    """Messages that are whole within the cut; None stands for events that belong to none."""
+    """Messages complete at the cut; None stands for events without a message."""
     found: set[MessageID | None] = {None}
     open_calls: set[tuple[MessageID, ToolCallID]] = set()
     for event in log:
@@ -62,7 +62,7 @@ def _finished(log: Sequence[SessionEvent]) -> set[MessageID | None]:
 
 
 def _subject(event: SessionEvent) -> MessageID | None:
-    """The message that must be whole for `event` to be copied."""
+    """The message that must be complete for `event` to be copied."""
     match event:
         case events.PromptAdmitted() | events.PromptPromoted():
             return event.message_id

@@ -37,7 +37,7 @@ _MIME_BY_EXTENSION: Final = {
 
 
 def admit(given: PromptInput) -> Prompt:
-    """The prompt as it will be stored: bounded, with the media type of each file."""
+    """The prompt as it is stored: checked for size, with the media type of each file."""
     if len(given.text.encode()) > limits.PROMPT_TEXT_BYTES_MAX:
         raise InvalidRequestError(
             f"Prompt text is larger than {limits.PROMPT_TEXT_BYTES_MAX} bytes",
@@ -49,7 +49,7 @@ def admit(given: PromptInput) -> Prompt:
 
 
 def reconcile(stored: AdmittedPrompt, asked: AdmittedPrompt) -> AdmittedPrompt:
-    """Same id, Session, prompt and delivery: the earlier receipt. Anything else is refused."""
+    """The stored receipt, if the retry asks for the same; else PromptConflictError."""
     same = (stored.session_id, stored.prompt, stored.delivery) == (
         asked.session_id,
         asked.prompt,
@@ -77,7 +77,7 @@ def select_promotions(
 
 
 def mime_of(uri: str, name: str | None) -> str:
-    """By the data URI's own word, a trailing slash, or the extension."""
+    """The media type, from the data URI itself, a trailing slash, or the extension."""
     if uri.startswith("data:"):
         head = uri[5:].partition(",")[0].partition(";")[0].strip().lower()
         return head or "text/plain"

@@ -1,4 +1,4 @@
-"""The fold behind every read model: (value, event) -> value.
+"""The folds behind every projection: (value, event) -> value.
 
 Folding a Session's events from the first gives exactly what the projection tables hold; the store
 runs these functions inside the transaction that appends the events. Nothing here reads or writes.
@@ -101,7 +101,7 @@ def _kept(
     info: SessionInfo,
     event: events.Renamed | events.Archived | events.Unarchived | events.BudgetChanged,
 ) -> SessionInfo:
-    """What a person decides about a Session as a whole."""
+    """Changes that a person makes to a Session as a whole."""
     match event:
         case events.Renamed(title=chosen):
             return replace(info, title=chosen)
@@ -116,7 +116,7 @@ def _kept(
 
 
 def message_created(event: SessionEvent) -> SessionMessage | None:
-    """The message that `event` brings into the transcript, if it is one that does."""
+    """The message that `event` adds to the transcript, if any."""
     match event:
         case events.PromptPromoted(message_id=id, prompt=prompt):
             return UserMessage(
@@ -174,7 +174,7 @@ def _checkpoint(event: events.CompactionEnded) -> CompactionMessage:
 
 
 def superseded(message: AssistantMessage, event: events.StepStarted) -> AssistantMessage:
-    """A new step began while this one was open: whoever ran it is gone, so it is over."""
+    """Close a step that was open when a new one began: the process that ran it is gone."""
     if message.time.completed is not UNSET:
         return message
     return replace(message, time=replace(message.time, completed=event.timestamp))

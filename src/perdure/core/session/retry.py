@@ -1,11 +1,11 @@
-"""Whether a request that failed is sent again, and when.
+"""Whether and when a failed request is retried.
 
-Only while nothing of its answer was published, and only for kinds of failure that pass by
-themselves. What a provider asks for is honoured, never shortened; one that asks for more than a
-person would wait is not waited for. Otherwise waits double, spread so that many Sessions do not
-come back together. Waiting is runtime.turn.retries.
+A request is retried only while nothing of its answer was published, and only for failures that
+can pass by themselves. A Retry-After of the provider is never shortened; if it is too long, the
+request fails. Otherwise delays double, with jitter, so that many Sessions do not retry together.
+Waiting is runtime.turn.retries.
 
-Invariant: every kind has an end; nothing is sent again for ever.
+Invariant: every kind of failure has a maximum number of attempts.
 """
 
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ from perdure.schema.value import Value
 
 
 class Retry(Value, kw_only=True):
-    """A turn that waits to be sent again."""
+    """A turn that waits to be retried."""
 
     failed: int
     """Attempts so far."""
     due: int
-    """Not before this time, in milliseconds since the epoch."""
+    """Earliest time of the next attempt, in milliseconds since the epoch."""
     delay: int
     """How long the whole wait is, in milliseconds."""
     step: int
@@ -43,18 +43,18 @@ RETRY_LIMITS: Final[Mapping[Reason, RetryLimits]] = {
     "provider-internal": _BROKEN,
     "transport": _BROKEN,
 }
-"""By kind of failure. What is not here does not pass by itself."""
+"""By kind of failure. Other kinds are not retried."""
 
 
 def seconds_left(retry: Retry, *, now: int) -> float:
-    """How long to wait still. A clock that was set back must not make it wait for years."""
+    """The remaining wait, bounded by the delay in case the clock was set back."""
     return min(max(retry.due - now, 0), retry.delay) / 1000
 
 
 def delay_seconds(error: LLMError, *, failed: int, chance: float) -> float | None:
-    """How long to wait after the `failed`-th attempt; None: it was the last.
+    """The delay after the `failed`-th attempt; None if it was the last.
 
-    `chance` is drawn from [0, 1).
+    `chance` is a random number from [0, 1).
     """
     patience = RETRY_LIMITS.get(error.reason)
     if patience is None or failed >= patience.attempts_max:
@@ -68,7 +68,7 @@ def delay_seconds(error: LLMError, *, failed: int, chance: float) -> float | Non
 
 
 def last_words(error: LLMError) -> str:
-    """What a step that failed for good says, with the wait that was too long for us."""
+    """The error text of a step that failed for good, with a Retry-After that was too long."""
     told = (error.retry_after_ms or 0) / 1000
     if error.reason not in RETRY_LIMITS or told <= limits.RETRY_TOLD_SECONDS_MAX:
         return error.message

@@ -1,8 +1,8 @@
-"""One Provider Turn as it becomes durable: LLMEvents in, facts and live fragments out, in order.
+"""Turns the LLMEvents of one Provider Turn into durable events and live fragments, in order.
 
-The assistant message begins with the first output, or with a failure. Text and reasoning are kept
-as fragments until they end with their full value. A call is recorded before anyone may run it, and
-settled exactly once. A provider that breaks the lifecycle fails the turn; it is never guessed at.
+The assistant message begins with the first output, or with a failure. Text and reasoning stream as
+fragments and end with their full value. A call is recorded before it may run, and settled exactly
+once. A provider that breaks the event lifecycle fails the turn.
 This module decides; it neither appends nor publishes.
 """
 
@@ -52,7 +52,7 @@ class TurnRecorder:
         self._agent = agent
         self._model = model
         self.before = NOTHING_KEPT
-        """What is known of files when the step begins."""
+        """The file snapshot at the start of the step."""
         self._texts: dict[str, list[str]] = {}
         self._reasonings: dict[str, list[str]] = {}
         self._ended: set[str] = set()
@@ -62,7 +62,7 @@ class TurnRecorder:
         self._out: list[Output] = []
         self.started = False
         self.local_calls = 0
-        """Calls that the model expects an answer to from us."""
+        """Calls whose result the model expects from this program."""
         self.finish: llm.Finish | None = None
         self.provider_error: llm.ProviderError | None = None
         self._steps: dict[type[LLMEvent], Callable[..., None]] = {
@@ -83,9 +83,9 @@ class TurnRecorder:
         }
 
     def feed(self, batch: Sequence[LLMEvent], *, now: int, fragments: bool = True) -> list[Output]:
-        """Take a batch; what it makes of it, in order. Nothing counts after the end.
+        """Record a batch of events; returns the outputs in order. Events after the end are ignored.
 
-        Without `fragments` only facts come out: nobody listens to anything else.
+        Without `fragments` only durable events come out: there are no live listeners.
         """
         self._now = now
         self._fragments = fragments
@@ -139,7 +139,7 @@ class TurnRecorder:
     def failed(
         self, call_id: str, *, now: int, message: str, told: bool = True
     ) -> events.ToolFailed:
-        """`told` is whether the tool itself said so, as opposed to having been cut off."""
+        """`told` is False if the call was cut off instead of failing by itself."""
         self._now = now
         call = self._settle(call_id)
         return events.ToolFailed(
@@ -162,7 +162,7 @@ class TurnRecorder:
         ]
 
     def flush(self, *, now: int) -> list[SessionEvent]:
-        """End every open fragment with what there is of it."""
+        """End every open fragment with the text so far."""
         self._now = now
         self._end_fragments()
         out, self._out = self._out, []
@@ -188,7 +188,7 @@ class TurnRecorder:
         return self._durable()
 
     def step_failed(self, message: str, *, now: int) -> list[SessionEvent]:
-        """The turn is lost; what was said so far is kept."""
+        """Fail the step; its output so far is kept."""
         self._now = now
         self._begin()
         self._end_fragments()
@@ -349,7 +349,7 @@ class TurnRecorder:
 
     @property
     def _stamp(self) -> tuple[int, SessionID, MessageID]:
-        """What every fact and fragment of this step begins with."""
+        """The leading fields of every event and fragment of this step."""
         return self._now, self._session_id, self._message_id
 
     def _begin(self) -> None:

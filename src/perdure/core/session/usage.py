@@ -1,7 +1,7 @@
 """Token usage: what a provider counted, as it is stored and added up.
 
-The totals of a Session are a projection; which model and which purpose they went to is folded from
-the log when somebody asks. A revert takes messages away and gives nothing back.
+The totals of a Session are a projection; the usage per model and purpose is folded from the log on
+request. A revert removes messages but does not reduce usage.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ def tokens_of(usage: Usage) -> TokenUsage:
 
 
 def total(session: SessionInfo, log: Iterable[SessionEvent]) -> UsageTotal:
-    """Of one Session, with those of its events that tell of a request."""
+    """The usage of one Session; `log` holds its events about requests."""
     models: dict[MessageID, ModelRef] = {}
     lines: list[ModelUsage] = []
     for event in log:
@@ -67,7 +67,7 @@ def _line(model: ModelRef, purpose: Purpose, of: events.StepEnded | events.Spent
 
 
 def _gathered(lines: Iterable[ModelUsage]) -> tuple[ModelUsage, ...]:
-    """One line for each model and purpose, in the order in which they were first used."""
+    """One line per model and purpose, in order of first use."""
     gathered: dict[tuple[str, str, Purpose], ModelUsage] = {}
     for line in lines:
         key = (line.model.provider_id, line.model.id, line.purpose)

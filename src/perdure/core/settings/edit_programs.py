@@ -1,9 +1,7 @@
-"""Programs that look after a file once a tool has changed it: formatters, checkers and language
-servers.
+"""After-edit programs: formatters, checkers and language servers.
 
-A formatter may change the file again; a checker only says what it thinks of it, and so does a
-language server, which stays. Which of them are there is the configuration's to say, as far as its
-documents are trusted. Nothing is started here.
+They run after a tool has changed a file. A formatter may change the file again; a checker and a
+language server only report. The trusted configuration documents name them. Nothing is started here.
 """
 
 import posixpath
@@ -25,10 +23,10 @@ class EditProgram(Confidential, kw_only=True):
     name: str
     command: tuple[str, ...]
     extensions: tuple[str, ...]
-    """Each with its dot; none is every file."""
+    """Each with its dot; empty means every file."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     initialization: JsonObject = field(default_factory=dict[str, JsonValue])
-    """What a language server is given as its own settings."""
+    """Initialization options of a language server."""
 
     def is_for(self, path: str) -> bool:
         name = posixpath.basename(path)
@@ -45,13 +43,13 @@ class EditPrograms(Confidential, kw_only=True):
 
 
 def configured(documents: Iterable[Document]) -> EditPrograms:
-    """What the trusted documents name, the first lowest."""
+    """The programs of the trusted documents; later documents override earlier ones."""
     trusted = [document for document in documents if document.is_trusted]
     servers = _programs(document.lsp for document in trusted)
     return EditPrograms(
         formatters=_programs(document.formatter for document in trusted),
         checkers=_programs(document.diagnostics for document in trusted),
-        # A server for every file would be started by the first edit of whatever kind.
+        # Without extensions, the first edit of any file would start the server.
         servers=tuple(server for server in servers if server.extensions),
     )
 

@@ -1,12 +1,12 @@
-"""Trust in a project's configuration: what one of its documents asks for that only a person grants.
+"""Trust in a project's configuration: the requests of a document that only a person can grant.
 
-A project's documents come with a directory that somebody else wrote. Most of what they say holds
-anyway (core.settings.settings). A program that they name is not started, and a credential is not
-sent to an address that they name, until a person has granted the document: exactly these bytes at
-this place. What was granted is kept in location.config.trust; people are asked by the command line.
+A project's documents are not written by the user. Most of their settings apply anyway
+(core.settings.settings). A program that they name is not started, and a credential is not sent to
+an address that they name, until a person has granted the document: these exact bytes at this path.
+Grants are stored by location.config.trust; the command line asks the person.
 
-Invariant: a wish is read from the document that is in force, never from the file again. A provider
-with a key of its own in the same document asks for nothing.
+Invariant: requests are read from the document in effect, never from the file again. A provider
+with its own key in the same document requests nothing.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ _LOOPBACK: Final = ("http://localhost", "http://127.0.0.1", "http://[::1]")
 
 
 class ProgramRequest(Value):
-    """A program that is to be started."""
+    """A request to start a program."""
 
     path: str
     at: Address
@@ -53,12 +53,12 @@ class ProgramRequest(Value):
 
 
 class KeyRequest(Value):
-    """A credential of a provider that is to be sent to addresses which the document names."""
+    """A request to send a provider's credential to addresses that the document names."""
 
     path: str
     provider: str
     names: tuple[str, ...]
-    """The variables that hold it, as the document names them."""
+    """The variables of the credential, as named in the document."""
     origins: tuple[str, ...]
 
     @property
@@ -73,14 +73,14 @@ Wish = ProgramRequest | KeyRequest
 
 
 def wishes(document: Document) -> tuple[Wish, ...]:
-    """What the document asks for; nothing, if it is the user's own."""
+    """The requests of a document; none if it is the user's own."""
     if document.trust == "user":
         return ()
     return (*_programs(document), *_plugins(document), *keys(document))
 
 
 def keys(document: Document) -> tuple[KeyRequest, ...]:
-    """The credentials that a project's document asks for."""
+    """The credentials that a project's document requests."""
     found = ((name, key_origins(entry)) for name, entry in document.providers.items())
     return tuple(
         KeyRequest(document.path, name, _variables(document.providers[name]), origins)
@@ -90,23 +90,23 @@ def keys(document: Document) -> tuple[KeyRequest, ...]:
 
 
 def key_origins(entry: JsonObject) -> tuple[str, ...]:
-    """Where a provider's entry would have somebody else's key sent; nowhere if it has its own."""
+    """Where a provider's entry would send the user's key; empty if it has its own key."""
     typed = codec.convert(ProviderEntry, entry)
     origins = credential.entry_origins(typed)
     if _has_own_key(typed):
         return ()
-    # A server on this machine that names no variable is most likely one that wants no key.
+    # A server on this machine without a variable most likely needs no key.
     wanted = bool(typed.env) or any(not origin.startswith(_LOOPBACK) for origin in origins)
     return tuple(dict.fromkeys(origins)) if wanted else ()
 
 
 def digest(document: Document) -> str:
-    """What stands for the bytes of a document."""
+    """The hash of a document's bytes."""
     return hashlib.sha256(document.text).hexdigest()
 
 
 def ungranted(documents: Sequence[Document]) -> tuple[Wish, ...]:
-    """What is asked for and was not granted."""
+    """The requests that were not granted."""
     return tuple(
         wish for document in documents if not document.is_trusted for wish in wishes(document)
     )
@@ -118,7 +118,7 @@ def _programs(document: Document) -> Iterator[ProgramRequest]:
         if not jsonc.is_object(entries):
             continue
         for name, entry in entries.items():
-            # An entry without a command may still change the environment of somebody's program.
+            # An entry without a command may still change the environment of another program.
             if jsonc.is_object(entry) and entry.get("type") != "remote" and not _is_off(entry):
                 yield ProgramRequest(document.path, (*at, name), _shown(entry.get("command", name)))
 
@@ -143,7 +143,7 @@ def _value_at(written: JsonObject, at: tuple[str, ...]) -> JsonValue:
 
 
 def _shown(command: JsonValue) -> str:
-    """A command as a shell would read it, for people; whatever was written in its place."""
+    """A command as a shell line, for display; also if it is not a valid command."""
     words: list[JsonValue] = list(command) if jsonc.is_list(command) else [command]
     line = shlex.join(word if isinstance(word, str) else repr(word) for word in words)
     more = len(line) - _COMMAND_CHARS_MAX
@@ -151,7 +151,7 @@ def _shown(command: JsonValue) -> str:
 
 
 def _visible(text: str) -> str:
-    """Nothing that a person decides on may hide: what cannot be printed is spelled out."""
+    """`text` with unprintable characters escaped, so that a person sees all of it."""
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape", "surrogatepass").decode()
         for each in text

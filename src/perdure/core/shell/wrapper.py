@@ -1,11 +1,11 @@
-"""Programs that run other programs: what a command with one of them really runs.
+"""Programs that run other programs, and what a command with one of them runs.
 
-`timeout 5 git push` is `git push`. Where the program itself lends the other more than it has
-(`sudo`), or words that the text does not show (`xargs`), it counts too. An option that is not in
-the table makes the command unclear, since what follows it may be its value or the program.
+`timeout 5 git push` is `git push`. A wrapper that adds privileges (`sudo`), or words that are not
+in the text (`xargs`), is a part itself. An option that is not in the table makes the command
+unclear, since the next word may be its value or the program.
 
-Invariant: a program is taken for a wrapper only by its plain name. A path to one of that name may
-be anything, so it counts as itself as well.
+Invariant: a program counts as a wrapper only by its plain name. A path with that name may be any
+program, so it is also a part itself.
 """
 
 import posixpath
@@ -19,22 +19,22 @@ from perdure.schema.value import Value
 
 class LookedThrough(Value, kw_only=True):
     counts: bool = True
-    """Whether the command itself must be allowed, beside what it runs."""
+    """Whether the command itself must be allowed too, not only what it runs."""
     commands: tuple[tuple[Word, ...], ...] = ()
     scripts: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
-    """Variables that it sets for what it runs."""
+    """Variables that it sets for the inner command."""
     unclear: str | None = None
 
 
 class _Wrapper(Value, kw_only=True):
     flags: frozenset[str] = frozenset()
     valued: frozenset[str] = frozenset()
-    """Options whose value is the next word, or stands right behind a short one."""
+    """Options with a value, as the next word or attached to a short option."""
     operands: int = 0
-    """Words of its own before the program that it runs."""
+    """Number of its own arguments before the inner program."""
     sets: bool = False
-    """Whether `NAME=value` may stand before the program."""
+    """Whether `NAME=value` may precede the inner program."""
     counts: bool = False
 
 
@@ -90,13 +90,13 @@ _STRANGERS: Final = """
     su systemd-run unshare watch
 """
 _NOT_LOOKED_INTO: Final = frozenset(_STRANGERS.split())
-"""These run other programs too, each in its own way."""
+"""Other programs that run programs; they are not analysed."""
 _FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _SETTING: Final = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
 
 
 def look_through(words: Sequence[Word]) -> LookedThrough:
-    """What `words`, whose first has a known value, runs beside itself."""
+    """What a command runs besides itself; its first word must have a known value."""
     path = words[0].literal or ""
     name = posixpath.basename(path)
     by_name = name == path
@@ -122,7 +122,7 @@ def _shell(words: Sequence[Word], *, by_name: bool) -> LookedThrough:
         if option is None:
             break
         if _SHELL_CODE.fullmatch(option):
-            # Another option may follow, and only then the code.
+            # Another option may precede the code.
             given = words[at : at + 1]
             known = given and not (given[0].literal or "").startswith(("-", "+"))
             looked = _code(given, unclear) if known else LookedThrough(unclear=unclear)
@@ -187,7 +187,7 @@ def _wrapped(words: Sequence[Word], wrapper: _Wrapper, *, by_name: bool) -> Look
 
 
 def _after_options(words: Sequence[Word], wrapper: _Wrapper) -> tuple[int, str | None]:
-    """Where the options of a wrapper end; else why that is not known."""
+    """The index after the options of a wrapper, or why it is unknown."""
     at = 1
     while at < len(words):
         option = words[at].literal
@@ -205,7 +205,7 @@ def _after_options(words: Sequence[Word], wrapper: _Wrapper) -> tuple[int, str |
 
 
 def _carries_value(option: str, valued: frozenset[str]) -> bool:
-    """`-n10`, `--signal=KILL`."""
+    """Whether an option contains its value: `-n10`, `--signal=KILL`."""
     if option.startswith("--"):
         return option.partition("=")[0] in valued and "=" in option
     return option[:2] in valued and len(option) > 2

@@ -1,7 +1,7 @@
 """The plain text of an HTML page: its words in order, a line for each block.
 
-Marks, links and pictures are not kept; core.web.html_markdown keeps them. What is never shown is
-left out by core.web.html_tokens.
+Formatting, links and pictures are dropped; core.web.html_markdown keeps them. Invisible elements
+are dropped by core.web.html_tokens.
 """
 
 import re
@@ -20,14 +20,14 @@ BLOCKS: Final = frozenset(
         *("textarea", "tfoot", "thead", "title", "tr", "ul"),
     }
 )
-"""Elements that begin on a line of their own, and whose end begins one."""
+"""Elements that start and end on lines of their own."""
 
 _SPACES: Final = re.compile(r"[ \t\n\r\f]+")
 _CELLS: Final = frozenset({"td", "th"})
 
 
 def plain(page: str) -> str:
-    """The words of `page`."""
+    """The text of `page`."""
     lines: list[str] = []
     words: list[str] = []
     preformatted = 0
@@ -54,7 +54,7 @@ def plain(page: str) -> str:
 
 
 def collapsed(text: str) -> str:
-    """Every stretch of white space as one space; a non-breaking space stays as it is."""
+    """`text` with white space collapsed to single spaces; non-breaking spaces stay."""
     return _SPACES.sub(" ", text)
 
 

@@ -367,5 +367,5 @@ def test_what_cannot_be_reached_says_what_is_missing() -> None:
         if isinstance(model.reach, Unreachable)
     }
     assert reasons
-    said = ("not supported here", "needs the variable", "`api.url` is not set")
+    said = ("not supported here", "needs the environment variable", "`api.url` is not set")
     assert [reason for reason in reasons if not any(text in reason for text in said)] == []
