@@ -1,7 +1,7 @@
-"""The wire bytes of a growing conversation, kept so that a long history is encoded only once.
+"""Cache of the encoded bytes of a growing conversation, so that its history is encoded only once.
 
-Whoever owns it promises that runs are only added, and that all but the last stay as they are. The
-last one may still grow, so it is encoded anew each time.
+The owner guarantees that segments are only added, and that all but the last never change. The last
+one may still grow, so it is encoded again each time.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -24,9 +24,9 @@ class EncodedHistory:
         *,
         open_last: bool = True,
     ) -> tuple[bytes, ...]:
-        """The bytes of `runs`, in pieces that a comma joins. One `key`, always one encoding.
+        """The bytes of `runs`, in pieces to be joined by commas. A `key` identifies the encoding.
 
-        Without `open_last` the last run is over too.
+        Without `open_last` the last segment is closed too.
         """
         kept = self._kept.setdefault(key, _Kept())
         last = max(len(runs) - 1, 0) if open_last else len(runs)
@@ -35,12 +35,12 @@ class EncodedHistory:
         return tuple(piece for piece in (*kept.blocks, kept.tail, *open_run) if piece)
 
     def forget(self) -> None:
-        """The runs are others from now on."""
+        """Drop all bytes, because the segments are replaced."""
         self._kept.clear()
 
 
 class _Kept:
-    """Closed runs as bytes: full blocks, and a short tail that new ones join."""
+    """Closed segments as bytes: full blocks, and a short tail that new ones are added to."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,8 +1,7 @@
 """One request to a model, in provider-neutral terms.
 
-Generation Controls (sampling and output), Model Request Options (what a provider understands by
-its own names) and the compatibility body are three domains and stay apart until the wire
-protocol encodes them.
+Generation Controls (sampling and output), Model Request Options (in a provider's own terms) and
+the compatibility body stay separate until the wire protocol encodes them.
 """
 
 from collections.abc import Mapping
@@ -39,7 +38,7 @@ class GenerationControls(Value, kw_only=True):
     stop: tuple[str, ...] = ()
 
     def over(self, lower: "GenerationControls") -> "GenerationControls":
-        """Field by field, what is set here wins over `lower`."""
+        """Merge field by field: values set here win over `lower`."""
         chosen: JsonObject = {}
         for name in self.__struct_fields__:
             value = getattr(self, name)
@@ -60,4 +59,4 @@ class LLMRequest(Value, kw_only=True):
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     """Request correlation, such as the Session's id."""
     kept: EncodedHistory | None = None
-    """Bytes of earlier requests of the same conversation, if its owner keeps them."""
+    """The cached bytes of the same conversation, if its owner keeps them."""

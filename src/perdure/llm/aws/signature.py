@@ -1,4 +1,4 @@
-"""The key pair that requests to AWS are signed with."""
+"""AWS Signature Version 4 for requests."""
 
 import hashlib
 import hmac
@@ -17,7 +17,7 @@ class AwsKeys(Confidential):
     access_key_id: str
     secret_access_key: str
     session_token: str = ""
-    """Of keys that were lent for a while."""
+    """The session token of temporary keys."""
 
 
 ALGORITHM: Final = "AWS4-HMAC-SHA256"
@@ -25,7 +25,7 @@ _USUAL_PORTS: Final = {"http": 80, "https": 443}
 
 
 class Scope(Value):
-    """Where a signature is good for."""
+    """The region and service that a signature is valid for."""
 
     region: str
     service: str
@@ -34,7 +34,7 @@ class Scope(Value):
 def bedrock_signer(
     keys: AwsKeys, region: str, now_millis: Callable[[], int]
 ) -> Callable[[HttpRequest], HttpRequest]:
-    """What signs each request to Bedrock at the moment when it is made."""
+    """A function that signs a request to Bedrock with the current time."""
     scope = Scope(region, "bedrock")
 
     def sign(request: HttpRequest) -> HttpRequest:
@@ -44,7 +44,7 @@ def bedrock_signer(
 
 
 def signed(request: HttpRequest, keys: AwsKeys, scope: Scope, at_millis: int) -> HttpRequest:
-    """The same request with its date and its authorization."""
+    """The request with date and authorization headers."""
     stamp = datetime.fromtimestamp(at_millis / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
     headers = {name.lower(): value for name, value in request.headers.items()}
     headers.pop("authorization", None)
@@ -64,7 +64,7 @@ def signed(request: HttpRequest, keys: AwsKeys, scope: Scope, at_millis: int) ->
 
 
 def _proven(url: str, headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that are signed, in their order, with values in their one spelling."""
+    """The headers to sign, sorted, with normalised values."""
     chosen = {
         name: " ".join(value.split())
         for name, value in headers.items()

@@ -1,8 +1,8 @@
-"""The built-in model for a machine without any other: deterministic, offline, and not an AI.
+"""The built-in offline model: deterministic, and not an AI.
 
 It recognises a few tasks by their words (llm.demo.script) and drives the real tools through them.
-It keeps nothing between turns: how far a task has come is read from the conversation, so a Session
-may stop and go on anywhere. It never claims to understand.
+It keeps no state between turns: the progress of a task is read from the conversation, so a Session
+may stop and continue anywhere. It never claims to understand.
 """
 
 from collections.abc import AsyncGenerator

@@ -1,9 +1,10 @@
-"""What an attached file is to a model: an image, text to inline, or a note that it was left out.
+"""How an attached file is sent to a model: as an image, as inline text, or as a note that it was
+left out.
 
-An attachment stays in the conversation for good, so one that a provider would refuse must never
-be sent: it would fail every later turn. Nothing is fetched here and no file is read.
+An attachment stays in the conversation for good. One that a provider refuses would fail every later
+turn, so it is never sent. Nothing is fetched or read here.
 
-Invariant: `classify` has an answer for every media part and never raises.
+Invariant: `classify` accepts every media part and never raises.
 """
 
 import base64
@@ -45,7 +46,7 @@ class TextAttachment(Value):
 
 
 class OmittedAttachment(Value):
-    """`note` tells the model, in one line, what is missing and why."""
+    """`note` is one line for the model: what is missing and why."""
 
     note: str
 
@@ -135,14 +136,14 @@ class InlineFile(Value):
 
 
 class InlineLimits(Value, kw_only=True):
-    """What one provider takes."""
+    """The files that one provider accepts."""
 
     types: frozenset[str]
     encoded_chars_max: int
 
 
 def inlined(media: MediaPart, limits: InlineLimits) -> InlineFile | str:
-    """The file itself, or what the model is told instead."""
+    """The file itself, or the text for the model instead."""
     document = _pdf(media) if PDF in limits.types else None
     if document is not None:
         return _checked(media, document, limits)
@@ -158,7 +159,7 @@ def inlined(media: MediaPart, limits: InlineLimits) -> InlineFile | str:
 
 
 def document(media: MediaPart, *, encoded_chars_max: int) -> InlineFile | None:
-    """A PDF that is one by its first bytes, and within its bound; None for anything else."""
+    """A PDF by its first bytes, within the size limit; None for anything else."""
     data = _pdf(media)
     if data is None or len(data) > encoded_chars_max:
         return None
@@ -167,13 +168,13 @@ def document(media: MediaPart, *, encoded_chars_max: int) -> InlineFile | None:
 
 
 def left_out(media: MediaPart, why: str) -> str:
-    """What the model is told instead of a file."""
+    """The text for the model instead of a file."""
     name = " ".join((media.filename or "a file").split())[:120]
     return f"[Attachment left out: {name}: {why}]"
 
 
 def type_of(head: bytes) -> str | None:
-    """The type by the first bytes; a wrong name for it is refused."""
+    """The media type by the first bytes; None if unknown."""
     if head.startswith(b"\x89PNG"):
         return "image/png"
     if head.startswith(b"\xff\xd8\xff"):
@@ -197,7 +198,7 @@ def _checked(media: MediaPart, encoded: str, limits: InlineLimits) -> InlineFile
 
 
 def _pdf(media: MediaPart) -> str | None:
-    """A document's bytes in base64; None for anything that is no data URI of one."""
+    """The base64 bytes of a PDF data URI; None for anything else."""
     is_one = data_uri.type_of(media.data) == PDF
     if not is_one or len(media.data) > MEDIA_ENCODED_CHARS_MAX:
         return None

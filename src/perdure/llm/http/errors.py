@@ -1,10 +1,10 @@
-"""What kind of failure a provider tells of, by HTTP status and by its own words.
+"""Classifies provider errors by HTTP status and message, and reads Retry-After.
 
-The words decide where providers share a status: a spent quota comes as 429, a balance that is too
-low as 400, an overflow as anything. Without a status (an error inside a stream) they decide alone.
-Pure. What is done about a kind is decided in core.session.retry.
+The message decides if providers share a status: an exhausted quota comes as 429, a low balance as
+400, an overflow as anything. Without a status (an error inside a stream) it decides alone.
+core.session.retry decides what is retried.
 
-Invariant: every pair of status and words has exactly one kind.
+Invariant: every pair of status and message has exactly one reason.
 """
 
 import re
@@ -86,7 +86,7 @@ _STATUS: Final = re.compile(r"\b(4\d\d|5\d\d)\b")
 
 
 class ErrorDetail(Value):
-    """What an error object says: text for a person, and the provider's own code and type."""
+    """An error object: text for a person, and the provider's code and type."""
 
     text: str
     code: str = ""
@@ -96,18 +96,18 @@ class ErrorDetail(Value):
         return f"{self.code} {self.text}"
 
     def reason(self, status: int | None = None, *, soon: bool = False) -> Reason:
-        """The kind of the failure. `soon`: the provider says when to come back."""
+        """The kind of failure. `soon`: the provider says when to retry."""
         if status is None:
             status = _status_in(self.code)
         return _by_words(self.said, status, soon) or _by_status(self.said, status)
 
 
 def _by_words(said: str, status: int | None, soon: bool) -> Reason | None:
-    """Where the words count for more than the status."""
+    """The reason, if the message decides over the status."""
     if status in (401, 402):
         return None
     if _QUOTA.search(said):
-        # One provider calls what passes within a minute a quota too, and says when it has passed.
+        # One provider also calls a limit per minute a quota, and says when to retry.
         return "rate-limit" if soon else "quota-exceeded"
     if _is_overflow(said, status):
         return "overflow"
@@ -120,7 +120,7 @@ def _by_words(said: str, status: int | None, soon: bool) -> Reason | None:
 
 def _is_overflow(said: str, status: int | None) -> bool:
     if status == 413 and not said.strip():
-        # A proxy's own size limit answers with a page of text; a model's says nothing or says why.
+        # A size limit of a proxy has a text body; that of a model has none or a reason.
         return True
     named = _OVERFLOW.search(said) is not None and _RATE_LIMIT.search(said) is None
     return named and (status is None or status >= 400) and status != 429
@@ -156,7 +156,7 @@ def _by_words_alone(said: str) -> Reason:
 
 
 def _status_in(code: str) -> int | None:
-    """An error inside a stream often names the status that it would have had."""
+    """The HTTP status in an error code inside a stream, if it names one."""
     named = _STATUS.search(code)
     return None if named is None else int(named.group())
 
@@ -178,7 +178,7 @@ _DAILY: Final = re.compile(rb"per[ -]?day", re.IGNORECASE)
 _PLAIN_HEADERS: Final = frozenset(
     {"accept", "accept-language", "content-type", "http-referer", "origin", "referer", "user-agent"}
 )
-# What these switch on is often what an answer complains about.
+# Error messages often quote the values of these.
 _PLAIN_HEADER: Final = re.compile(r".*[-_](?:beta|title|version)", re.IGNORECASE)
 
 
@@ -190,7 +190,7 @@ def from_response(
     secrets: Iterable[str],
     now_millis: int,
 ) -> LLMError:
-    """The error that a response without success stands for. Header names are in lower case."""
+    """The error of an unsuccessful response. Header names are in lower case."""
     detail = detail_of_body(body)
     text = clean(detail.text, secrets)
     wait = _retry_after_millis(headers, now_millis)
@@ -207,7 +207,7 @@ def from_response(
 
 
 def detail_of(value: JsonValue) -> ErrorDetail:
-    """Find the message in an error object, whichever of the usual shapes it has."""
+    """Find the message in an error object of any common shape."""
     match value:
         case str():
             return ErrorDetail(value)
@@ -222,7 +222,7 @@ def detail_of(value: JsonValue) -> ErrorDetail:
 
 
 def detail_of_body(body: bytes) -> ErrorDetail:
-    """The same for a whole body, which may not be JSON at all."""
+    """Find the message in a body, which may not be JSON."""
     try:
         return detail_of(codec.decode_any(body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -234,16 +234,16 @@ def detail_of_body(body: bytes) -> ErrorDetail:
 
 
 def clean(text: str, secrets: Iterable[str]) -> str:
-    """One bounded line of `text` without secrets."""
+    """`text` as one line of limited length, without secrets."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     line = redaction.redact(line, secrets)
     return line if len(line) <= MESSAGE_CHARS_MAX else f"{line[: MESSAGE_CHARS_MAX - 1]}…"
 
 
 def may_carry_secret(header: str) -> bool:
-    """Whether a header of this name may hold a credential: any, but those that never do.
+    """Whether a header of this name may hold a credential: any but those that never do.
 
-    People authenticate with gateways by headers of every name.
+    Gateways authenticate with headers of many names.
     """
     name = header.lower()
     return name not in _PLAIN_HEADERS and _PLAIN_HEADER.fullmatch(name) is None
@@ -264,9 +264,9 @@ def _retry_after_millis(headers: Mapping[str, str], now_millis: int) -> int | No
 
 
 def _told_millis(body: bytes) -> int | None:
-    """When to come back, where only the body says so."""
+    """The retry delay named in the body, if any."""
     told = _TOLD.search(body.decode(errors="replace"))
-    # What is said to pass within a day is no wait, whatever else the body names.
+    # A daily limit gives no delay, whatever else the body says.
     if told is None or _DAILY.search(body):
         return None
     seconds = float(told.group(1)) * _UNITS[told.group(2).lower()]

@@ -1,8 +1,7 @@
 """A model call over HTTP: encode, post, read frames, step the wire protocol.
 
-One batch of events for each piece of the body that arrived. Failures become LLMError, bounded and
-free of the route's secrets. Trying again (core.session.retry), and turning events into a
-transcript, are done elsewhere.
+Each chunk of the body gives one batch of events. Failures become LLMError, bounded and free of the
+route's secrets. Retries are core.session.retry; recording is core.session.turn_recorder.
 
 Invariant: one call is one request.
 """
@@ -76,23 +75,23 @@ _READERS: Final[Mapping[ToolCallMode, Read]] = {
 
 
 class CallClock(Protocol):
-    """What a call needs of the program's clock."""
+    """The clock that a call needs."""
 
     def now_millis(self) -> int: ...
 
 
 class CallLimits(Value, kw_only=True):
-    """How patient a call is, and how much it takes in."""
+    """Timeouts and sizes of a call."""
 
     frame_bytes_max: int = 16 * 1024 * 1024
     refusal_seconds_max: float = 5.0
-    """For the body of an answer without success: what has come by then must do."""
+    """To read the body of an error response; the part received by then is used."""
     connect_seconds_max: float | None = None
-    """For a connection; None leaves it to the transport, 0 waits for ever."""
+    """To connect; None leaves it to the transport, 0 means no timeout."""
     first_byte_seconds_max: float = 0
-    """From the request to the beginning of its answer; 0 waits for ever."""
+    """From the request to the first byte of the answer; 0 means no timeout."""
     idle_seconds_max: float = 0
-    """Longest silence within an answer; 0 waits for ever."""
+    """The longest pause within an answer; 0 means no timeout."""
 
 
 DEFAULT_LIMITS: Final = CallLimits()
@@ -105,7 +104,7 @@ def model_call(
     *,
     limits: CallLimits = DEFAULT_LIMITS,
 ) -> ModelCall:
-    """A ModelCall that reaches `route` through `transport`."""
+    """A ModelCall that sends requests to `route` through `transport`."""
     if route.tool_calls == "constrained":
         route = replace(route, protocol=constrained(route.protocol))
     call = _HttpModelCall(route, transport, clock, limits=limits)
@@ -204,7 +203,7 @@ class _HttpModelCall:
     def _step_all(
         self, reader: FrameReader, state: wire_protocol.State, chunk: bytes
     ) -> tuple[tuple[LLMEvent, ...], LLMError | None]:
-        """What a piece of the body completes, and the error that ends it there, if one does."""
+        """The events that a chunk completes, and the error that ends the stream, if any."""
         events: list[LLMEvent] = []
         error: LLMError | None = None
         try:
@@ -227,12 +226,12 @@ class _HttpModelCall:
     async def _begun(
         self, stack: AsyncExitStack, request: HttpRequest
     ) -> tuple[HttpResponse, bytes]:
-        """The response, and the first piece of its body if that is a stream."""
+        """The response, and the first chunk of its body if that is a stream."""
         response = await stack.enter_async_context(self._transport.open(request))
         return response, await anext(response.chunks, b"") if _is_stream(response) else b""
 
     async def _next(self, chunks: AsyncIterator[bytes]) -> bytes:
-        """The next piece of the body; empty at its end."""
+        """The next chunk of the body; empty at the end."""
         return await _within(self._limits.idle_seconds_max, "idle", anext(chunks, b""))
 
     async def _refusal_body(self, chunks: AsyncIterator[bytes]) -> bytes:
@@ -278,7 +277,7 @@ async def _within(seconds: float, limit: str, answer: Awaitable[T]) -> T:
 
 
 def _with_overlay(protocol: WireProtocol, overlay: JsonObject) -> WireProtocol:
-    """The same protocol with compatibility fields laid over its body."""
+    """The protocol with compatibility fields merged over its body."""
     if not overlay:
         return protocol
     owned = sorted(PROTOCOL_OWNED & overlay.keys())
@@ -309,6 +308,6 @@ def _secrets_of(route: Route) -> tuple[str, ...]:
 
 
 def _is_stream(response: HttpResponse) -> bool:
-    # Some servers name another type for a stream, but these two always mean something else.
+    # Some servers send streams with another type, but never with these two.
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return 200 <= response.status < 300 and kind not in ("application/json", "text/html")

@@ -1,8 +1,8 @@
-"""A ModelCall that reads the calls which its model prints.
+"""A ModelCall that turns calls in the model's text into tool calls.
 
-Text is passed on as it arrives. Only its end waits for the end of the answer: if the text turns out
-to be a call (llm.tool_fallback.text_parser), it ends with what was said beside it, and the call
-follows as any other does. An answer with a native call, or one that was cut off, is left as it is.
+Text is passed on as it arrives. Only its TextEnd waits for the end of the answer: if the text is a
+call (llm.tool_fallback.text_parser), it ends with the remaining text, and the call follows. An
+answer with a native call, or one that was cut off, is not changed.
 """
 
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -29,7 +29,7 @@ Read = Callable[[str, Sequence[ToolDefinition]], Printed | None]
 
 
 def reading(call: ModelCall, read: Read) -> ModelCall:
-    """`call`, with what `read` finds in the text of its answers."""
+    """Wrap `call`, adding the calls that `read` finds in its text."""
 
     async def asked(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
         answer = _Answer()
@@ -47,7 +47,7 @@ def reading(call: ModelCall, read: Read) -> ModelCall:
 
 class _Answer(State):
     pieces: list[str] = field(default_factory=list[str])
-    """Of the newest text."""
+    """Deltas of the newest text."""
     held: TextEnd | None = None
     called: bool = False
 

@@ -1,10 +1,9 @@
 """Anthropic Messages: parts of a conversation as content blocks.
 
-Pure. The provider refuses blank text, unsigned thinking, call ids that it has seen and images that
-are not what they say, and a part stays in the conversation for good. So each of these has a form
-here that it takes.
+The provider refuses blank text, unsigned thinking, call ids that it has seen and mislabelled
+images, and a part stays in the conversation for good. Each of these therefore has an accepted form.
 
-Invariant: every block is valid by itself, and blocks of one run depend on that run alone.
+Invariant: every block is valid by itself, and blocks of a segment depend on that segment alone.
 """
 
 import base64
@@ -30,7 +29,7 @@ from perdure.schema.session.tool import ProviderMetadata
 
 IMAGE_ENCODED_CHARS_MAX: Final = 5 * 1024 * 1024
 DOCUMENT_ENCODED_CHARS_MAX: Final = 16 * 1024 * 1024
-"""All of a request must be below 32 MB."""
+"""A whole request must be below 32 MB."""
 
 TOOL_NAME_CHARS_MAX: Final = 64
 THINKING: Final = frozenset({"thinking", "redacted_thinking"})
@@ -42,7 +41,7 @@ _SILENT_FAILURE: Final = "The tool failed and did not say why"
 
 
 def text(value: str) -> list[JsonObject]:
-    """A text block, or none for blank text."""
+    """A text block, or none if the text is blank."""
     return [{"type": "text", "text": value}] if value.strip() else []
 
 
@@ -55,7 +54,7 @@ def user(message: LLMMessage) -> Iterator[JsonObject]:
 
 
 def answer(run: Segment) -> list[JsonObject]:
-    """What the model answered, in its order. It may end neither with thinking nor with a space."""
+    """The model's answer, in order. It may end neither with thinking nor with a space."""
     ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
     blocks: list[JsonObject] = []
     for part in run.answered():
@@ -71,12 +70,12 @@ def answer(run: Segment) -> list[JsonObject]:
         blocks.pop()
     if blocks and blocks[-1]["type"] == "text":
         blocks[-1] = {"type": "text", "text": blocks[-1]["text"].rstrip()}
-    # Left out, it would join what was said before and after it.
+    # Without a placeholder, the texts before and after it would be joined.
     return blocks or text(shared.EMPTY_ANSWER)
 
 
 def results(run: Segment) -> list[JsonObject]:
-    """One result for each call of the run that we were to make."""
+    """One result for each call of the segment that this program executed."""
     ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
     return [_result(found.get(own_id), wire_id) for own_id, wire_id in ids.items()]
 
@@ -87,7 +86,7 @@ def _thinking(part: ReasoningPart) -> list[JsonObject]:
         return [{"type": "redacted_thinking", "data": data}]
     if (signature := native.get("signature")) and isinstance(signature, str):
         return [{"type": "thinking", "thinking": part.text, "signature": signature}]
-    # Of a turn that failed: thinking is refused without its signature.
+    # From a failed turn: thinking without a signature is refused.
     return text(part.text)
 
 
@@ -97,7 +96,7 @@ def _call(part: ToolCallPart, wire_id: str) -> JsonObject:
 
 
 def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObject]:
-    """A call with its result, if both are this model's own and whole; else nothing."""
+    """A hosted call with its result, if both are complete and this model's own; else nothing."""
     native = _native(result.metadata) if result else {}
     kind = native.get("type")
     known = isinstance(kind, str) and kind.endswith("_tool_result")

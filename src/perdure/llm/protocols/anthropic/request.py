@@ -1,11 +1,11 @@
 """Anthropic Messages: the request side.
 
-Pure. Blocks are made in anthropic_messages_content. The provider reads processes of one role as
-one turn, so runs stand side by side without fillers. Cache hints are three: the last tool, the
-last system part and the latest user message.
+`content` makes the blocks. The provider reads adjacent messages of one role as one turn, so
+segments need no filler between them. There are three cache hints: the last tool, the last system
+part and the latest user message.
 
-Invariant: a run's items depend on that run alone, the conversation begins with the user, and
-options that the provider refuses together are never sent together.
+Invariant: a segment's items depend on that segment alone, the conversation begins with the user,
+and options that the provider refuses together are never sent together.
 """
 
 import re
@@ -27,7 +27,7 @@ from perdure.schema.value import State
 VERSION: Final = "2023-06-01"
 VERTEX_VERSION: Final = "vertex-2023-10-16"
 OUTPUT_TOKENS: Final = 4096
-"""The most that an answer may have where neither the request nor the model says."""
+"""Maximum output tokens if neither the request nor the model sets them."""
 THINKING_TOKENS_MIN: Final = 1024
 
 _CACHED: Final[JsonObject] = {"cache_control": {"type": "ephemeral"}}
@@ -40,7 +40,7 @@ _AFTER_AN_ANSWER: Final = "Go on."
 
 
 def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
-    """Everything of the body but the messages. What was not asked for is not written."""
+    """The body without the messages. Unset options are omitted."""
     body = _options(request)
     most = request.generation.max_tokens or facts.output_limit or OUTPUT_TOKENS
     thinking = _thinking(request, most)
@@ -58,21 +58,21 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
 
 
 def vertex_head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
-    """The same at Vertex, where the address names the model."""
+    """The body for Vertex AI, where the URL names the model."""
     body = head(request, facts)
     del body["model"]
     return body | {"anthropic_version": VERTEX_VERSION}
 
 
 def opening(request: LLMRequest) -> list[JsonObject]:
-    """A word of the user, where the conversation would not begin with one."""
+    """A placeholder user message, if the conversation would not begin with the user."""
     if request.runs and not request.runs[0].is_answer:
         return []
     return [_message("user", content.text(_BEFORE_AN_ANSWER))]
 
 
 def closing(request: LLMRequest) -> list[JsonObject]:
-    """A word of the user, where the conversation would end with an answer."""
+    """A placeholder user message, if the conversation would end with an answer."""
     if not request.runs or not request.runs[-1].is_answer or content.results(request.runs[-1]):
         return []
     return [_message("user", content.text(_AFTER_AN_ANSWER))]
@@ -86,7 +86,7 @@ def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
 
 
 def marked(listed: list[JsonObject]) -> list[JsonObject]:
-    """The same items with a cache hint on the last text of the user, or on the last thing."""
+    """The items with a cache hint on the user's last text, or on the last block."""
     at = max(index for index, item in enumerate(listed) if item["role"] == "user")
     blocks: list[JsonObject] = list(listed[at]["content"])
     texts = [index for index, block in enumerate(blocks) if block["type"] == "text"]
@@ -100,14 +100,14 @@ def _message(role: str, blocks: list[JsonObject]) -> JsonObject:
 
 
 class _Asked(State):
-    """What the user said, and the updates that no user message follows."""
+    """The user's content, and trailing system updates."""
 
     said: list[JsonObject] = field(default_factory=list[JsonObject])
     by_user: bool = False
     updates: list[str] = field(default_factory=list[str])
-    """As they are wrapped in user text."""
+    """System updates wrapped as user text."""
     plain: list[JsonObject] = field(default_factory=list[JsonObject])
-    """The same as they are."""
+    """System updates as plain text."""
 
     def wrap_updates(self) -> None:
         for update in self.updates:
@@ -116,7 +116,7 @@ class _Asked(State):
 
 
 def _asked(run: Segment, facts: ModelFacts) -> list[JsonObject]:
-    """One user message. Updates at its end may be a system message: then an answer is next."""
+    """One user message; trailing updates become a system message if the model accepts one."""
     asked = _Asked()
     for message in run.messages:
         if message.role == "system":
@@ -134,7 +134,7 @@ def _asked(run: Segment, facts: ModelFacts) -> list[JsonObject]:
 
 
 def _thinking(request: LLMRequest, most: int) -> JsonObject | None:
-    """The thinking option as it may be sent, or None where this request allows none."""
+    """The thinking option to send, or None if this request allows none."""
     asked = request.options.get(stream.NAMESPACE, {}).get("thinking")
     if not shared.is_object(asked) or asked.get("type") == "disabled":
         return None
@@ -155,10 +155,10 @@ def _thinking(request: LLMRequest, most: int) -> JsonObject | None:
 
 
 def _may_go_on_thinking(runs: tuple[Segment, ...]) -> bool:
-    """With a thinking budget, an answer whose calls we made must have begun with thinking."""
+    """Whether thinking may stay on: an answer with executed calls must begin with thinking."""
     latest: list[JsonObject] = []
     for run in reversed(runs):
-        # Answers that no result parts are one turn to the provider.
+        # Answers without results between them are one turn for the provider.
         if latest and (not run.is_answer or content.results(run)):
             break
         if run.is_answer:
@@ -171,7 +171,7 @@ def _generation(request: LLMRequest, *, thinks: bool) -> JsonObject:
     controls = request.generation
     named: JsonObject = {"stop_sequences": [text for text in controls.stop if text.strip()] or None}
     if not thinks:
-        # A model that thinks takes none of these.
+        # The provider refuses these together with thinking.
         named |= {
             "temperature": controls.temperature,
             "top_p": controls.top_p,
@@ -181,13 +181,13 @@ def _generation(request: LLMRequest, *, thinks: bool) -> JsonObject:
 
 
 def _options(request: LLMRequest) -> JsonObject:
-    """Model Request Options by their wire names, but for what the protocol writes itself."""
+    """Model Request Options by their wire names, without those that the protocol writes."""
     options = _named(request.options.get(stream.NAMESPACE, {}))
     return {name: value for name, value in options.items() if name not in _OWNED}
 
 
 def _named(options: JsonObject) -> JsonObject:
-    """`budgetTokens` is `budget_tokens`."""
+    """Convert names such as `budgetTokens` to `budget_tokens`."""
     named: JsonObject = {}
     for name, value in options.items():
         named[_CAPITAL.sub("_", name).lower()] = value

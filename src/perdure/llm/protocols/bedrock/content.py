@@ -1,10 +1,10 @@
 """Bedrock Converse: parts of a conversation as content blocks.
 
-Pure. The service refuses blank text, reasoning without its signature, call ids that it has seen,
-files that are not what they say and more of them than it takes, and a part stays in the
-conversation for good. So each of these has a form here that it takes, or is left out.
+The service refuses blank text, reasoning without its signature, call ids that it has seen,
+mislabelled files and too many of them, and a part stays in the conversation for good. Each of these
+therefore has an accepted form or is left out.
 
-Invariant: every block is valid by itself, and blocks of one run depend on that run alone.
+Invariant: every block is valid by itself, and blocks of a segment depend on that segment alone.
 """
 
 import re
@@ -29,7 +29,7 @@ from perdure.schema.session.tool import ProviderMetadata
 
 NAME_CHARS_MAX: Final = 64
 FILE_CHARS_MAX: Final = 5 * 1024 * 1024
-"""3.75 MB of an image, in base64. Documents may be a little larger."""
+"""3.75 MB per image, in base64. Documents may be a little larger."""
 
 IMAGES_MAX: Final = 20
 DOCUMENTS_MAX: Final = 5
@@ -51,12 +51,12 @@ def reads_documents(model: str) -> bool:
 
 
 def text(value: str) -> list[JsonObject]:
-    """A text block, or none for blank text."""
+    """A text block, or none if the text is blank."""
     return [{"text": value}] if value.strip() else []
 
 
 def asked(run: Segment, *, documents: bool) -> list[JsonObject]:
-    """What the user said, and what the model was told in between."""
+    """The user's content and system updates."""
     files = _FILES if documents else _IMAGES
     blocks: list[JsonObject] = []
     for message in run.messages:
@@ -66,13 +66,13 @@ def asked(run: Segment, *, documents: bool) -> list[JsonObject]:
             blocks += _user(message, files)
     blocks = _bounded(blocks)
     if any("document" in block for block in blocks) and not any("text" in b for b in blocks):
-        # A document never goes alone.
+        # A document needs a text beside it.
         blocks += text(_SEE_FILE)
     return blocks or text(shared.EMPTY_MESSAGE)
 
 
 def answer(run: Segment) -> list[JsonObject]:
-    """What the model answered, in its order. It may not end with reasoning."""
+    """The model's answer, in order. It may not end with reasoning."""
     ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
     blocks: list[JsonObject] = []
     for part in run.answered():
@@ -91,7 +91,7 @@ def answer(run: Segment) -> list[JsonObject]:
 
 
 def results(run: Segment) -> list[JsonObject]:
-    """One result for each call of the run that we were to make."""
+    """One result for each call of the segment that this program executed."""
     ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
     return [
         {"toolResult": {"toolUseId": wire_id, "content": _result(found.get(own_id))}}
@@ -100,7 +100,7 @@ def results(run: Segment) -> list[JsonObject]:
 
 
 def called(run: Segment) -> Iterator[str]:
-    """The names of the tools that an answer called, as they are sent."""
+    """The wire names of the tools that an answer called."""
     return (_name(part) for part in run.calls())
 
 
@@ -126,7 +126,7 @@ def _media(media: MediaPart, files: InlineLimits) -> list[JsonObject]:
 
 
 def _bounded(blocks: list[JsonObject]) -> list[JsonObject]:
-    """The same blocks; files beyond what one message may hold are told instead."""
+    """The blocks, with files beyond the limit of one message replaced by a note."""
     left = {"image": IMAGES_MAX, "document": DOCUMENTS_MAX}
     kept: list[JsonObject] = []
     for block in blocks:
@@ -138,7 +138,7 @@ def _bounded(blocks: list[JsonObject]) -> list[JsonObject]:
 
 
 def _reasoning(part: ReasoningPart) -> list[JsonObject]:
-    """Signed or sealed reasoning. Any other is not wanted back, or refused."""
+    """Signed or encrypted reasoning; other reasoning is not sent."""
     native = _native(part.metadata)
     if (sealed := native.get("redactedData")) and isinstance(sealed, str):
         return [{"reasoningContent": {"redactedContent": sealed}}]
@@ -149,7 +149,7 @@ def _reasoning(part: ReasoningPart) -> list[JsonObject]:
 
 
 def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObject]:
-    """A call with its result, if both are this model's own and whole; else nothing."""
+    """A hosted call with its result, if both are complete and this model's own; else nothing."""
     native = _native(result.metadata) if result else {}
     kind = native.get("type")
     if result is None or not isinstance(kind, str) or not _HOSTED_ID.fullmatch(call.id):
@@ -165,7 +165,7 @@ def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObjec
 
 
 def _elements(value: JsonValue) -> list[JsonObject]:
-    """The blocks of a hosted result; none of what is no list of blocks."""
+    """The blocks of a hosted result; empty if it is not a list of blocks."""
     match value:
         case [*found] if all(shared.is_object(item) and item for item in found):
             return found

@@ -1,11 +1,11 @@
-"""Google Gemini: one run of the conversation as contents.
+"""Google Gemini: one segment of the conversation as contents.
 
-Pure. Calls and their results are matched by place and by name; an id goes along only where the
-provider gave one. Newer models refuse an answer whose first call has no thought signature, so a
-call of another model gets the one that stands for none.
+Calls and their results are matched by order and name; an id is sent only if the provider gave one.
+Newer models refuse an answer whose first call has no thought signature, so a call of another model
+gets the dummy signature.
 
-Invariant: every content has parts, every call of an answer has its result right after it, and
-nothing but a signature comes without text.
+Invariant: every content has parts, every call of an answer is followed by its result, and only a
+signature has no text.
 """
 
 import re
@@ -29,13 +29,13 @@ from perdure.schema.session.tool import ProviderMetadata
 
 NAME_CHARS_MAX: Final = 64
 NO_SIGNATURE: Final = "skip_thought_signature_validator"
-"""What the provider takes for the signature of a call that it did not make."""
+"""The dummy signature that the provider accepts for calls of other models."""
 
 FILES: Final = InlineLimits(
     types=frozenset({"image/png", "image/jpeg", "image/webp", attachment.PDF}),
     encoded_chars_max=14 * 1024 * 1024,
 )
-"""All of a request must be below 20 MB."""
+"""A whole request must be below 20 MB."""
 
 _SIGNING_MODEL: Final = re.compile(r"(?:.*/)?gemini-(?:[3-9]|\d\d|[a-z])")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_.-]")
@@ -47,7 +47,7 @@ def needs_signature(model: str) -> bool:
 
 
 def ends_with_answer(run: Segment) -> bool:
-    """Whether the last word of a run is the model's."""
+    """Whether a segment ends with the model's answer."""
     return run.is_answer and not run.calls()
 
 
@@ -56,7 +56,7 @@ def user_text(text: str) -> JsonObject:
 
 
 def asked(run: Segment) -> JsonObject:
-    """What the user said, and what the model was told in between."""
+    """The user's content and system updates."""
     parts: list[JsonObject] = []
     for message in run.messages:
         if message.role == "system":
@@ -67,7 +67,7 @@ def asked(run: Segment) -> JsonObject:
 
 
 def answer(run: Segment, *, signed: bool) -> list[JsonObject]:
-    """What the model answered, in its order, and the results of the calls that we made for it."""
+    """The model's answer, in order, and the results of the calls that this program executed."""
     calls, found = run.calls(), run.results()
     parts: list[JsonObject] = []
     for part in run.answered():
@@ -92,7 +92,7 @@ def _content(role: str, parts: list[JsonObject]) -> JsonObject:
 
 
 def _text(text: str) -> list[JsonObject]:
-    """A text part, or none for blank text."""
+    """A text part, or none if the text is blank."""
     return [{"text": text}] if text.strip() else []
 
 
@@ -113,7 +113,7 @@ def _media(media: MediaPart) -> list[JsonObject]:
 
 
 def _add_reasoning(parts: list[JsonObject], part: ReasoningPart) -> None:
-    """A thought; or, without text, the signature of what was said before it."""
+    """Add a thought, or without text, the signature of the part before it."""
     signed = _signature(_native(part.metadata))
     if part.text.strip():
         parts.append({"text": part.text, "thought": True} | signed)
@@ -136,7 +136,7 @@ def _sign_first_call(parts: list[JsonObject]) -> None:
 
 
 def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObject]:
-    """What the provider ran itself and what came of it; nothing of what another one ran."""
+    """A hosted call of this provider with its result; nothing for other providers."""
     ran, came = _native(call.metadata), _native(result.metadata) if result else {}
     if result is None or ran.get("part") != CODE or came.get("part") != CODE_RESULT:
         return []
@@ -147,7 +147,7 @@ def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObjec
 
 
 def _results(calls: list[ToolCallPart], found: dict[str, ToolResultPart]) -> list[JsonObject]:
-    """One response for each call, and after them the files that they hold."""
+    """One response per call, followed by the files of the results."""
     responses: list[JsonObject] = []
     files: list[JsonObject] = []
     for call in calls:

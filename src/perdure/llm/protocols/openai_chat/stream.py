@@ -1,11 +1,11 @@
-"""OpenAI Chat Completions: the answer side, one chunk at a time.
+"""OpenAI Chat Completions: the response side, one chunk at a time.
 
-Pure, and the hot path of every turn: a chunk is decoded straight into a typed struct. Servers
-differ in how they cut tool calls into chunks, so identity is settled in `_Calls`. Input and output
-are not done here, and messages are not yet free of secrets.
+The hot path of every turn: a chunk is decoded directly into a typed struct. Servers split tool
+calls into chunks differently, so `_find_call` matches them. Secrets are removed from messages
+later.
 
-Invariant: a tool call leaves here only after the provider said why it finished; a text or
-reasoning block is ended before the next part starts.
+Invariant: a tool call is emitted only after the provider's finish reason; a text or reasoning block
+ends before the next part starts.
 """
 
 from typing import Final
@@ -127,7 +127,7 @@ def start() -> _State:
 
 
 def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
-    """Take one chunk. `[DONE]` and an error object end the answer."""
+    """Process one chunk. `[DONE]` and an error object end the answer."""
     if data == b"[DONE]":
         return _done(state)
     chunk = provider_json.decoded(_CHUNK, data, "a chunk")
@@ -141,7 +141,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
 
 
 def finish(state: _State) -> tuple[LLMEvent, ...]:
-    """The stream has ended without `[DONE]`: whole only if a finish reason came."""
+    """End a stream without `[DONE]`: complete only if a finish reason came."""
     if state.reason is None:
         raise provider_json.incomplete()
     return (Finish(state.reason, state.usage),)
@@ -204,7 +204,7 @@ def _tool_call(state: _State, delta: _CallDelta, events: list[LLMEvent]) -> None
         call.name = function.name
         events += _close_blocks(state)
         events.append(ToolInputStart(call.id, call.name))
-        # What came before the name could not be shown yet.
+        # Input that came before the name is emitted now.
         events += (ToolInputDelta(call.id, text) for text in call.arguments)
     arguments = function.arguments
     if arguments:
@@ -215,11 +215,11 @@ def _tool_call(state: _State, delta: _CallDelta, events: list[LLMEvent]) -> None
 
 
 def _find_call(state: _State, delta: _CallDelta, function: _Function) -> _Call | None:
-    """The call that a piece belongs to; None when it begins a new one.
+    """The call that a delta belongs to; None if it begins a new one.
 
-    Pieces are matched by index. Some servers send no index, some give every parallel call the
-    index 0, some repeat the id and some invent another one for each piece: only a new id together
-    with a name begins a new call at an index that is taken.
+    Deltas are matched by index. Some servers send no index, some give every parallel call the
+    index 0, some repeat the id and some invent a new id for each delta: only a new id together
+    with a name begins a new call at an index that is in use.
     """
     if delta.index is None:
         if not delta.id:
@@ -285,7 +285,7 @@ def _usage(raw: msgspec.Raw) -> Usage | None:
     try:
         usage = codec.decode(_Usage, bytes(raw))
     except msgspec.DecodeError:
-        # Odd counts are not worth a turn.
+        # Invalid counts must not fail a turn.
         return None
     if usage.prompt_tokens is None and usage.completion_tokens is None:
         return None

@@ -1,11 +1,11 @@
-"""OpenAI Responses: the answer side, one event at a time.
+"""OpenAI Responses: the response side, one event at a time.
 
-Pure, and the hot path of every turn: a delta is one typed decode, one comparison and one value.
-Items are told apart by their place in the output, because some servers give an item another id
-in every event. Input and output are not done here, and messages are not yet free of secrets.
+The hot path of every turn: a delta is one typed decode, one comparison and one value. Items are
+matched by their output index, because some servers change an item's id in every event. Secrets are
+removed from messages later.
 
-Invariant: a tool call leaves here only when its item is done or the answer is; a text or
-reasoning block is ended before the next part starts; ids are unique within the answer.
+Invariant: a tool call is emitted only when its item or the answer is done; a text or reasoning
+block ends before the next part starts; ids are unique within the answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ BlockKind = Literal["text", "reasoning"]
 
 
 class _Block(State):
-    """The text or reasoning that is being said."""
+    """The open text or reasoning block."""
 
     kind: BlockKind
     id: str
@@ -62,9 +62,9 @@ class _State(State):
     calls: dict[int, _Call] = field(default_factory=dict[int, _Call])
     item_ids: dict[int, str] = field(default_factory=dict[int, str])
     said: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
-    """Parts of which something was streamed: (place in the output, place in the item)."""
+    """Parts with streamed deltas: (output index, content index)."""
     taken: set[str] = field(default_factory=set[str])
-    """Ids that were given out."""
+    """Ids in use."""
     stored: bool = False
     refused: bool = False
     ended: bool = False
@@ -78,7 +78,7 @@ def start() -> _State:
 
 
 def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
-    """Take one event. Completed, incomplete, failed and error end the answer."""
+    """Process one event. Completed, incomplete, failed and error end the answer."""
     if state.ended or data == b"[DONE]":
         return ()
     frame = wire.frame_of(data)
@@ -98,7 +98,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
 
 
 def finish(state: _State) -> tuple[LLMEvent, ...]:
-    """The stream has ended without an event that ends the answer: it is not whole."""
+    """End a stream without a final event: the answer is incomplete."""
     del state
     raise provider_json.incomplete()
 
@@ -209,7 +209,7 @@ def _item_done(state: _State, frame: Frame, events: _Events) -> None:
 
 
 def _message_done(state: _State, place: int, item: Item, events: _Events) -> None:
-    """End the message. What was never streamed of it is said now."""
+    """End the message, emitting the text that was not streamed."""
     for index, piece in enumerate(item.content or ()):
         text = piece.text or piece.refusal
         state.refused = state.refused or bool(piece.refusal)
@@ -221,7 +221,7 @@ def _message_done(state: _State, place: int, item: Item, events: _Events) -> Non
 
 
 def _reasoning_done(state: _State, place: int, item: Item, events: _Events) -> None:
-    """End the reasoning with what it takes to send it back, even when none of it was shown."""
+    """End the reasoning with the metadata to send it back, even if none was streamed."""
     for index, piece in enumerate(item.summary or ()):
         if piece.text and (place, index) not in state.said:
             block = _open(state, "reasoning", (place, index), events)
@@ -330,7 +330,7 @@ def _is_open(state: _State, kind: BlockKind, place: int) -> bool:
 
 
 def _index(value: object) -> int:
-    """A place; a server that names none has only one."""
+    """An index; 0 for servers that send none."""
     if value is None:
         return 0
     if isinstance(value, int):
