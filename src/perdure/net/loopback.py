@@ -1,10 +1,9 @@
-"""Which hosts are this machine, by what they are called. Nothing is looked up.
+"""Which host names mean this machine. No names are resolved.
 
-Two questions are asked about it. A server and its clients go by the few names under which servers
-of this machine are bound and called; whoever calls others takes every host that cannot be another
-machine. Who asks which, and what else they take for this machine, is theirs.
+Servers and their clients use the few names to which servers of this machine bind; code that calls
+other hosts uses `is_loopback`.
 
-Invariant: no name but `localhost` is this machine. Others are looked up, and may be anywhere.
+Invariant: the only name that means this machine is `localhost`. Others may resolve to anything.
 """
 
 import ipaddress
@@ -13,14 +12,14 @@ from typing import Final
 _LOCALHOST: Final = "localhost"
 
 NAMES: Final = frozenset({_LOCALHOST, "127.0.0.1", "::1"})
-"""Under which a server of this machine is bound and called."""
+"""Names to which a server of this machine binds."""
 
 AUTHORITIES: Final = frozenset(f"[{name}]" if ":" in name else name for name in NAMES)
-"""The same, as they stand in a URL and in a Host header."""
+"""The same names as written in a URL or a Host header."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether `host`, without brackets, can only be this machine."""
+    """Whether `host`, without brackets, is certainly this machine."""
     try:
         return host.lower() == _LOCALHOST or ipaddress.ip_address(host).is_loopback
     except ValueError:
