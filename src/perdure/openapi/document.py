@@ -1,7 +1,7 @@
-"""Emits the contract as an OpenAPI 3.1 document. Pure: whoever wants a file writes it.
+"""Emits the contract as an OpenAPI 3.1 document.
 
-It reads the SDK Contract IR and nothing else of the contract. The JSON Schemas are those of the
-decoded types, because they say more than a Shape: lengths, ranges, patterns.
+It reads only the SDK Contract IR. The JSON Schemas are made from the decoded types, because they
+contain more than a Shape: lengths, ranges, patterns.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ _LOCATION: Final[JsonObject] = {
     "name": "location",
     "in": "query",
     "required": False,
-    # Spelled `location[directory]=...&location[workspace]=...`.
+    # Written as `location[directory]=...&location[workspace]=...`.
     "style": "deepObject",
     "explode": True,
     "schema": {
@@ -50,7 +50,7 @@ def document(contract: Contract, *, title: str, version: str) -> JsonObject:
 
 
 class _Schemas:
-    """JSON Schemas of every type that the contract names, shared by reference."""
+    """JSON Schemas of all types in the contract, shared by reference."""
 
     def __init__(self, contract: Contract) -> None:
         types = list(dict.fromkeys(_types(contract)))
@@ -62,16 +62,16 @@ class _Schemas:
         return self._by_type[kind]
 
     def fields(self, kind: type[Payload]) -> tuple[Mapping[str, JsonObject], frozenset[str]]:
-        """The properties of a payload, and which of them are required."""
+        """The properties of a payload, and the required ones."""
         schema = self.components[self.of(kind)["$ref"].rpartition("/")[2]]
         return schema.get("properties", {}), frozenset(schema.get("required", ()))
 
     def durable_event(self) -> JsonObject:
-        """Any event of the log, as its readers see it."""
+        """The schema of any durable event."""
         return {"oneOf": [self._event(kind) for kind in self._events if kind.durable]}
 
     def live_event(self) -> JsonObject:
-        """Whatever the live stream may carry: fragments, lifecycle, and durable events."""
+        """The schema of any event in the live stream: fragments, lifecycle, and durable events."""
         return {"oneOf": [self._event(kind) for kind in self._events]}
 
     def _event(self, kind: EventKind) -> JsonObject:
@@ -113,7 +113,7 @@ def _operation(operation: Operation, schemas: _Schemas) -> JsonObject:
         "responses": _success(operation.success, schemas) | _failures(operation.failures),
     }
     if operation.body is not None:
-        # Required even where an empty one is understood: what is published stays strict.
+        # Required even if the server accepts an empty body: the published contract is strict.
         content = {_JSON: {"schema": schemas.of(operation.body)}}
         described["requestBody"] = {"required": True, "content": content}
     return described
