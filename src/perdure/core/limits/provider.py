@@ -22,11 +22,11 @@ PROVIDER_IDLE_SECONDS_MAX: Final = 5 * 60.0
 # A provider that is overloaded gets more time than one that is broken.
 RETRY_ATTEMPTS_MAX: Final = 3
 RETRY_SECONDS_FIRST: Final = 0.5
-RETRY_CROWDED_ATTEMPTS_MAX: Final = 6
-RETRY_CROWDED_SECONDS_FIRST: Final = 1.0
+RETRY_OVERLOAD_ATTEMPTS_MAX: Final = 6
+RETRY_OVERLOAD_SECONDS_FIRST: Final = 1.0
 RETRY_SECONDS_MAX: Final = 30.0
 RETRY_SPREAD: Final = 0.2  # jitter, as a share of the delay in both directions
-RETRY_TOLD_SECONDS_MAX: Final = 10 * 60  # a longer Retry-After is not honoured: the request fails
+RETRY_AFTER_SECONDS_MAX: Final = 10 * 60  # a longer Retry-After is not honoured: the request fails
 
 # Stored credentials, and logins that a person finishes in a browser.
 CREDENTIAL_CHARS_MAX: Final = 16 * 1024  # per key or token; some tokens are signed documents

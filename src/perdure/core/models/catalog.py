@@ -118,7 +118,7 @@ def build(
     Order: configured providers, those of the host, the demo, then the known ones.
     """
     providers = {
-        name: provider(name, entry, None if known is None else known.entry(name))
+        name: merge_provider(name, entry, None if known is None else known.entry(name))
         for name, entry in settings.providers.items()
     }
     for each in (*host, _demo_provider(), *(known.providers.values() if known else ())):
@@ -126,19 +126,21 @@ def build(
     return {name: providers[name] for name in providers if may_use(settings, name)}
 
 
-def provider(id: str, entry: ProviderEntry, facts: ProviderEntry | None = None) -> CatalogProvider:
+def merge_provider(
+    id: str, entry: ProviderEntry, facts: ProviderEntry | None = None
+) -> CatalogProvider:
     """The provider of `entry`, completed by the facts."""
-    whole = entry if facts is None else entries.laid_over(facts, entry)
+    whole = entry if facts is None else entries.merge_entries(facts, entry)
     elsewhere = facts is not None and keys.own_address(entry) is not None
-    return made(id, whole, key_optional=elsewhere and entry.env is UNSET)
+    return make_provider(id, whole, key_optional=elsewhere and entry.env is UNSET)
 
 
-def made(
+def make_provider(
     id: str, entry: ProviderEntry, *, key_optional: bool = False, configured: bool = True
 ) -> CatalogProvider:
     """The provider of one entry. Its models are built on first access."""
     request = _overrides(entry.request)
-    api = _addressed(_api(entry.api, Api()), entry.request)
+    api = _with_address(_api(entry.api, Api()), entry.request)
 
     def models() -> dict[str, CatalogModel]:
         return {
@@ -182,7 +184,7 @@ class LazyModels(Mapping[str, CatalogModel]):
         return self._models
 
 
-def supplied_provider(name: str, calls: Mapping[str, ModelCall]) -> CatalogProvider:
+def host_provider(name: str, calls: Mapping[str, ModelCall]) -> CatalogProvider:
     """A provider whose models the embedding program implements, by model name."""
     models = {
         model: _plain_model(name, model, HostProvided(call), Api()) for model, call in calls.items()
@@ -238,7 +240,7 @@ def _model(
 ) -> CatalogModel:
     own = _overrides(entry.request)
     provider_id, provider_api = inherited
-    api = _addressed(_api(entry.api, provider_api), entry.request)
+    api = _with_address(_api(entry.api, provider_api), entry.request)
     capabilities, limit = entry.capabilities, entry.limit
     return CatalogModel(
         id=id,
@@ -279,7 +281,7 @@ def _is_listed(model_id: str, provider: ProviderEntry) -> bool:
 
 
 def _variant(entry: VariantEntry) -> Overrides:
-    return options.read(entry.headers or {}, entry.body or {})
+    return options.read_overrides(entry.headers or {}, entry.body or {})
 
 
 def _api(entry: ApiEntry | UnsetType, inherited: Api) -> Api:
@@ -293,14 +295,14 @@ def _api(entry: ApiEntry | UnsetType, inherited: Api) -> Api:
     )
 
 
-def _addressed(api: Api, request: RequestEntry | UnsetType) -> Api:
+def _with_address(api: Api, request: RequestEntry | UnsetType) -> Api:
     body = (request.body or {}) if request else {}
     url = keys.address(body=body, url=api.url, api_settings=api.settings)
     return Api(type=api.type, package=api.package, url=url, settings=api.settings)
 
 
 def _overrides(entry: RequestEntry | UnsetType) -> Overrides:
-    return options.read(entry.headers or {}, entry.body or {}) if entry else Overrides()
+    return options.read_overrides(entry.headers or {}, entry.body or {}) if entry else Overrides()
 
 
 def _timeouts(entry: TimeoutEntry | UnsetType) -> Timeouts:

@@ -117,7 +117,7 @@ _OUTPUT_CONFIG: Final[Mapping[str, str]] = {
 """Options that Anthropic expects inside `output_config`. The later of two names wins."""
 
 
-def read(headers: Mapping[str, str], body: JsonObject) -> Overrides:
+def read_overrides(headers: Mapping[str, str], body: JsonObject) -> Overrides:
     """Sort configured `headers` and `body` fields into the kinds of overrides."""
     controls: JsonObject = {}
     options: JsonObject = {}

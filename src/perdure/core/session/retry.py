@@ -35,18 +35,20 @@ class RetryLimits(Value):
     first_seconds: float
 
 
-_CROWDED: Final = RetryLimits(limits.RETRY_CROWDED_ATTEMPTS_MAX, limits.RETRY_CROWDED_SECONDS_FIRST)
+_OVERLOADED: Final = RetryLimits(
+    limits.RETRY_OVERLOAD_ATTEMPTS_MAX, limits.RETRY_OVERLOAD_SECONDS_FIRST
+)
 _BROKEN: Final = RetryLimits(limits.RETRY_ATTEMPTS_MAX, limits.RETRY_SECONDS_FIRST)
 RETRY_LIMITS: Final[Mapping[Reason, RetryLimits]] = {
-    "rate-limit": _CROWDED,
-    "overload": _CROWDED,
+    "rate-limit": _OVERLOADED,
+    "overload": _OVERLOADED,
     "provider-internal": _BROKEN,
     "transport": _BROKEN,
 }
 """By kind of failure. Other kinds are not retried."""
 
 
-def seconds_left(retry: Retry, *, now: int) -> float:
+def remaining_seconds(retry: Retry, *, now: int) -> float:
     """The remaining wait, bounded by the delay in case the clock was set back."""
     return min(max(retry.due - now, 0), retry.delay) / 1000
 
@@ -61,20 +63,20 @@ def delay_seconds(error: LLMError, *, failed: int, chance: float) -> float | Non
         return None
     if error.retry_after_ms is not None:
         told = error.retry_after_ms / 1000
-        return told if told <= limits.RETRY_TOLD_SECONDS_MAX else None
+        return told if told <= limits.RETRY_AFTER_SECONDS_MAX else None
     doubled = patience.first_seconds * 2 ** (failed - 1)
     spread = 1 + limits.RETRY_SPREAD * (2 * chance - 1)
     return min(doubled, limits.RETRY_SECONDS_MAX) * spread
 
 
-def last_words(error: LLMError) -> str:
+def failure_message(error: LLMError) -> str:
     """The error text of a step that failed for good, with a Retry-After that was too long."""
     told = (error.retry_after_ms or 0) / 1000
-    if error.reason not in RETRY_LIMITS or told <= limits.RETRY_TOLD_SECONDS_MAX:
+    if error.reason not in RETRY_LIMITS or told <= limits.RETRY_AFTER_SECONDS_MAX:
         return error.message
-    return f"{error.message} (it asks to come back in {_shown(told)})"
+    return f"{error.message} (it asks to come back in {_format_wait(told)})"
 
 
-def _shown(seconds: float) -> str:
+def _format_wait(seconds: float) -> str:
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 120 else f"{round(minutes / 60)} h"

@@ -14,7 +14,7 @@ from perdure.llm.message import Segment
 from perdure.schema import codec
 
 
-def fresh(given: str | None, taken: Collection[str], number: int, *, prefix: str = "call") -> str:
+def free_id(given: str | None, taken: Collection[str], number: int, *, prefix: str = "call") -> str:
     """The given id if it is free, else a counted one, starting with `number`."""
     if given and given not in taken:
         return given
@@ -23,7 +23,7 @@ def fresh(given: str | None, taken: Collection[str], number: int, *, prefix: str
     return counted
 
 
-def in_conversation(run: Segment, own: re.Pattern[str]) -> dict[str, str]:
+def unique_ids(run: Segment, own: re.Pattern[str]) -> dict[str, str]:
     """Ids of executed calls in an answer -> ids that are unique in the whole conversation.
 
     Ids that match `own` already are. Other models often restart theirs in each answer, so new ones
@@ -32,9 +32,9 @@ def in_conversation(run: Segment, own: re.Pattern[str]) -> dict[str, str]:
     calls = [call.id for call in run.calls()]
     foreign = [call for call in calls if not own.fullmatch(call)]
     seed = blake2b(codec.encode(run)).digest() if foreign else b""
-    made = {call: _made(seed, call) for call in foreign}
+    made = {call: _derive_id(seed, call) for call in foreign}
     return {call: made.get(call, call) for call in calls}
 
 
-def _made(seed: bytes, call: str) -> str:
+def _derive_id(seed: bytes, call: str) -> str:
     return f"call_{blake2b(seed + codec.encode(call), digest_size=12).hexdigest()}"

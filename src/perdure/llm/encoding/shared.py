@@ -45,7 +45,7 @@ def lower_result(result: ToolResult) -> LoweredResult:
             return LoweredResult(plain)
 
 
-def unwrapped(value: JsonValue) -> JsonValue:
+def unwrap(value: JsonValue) -> JsonValue:
     """The value of a provider's own result, which is stored with its type."""
     if is_object(value) and value.keys() == {"type", "value"}:
         return value["value"]

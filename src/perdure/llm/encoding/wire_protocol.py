@@ -38,7 +38,7 @@ class ModelFacts(Value, kw_only=True):
     """Whether the conversation may contain system messages."""
 
 
-class Place(Value):
+class SegmentPosition(Value):
     """The position of a segment, which does not change while the conversation grows."""
 
     index: int
@@ -93,7 +93,7 @@ class WireProtocol(Value, kw_only=True):
     """Events at the end of the stream. Ends with Finish or ProviderError, or raises."""
     closing: Callable[[LLMRequest], list[JsonObject]] = _nothing
     """Conversation items after the segments."""
-    placed: Callable[[list[JsonObject], Place], list[JsonObject]] | None = None
+    placed: Callable[[list[JsonObject], SegmentPosition], list[JsonObject]] | None = None
     """Adapts items to their position, for providers that restrict adjacent items."""
     marked: Callable[[list[JsonObject]], list[JsonObject]] | None = None
     """Adds a cache hint to the latest user message in the items of its segment."""
@@ -127,7 +127,7 @@ def _conversation(
         listed = protocol.items(runs[index], facts)
         if protocol.placed is None:
             return listed
-        return protocol.placed(listed, Place(index, runs[index - 1] if index else None))
+        return protocol.placed(listed, SegmentPosition(index, runs[index - 1] if index else None))
 
     def encoded(index: int) -> bytes:
         return _joined(items(index))

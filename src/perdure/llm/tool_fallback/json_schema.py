@@ -25,7 +25,7 @@ _GUIDANCE = (
 )
 
 
-def constrained(protocol: WireProtocol) -> WireProtocol:
+def with_json_schema(protocol: WireProtocol) -> WireProtocol:
     """A Chat Completions protocol with calls forced by a schema instead of native ones."""
 
     def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:

@@ -133,7 +133,7 @@ def _tool_calls(reached: CallableModel, wire: HttpProtocol) -> ToolCallMode:
         return "native"
     wanted = reached.request.options.get(tool_call_mode.OPTION)
     able = reached.model.capabilities.tools
-    return tool_call_mode.choose(wanted, url=reached.url, calls_tools=able)
+    return tool_call_mode.choose_mode(wanted, url=reached.url, calls_tools=able)
 
 
 def _limits(timeouts: Timeouts) -> "CallLimits":
