@@ -219,8 +219,8 @@ async def assembly() -> dict[str, object]:
                 model=ModelRef(id="m", provider_id="p"),
                 system=("Be brief.",),
                 tools=(ToolDefinition("read", "Reads a file.", {"type": "object"}),),
-                runs=runs[:count],
-                kept=kept,
+                segments=runs[:count],
+                encoded_history=kept,
             )
             began = time.process_time()
             wire_protocol.encode(protocol, request, facts)

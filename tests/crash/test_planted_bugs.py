@@ -37,7 +37,7 @@ BUGS: Final = (
             name="what may have been sent is sent again",
             file="core/session/recovery.py",
             before="            return GiveUp() if attempt.abandoned else Unclear(attempt.step)\n",
-            after="            return GoOn(attempt.step)\n",
+            after="            return SendRequest(attempt.step)\n",
             promise="1 requests were sent again, and a person wanted 0 of them",
         ),
     ),

@@ -14,29 +14,29 @@ _BLOCK_BYTES: Final = 64 * 1024
 
 class EncodedHistory:
     def __init__(self) -> None:
-        self._kept: dict[Hashable, _ClosedSegments] = {}
+        self._closed: dict[Hashable, _ClosedSegments] = {}
 
     def pieces(
         self,
         key: Hashable,
-        runs: Sequence[R],
+        segments: Sequence[R],
         encode: Callable[[R], bytes],
         *,
         open_last: bool = True,
     ) -> tuple[bytes, ...]:
-        """The bytes of `runs`, in pieces to be joined by commas. A `key` identifies the encoding.
+        """The bytes of `segments`, in pieces to join by commas. A `key` identifies the encoding.
 
         Without `open_last` the last segment is closed too.
         """
-        kept = self._kept.setdefault(key, _ClosedSegments())
-        last = max(len(runs) - 1, 0) if open_last else len(runs)
-        kept.add([encode(run) for run in runs[kept.count : last]], count=last)
-        open_run = [encode(run) for run in runs[last:]]
-        return tuple(piece for piece in (*kept.blocks, kept.tail, *open_run) if piece)
+        closed = self._closed.setdefault(key, _ClosedSegments())
+        last = max(len(segments) - 1, 0) if open_last else len(segments)
+        closed.add([encode(segment) for segment in segments[closed.count : last]], count=last)
+        open_segment = [encode(segment) for segment in segments[last:]]
+        return tuple(piece for piece in (*closed.blocks, closed.tail, *open_segment) if piece)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Drop all bytes, because the segments are replaced."""
-        self._kept.clear()
+        self._closed.clear()
 
 
 class _ClosedSegments:
@@ -47,9 +47,9 @@ class _ClosedSegments:
         self.blocks: list[bytes] = []
         self.tail = b""
 
-    def add(self, runs: list[bytes], *, count: int) -> None:
+    def add(self, segments: list[bytes], *, count: int) -> None:
         self.count = max(self.count, count)
-        self.tail = b",".join(piece for piece in (self.tail, *runs) if piece)
+        self.tail = b",".join(piece for piece in (self.tail, *segments) if piece)
         if len(self.tail) > _BLOCK_BYTES:
             self.blocks.append(self.tail)
             self.tail = b""

@@ -78,7 +78,7 @@ class Segment(Value):
         """Whether it is a model's answer; it may consist of a tool result only."""
         return self.messages[0].role in ("assistant", "tool")
 
-    def answered(self) -> Iterator[Part]:
+    def answer_parts(self) -> Iterator[Part]:
         """The parts of the model's answer."""
         for message in self.messages:
             if message.role == "assistant":
@@ -86,8 +86,8 @@ class Segment(Value):
 
     def calls(self) -> list[ToolCallPart]:
         """The calls that this program executes."""
-        said = self.answered()
-        return [p for p in said if isinstance(p, ToolCallPart) and not p.provider_executed]
+        parts = self.answer_parts()
+        return [p for p in parts if isinstance(p, ToolCallPart) and not p.provider_executed]
 
     def results(self) -> dict[str, ToolResultPart]:
         """The results of all calls by call id, also of those that the provider executed."""
@@ -97,16 +97,16 @@ class Segment(Value):
 
 def split_segments(messages: tuple[LLMMessage, ...]) -> tuple[Segment, ...]:
     """Split a conversation into segments, in order."""
-    runs: list[Segment] = []
+    segments: list[Segment] = []
     current: list[LLMMessage] = []
     for message in messages:
         if current and _starts_segment(current[-1].role, message.role):
-            runs.append(Segment(tuple(current)))
+            segments.append(Segment(tuple(current)))
             current = []
         current.append(message)
     if current:
-        runs.append(Segment(tuple(current)))
-    return tuple(runs)
+        segments.append(Segment(tuple(current)))
+    return tuple(segments)
 
 
 def _starts_segment(before: Role, now: Role) -> bool:

@@ -37,7 +37,7 @@ class GenerationControls(Value, kw_only=True):
     seed: int | None = None
     stop: tuple[str, ...] = ()
 
-    def over(self, lower: "GenerationControls") -> "GenerationControls":
+    def merge_over(self, lower: "GenerationControls") -> "GenerationControls":
         """Merge field by field: values set here win over `lower`."""
         chosen: JsonObject = {}
         for name in self.__struct_fields__:
@@ -50,7 +50,7 @@ class GenerationControls(Value, kw_only=True):
 class LLMRequest(Value, kw_only=True):
     model: ModelRef
     system: tuple[str, ...]
-    runs: tuple[Segment, ...]
+    segments: tuple[Segment, ...]
     tools: tuple[ToolDefinition, ...] = ()
     tool_choice: ToolChoice | None = None
     generation: GenerationControls = field(default_factory=GenerationControls)
@@ -58,5 +58,5 @@ class LLMRequest(Value, kw_only=True):
     """Provider namespace -> its Model Request Options."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     """Request correlation, such as the Session's id."""
-    kept: EncodedHistory | None = None
+    encoded_history: EncodedHistory | None = None
     """The cached bytes of the same conversation, if its owner keeps them."""

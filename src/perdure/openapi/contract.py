@@ -192,7 +192,7 @@ def _outcome(endpoint: Endpoint, shapes: ShapeTable) -> Outcome:
         case "durable_stream" | "history":
             encoded = Ref(DURABLE_EVENT)
         case _:
-            encoded = None if success.type is None else shapes.of(success.type)
+            encoded = None if success.type is None else shapes.shape_of(success.type)
     return Outcome(kind=success.kind, encoded=encoded, decoded=success.type)
 
 
@@ -228,8 +228,8 @@ def _event(name: str, shape: type[Value], shapes: ShapeTable, *more: Field) -> R
         Field("id", _STRING, required=True),
         Field("type", Choice((name,)), required=True),
         *more,
-        Field("location", shapes.of(LocationRef), required=False),
-        Field("data", shapes.of(shape), required=True),
+        Field("location", shapes.shape_of(LocationRef), required=False),
+        Field("data", shapes.shape_of(shape), required=True),
     )
     return shapes.add(Record(f"{shape.__name__}Event", fields, f"`{name}`."))
 

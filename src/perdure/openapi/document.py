@@ -58,12 +58,12 @@ class _Schemas:
         self._by_type: Mapping[JsonValue, JsonObject] = dict(zip(types, schemas, strict=True))
         self._events = contract.events
 
-    def of(self, kind: JsonValue) -> JsonObject:
+    def schema_of(self, kind: JsonValue) -> JsonObject:
         return self._by_type[kind]
 
     def fields(self, kind: type[Payload]) -> tuple[Mapping[str, JsonObject], frozenset[str]]:
         """The properties of a payload, and the required ones."""
-        schema = self.components[self.of(kind)["$ref"].rpartition("/")[2]]
+        schema = self.components[self.schema_of(kind)["$ref"].rpartition("/")[2]]
         return schema.get("properties", {}), frozenset(schema.get("required", ()))
 
     def durable_event(self) -> JsonObject:
@@ -78,8 +78,8 @@ class _Schemas:
         fields: JsonObject = {"id": _STRING, "type": {"const": kind.name}}
         if kind.durable:
             fields["durable"] = _place()
-        data = {"data": self.of(kind.data)}
-        location = {"location": self.of(LocationRef)}
+        data = {"data": self.schema_of(kind.data)}
+        location = {"location": self.schema_of(LocationRef)}
         return {
             "type": "object",
             "properties": {**fields, **location, **data},
@@ -114,7 +114,7 @@ def _operation(operation: Operation, schemas: _Schemas) -> JsonObject:
     }
     if operation.body is not None:
         # Required even if the server accepts an empty body: the published contract is strict.
-        content = {_JSON: {"schema": schemas.of(operation.body)}}
+        content = {_JSON: {"schema": schemas.schema_of(operation.body)}}
         described["requestBody"] = {"required": True, "content": content}
     return described
 
@@ -175,7 +175,7 @@ def _item(success: Outcome, schemas: _Schemas) -> JsonObject:
         return schemas.live_event()
     if success.kind in _OF_EVENTS:
         return schemas.durable_event()
-    return {} if success.decoded is None else schemas.of(success.decoded)
+    return {} if success.decoded is None else schemas.schema_of(success.decoded)
 
 
 def _enveloped(kind: str, item: JsonObject, schemas: _Schemas) -> JsonObject:
@@ -185,7 +185,7 @@ def _enveloped(kind: str, item: JsonObject, schemas: _Schemas) -> JsonObject:
     cursor = {"type": "object", "properties": {"previous": _STRING, "next": _STRING}}
     properties: dict[str, JsonObject] = {
         "data": {"data": item},
-        "location_data": {"location": schemas.of(LocationInfo), "data": item},
+        "location_data": {"location": schemas.schema_of(LocationInfo), "data": item},
         "page": {"data": listed, "cursor": cursor},
         "history": {"data": listed, "hasMore": {"type": "boolean"}},
     }

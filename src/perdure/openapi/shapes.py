@@ -75,11 +75,11 @@ class ShapeTable:
         self._name_of: dict[Shape, str] = {}
         self._class_of: dict[str, type] = {}
         for alias in aliases:
-            shape = self.of(alias.type)
+            shape = self.shape_of(alias.type)
             self.aliases[alias.name] = shape
             self._name_of[shape] = alias.name
 
-    def of(self, kind: JsonValue) -> Shape:
+    def shape_of(self, kind: JsonValue) -> Shape:
         """The Shape of a Python type when encoded."""
         return self._shape(inspect.type_info(kind))
 

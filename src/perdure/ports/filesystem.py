@@ -45,7 +45,7 @@ class Filesystem(Protocol):
 
     async def make_directories(self, path: str) -> None: ...
     async def remove(self, path: str) -> None: ...
-    def beneath(self, root: str) -> "Filesystem":
+    def confined_to(self, root: str) -> "Filesystem":
         """The file system below the canonical directory `root`, without following links.
 
         A path with a link in it fails with ELOOP, also if the link was just created, and a path

@@ -87,9 +87,9 @@ def _numbered(values: list[JsonValue]) -> Iterator[tuple[int, JsonValue]]:
 
 def _union(members: tuple[inspect.Type, ...], value: JsonValue, path: Path) -> Iterator[str]:
     """The faults of the union member that fits the value best."""
-    meant = next((member for member in members if _accepts(member, value)), None)
-    if meant is not None:
-        return walk(meant, value, path)
+    chosen = next((member for member in members if _accepts(member, value)), None)
+    if chosen is not None:
+        return walk(chosen, value, path)
     # A string is reported against the literal strings of the union, if there are any.
     choices = [
         member

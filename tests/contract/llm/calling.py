@@ -21,7 +21,7 @@ from tests.contract.llm.wire import Wire
 REQUEST: Final = LLMRequest(
     model=ModelRef(id="m", provider_id="p"),
     system=("s",),
-    runs=split_segments((LLMMessage("user", (TextPart("hi"),)),)),
+    segments=split_segments((LLMMessage("user", (TextPart("hi"),)),)),
     headers={"X-Session-Id": "ses_1"},
 )
 

@@ -37,7 +37,9 @@ def result_of(
 
 
 def asking(*messages: LLMMessage, system: Sequence[str] = (), **fields: JsonValue) -> LLMRequest:
-    return LLMRequest(model=MODEL, system=tuple(system), runs=split_segments(messages), **fields)
+    return LLMRequest(
+        model=MODEL, system=tuple(system), segments=split_segments(messages), **fields
+    )
 
 
 def worked(*thoughts: ReasoningPart, read: ToolCallPart, glob: ToolCallPart) -> list[LLMMessage]:

@@ -260,7 +260,7 @@ def requests(kept: Kept) -> st.SearchStrategy[LLMRequest]:
         LLMRequest,
         model=st.just(MODEL),
         system=st.lists(texts, max_size=3).map(tuple),
-        runs=st.builds(_conversation, histories, ends, st.sampled_from(TAKES)),
+        segments=st.builds(_conversation, histories, ends, st.sampled_from(TAKES)),
         tools=st.sampled_from([(), tools]),
         tool_choice=st.sampled_from([None, "auto", "required", "none"]),
         generation=st.sampled_from([GenerationControls(), controls]),

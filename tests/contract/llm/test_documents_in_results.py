@@ -42,7 +42,7 @@ def asked() -> LLMRequest:
         stored.UserMessage(id=ID, time=AT, text="and now?"),
     )
     lowered = tuple(part for one in history for part in history_to_llm.lower(one, MODEL))
-    return LLMRequest(model=MODEL, system=(), runs=split_segments(lowered))
+    return LLMRequest(model=MODEL, system=(), segments=split_segments(lowered))
 
 
 @pytest.mark.parametrize("family", PROTOCOLS)

@@ -41,6 +41,6 @@ def test_no_history_makes_a_request_that_is_refused(
 )
 def test_an_answer_in_the_middle_of_a_tool_loop_is_accepted(answer: AssistantMessage) -> None:
     (run,) = split_segments(history_to_llm.lower(answer, MODEL))
-    faults = PROVIDERS["anthropic"].faults_of(LLMRequest(model=MODEL, system=(), runs=(run,)))
+    faults = PROVIDERS["anthropic"].faults_of(LLMRequest(model=MODEL, system=(), segments=(run,)))
     unanswered = not any(message.role == "tool" for message in run.messages)
     assert {*faults} <= ({"the last message is the assistant's"} if unanswered else {*()})

@@ -20,7 +20,7 @@ ANSWER = Segment(
 
 
 def test_the_results_of_our_calls_are_not_what_the_model_said() -> None:
-    assert [*ANSWER.answered()] == [SAID, HOSTED, FOUND, OURS]
+    assert [*ANSWER.answer_parts()] == [SAID, HOSTED, FOUND, OURS]
 
 
 def test_calls_that_the_provider_made_itself_are_not_ours() -> None:
@@ -35,4 +35,4 @@ def test_a_prompt_has_none_of_them() -> None:
     prompt = Segment(
         (LLMMessage("user", (TextPart("hi"),)), LLMMessage("system", (TextPart("x"),)))
     )
-    assert ([*prompt.answered()], prompt.calls(), prompt.results()) == ([], [], {})
+    assert ([*prompt.answer_parts()], prompt.calls(), prompt.results()) == ([], [], {})

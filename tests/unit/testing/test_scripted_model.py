@@ -28,7 +28,7 @@ from perdure.testing import (
 REQUEST = LLMRequest(
     model=ModelRef(id="m", provider_id="p"),
     system=(),
-    runs=split_segments((LLMMessage("user", (TextPart("hi"),)),)),
+    segments=split_segments((LLMMessage("user", (TextPart("hi"),)),)),
 )
 
 

@@ -189,4 +189,4 @@ def _configuration(surroundings: Environment, directory: str) -> Iterator[Findin
     else:
         yield Finding("trusted files", str(trusted))
     for wish in settings.ungranted:
-        yield Finding("not trusted", f"{wish.path} would {wish.says}; see: perdure trust")
+        yield Finding("not trusted", f"{wish.path} would {wish.description}; see: perdure trust")

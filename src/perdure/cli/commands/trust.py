@@ -118,5 +118,6 @@ def _asking(found: Settings) -> list[Document]:
 def _shown(documents: Sequence[Document]) -> str:
     wishes = [wish for document in documents for wish in trust.list_requests(document)]
     return "".join(
-        f"  {terminal.clean(wish.says)}\n      {terminal.one_line(wish.path)}\n" for wish in wishes
+        f"  {terminal.clean(wish.description)}\n      {terminal.one_line(wish.path)}\n"
+        for wish in wishes
     )

@@ -26,13 +26,13 @@ def summary(
         f" ({preserved.truncate(reason, limits.CUT_REASON_CHARS_MAX)}). Look again at files and"
         " results before relying on them."
     )
-    left = tokens_max - token_budget.estimate(opening)
+    tokens_left = tokens_max - token_budget.estimate(opening)
     blocks = [opening]
-    if previous and left > 0:
-        kept = preserved.truncate(previous, 2 * left)
+    if previous and tokens_left > 0:
+        kept = preserved.truncate(previous, 2 * tokens_left)
         blocks.append(f"What was known before:\n{kept}")
-        left -= token_budget.estimate(blocks[-1])
-    newest = _newest(messages, left)
+        tokens_left -= token_budget.estimate(blocks[-1])
+    newest = _newest(messages, tokens_left)
     if newest:
         blocks.append("The last that was said and done before the cut:\n" + "\n".join(newest))
     return "\n\n".join(blocks)
@@ -40,11 +40,11 @@ def summary(
 
 def _newest(messages: Sequence[SessionMessage], tokens_max: int) -> list[str]:
     lines: list[str] = []
-    left = tokens_max - _HEADING_TOKENS
+    tokens_left = tokens_max - _HEADING_TOKENS
     for message in reversed(messages):
         text = transcript.text_of(message, result_chars=limits.PRUNED_RESULT_CHARS_MAX)
-        left -= token_budget.estimate(text) + 1
-        if left < 0:
+        tokens_left -= token_budget.estimate(text) + 1
+        if tokens_left < 0:
             break
         lines.insert(0, text)
     return lines

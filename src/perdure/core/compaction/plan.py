@@ -71,8 +71,8 @@ class CompactionPlan(Value, kw_only=True):
 
     def tokens_with(self, summary: str) -> int:
         """The size of the checkpoint with this summary."""
-        said = token_budget.estimate(summary) + token_budget.estimate(self.recent)
-        return said + self.carried.tokens + _WRAPPING_TOKENS
+        tokens = token_budget.estimate(summary) + token_budget.estimate(self.recent)
+        return tokens + self.carried.tokens + _WRAPPING_TOKENS
 
     def mechanical_summary(self, reason: str) -> str:
         before = "\n\n".join(text for text in (self.previous_summary, self.earlier) if text)
@@ -102,14 +102,14 @@ def plan(material: Material, within: Shares) -> CompactionPlan | None:
     if not (split.older or split.recent) or (not split.older and previous is None):
         return None
     kept = {message.id for message in split.recent}
-    said = [prompt.text for prompt in material.prompts if prompt.id not in kept]
+    directives = [prompt.text for prompt in material.prompts if prompt.id not in kept]
     return CompactionPlan(
         older=split.older,
         earlier="" if previous is None else previous.recent,
         previous_summary="" if previous is None else previous.summary,
         recent=preserved.render(split.recent),
         carried=preserved.preserve_facts(
-            said,
+            directives,
             material.todos,
             tokens_max=within.carried,
             # If the newest prompt is too large to be kept, its beginning is carried instead.

@@ -26,29 +26,29 @@ class PreservedFacts(Value, kw_only=True):
 
     @property
     def tokens(self) -> int:
-        said = sum(map(token_budget.estimate, self.directives))
-        return said + sum(map(_todo_tokens, self.todos))
+        tokens = sum(map(token_budget.estimate, self.directives))
+        return tokens + sum(map(_todo_tokens, self.todos))
 
 
 def preserve_facts(
-    said: Sequence[str], todos: Todos, *, tokens_max: int, latest_chars: int | None = None
+    messages: Sequence[str], todos: Todos, *, tokens_max: int, latest_chars: int | None = None
 ) -> PreservedFacts:
     """The first message, then as many of the newest as fit, in chronological order.
 
     `latest_chars`: maximum length of the newest message, which is being worked on.
     """
     open_todos = _open_todos(todos, tokens_max // 2)
-    left = tokens_max - sum(map(_todo_tokens, open_todos))
+    tokens_left = tokens_max - sum(map(_todo_tokens, open_todos))
     # At most half of what is left, so that one message never displaces all others.
-    chars_max = min(limits.DIRECTIVE_CHARS_MAX, 2 * left)
-    texts = dict(enumerate(truncate(text, chars_max) for text in said))
+    chars_max = min(limits.DIRECTIVE_CHARS_MAX, 2 * tokens_left)
+    texts = dict(enumerate(truncate(text, chars_max) for text in messages))
     chosen: dict[int, str] = {}
     if texts and latest_chars is not None:
         index, _ = texts.popitem()
-        chosen[index] = truncate(said[index], max(latest_chars, chars_max))
+        chosen[index] = truncate(messages[index], max(latest_chars, chars_max))
     for index in _by_importance(len(texts)):
-        left -= token_budget.estimate(texts[index])
-        if left < 0:
+        tokens_left -= token_budget.estimate(texts[index])
+        if tokens_left < 0:
             break
         chosen[index] = texts[index]
     return PreservedFacts(directives=tuple(chosen[i] for i in sorted(chosen)), todos=open_todos)
@@ -91,14 +91,14 @@ class Split(Value):
 
 def split(history: Sequence[SessionMessage], *, keep_tokens: int) -> Split:
     """Split off the newest messages that fit into `keep_tokens` together."""
-    said = [(message, text) for message in history if (text := transcript.text_of(message))]
-    kept, start = 0, len(said)
+    texts = [(message, text) for message in history if (text := transcript.text_of(message))]
+    kept, start = 0, len(texts)
     while start > 0:
-        size = token_budget.estimate(said[start - 1][1])
+        size = token_budget.estimate(texts[start - 1][1])
         if kept + size > keep_tokens:
             break
         kept, start = kept + size, start - 1
-    messages = tuple(message for message, _ in said)
+    messages = tuple(message for message, _ in texts)
     return Split(messages[:start], messages[start:])
 
 

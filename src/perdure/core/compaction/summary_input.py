@@ -40,8 +40,8 @@ def join_parts(texts: Sequence[str], *, tokens_max: int) -> list[str]:
 
 
 def _texts(messages: Sequence[SessionMessage], earlier: str, result_chars: int) -> list[str]:
-    said = (transcript.text_of(message, result_chars=result_chars) for message in messages)
-    return [text for text in (earlier, *said) if text]
+    rendered = (transcript.text_of(message, result_chars=result_chars) for message in messages)
+    return [text for text in (earlier, *rendered) if text]
 
 
 def _size(texts: Sequence[str]) -> int:

@@ -27,26 +27,29 @@ NO_INSTRUCTIONS: Final = SummaryInstructions()
 
 
 def request_text(
-    conversation: str, *, previous_summary: str = "", wish: SummaryInstructions = NO_INSTRUCTIONS
+    conversation: str,
+    *,
+    previous_summary: str = "",
+    instructions: SummaryInstructions = NO_INSTRUCTIONS,
 ) -> str:
     """The text of the request."""
     parts = [_OPENING, _block("conversation", conversation)]
     if previous_summary:
         parts += [_block("previous-summary", previous_summary), _COMBINE]
-    if wish.guidance:
-        parts.append(_block("guidance", wish.guidance))
-    if wish.instruction:
-        parts += [_ASKED, _block("instruction", wish.instruction)]
+    if instructions.guidance:
+        parts.append(_block("guidance", instructions.guidance))
+    if instructions.instruction:
+        parts += [_ASKED, _block("instruction", instructions.instruction)]
     return "\n\n".join((*parts, _TEMPLATE))
 
 
-def context_tokens(limit: ModelLimit, *, believed: int = 0) -> int:
+def context_tokens(limit: ModelLimit, *, learned_max: int = 0) -> int:
     """Tokens a model can read and write in one request; 0 if unknown.
 
-    `believed` is an upper bound learned from refused requests; 0 if there is none.
+    `learned_max` is an upper bound learned from refused requests; 0 if there is none.
     """
     input_max = 0 if limit.input is UNSET else limit.input
-    known = [size for size in (limit.context, input_max, believed) if size > 0]
+    known = [size for size in (limit.context, input_max, learned_max) if size > 0]
     return min(known, default=0) * limits.SUMMARY_READ_PERCENT // 100
 
 
@@ -58,14 +61,16 @@ def answer_tokens(
 
 
 def conversation_tokens(
-    context: int, *, answer: int, previous_summary: str, wish: SummaryInstructions
+    context: int, *, answer: int, previous_summary: str, instructions: SummaryInstructions
 ) -> int | None:
     """Tokens of conversation that fit into one request; None if the context is unknown."""
     if context == 0:
         return None
     # A rolling summary may grow from part to part up to its own limit.
     rolling = max(token_budget.estimate(previous_summary), 2 * answer)
-    around = token_budget.estimate(request_text("", previous_summary="-", wish=wish))
+    around = token_budget.estimate(
+        request_text("", previous_summary="-", instructions=instructions)
+    )
     return context - answer - around - rolling
 
 

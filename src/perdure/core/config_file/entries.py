@@ -276,10 +276,10 @@ class WebSearchEntry(Entry, frozen=True):
 
 def merge_entries(lower: EntryT, upper: EntryT) -> EntryT:
     """Merge two entries: `upper` wins field by field, and in maps key by key."""
-    said = {name: getattr(upper, name) for name in upper.__struct_fields__}
+    values = {name: getattr(upper, name) for name in upper.__struct_fields__}
     changed = {
         name: _merge(getattr(lower, name), value)
-        for name, value in said.items()
+        for name, value in values.items()
         if value is not UNSET
     }
     return structs.replace(lower, **changed)

@@ -28,9 +28,9 @@ class Problem(Value):
 
     def __str__(self) -> str:
         place = (self.path, self.line, self.column)
-        said = ":".join(str(part) for part in place if part is not None) + f": {self.message}"
+        text_line = ":".join(str(part) for part in place if part is not None) + f": {self.message}"
         # A file name need not be UTF-8, but the output may have to be.
-        return said.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        return text_line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 class Lines:
@@ -40,7 +40,7 @@ class Lines:
         self._text = text
         self._positions: jsonc.Positions | None = None
 
-    def of(self, address: Address) -> Position | None:
+    def position_of(self, address: Address) -> Position | None:
         """The position of a key, or of the nearest enclosing key in the text."""
         if not self._text:
             return None
@@ -50,10 +50,10 @@ class Lines:
         spellings: list[Address] = [()]
         for part in address:
             longer = ((*above, name) for above in spellings for name in _names(part))
-            spellings = [spelling for spelling in longer if self._positions.of(spelling)]
+            spellings = [spelling for spelling in longer if self._positions.position_of(spelling)]
             if not spellings:
                 break
-            found = self._positions.of(spellings[0])
+            found = self._positions.position_of(spellings[0])
         return found
 
 
@@ -77,7 +77,7 @@ def with_positions(problems: Iterable[Problem], text: bytes) -> tuple[Problem, .
 
 
 def _with_position(problem: Problem, lines: Lines) -> Problem:
-    place = lines.of(problem.at) if problem.line is None else None
+    place = lines.position_of(problem.at) if problem.line is None else None
     if place is None:
         return problem
     return structs.replace(problem, line=place.line, column=place.column)

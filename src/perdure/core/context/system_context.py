@@ -180,8 +180,8 @@ def initialize(observation: Observation) -> Generation | InitializationBlocked:
 def reconcile(observation: Observation, snapshot: Snapshot) -> Reconciled:
     """Compare with the snapshot and decide on exactly one next action."""
     present = {observed.key for observed in observation}
-    gone = sorted(key for key in snapshot if key not in present)
-    if any(snapshot[key].removed is UNSET for key in gone):
+    removed_keys = sorted(key for key in snapshot if key not in present)
+    if any(snapshot[key].removed is UNSET for key in removed_keys):
         return replace(observation, snapshot)
     try:
         changes = [_change(observed, snapshot.get(observed.key)) for observed in observation]
@@ -190,7 +190,7 @@ def reconcile(observation: Observation, snapshot: Snapshot) -> Reconciled:
         return replace(observation, snapshot)
     # Rendered last, because a replacement would have discarded all updates.
     texts = [_text(observed.key, render()) for observed, render in changes if render is not None]
-    texts.extend(_removal(snapshot[key]) for key in gone)
+    texts.extend(_removal(snapshot[key]) for key in removed_keys)
     if not texts:
         return Unchanged()
     return Updated(_JOINER.join(texts), _advanced(changes, snapshot))

@@ -119,8 +119,8 @@ def service_token_request(account: ServiceAccount, *, sign: Sign, now: int) -> H
         "iat": issued,
         "exp": issued + _ASSERTION_SECONDS,
     }
-    said = b".".join(_base64(codec.encode(part)) for part in (head, claims))
-    signed = b".".join((said, _base64(sign(account.private_key, said))))
+    signing_input = b".".join(_base64(codec.encode(part)) for part in (head, claims))
+    signed = b".".join((signing_input, _base64(sign(account.private_key, signing_input))))
     return oauth.token_request(account.token_url, grant_type=_GRANT, assertion=signed.decode())
 
 

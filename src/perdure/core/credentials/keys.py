@@ -189,9 +189,9 @@ def _stored_key(stored: Stored, origin: str | None) -> Key | Login | KeyMissing 
     if isinstance(stored, StoreUnreadable):
         return KeyMissing(stored.reason)
     if origin not in stored.origins:
-        homes = ", ".join(stored.origins[:_SHOWN_ORIGINS_MAX]) or "no address"
+        allowed = ", ".join(stored.origins[:_SHOWN_ORIGINS_MAX]) or "no address"
         return KeyMissing(
-            f"the stored credential is for {homes} and is not sent to {origin or 'anywhere else'}"
+            f"the stored credential is for {allowed} and is not sent to {origin or 'anywhere else'}"
         )
     if isinstance(stored, StoredKey):
         return Key(stored.key)

@@ -68,7 +68,7 @@ class LoginMethod(Value, kw_only=True):
     """Questions asked first. Each answer becomes a parameter of the same name."""
 
     @property
-    def comes_back(self) -> bool:
+    def returns_here(self) -> bool:
         """Whether the browser is redirected to this machine, so that no code must be copied."""
         if self.redirect_url is None:
             return True
@@ -181,8 +181,8 @@ def read_redirect(parameters: Mapping[str, str], state: str) -> Code | NoCode:
     if not hmac.compare_digest(parameters.get("state", "").encode(), state.encode()):
         return NoCode("it does not belong to this login", ours=False)
     if error := parameters.get("error"):
-        said = error if _ERROR_CODE.fullmatch(error) else "an error"
-        return NoCode(f"the provider answered {said}", ours=True)
+        detail = error if _ERROR_CODE.fullmatch(error) else "an error"
+        return NoCode(f"the provider answered {detail}", ours=True)
     return _code(parameters.get("code", ""))
 
 
@@ -244,8 +244,8 @@ def read_tokens(*, status: int, body: bytes, now: int) -> Tokens | TokensRefused
     if status != 200:
         error: JsonValue = answer.get("error")
         known = isinstance(error, str) and _ERROR_CODE.fullmatch(error) is not None
-        said = f"{error} (status {status})" if known else f"status {status}"
-        return TokensRefused(f"the provider answered {said}", final=known and error in _FINAL)
+        detail = f"{error} (status {status})" if known else f"status {status}"
+        return TokensRefused(f"the provider answered {detail}", final=known and error in _FINAL)
     access, refresh = answer.get("access_token"), answer.get("refresh_token")
     if not _is_token(access) or not (refresh is None or _is_token(refresh)):
         return TokensRefused("the provider answered without a usable token", final=False)

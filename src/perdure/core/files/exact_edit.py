@@ -93,8 +93,8 @@ def _spellings(body: str, *, old: str, new: str) -> list[tuple[str, str]]:
 def _excerpt(sign: str, text: str) -> list[str]:
     lines = text.splitlines()
     shown = [f"{sign} {line[:_PREVIEW_LINE_CHARS]}" for line in lines[:_PREVIEW_LINES]]
-    left = len(lines) - _PREVIEW_LINES
-    return [*shown, f"{sign} ... {left} more lines"] if left > 0 else shown
+    more = len(lines) - _PREVIEW_LINES
+    return [*shown, f"{sign} ... {more} more lines"] if more > 0 else shown
 
 
 def _lines(text: str) -> list[str]:

@@ -218,8 +218,8 @@ def _place(
         start = _find(lines, old, cursor, at_end=chunk.at_end)
         if start is not None:
             return start, old, new
-    shown = next(filter(str.strip, chunk.old), "")
-    raise PatchError(f"change {number}: these lines are not there: {shown[:120]!r} ...")
+    first_line = next(filter(str.strip, chunk.old), "")
+    raise PatchError(f"change {number}: these lines are not there: {first_line[:120]!r} ...")
 
 
 def _find(lines: list[str], wanted: tuple[str, ...], cursor: int, *, at_end: bool) -> int | None:

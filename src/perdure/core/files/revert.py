@@ -95,8 +95,8 @@ def plan_revert(
 
 def next_snapshot(snapshot: str, change: FileChange) -> str:
     """The id of the Session's file snapshot after one more change."""
-    said = "\0".join((snapshot, change.path, file_state.encode(change.after)))
-    return hashlib.blake2b(said.encode(), digest_size=_ID_BYTES).hexdigest()
+    content = "\0".join((snapshot, change.path, file_state.encode(change.after)))
+    return hashlib.blake2b(content.encode(), digest_size=_ID_BYTES).hexdigest()
 
 
 def _is_unchanged(item: StagedFile, now: FileState) -> bool:
@@ -158,13 +158,13 @@ def diff_move(move: Move, name: str, *, before: bytes | None, after: bytes | Non
 
 def join_patches(files: tuple[FileDiff, ...]) -> str:
     """The patches joined into one text, as many as fit."""
-    shown: list[str] = []
+    patches: list[str] = []
     room = limits.REVERT_DIFF_BYTES_MAX
     for file in files:
         room -= len(file.patch.encode())
         if room >= 0:
-            shown.append(file.patch.strip())
-    return "\n".join(filter(None, shown))
+            patches.append(file.patch.strip())
+    return "\n".join(filter(None, patches))
 
 
 def _status(move: Move) -> Status:

@@ -63,7 +63,7 @@ class Diagnostic(Value, kw_only=True):
     origin: str = ""
     """Source and code, if the server names them."""
 
-    def told(self, where: str) -> str:
+    def render(self, where: str) -> str:
         words = " ".join(self.message.split())
         origin = f" [{self.origin}]" if self.origin else ""
         line = f"{where}:{self.line}:{self.column}: error: {words}{origin}"
@@ -82,16 +82,16 @@ class Published(Value):
 def parse_published(params: JsonValue) -> Published | None:
     """Parse published diagnostics; None if they are not for a file."""
     try:
-        said = codec.convert(_Publish, params)
+        decoded = codec.convert(_Publish, params)
     except msgspec.ValidationError:
         return None
-    path = path_of(said.uri)
+    path = path_of(decoded.uri)
     if path is None:
         return None
-    items: JsonValue = said.diagnostics
+    items: JsonValue = decoded.diagnostics
     listed = items[: limits.LSP_DIAGNOSTICS_READ_MAX] if jsonc.is_list(items) else []
     found = (_error(item) for item in listed)
-    return Published(path, said.version, tuple(sorted(filter(None, found), key=_position)))
+    return Published(path, decoded.version, tuple(sorted(filter(None, found), key=_position)))
 
 
 def uri_of(path: str) -> str:
@@ -144,18 +144,18 @@ class _Diagnostic(Value):
 
 def _error(item: JsonValue) -> Diagnostic | None:
     try:
-        said = codec.convert(_Diagnostic, item)
+        decoded = codec.convert(_Diagnostic, item)
     except msgspec.ValidationError:
         return None
     # A diagnostic without a severity counts as an error.
-    if said.severity not in {None, _ERROR}:
+    if decoded.severity not in {None, _ERROR}:
         return None
-    at = said.range.start
-    words = (said.source, None if said.code is None else str(said.code))
+    at = decoded.range.start
+    words = (decoded.source, None if decoded.code is None else str(decoded.code))
     return Diagnostic(
         line=at.line + 1,
         column=at.character + 1,
-        message=said.message[: limits.DIAGNOSTICS_LINE_CHARS_MAX],
+        message=decoded.message[: limits.DIAGNOSTICS_LINE_CHARS_MAX],
         origin=" ".join(" ".join(word.split()) for word in words if word),
     )
 

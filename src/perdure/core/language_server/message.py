@@ -86,10 +86,10 @@ class Framer:
 
     def _dropping(self) -> bool:
         """Discard received bytes of a too large body; returns whether any were."""
-        gone = min(self._dropped, len(self._held))
-        del self._held[:gone]
-        self._dropped -= gone
-        return gone > 0
+        count = min(self._dropped, len(self._held))
+        del self._held[:count]
+        self._dropped -= count
+        return count > 0
 
     def _in_head(self) -> bool:
         """Read a header if one is due and complete; returns whether it was."""
@@ -121,17 +121,17 @@ class Framer:
 def read(body: bytes) -> Message | None:
     """Parse a body; None if it is not a message."""
     try:
-        said = codec.decode(_Envelope, body)
+        envelope = codec.decode(_Envelope, body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    if said.method is UNSET:
+    if envelope.method is UNSET:
         # Requests of this client have integer ids, so other ids cannot be a response.
-        if not isinstance(said.id, int):
+        if not isinstance(envelope.id, int):
             return None
-        return Response(said.id, said.error is not None, said.result)
-    if said.id is None:
-        return Notification(said.method, said.params)
-    return ServerRequest(said.id, said.method, said.params)
+        return Response(envelope.id, envelope.error is not None, envelope.result)
+    if envelope.id is None:
+        return Notification(envelope.method, envelope.params)
+    return ServerRequest(envelope.id, envelope.method, envelope.params)
 
 
 def request(id: int, method: str, params: JsonValue) -> bytes:

@@ -29,15 +29,15 @@ class AccessSources(Confidential, kw_only=True):
     google: Callable[[], GoogleLoginLookup]
 
 
-def url_of(api: Api, reach: ModelTransport, variables: Mapping[str, str]) -> str | None:
+def url_of(api: Api, transport: ModelTransport, variables: Mapping[str, str]) -> str | None:
     """The base URL of a model, if it has one."""
-    if not isinstance(reach, HttpProtocol):
+    if not isinstance(transport, HttpProtocol):
         return api.url
-    if reach.aws:
+    if transport.aws:
         return aws_access.url_of(api, variables)
-    if reach.vertex is not None:
-        return vertex_access.url_of(api, reach.vertex, variables)
-    return api.url or reach.url
+    if transport.vertex is not None:
+        return vertex_access.url_of(api, transport.vertex, variables)
+    return api.url or transport.url
 
 
 def find_access(
@@ -45,17 +45,17 @@ def find_access(
     model: CatalogModel,
     request: Overrides,
     *,
-    means: AccessSources,
+    sources: AccessSources,
     stored: Stored,
 ) -> AccessLookup:
     """The credentials for requests to a model, or what is missing."""
-    variables, wire = means.variables, model.reach
-    url = url_of(model.api, wire, variables)
-    aws = isinstance(wire, HttpProtocol) and wire.aws
+    variables, transport = sources.variables, model.transport
+    url = url_of(model.api, transport, variables)
+    aws = isinstance(transport, HttpProtocol) and transport.aws
     vertex = vertex_access.is_vertex(url) or (
-        isinstance(wire, HttpProtocol) and wire.vertex is not None
+        isinstance(transport, HttpProtocol) and transport.vertex is not None
     )
-    origins = aws_access.with_aws_origins(url, means.origins) if aws else means.origins
+    origins = aws_access.with_aws_origins(url, sources.origins) if aws else sources.origins
     names = provider.env
     if aws:
         names = aws_access.bearer_names(names, url)
@@ -77,4 +77,4 @@ def find_access(
         return found
     if url is None:
         return KeyMissing(vertex_access.find_fault(model.api, variables) or "it has no address")
-    return vertex_access.find_token(found, url=url, origins=origins, login=means.google())
+    return vertex_access.find_token(found, url=url, origins=origins, login=sources.google())

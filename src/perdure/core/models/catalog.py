@@ -57,7 +57,7 @@ class CatalogModel(Confidential, kw_only=True):
     name: str
     wire_name: str
     api: Api
-    reach: ModelTransport
+    transport: ModelTransport
     capabilities: ModelCapabilities
     limit: ModelLimit
     """A context of 0 is unknown."""
@@ -248,7 +248,7 @@ def _model(
         name=entry.name or id,
         wire_name=(entry.api.id if entry.api else UNSET) or id,
         api=api,
-        reach=transport_of(api),
+        transport=transport_of(api),
         capabilities=ModelCapabilities(
             tools=capabilities.tools if capabilities and capabilities.tools is not UNSET else True,
             input=(capabilities.input if capabilities else UNSET) or ("text",),
@@ -261,7 +261,7 @@ def _model(
             input=(limit.input if limit else UNSET) or UNSET,
         ),
         family=entry.family or None,
-        request=own.over(below),
+        request=own.merge_over(below),
         default_variant=(entry.request.variant if entry.request else UNSET) or None,
         variants={
             variant.id: _variant(variant)
@@ -339,7 +339,7 @@ def _demo_provider() -> CatalogProvider:
 def _plain_model(
     provider_id: str,
     id: str,
-    reach: ModelTransport,
+    transport: ModelTransport,
     api: Api,
     *,
     title: str | None = None,
@@ -351,7 +351,7 @@ def _plain_model(
         name=title or id,
         wire_name=id,
         api=api,
-        reach=reach,
+        transport=transport,
         capabilities=ModelCapabilities(tools=True, input=("text",), output=("text",)),
         limit=ModelLimit(context=context, output=32_000),
     )

@@ -166,8 +166,8 @@ class KnownProvider(Fact, kw_only=True):
 
 def origins(provider: KnownProvider, variables: Mapping[str, str]) -> frozenset[str]:
     """The origins of a provider's models, as far as the variables complete the addresses."""
-    wire = transport.PACKAGES.get(provider.npm)
-    urls = (provider.url or (wire.url if wire else None), *provider.further)
+    protocol = transport.PACKAGES.get(provider.npm)
+    urls = (provider.url or (protocol.url if protocol else None), *provider.further)
     found = (credential.origin_of(substitute_variables(url, variables)) for url in urls if url)
     return frozenset(origin for origin in found if origin is not None and "${" not in origin)
 
@@ -264,13 +264,13 @@ def _package(route: Route, inherited: ApiEntry) -> str:
 
 
 def _is_vertex(package: str) -> bool:
-    wire = transport.PACKAGES.get(package)
-    return wire is not None and wire.vertex is not None
+    protocol = transport.PACKAGES.get(package)
+    return protocol is not None and protocol.vertex is not None
 
 
 def _variants(known: KnownModel, package: str) -> tuple[VariantEntry, ...]:
-    wire = transport.PACKAGES.get(package)
-    if wire is None or not known.reasoning_options:
+    protocol = transport.PACKAGES.get(package)
+    if protocol is None or not known.reasoning_options:
         return ()
     by_type = {option.type: option for option in known.reasoning_options}
     budget, effort = by_type.get("budget_tokens"), by_type.get("effort")
@@ -283,7 +283,7 @@ def _variants(known: KnownModel, package: str) -> tuple[VariantEntry, ...]:
         output_limit=_count(known.limit.output) if known.limit else 0,
         family=known.family,
     )
-    return variants.variants(wire.dialect, thinking)
+    return variants.variants(protocol.dialect, thinking)
 
 
 def _costs(base: Prices | None, mode: Prices | None) -> tuple[CostEntry, ...] | UnsetType:

@@ -17,13 +17,13 @@ from perdure.schema.models.credential import StoredCredential
 def variable_origins(settings: Settings, known: KnownProviders | None) -> dict[str, frozenset[str]]:
     """Variable name -> the origins that it may be sent to."""
     keys = known.keys if known else _no_keys
-    homes = dict(known.origins) if known else {}
-    for name, theirs in credential.user_origins(settings.user_providers, keys).items():
-        homes[name] = homes.get(name, frozenset()) | theirs
-    for wish in settings.granted_keys:
-        for name in wish.names or keys(wish.provider):
-            homes[name] = homes.get(name, frozenset()) | frozenset(wish.origins)
-    return homes
+    origins = dict(known.origins) if known else {}
+    for name, configured in credential.user_origins(settings.user_providers, keys).items():
+        origins[name] = origins.get(name, frozenset()) | configured
+    for request in settings.granted_keys:
+        for name in request.names or keys(request.provider):
+            origins[name] = origins.get(name, frozenset()) | frozenset(request.origins)
+    return origins
 
 
 def with_granted_origins(
@@ -32,8 +32,8 @@ def with_granted_origins(
     """The stored credential with the additional origins that a person granted."""
     if stored is None:
         return None
-    wishes = [each for each in settings.granted_keys if each.provider == stored.integration_id]
-    granted = [origin for wish in wishes for origin in wish.origins]
+    requests = [each for each in settings.granted_keys if each.provider == stored.integration_id]
+    granted = [origin for request in requests for origin in request.origins]
     return replace(stored, origins=(*stored.origins, *granted)) if granted else stored
 
 

@@ -28,10 +28,10 @@ class Overrides(Confidential, kw_only=True):
     """Other body fields, sent unchanged."""
     api_key: str | None = None
 
-    def over(self, lower: "Overrides") -> "Overrides":
+    def merge_over(self, lower: "Overrides") -> "Overrides":
         return Overrides(
             headers={**lower.headers, **self.headers},
-            generation=self.generation.over(lower.generation),
+            generation=self.generation.merge_over(lower.generation),
             options=overlay(lower.options, self.options),
             body=overlay(lower.body, self.body),
             api_key=self.api_key or lower.api_key,

@@ -26,7 +26,7 @@ _PREFERRED: Final = {"opencode": "gpt-5-nano"}
 
 def newest(models: Sequence[CatalogModel]) -> CatalogModel | None:
     """The newest model that can be called; built-in ones come last."""
-    working = [model for model in models if not isinstance(model.reach, Unreachable)]
+    working = [model for model in models if not isinstance(model.transport, Unreachable)]
     return min(working, key=_rank, default=None)
 
 
@@ -53,13 +53,18 @@ def small(models: Sequence[CatalogModel], *, now_millis: int) -> CatalogModel | 
 
 def _rank(model: CatalogModel) -> tuple[bool, bool, bool, int]:
     able = model.capabilities.tools and "text" in model.capabilities.output
-    return isinstance(model.reach, BuiltIn), not able, model.status == "deprecated", -model.released
+    return (
+        isinstance(model.transport, BuiltIn),
+        not able,
+        model.status == "deprecated",
+        -model.released,
+    )
 
 
 def _may_be_small(model: CatalogModel, now_millis: int) -> bool:
     recent = 0 <= now_millis - model.released <= _SMALL_MONTHS_MAX * _MONTH_MILLIS
     speaks = "text" in model.capabilities.input and "text" in model.capabilities.output
-    called = not isinstance(model.reach, Unreachable) and model.provider_id not in _NO_SMALL
+    called = not isinstance(model.transport, Unreachable) and model.provider_id not in _NO_SMALL
     return recent and speaks and called and model.status == "active" and _price(model) > 0
 
 
@@ -69,7 +74,7 @@ def _price(model: CatalogModel) -> float:
 
 
 def is_free(model: CatalogModel) -> bool:
-    if isinstance(model.reach, BuiltIn | HostProvided) or _is_local(model.api.url or ""):
+    if isinstance(model.transport, BuiltIn | HostProvided) or _is_local(model.api.url or ""):
         return True
     return bool(model.cost) and all(tier.input == tier.output == 0 for tier in model.cost)
 

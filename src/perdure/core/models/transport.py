@@ -124,10 +124,10 @@ NATIVE: Final = _compatible()
 
 def transport_of(api: Api) -> HttpProtocol | Unreachable:
     """The transport of a model with this api, or why it cannot be called."""
-    wire = NATIVE if api.type == "native" else PACKAGES.get(api.package or "")
-    if wire is None:
+    protocol = NATIVE if api.type == "native" else PACKAGES.get(api.package or "")
+    if protocol is None:
         return Unreachable(f"the package {api.package!r} is not supported here")
-    url = api.url or wire.url
+    url = api.url or protocol.url
     if url is None:
         return Unreachable("its `api.url` is not set")
     if "${" in url:
@@ -135,4 +135,4 @@ def transport_of(api: Api) -> HttpProtocol | Unreachable:
         return Unreachable(f"its address needs the environment variable {name}, which is not set")
     if keys.origin_of(url) is None:
         return Unreachable("its `api.url` is not an http or https address")
-    return wire
+    return protocol

@@ -62,10 +62,10 @@ def lower(message: SessionMessage, model: ModelRef) -> tuple[LLMMessage, ...]:
 def _user_parts(message: UserMessage) -> tuple[Part, ...]:
     parts: list[Part] = [TextPart(message.text)]
     attached = () if message.attached is UNSET else message.attached
-    told = {item.file: item for item in attached if item.file is not UNSET}
+    by_file = {item.file: item for item in attached if item.file is not UNSET}
     for index, file in enumerate(() if message.files is UNSET else message.files):
-        if index in told:
-            parts += map(_content, told[index].content)
+        if index in by_file:
+            parts += map(_content, by_file[index].content)
         else:
             name = None if file.name is UNSET else file.name
             parts.append(MediaPart(file.mime, file.uri, name))
@@ -188,9 +188,9 @@ def _carried(message: messages.CompactionMessage) -> str:
     """The parts of a checkpoint that do not depend on the quality of its summary."""
     blocks: list[str] = []
     if message.directives:
-        said = "\n\n".join(f"[User]: {text}" for text in message.directives)
+        directives = "\n\n".join(f"[User]: {text}" for text in message.directives)
         note = "The user said this earlier, in these words. It holds unless it was taken back."
-        blocks.append(f"<user-messages>\n{note}\n\n{said}\n</user-messages>\n\n")
+        blocks.append(f"<user-messages>\n{note}\n\n{directives}\n</user-messages>\n\n")
     if message.todos:
         items = "\n".join(f"- [{todo.status}] {todo.content}" for todo in message.todos)
         blocks.append(f"<open-todos>\n{items}\n</open-todos>\n\n")

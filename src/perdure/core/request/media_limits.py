@@ -106,17 +106,17 @@ def configured_bounds(entries: Iterable[AttachmentsEntry]) -> ImageBounds:
     )
 
 
-def count_left_out(chars: Sequence[int], within: MediaLimits) -> int:
+def count_left_out(chars: Sequence[int], allowed: MediaLimits) -> int:
     """How many of the oldest media are replaced by their name. `chars`: sizes, oldest first."""
-    gone, total = 0, 0
+    dropped, total = 0, 0
     for newest, size in enumerate(chars):
         total += size
-        shown = newest + 1 - gone
-        if total <= within.chars_max and shown <= within.parts_max:
+        remaining = newest + 1 - dropped
+        if total <= allowed.chars_max and remaining <= allowed.parts_max:
             continue
-        while gone < newest and (
-            total > within.chars_max // 2 or newest + 1 - gone > within.parts_max // 2
+        while dropped < newest and (
+            total > allowed.chars_max // 2 or newest + 1 - dropped > allowed.parts_max // 2
         ):
-            total -= chars[gone]
-            gone += 1
-    return gone
+            total -= chars[dropped]
+            dropped += 1
+    return dropped

@@ -31,23 +31,25 @@ def has_media(messages: Iterable[LLMMessage]) -> bool:
     return next(media_of(messages), None) is not None
 
 
-def replace_media(run: Segment, instead: Iterator[MediaPart | TextPart]) -> Segment:
+def replace_media(segment: Segment, replacements: Iterator[MediaPart | TextPart]) -> Segment:
     """The segment with each media part replaced by the next of `instead`."""
-    if not has_media(run.messages):
-        return run
-    return Segment(tuple(_message(message, instead) for message in run.messages))
+    if not has_media(segment.messages):
+        return segment
+    return Segment(tuple(_message(message, replacements) for message in segment.messages))
 
 
-def _message(message: LLMMessage, instead: Iterator[MediaPart | TextPart]) -> LLMMessage:
-    return replace(message, content=tuple(_part(part, instead) for part in message.content))
+def _message(message: LLMMessage, replacements: Iterator[MediaPart | TextPart]) -> LLMMessage:
+    return replace(message, content=tuple(_part(part, replacements) for part in message.content))
 
 
-def _part(part: Part, instead: Iterator[MediaPart | TextPart]) -> Part:
+def _part(part: Part, replacements: Iterator[MediaPart | TextPart]) -> Part:
     if isinstance(part, MediaPart):
-        return next(instead)
+        return next(replacements)
     if not isinstance(part, ToolResultPart) or not _items(part.result):
         return part
-    value = [next(instead) if isinstance(item, MediaPart) else item for item in _items(part.result)]
+    value = [
+        next(replacements) if isinstance(item, MediaPart) else item for item in _items(part.result)
+    ]
     return replace(part, result=ToolResult("content", value))
 
 

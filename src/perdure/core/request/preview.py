@@ -25,17 +25,17 @@ from perdure.schema.session.tool import ProviderMetadata
 
 
 def describe_sources(
-    observation: Observation, snapshot: Snapshot, *, all_told: bool
+    observation: Observation, snapshot: Snapshot, *, new_baseline: bool
 ) -> tuple[SourceDetail, ...]:
     """Every source that is observed now or is in the snapshot, by key.
 
-    `all_told`: a new baseline is next, which contains every source.
+    `new_baseline`: a new baseline is next, which contains every source.
     """
     seen = {observed.key: observed for observed in observation}
     return tuple(
         _gone(key, snapshot[key])
         if key not in seen
-        else _detail(seen[key], snapshot.get(key), all_told=all_told)
+        else _detail(seen[key], snapshot.get(key), new_baseline=new_baseline)
         for key in sorted({*seen, *snapshot})
     )
 
@@ -50,7 +50,9 @@ def preview_request(built: LLMRequest, *, agent: str) -> ProviderRequest:
         agent=agent,
         model=built.model,
         system=built.system,
-        messages=tuple(_message(message) for run in built.runs for message in run.messages),
+        messages=tuple(
+            _message(message) for segment in built.segments for message in segment.messages
+        ),
         tools=tuple(
             view.RequestTool(
                 name=tool.name, description=tool.description, input_schema=tool.input_schema
@@ -62,14 +64,16 @@ def preview_request(built: LLMRequest, *, agent: str) -> ProviderRequest:
     )
 
 
-def _detail(observed: Observed, stored: SnapshotEntry | None, *, all_told: bool) -> SourceDetail:
+def _detail(
+    observed: Observed, stored: SnapshotEntry | None, *, new_baseline: bool
+) -> SourceDetail:
     if not observed.available:
         return _unseen(observed.key, stored)
     return SourceDetail(
         key=observed.key,
         removable=observed.removed is not None,
         available=True,
-        changed=all_told or _differs(observed, stored),
+        changed=new_baseline or _differs(observed, stored),
         value=observed.encoded,
     )
 

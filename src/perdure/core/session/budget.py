@@ -26,21 +26,21 @@ class Budget(Value, kw_only=True):
     turns: int | None = None
 
     @classmethod
-    def of(cls, said: SessionBudget | BudgetEntry | UnsetType) -> "Budget":
+    def from_settings(cls, given: SessionBudget | BudgetEntry | UnsetType) -> "Budget":
         """The budget of a Session or a configuration."""
-        if said is UNSET:
+        if given is UNSET:
             return NO_BUDGET
         return cls(
-            cost=None if said.cost is UNSET else said.cost,
-            tokens=None if said.tokens is UNSET else said.tokens,
-            turns=None if said.turns is UNSET else said.turns,
+            cost=None if given.cost is UNSET else given.cost,
+            tokens=None if given.tokens is UNSET else given.tokens,
+            turns=None if given.turns is UNSET else given.turns,
         )
 
     @property
     def is_bound(self) -> bool:
         return self != NO_BUDGET
 
-    def narrowed(self, other: "Budget") -> "Budget":
+    def combine(self, other: "Budget") -> "Budget":
         """The budget that applies when both hold."""
         return Budget(
             cost=_smaller(self.cost, other.cost),

@@ -102,16 +102,16 @@ def settle(job: Job, sighting: Sighting, *, now: int) -> Job:
     return replace(job, state=state, exit_code=code, time_ended=now)
 
 
-def check_limits(*, of_session: int, of_all: int) -> None:
+def check_limits(*, in_session: int, in_total: int) -> None:
     """Raise JobLimitError if no further job may run."""
-    if of_session >= limits.JOBS_PER_SESSION_MAX:
+    if in_session >= limits.JOBS_PER_SESSION_MAX:
         raise JobLimitError(
-            f"{of_session} background jobs of this session are running, which is the limit."
+            f"{in_session} background jobs of this session are running, which is the limit."
             " Wait for one with bash_output, or end one with bash_cancel."
         )
-    if of_all >= limits.JOBS_MAX:
+    if in_total >= limits.JOBS_MAX:
         raise JobLimitError(
-            f"{of_all} background jobs are running on this machine, which is the limit."
+            f"{in_total} background jobs are running on this machine, which is the limit."
             " Run the command without `background`, or try again later."
         )
 
@@ -123,12 +123,12 @@ def notice_id(job_id: JobID) -> MessageID:
 
 def notice(job: Job, last_words: str) -> str:
     """The notice to the Session about a settled job."""
-    shown = last_words.strip("\n")
-    said = f"Its output ended with:\n{shown}" if shown else "It printed nothing."
+    last_output = last_words.strip("\n")
+    output_line = f"Its output ended with:\n{last_output}" if last_output else "It printed nothing."
     return (
         f"Background job {job.id} {describe_state(job.info)}\n"
         f"Command: {_short(job.command)}\n"
-        f"{said}\n"
+        f"{output_line}\n"
         f"All of its output is in {job.process.output}"
     )
 

@@ -144,8 +144,8 @@ def fail_open_step(
 
 def is_unanswered(messages: Sequence[SessionMessage]) -> bool:
     """Whether the newest message is a prompt or a notice that no step followed."""
-    said = (m for m in reversed(messages) if isinstance(m, AssistantMessage | InputMessage))
-    return isinstance(next(said, None), InputMessage)
+    candidates = (m for m in reversed(messages) if isinstance(m, AssistantMessage | InputMessage))
+    return isinstance(next(candidates, None), InputMessage)
 
 
 def is_unfinished(newest: SessionMessage) -> bool:

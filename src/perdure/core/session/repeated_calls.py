@@ -41,17 +41,17 @@ class RepeatedCallGuard:
             return "run"
         return "stop" if known.refusals >= limits.CALLS_REFUSED_MAX else "ask"
 
-    def settled(self, tool: str, input: JsonObject, outcome: object) -> str | None:
+    def record_outcome(self, tool: str, input: JsonObject, outcome: object) -> str | None:
         """Record the outcome of a call; a note for the model, if the call repeats."""
-        call, brought = _call(tool, input), _digest((codec.encode(outcome),))
+        call, digest = _call(tool, input), _digest((codec.encode(outcome),))
         known = self._known.get(call)
-        if known is None or known.outcome != brought:
-            self._news(call, brought)
+        if known is None or known.outcome != digest:
+            self._news(call, digest)
             return None
         known.count += 1
         return repetition_note(known.count) if known.count >= limits.CALLS_REPEATED_MAX else None
 
-    def refused(self, tool: str, input: JsonObject) -> None:
+    def record_refusal(self, tool: str, input: JsonObject) -> None:
         """Record that a person or a rule refused to repeat this call."""
         known = self._known.get(_call(tool, input))
         if known is not None:

@@ -58,23 +58,23 @@ def delay_seconds(error: LLMError, *, failed: int, chance: float) -> float | Non
 
     `chance` is a random number from [0, 1).
     """
-    patience = RETRY_LIMITS.get(error.reason)
-    if patience is None or failed >= patience.attempts_max:
+    retry_limits = RETRY_LIMITS.get(error.reason)
+    if retry_limits is None or failed >= retry_limits.attempts_max:
         return None
     if error.retry_after_ms is not None:
-        told = error.retry_after_ms / 1000
-        return told if told <= limits.RETRY_AFTER_SECONDS_MAX else None
-    doubled = patience.first_seconds * 2 ** (failed - 1)
+        seconds = error.retry_after_ms / 1000
+        return seconds if seconds <= limits.RETRY_AFTER_SECONDS_MAX else None
+    doubled = retry_limits.first_seconds * 2 ** (failed - 1)
     spread = 1 + limits.RETRY_SPREAD * (2 * chance - 1)
     return min(doubled, limits.RETRY_SECONDS_MAX) * spread
 
 
 def failure_message(error: LLMError) -> str:
     """The error text of a step that failed for good, with a Retry-After that was too long."""
-    told = (error.retry_after_ms or 0) / 1000
-    if error.reason not in RETRY_LIMITS or told <= limits.RETRY_AFTER_SECONDS_MAX:
+    seconds = (error.retry_after_ms or 0) / 1000
+    if error.reason not in RETRY_LIMITS or seconds <= limits.RETRY_AFTER_SECONDS_MAX:
         return error.message
-    return f"{error.message} (it asks to come back in {_format_wait(told)})"
+    return f"{error.message} (it asks to come back in {_format_wait(seconds)})"
 
 
 def _format_wait(seconds: float) -> str:

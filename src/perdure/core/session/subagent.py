@@ -105,11 +105,13 @@ def build_report(last: AssistantMessage | None, *, steps: int, cost: float) -> R
     if last is None:
         text = "It ended before it was answered."
         return Report(state="failed", text=text, steps=steps, cost=cost)
-    said = "\n".join(part.text for part in last.content if isinstance(part, TextPart)).strip()
+    answer_text = "\n".join(
+        part.text for part in last.content if isinstance(part, TextPart)
+    ).strip()
     if last.error is UNSET:
-        return Report(state="completed", text=said or _NO_TEXT, steps=steps, cost=cost)
+        return Report(state="completed", text=answer_text or _NO_TEXT, steps=steps, cost=cost)
     failure = f"It failed: {last.error.message}"
-    text = f"{failure}\n\n{said}" if said else failure
+    text = f"{failure}\n\n{answer_text}" if answer_text else failure
     return Report(state="failed", text=text, steps=steps, cost=cost)
 
 

@@ -60,6 +60,6 @@ def request_text(prompt: str) -> str:
 
 def from_answer(answer: str) -> str:
     """The title line without the decoration that models add; empty if there is none."""
-    said = _THOUGHTS.sub("", answer)
-    lines = (_LABEL.sub("", line).strip(_AROUND) for line in said.splitlines())
+    without_thoughts = _THOUGHTS.sub("", answer)
+    lines = (_LABEL.sub("", line).strip(_AROUND) for line in without_thoughts.splitlines())
     return from_prompt(next((line for line in lines if line), ""))

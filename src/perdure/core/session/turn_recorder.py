@@ -3,7 +3,6 @@
 The assistant message begins with the first output, or with a failure. Text and reasoning stream as
 fragments and end with their full value. A call is recorded before it may run, and settled exactly
 once. A provider that breaks the event lifecycle fails the turn.
-This module decides; it neither appends nor publishes.
 """
 
 from collections.abc import Callable, Sequence
@@ -137,27 +136,28 @@ class TurnRecorder:
         )
 
     def failed(
-        self, call_id: str, *, now: int, message: str, told: bool = True
+        self, call_id: str, *, now: int, message: str, reported: bool = True
     ) -> events.ToolFailed:
-        """`told` is False if the call was cut off instead of failing by itself."""
+        """`reported` is False if the call was cut off instead of failing by itself."""
         self._now = now
         call = self._settle(call_id)
         return events.ToolFailed(
             *self._stamp,
             call_id=ToolCallID(call_id),
             error=error_info(message),
-            result={"type": "error", "value": message} if told else UNSET,
+            result={"type": "error", "value": message} if reported else UNSET,
             provider=CallProvider(executed=call.executed),
         )
 
     def fail_unsettled(self, message: str, *, now: int) -> list[SessionEvent]:
         return [
-            self.failed(call_id, now=now, message=message, told=False) for call_id in self.unsettled
+            self.failed(call_id, now=now, message=message, reported=False)
+            for call_id in self.unsettled
         ]
 
     def fail_hosted(self, *, now: int) -> list[SessionEvent]:
         return [
-            self.failed(call_id, now=now, message=NO_HOSTED_RESULT, told=False)
+            self.failed(call_id, now=now, message=NO_HOSTED_RESULT, reported=False)
             for call_id in self.unsettled_hosted
         ]
 
@@ -211,8 +211,8 @@ class TurnRecorder:
         self._out.append(live.TextDelta(*self._stamp, text_id=event.id, delta=event.text))
 
     def _text_end(self, event: llm.TextEnd) -> None:
-        shown = self._close(self._texts, event.id, "text")
-        text = shown if event.text is None else event.text
+        streamed = self._close(self._texts, event.id, "text")
+        text = streamed if event.text is None else event.text
         self._out.append(events.TextEnded(*self._stamp, text_id=event.id, text=text))
 
     def _reasoning_start(self, event: llm.ReasoningStart) -> None:

@@ -60,10 +60,10 @@ def sum_totals(totals: Iterable[UsageTotal]) -> UsageTotal:
     return replace(whole, models=_merge_lines(whole.models))
 
 
-def _line(model: ModelRef, purpose: Purpose, of: events.StepEnded | events.Spent) -> ModelUsage:
+def _line(model: ModelRef, purpose: Purpose, event: events.StepEnded | events.Spent) -> ModelUsage:
     plain = ModelRef(id=model.id, provider_id=model.provider_id)
-    cost = float(of.cost)
-    return ModelUsage(model=plain, purpose=purpose, requests=1, cost=cost, tokens=of.tokens)
+    cost = float(event.cost)
+    return ModelUsage(model=plain, purpose=purpose, requests=1, cost=cost, tokens=event.tokens)
 
 
 def _merge_lines(lines: Iterable[ModelUsage]) -> tuple[ModelUsage, ...]:

@@ -86,7 +86,7 @@ def list_origins(found: Settings) -> tuple[Origin, ...]:
     for document in found.documents:
         lines = Lines(document.text)
         for at, value in _in_effect(document, found):
-            place = lines.of(at)
+            place = lines.position_of(at)
             origin = Origin(
                 format_address(at), mask(value, at), document.path, place.line if place else None
             )

@@ -177,12 +177,12 @@ def merge(documents: Sequence[Document]) -> Settings:
         images=media_limits.configured_bounds(document.attachments for document in documents),
         after_edit=edit_programs.configured_programs(documents),
         timezone=_last(document.timezone for document in documents),
-        may_run_commands=not any(isinstance(wish, ProgramRequest) for wish in ungranted),
+        may_run_commands=not any(isinstance(request, ProgramRequest) for request in ungranted),
         granted_keys=tuple(
-            wish
+            request
             for document in documents
             if document.granted
-            for wish in trust.key_requests(document)
+            for request in trust.key_requests(document)
         ),
         ungranted=ungranted,
         problems=(
@@ -224,8 +224,8 @@ def _last(values: Iterable[codec.T | None]) -> codec.T | None:
 def _agents(
     documents: Sequence[Document], *, of_plugins: bool
 ) -> tuple[tuple[str, AgentEntry], ...]:
-    theirs = (document for document in documents if document.plugin is of_plugins)
-    return tuple(change for document in theirs for change in document.agents)
+    chosen = (document for document in documents if document.plugin is of_plugins)
+    return tuple(change for document in chosen for change in document.agents)
 
 
 def _output_limits(documents: Sequence[Document]) -> OutputLimits:
@@ -253,18 +253,20 @@ def _compaction(documents: Sequence[Document]) -> CompactionSettings:
 
 
 def _budget(documents: Sequence[Document]) -> Budget:
-    said: dict[Trust, JsonObject] = {"user": {}, "project": {}}
+    values: dict[Trust, JsonObject] = {"user": {}, "project": {}}
     for document in documents:
-        said[document.trust] = {**said[document.trust], **document.budget}
-    users, projects = (Budget.of(codec.convert(BudgetEntry, each)) for each in said.values())
-    return users.narrowed(projects)
+        values[document.trust] = {**values[document.trust], **document.budget}
+    users, projects = (
+        Budget.from_settings(codec.convert(BudgetEntry, each)) for each in values.values()
+    )
+    return users.combine(projects)
 
 
 def _recovery(documents: Sequence[Document]) -> RecoveryPolicy | None:
-    said: list[RecoveryPolicy | None] = [
+    values: list[RecoveryPolicy | None] = [
         document.recovery for document in documents if document.trust == "user"
     ]
-    return _last(said)
+    return _last(values)
 
 
 def _instructions(documents: Sequence[Document]) -> Iterator[InstructionEntry]:
@@ -286,7 +288,7 @@ def _references(documents: Sequence[Document]) -> dict[str, ReferenceEntry]:
 def _user_only_problems(document: Document) -> tuple[Problem, ...]:
     if document.trust == "user":
         return ()
-    said = (
+    values = (
         document.shell,
         document.bash,
         document.webfetch,
@@ -300,7 +302,7 @@ def _user_only_problems(document: Document) -> tuple[Problem, ...]:
             f"`{format_address(at)}` can only be set in your own configuration",
             at=at,
         )
-        for at, value in zip(_USER_ONLY, said, strict=True)
+        for at, value in zip(_USER_ONLY, values, strict=True)
         if value
     ]
     return config_problem.with_positions(problems, document.text)

@@ -48,7 +48,7 @@ class ProgramRequest(Value):
     command: str
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         return _escape_unprintable(f"run {self.command} ({format_address(self.at)})")
 
 
@@ -62,7 +62,7 @@ class KeyRequest(Value):
     origins: tuple[str, ...]
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         variables = f" ({', '.join(self.names)})" if self.names else ""
         return _escape_unprintable(
             f"send your key for {self.provider}{variables} to {', '.join(self.origins)}"

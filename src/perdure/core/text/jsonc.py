@@ -67,7 +67,7 @@ class Positions:
         # Of a repeated key the last counts, as in the decoded value.
         self._offsets: Mapping[Address, int] = dict(_offsets(blank(self._data)))
 
-    def of(self, address: Address) -> Position | None:
+    def position_of(self, address: Address) -> Position | None:
         offset = self._offsets.get(address)
         if offset is None:
             return None

@@ -198,11 +198,11 @@ def _key(text: str) -> tuple[str, str] | None:
 
 
 def _plain(lines: Sequence[str]) -> JsonValue:
-    said = [yaml_scalar.uncommented(line) for line in lines]
-    if len(said) == 1:
-        return yaml_scalar.typed(said[0])
+    texts = [yaml_scalar.uncommented(line) for line in lines]
+    if len(texts) == 1:
+        return yaml_scalar.typed(texts[0])
     # Comment lines are dropped; empty lines end a paragraph.
-    kept = [text for text, line in zip(said, lines, strict=True) if text or not line]
+    kept = [text for text, line in zip(texts, lines, strict=True) if text or not line]
     return yaml_scalar.folded(kept)
 
 

@@ -91,8 +91,8 @@ def _wrapping(headers: dict[str, str]) -> tuple[bytes, bytes] | None:
         case {":message-type": "error"}:
             # Error frames have no payload.
             kind = headers.get(":error-code", "error")
-            said = {"message": headers.get(":error-message", "")}
-            return codec.encode({"exception": kind, "payload": said}), b""
+            error_payload = {"message": headers.get(":error-message", "")}
+            return codec.encode({"exception": kind, "payload": error_payload}), b""
         case {":message-type": "event", ":event-type": kind}:
             return b"{%b:" % codec.encode(kind), b"}"
         case _:

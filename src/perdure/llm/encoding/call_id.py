@@ -23,15 +23,15 @@ def free_id(given: str | None, taken: Collection[str], number: int, *, prefix: s
     return counted
 
 
-def unique_ids(run: Segment, own: re.Pattern[str]) -> dict[str, str]:
+def unique_ids(segment: Segment, own: re.Pattern[str]) -> dict[str, str]:
     """Ids of executed calls in an answer -> ids that are unique in the whole conversation.
 
     Ids that match `own` already are. Other models often restart theirs in each answer, so new ones
     are derived from the content of the segment.
     """
-    calls = [call.id for call in run.calls()]
+    calls = [call.id for call in segment.calls()]
     foreign = [call for call in calls if not own.fullmatch(call)]
-    seed = blake2b(codec.encode(run)).digest() if foreign else b""
+    seed = blake2b(codec.encode(segment)).digest() if foreign else b""
     made = {call: _derive_id(seed, call) for call in foreign}
     return {call: made.get(call, call) for call in calls}
 

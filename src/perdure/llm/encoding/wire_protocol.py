@@ -93,11 +93,11 @@ class WireProtocol(Value, kw_only=True):
     """Events at the end of the stream. Ends with Finish or ProviderError, or raises."""
     closing: Callable[[LLMRequest], list[JsonObject]] = _nothing
     """Conversation items after the segments."""
-    placed: Callable[[list[JsonObject], SegmentPosition], list[JsonObject]] | None = None
+    adapted: Callable[[list[JsonObject], SegmentPosition], list[JsonObject]] | None = None
     """Adapts items to their position, for providers that restrict adjacent items."""
     marked: Callable[[list[JsonObject]], list[JsonObject]] | None = None
     """Adds a cache hint to the latest user message in the items of its segment."""
-    takes_hints: Callable[[ModelFacts], bool] = _always
+    accepts_hints: Callable[[ModelFacts], bool] = _always
     """Whether a model accepts cache hints."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     accept: str = "text/event-stream"
@@ -120,29 +120,31 @@ def encode(protocol: WireProtocol, request: LLMRequest, facts: ModelFacts) -> tu
 def _conversation(
     protocol: WireProtocol, request: LLMRequest, facts: ModelFacts
 ) -> tuple[bytes, ...]:
-    kept = request.kept or EncodedHistory()
-    key, runs = (protocol.name, facts), request.runs
+    history = request.encoded_history or EncodedHistory()
+    key, segments = (protocol.name, facts), request.segments
 
     def items(index: int) -> list[JsonObject]:
-        listed = protocol.items(runs[index], facts)
-        if protocol.placed is None:
+        listed = protocol.items(segments[index], facts)
+        if protocol.adapted is None:
             return listed
-        return protocol.placed(listed, SegmentPosition(index, runs[index - 1] if index else None))
+        return protocol.adapted(
+            listed, SegmentPosition(index, segments[index - 1] if index else None)
+        )
 
     def encoded(index: int) -> bytes:
         return _joined(items(index))
 
-    at = _latest_user(runs)
-    if protocol.marked is None or at is None or not protocol.takes_hints(facts):
-        return kept.pieces(key, range(len(runs)), encoded)
+    at = _latest_user(segments)
+    if protocol.marked is None or at is None or not protocol.accepts_hints(facts):
+        return history.pieces(key, range(len(segments)), encoded)
     marked = _joined(protocol.marked(items(at)))
-    after = tuple(encoded(index) for index in range(at + 1, len(runs)))
-    return (*kept.pieces(key, range(at), encoded, open_last=False), marked, *after)
+    after = tuple(encoded(index) for index in range(at + 1, len(segments)))
+    return (*history.pieces(key, range(at), encoded, open_last=False), marked, *after)
 
 
-def _latest_user(runs: tuple[Segment, ...]) -> int | None:
-    for index in range(len(runs) - 1, -1, -1):
-        if any(message.role == "user" for message in runs[index].messages):
+def _latest_user(segments: tuple[Segment, ...]) -> int | None:
+    for index in range(len(segments) - 1, -1, -1):
+        if any(message.role == "user" for message in segments[index].messages):
             return index
     return None
 

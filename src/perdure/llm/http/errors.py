@@ -92,44 +92,44 @@ class ErrorDetail(Value):
     code: str = ""
 
     @property
-    def said(self) -> str:
+    def full_text(self) -> str:
         return f"{self.code} {self.text}"
 
     def reason(self, status: int | None = None, *, soon: bool = False) -> Reason:
         """The kind of failure. `soon`: the provider says when to retry."""
         if status is None:
             status = _status_in(self.code)
-        return _by_words(self.said, status, soon) or _by_status(self.said, status)
+        return _by_words(self.full_text, status, soon) or _by_status(self.full_text, status)
 
 
-def _by_words(said: str, status: int | None, soon: bool) -> Reason | None:
+def _by_words(message: str, status: int | None, soon: bool) -> Reason | None:
     """The reason, if the message decides over the status."""
     if status in (401, 402):
         return None
-    if _QUOTA.search(said):
+    if _QUOTA.search(message):
         # One provider also calls a limit per minute a quota, and says when to retry.
         return "rate-limit" if soon else "quota-exceeded"
-    if _is_overflow(said, status):
+    if _is_overflow(message, status):
         return "overflow"
-    if (status is None or 400 <= status < 500) and status != 429 and _POLICY.search(said):
+    if (status is None or 400 <= status < 500) and status != 429 and _POLICY.search(message):
         return "content-policy"
-    if status == 400 and _KEY.search(said):
+    if status == 400 and _KEY.search(message):
         return "authentication"
     return None
 
 
-def _is_overflow(said: str, status: int | None) -> bool:
-    if status == 413 and not said.strip():
+def _is_overflow(message: str, status: int | None) -> bool:
+    if status == 413 and not message.strip():
         # A size limit of a proxy has a text body; that of a model has none or a reason.
         return True
-    named = _OVERFLOW.search(said) is not None and _RATE_LIMIT.search(said) is None
+    named = _OVERFLOW.search(message) is not None and _RATE_LIMIT.search(message) is None
     return named and (status is None or status >= 400) and status != 429
 
 
-def _by_status(said: str, status: int | None) -> Reason:
+def _by_status(message: str, status: int | None) -> Reason:
     match status:
         case None:
-            return _by_words_alone(said)
+            return _by_words_alone(message)
         case 401 | 403:
             return "authentication"
         case 402:
@@ -141,16 +141,16 @@ def _by_status(said: str, status: int | None) -> Reason:
         case 408:
             return "provider-internal"
         case _ if status >= 500:
-            return "overload" if _OVERLOAD.search(said) else "provider-internal"
+            return "overload" if _OVERLOAD.search(message) else "provider-internal"
         case _ if status >= 400:
-            return "rate-limit" if _RATE_LIMIT.search(said) else "invalid-request"
+            return "rate-limit" if _RATE_LIMIT.search(message) else "invalid-request"
         case _:
             return "unknown"
 
 
-def _by_words_alone(said: str) -> Reason:
+def _by_words_alone(message: str) -> Reason:
     for words, reason in _KINDS:
-        if words.search(said):
+        if words.search(message):
             return reason
     return "unknown"
 
@@ -265,11 +265,11 @@ def _retry_after_millis(headers: Mapping[str, str], now_millis: int) -> int | No
 
 def _body_delay_millis(body: bytes) -> int | None:
     """The retry delay named in the body, if any."""
-    told = _RETRY_DELAY.search(body.decode(errors="replace"))
+    delay = _RETRY_DELAY.search(body.decode(errors="replace"))
     # A daily limit gives no delay, whatever else the body says.
-    if told is None or _DAILY.search(body):
+    if delay is None or _DAILY.search(body):
         return None
-    seconds = float(told.group(1)) * _UNITS[told.group(2).lower()]
+    seconds = float(delay.group(1)) * _UNITS[delay.group(2).lower()]
     return int(min(seconds * 1000, RETRY_AFTER_MILLIS_MAX))
 
 

@@ -141,7 +141,7 @@ class _HttpModelCall:
         route = self._route
         asked = replace(
             request,
-            generation=request.generation.over(route.generation),
+            generation=request.generation.merge_over(route.generation),
             options=_deeply_merged(dict(route.options), dict(request.options)),
         )
         unsigned = HttpRequest(
@@ -263,8 +263,8 @@ class _HttpModelCall:
         )
 
     def _transport_failure(self, error: TransportError) -> LLMError:
-        said = errors.clean_message(str(error), self._secrets)
-        return LLMError("transport", f"The connection to the provider failed: {said}")
+        reason = errors.clean_message(str(error), self._secrets)
+        return LLMError("transport", f"The connection to the provider failed: {reason}")
 
 
 async def _within(seconds: float, limit: str, answer: Awaitable[T]) -> T:

@@ -38,8 +38,8 @@ def with_json_schema(protocol: WireProtocol) -> WireProtocol:
         described = (_described(request.tools),) if request.tools else ()
         return protocol.opening(replace(request, system=(*request.system, *described)))
 
-    def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
-        return protocol.items(Segment(tuple(_plain(run))), facts)
+    def items(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
+        return protocol.items(Segment(tuple(_plain(segment))), facts)
 
     return replace(
         protocol, name=f"{protocol.name}-constrained", head=head, opening=opening, items=items
@@ -77,10 +77,10 @@ def _described(tools: tuple[ToolDefinition, ...]) -> str:
     return "\n\n".join((_GUIDANCE, *texts))
 
 
-def _plain(run: Segment) -> Iterator[LLMMessage]:
+def _plain(segment: Segment) -> Iterator[LLMMessage]:
     """The segment with calls as text that the model would print, and results as user text."""
     results: list[Part] = []
-    for message in run.messages:
+    for message in segment.messages:
         if message.role == "tool":
             results += (part for item in message.content for part in _result(item))
         else:

@@ -65,13 +65,13 @@ def parse_calls(text: str, offered: Sequence[ToolDefinition]) -> ParsedAnswer | 
         return None
     tools = {tool.name: tool for tool in offered}
     whole = _without_stop(text)
-    said, block = _split_thought(whole)
+    spoken, block = _split_thought(whole)
     fenced = _FENCED.fullmatch(block)
     calls = _written(fenced[1] if fenced else block, tools)
     if calls is None and (marker := _MARKER.search(whole)) is not None:
-        said, block = whole[: marker.start()], whole[marker.start() :]
-        calls = _marked(block, tools) if _ends_before_block(said) else None
-    return ParsedAnswer(said.rstrip(), calls) if calls else None
+        spoken, block = whole[: marker.start()], whole[marker.start() :]
+        calls = _marked(block, tools) if _ends_before_block(spoken) else None
+    return ParsedAnswer(spoken.rstrip(), calls) if calls else None
 
 
 def parse_answer(text: str, offered: Sequence[ToolDefinition]) -> ParsedAnswer | None:
@@ -92,11 +92,11 @@ def _without_stop(text: str) -> str:
     return whole
 
 
-def _ends_before_block(said: str) -> bool:
+def _ends_before_block(spoken: str) -> bool:
     """Whether the text after `said` begins a line outside of code fences."""
-    before = said.rstrip(" \t")
+    before = spoken.rstrip(" \t")
     begins_line = not before or before.endswith(("\n", _THOUGHT_END))
-    return begins_line and said.count("```") % 2 == 0
+    return begins_line and spoken.count("```") % 2 == 0
 
 
 def _split_thought(text: str) -> tuple[str, str]:

@@ -129,7 +129,7 @@ class _Places(Value):
 
 
 def _off(wish: TrustRequest) -> str:
-    return f"would {wish.says}; that is off until you trust it: perdure trust"
+    return f"would {wish.description}; that is off until you trust it: perdure trust"
 
 
 def _candidates(directory: str) -> tuple[str, ...]:

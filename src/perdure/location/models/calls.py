@@ -49,7 +49,7 @@ class CallableModel(Confidential, kw_only=True):
 
     @property
     def url(self) -> str | None:
-        return model_access.url_of(self.model.api, self.model.reach, self.variables)
+        return model_access.url_of(self.model.api, self.model.transport, self.variables)
 
 
 class ModelCalls:

@@ -186,9 +186,9 @@ class Catalog:
         variant = _variant(model, ref)
         if variant is None:
             return VariantUnavailable(ref, tuple(model.variants))
-        request = over.over(variant)
-        if isinstance(model.reach, Unreachable):
-            return UnsupportedApi(ref, model.reach.reason)
+        request = over.merge_over(variant)
+        if isinstance(model.transport, Unreachable):
+            return UnsupportedApi(ref, model.transport.reason)
         key = self._key(provider, model, request)
         if isinstance(key, KeyMissing):
             return ModelUnavailable(ref, key.reason)
@@ -199,7 +199,7 @@ class Catalog:
             limit=model.limit,
             generation=request.generation,
             free=selection.is_free(model),
-            call=self._calls.of(self._reached(provider, model, model.reach, request), key),
+            call=self._calls.of(self._reached(provider, model, model.transport, request), key),
             media=_media(model),
         )
 
@@ -283,7 +283,7 @@ class Catalog:
             variables=self._variables, origins=self._origins, google=self._google_login
         )
         stored = self._stored_for(provider)
-        return access.find_access(provider, model, request, means=means, stored=stored)
+        return access.find_access(provider, model, request, sources=means, stored=stored)
 
     def _google_login(self) -> GoogleLoginLookup:
         return _NO_GOOGLE_LOGIN if self._clouds is None else self._clouds.google.look()
@@ -294,9 +294,9 @@ def _variant(model: CatalogModel, ref: ModelRef) -> Overrides | None:
     name = ref.variant_name
     if name == DEFAULT_VARIANT:
         name = model.default_variant or DEFAULT_VARIANT
-        return model.variants.get(name, Overrides()).over(model.request)
+        return model.variants.get(name, Overrides()).merge_over(model.request)
     variant = model.variants.get(name)
-    return None if variant is None else variant.over(model.request)
+    return None if variant is None else variant.merge_over(model.request)
 
 
 def _stored_ids(stored: Mapping[str, StoredCredential] | StoreUnreadable) -> Collection[str]:
@@ -308,6 +308,6 @@ def _ref(model: CatalogModel | None) -> ModelRef | None:
 
 
 def _media(model: CatalogModel) -> MediaLimits:
-    reach = model.reach
+    reach = model.transport
     family = reach.dialect if isinstance(reach, HttpProtocol) else "openai_compatible"
     return media_limits.limits_for(family, model.takes)

@@ -112,7 +112,7 @@ class LocationFiles:
             raise _failure(path, error) from error
         if not await authority.contains(real):
             raise _refused(f"{path} leads outside the Location through a symbolic link")
-        return real, filesystem.beneath(root)
+        return real, filesystem.confined_to(root)
 
 
 def _extent(path: str, span: Span | None, size: int) -> tuple[int, int]:

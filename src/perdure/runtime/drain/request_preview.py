@@ -137,7 +137,9 @@ async def _waiting(tx: Transaction, session_id: SessionID) -> _Waiting:
 
 def _planned(plan: BoundaryPlan, observation: Observation, snapshot: Snapshot) -> JsonObject:
     pending = _pending(plan)
-    details = preview.describe_sources(observation, snapshot, all_told=pending.type == "baseline")
+    details = preview.describe_sources(
+        observation, snapshot, new_baseline=pending.type == "baseline"
+    )
     return {"pending": pending, "sourceDetails": details}
 
 
@@ -157,6 +159,6 @@ def _blocked(
 ) -> JsonObject:
     return {
         "pending": PendingContext(type="blocked", keys=blocked.keys),
-        "sourceDetails": preview.describe_sources(observation, snapshot, all_told=False),
+        "sourceDetails": preview.describe_sources(observation, snapshot, new_baseline=False),
         "refusal": str(blocked),
     }

@@ -136,7 +136,7 @@ class TurnCycle:
     ) -> str | None:
         """Which budget is used up, in words."""
         own = location.agents.options(chosen.agent.id).budget
-        bounds = location.settings.budget.narrowed(own)
+        bounds = location.settings.budget.combine(own)
         return await budget.reached(self._store.database, session, bounds)
 
     async def _cross(

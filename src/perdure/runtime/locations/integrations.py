@@ -234,7 +234,7 @@ class Integrations:
 
     async def _open_callback(self, attempt: _Attempt) -> None:
         method = attempt.method
-        if not method.comes_back:
+        if not method.returns_here:
             attempt.redirect = method.redirect_url or ""
             return
         try:

@@ -58,7 +58,7 @@ async def _reached(tx: Transaction, session_id: SessionID, bounds: Budget) -> st
         if told := budget.check_budget(bounds, spent):
             return told
     for owner in _upwards(family, session_id):
-        own = Budget.of(owner.budget)
+        own = Budget.from_settings(owner.budget)
         if not own.is_bound:
             continue
         below = [each for each in family.values() if owner in _upwards(family, each.id)]

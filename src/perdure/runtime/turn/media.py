@@ -40,7 +40,7 @@ class RequestMedia:
         parts = [part for run in history.runs for part in message_media.media_of(run.messages)]
         runs, gone = replaced(history.runs, [await self._fit(part, takes) for part in parts], takes)
         if history.media.changed(takes, gone):
-            history.kept.forget()
+            history.kept.clear()
         return replace(history, runs=runs)
 
     async def _fit(self, part: MediaPart, takes: MediaLimits) -> MediaPart | TextPart:

@@ -58,8 +58,8 @@ def build(
     request = LLMRequest(
         model=chosen.model.ref,
         system=tuple(text for text in system if text),
-        runs=history.runs,
-        kept=history.kept,
+        segments=history.runs,
+        encoded_history=history.kept,
         tools=() if tools is None else tools.definitions,
         generation=chosen.model.generation,
         options={"openai": {"promptCacheKey": _cache_key(session_id)}},
@@ -71,10 +71,10 @@ def build(
 def _final(request: LLMRequest) -> LLMRequest:
     """The request of a last step: no tools, and a note that is not part of the history."""
     note = LLMMessage("system", (TextPart(STEP_LIMIT),))
-    closed, last = request.runs[:-1], request.runs[-1:]
+    closed, last = request.segments[:-1], request.segments[-1:]
     ending = split_segments((*(said for run in last for said in run.messages), note))
     # The history goes on without the note, so bytes that follow it must not be kept.
-    return replace(request, runs=(*closed, *ending), kept=None, tool_choice="none")
+    return replace(request, segments=(*closed, *ending), encoded_history=None, tool_choice="none")
 
 
 def _cache_key(session_id: SessionID) -> str:

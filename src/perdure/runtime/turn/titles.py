@@ -99,7 +99,7 @@ class Titles:
         request = LLMRequest(
             model=model.ref,
             system=() if guidance is UNSET else (guidance,),
-            runs=(
+            segments=(
                 Segment(
                     (LLMMessage("user", (TextPart(title_request.request_text(untitled.prompt)),)),)
                 ),

@@ -120,7 +120,7 @@ class ToolExecutor:
         try:
             await self._toolbox.permissions.require(self._ask_to_repeat(call))
         except (PermissionBlockedError, PermissionCorrectedError) as error:
-            discipline.refused(call.tool, call.input)
+            discipline.record_refusal(call.tool, call.input)
             return ToolError(repeated_calls.refusal_text(str(error)))
         return None
 
@@ -140,7 +140,7 @@ class ToolExecutor:
             settled = ToolError(f"Tool execution failed: {error}")
         finally:
             progress.close()
-        nudge = self._toolbox.discipline.settled(call.tool, call.input, settled)
+        nudge = self._toolbox.discipline.record_outcome(call.tool, call.input, settled)
         return settled if nudge is None else _nudged(settled, nudge)
 
     async def _bound_and_record(self, call: ToolCalled, success: ToolSuccess) -> None:

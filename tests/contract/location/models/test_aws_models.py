@@ -58,7 +58,7 @@ async def request_of(place: Place) -> HttpRequest:
     resolved = catalog_of(place).resolve(CLAUDE)
     assert isinstance(resolved, ResolvedModel)
     asked = LLMRequest(
-        model=CLAUDE, system=(), runs=split_segments((LLMMessage("user", (TextPart("hi"),)),))
+        model=CLAUDE, system=(), segments=split_segments((LLMMessage("user", (TextPart("hi"),)),))
     )
     with pytest.raises(LLMError):
         async for _ in resolved.call(asked):

@@ -69,7 +69,9 @@ def catalog_of(place: Place, config: JsonObject | None = None) -> Catalog:
 
 async def answer(model: ResolvedModel) -> list[LLMEvent]:
     message = LLMMessage("user", (TextPart("hello"),))
-    request = LLMRequest(model=model.ref, system=("Be brief.",), runs=split_segments((message,)))
+    request = LLMRequest(
+        model=model.ref, system=("Be brief.",), segments=split_segments((message,))
+    )
     return [event async for batch in model.call(request) for event in batch]
 
 

@@ -73,7 +73,9 @@ def catalog_of(
 
 async def sent(model: ResolvedModel, transport: RefusingTransport) -> HttpRequest:
     message = LLMMessage("user", (TextPart("hello"),))
-    request = LLMRequest(model=model.ref, system=("Be brief.",), runs=split_segments((message,)))
+    request = LLMRequest(
+        model=model.ref, system=("Be brief.",), segments=split_segments((message,))
+    )
     with pytest.raises(LLMError):
         async for _ in model.call(request):
             pass
@@ -222,7 +224,7 @@ async def test_each_known_model_can_be_called_or_says_why_not(place: Place) -> N
             if not model.enabled or provider.id == "demo":
                 continue
             resolution = catalog.resolve(ModelRef(id=model.id, provider_id=provider.id))
-            if not isinstance(model.reach, HttpProtocol):
+            if not isinstance(model.transport, HttpProtocol):
                 assert isinstance(resolution, UnsupportedApi)
                 continue
             assert isinstance(resolution, ResolvedModel), (provider.id, model.id, resolution)
@@ -242,8 +244,8 @@ async def test_each_known_variant_makes_a_request(place: Place) -> None:
         for model in provider.models.values():
             for name, variant in model.variants.items():
                 way = (
-                    codec.encode([model.reach, variant])
-                    if isinstance(model.reach, HttpProtocol)
+                    codec.encode([model.transport, variant])
+                    if isinstance(model.transport, HttpProtocol)
                     else b""
                 )
                 if not model.enabled or not way or way in tried:

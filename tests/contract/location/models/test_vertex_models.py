@@ -69,7 +69,7 @@ async def requests_of(place: Place, ref: ModelRef = GEMINI) -> list[HttpRequest]
     resolved = catalog_of(place).resolve(ref)
     assert isinstance(resolved, ResolvedModel)
     asked = LLMRequest(
-        model=ref, system=(), runs=split_segments((LLMMessage("user", (TextPart("hi"),)),))
+        model=ref, system=(), segments=split_segments((LLMMessage("user", (TextPart("hi"),)),))
     )
     with pytest.raises(LLMError):
         async for _ in resolved.call(asked):

@@ -116,13 +116,18 @@ class Model:
         yield (TextStart("t"), TextDelta("t", said), TextEnd("t"), Finish("stop", None))
 
     def count(self, request: LLMRequest) -> int:
-        messages = [message for run in request.runs for message in run.messages]
+        messages = [message for segment in request.segments for message in segment.messages]
         fixed = token_budget.estimate_fixed(request.system, request.tools)
         return round(self.factor * (fixed + token_budget.estimate_messages(messages)))
 
 
 def _texts(request: LLMRequest) -> list[str]:
-    parts = (part for run in request.runs for message in run.messages for part in message.content)
+    parts = (
+        part
+        for segment in request.segments
+        for message in segment.messages
+        for part in message.content
+    )
     return [part.text for part in parts if isinstance(part, TextPart)]
 
 
@@ -279,7 +284,7 @@ def _check_sizes(model: Model) -> None:
 
 
 def _is_fresh(request: LLMRequest) -> bool:
-    messages = [message for run in request.runs for message in run.messages]
+    messages = [message for segment in request.segments for message in segment.messages]
     return len(messages) == 1 and "<conversation-checkpoint>" in _texts(request)[0]
 
 
@@ -288,7 +293,7 @@ def _check_prefixes(model: Model) -> None:
     before: tuple[LLMMessage, ...] = ()
     system: tuple[str, ...] = ()
     for request in model.turns:
-        messages = tuple(message for run in request.runs for message in run.messages)
+        messages = tuple(message for segment in request.segments for message in segment.messages)
         if not _is_fresh(request):
             assert messages[: len(before)] == before
             assert not system or request.system == system

@@ -93,7 +93,12 @@ class Model:
 
 def _prompt(request: LLMRequest) -> str:
     """The last one; a new date may be told after it."""
-    parts = [part for run in request.runs for message in run.messages for part in message.content]
+    parts = [
+        part
+        for segment in request.segments
+        for message in segment.messages
+        for part in message.content
+    ]
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     return [text for text in texts if text.startswith("prompt ")][-1]
 

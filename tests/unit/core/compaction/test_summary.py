@@ -48,7 +48,7 @@ def test_the_request_names_every_section_and_no_summary_that_never_was() -> None
 
 def test_the_earlier_summary_and_the_wishes_are_part_of_the_request() -> None:
     wish = SummaryInstructions(guidance="be exact", instruction="keep the ports")
-    asked = summary_request.request_text("talk", previous_summary="so far", wish=wish)
+    asked = summary_request.request_text("talk", previous_summary="so far", instructions=wish)
     for block in (
         "<conversation>\ntalk\n</conversation>",
         "<previous-summary>\nso far\n</previous-summary>",
@@ -82,11 +82,13 @@ def test_what_is_read_fits_with_the_summary_so_far_and_the_next_one(size: int) -
     answer = summary_request.answer_tokens(limit, context)
     wish = SummaryInstructions(guidance="g" * 400)
     readable = summary_request.conversation_tokens(
-        context, answer=answer, previous_summary="", wish=wish
+        context, answer=answer, previous_summary="", instructions=wish
     )
     assert readable is not None
     so_far = "s" * 8 * answer
-    asked = summary_request.request_text("c" * 4 * readable, previous_summary=so_far, wish=wish)
+    asked = summary_request.request_text(
+        "c" * 4 * readable, previous_summary=so_far, instructions=wish
+    )
     assert token_budget.estimate(asked) + answer <= context + 1 < size
 
 
@@ -103,12 +105,12 @@ def test_what_is_read_fits_with_the_summary_so_far_and_the_next_one(size: int) -
 def test_the_narrowest_bound_that_is_known_counts_with_a_margin(
     limit: ModelLimit, believed: int, context: int
 ) -> None:
-    assert summary_request.context_tokens(limit, believed=believed) == context
+    assert summary_request.context_tokens(limit, learned_max=believed) == context
 
 
 def test_a_context_that_is_unknown_has_no_bound() -> None:
     found = summary_request.conversation_tokens(
-        0, answer=9, previous_summary="", wish=SummaryInstructions()
+        0, answer=9, previous_summary="", instructions=SummaryInstructions()
     )
     assert found is None
 

@@ -146,7 +146,7 @@ def test_only_a_port_of_this_machine_needs_no_copied_code(
     redirect: str | None, *, comes_back: bool
 ) -> None:
     fields = {} if redirect is None else {"redirect_url": redirect}
-    assert method(**fields).comes_back is comes_back
+    assert method(**fields).returns_here is comes_back
 
 
 # ---- the way back -------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def test_what_lies_over_wins_field_by_field_in_each_domain() -> None:
         {"b": "2"},
         {"temperature": 0.9, "thinking": {"budgetTokens": 4096}, "extra": {"changed": 2}},
     )
-    assert upper.over(lower) == Overrides(
+    assert upper.merge_over(lower) == Overrides(
         headers={"a": "1", "b": "2"},
         generation=GenerationControls(temperature=0.9, top_p=0.5),
         options={"thinking": {"type": "enabled", "budgetTokens": 4096}},
@@ -99,7 +99,7 @@ def head(protocol: WireProtocol, dialect: Dialect, options: JsonObject) -> JsonO
     request = LLMRequest(
         model=ModelRef(id="m", provider_id="p"),
         system=(),
-        runs=split_segments((LLMMessage("user", (TextPart("hello"),)),)),
+        segments=split_segments((LLMMessage("user", (TextPart("hello"),)),)),
         options=model_options.for_dialect(
             model_options.read_overrides({}, options).options, dialect
         ),

@@ -34,7 +34,7 @@ TOLD: Snapshot = {
 @requirement("S141")
 def test_only_what_differs_from_what_was_told_is_changed() -> None:
     seen = (system_context.make(DATE, "Tuesday"), system_context.make(FILES, "a"))
-    date, files = preview.describe_sources(seen, TOLD, all_told=False)
+    date, files = preview.describe_sources(seen, TOLD, new_baseline=False)
     assert (date.key, date.value, date.changed, date.removable) == (
         "core/date", "Tuesday", True, False
     )  # fmt: skip
@@ -45,14 +45,14 @@ def test_only_what_differs_from_what_was_told_is_changed() -> None:
 
 def test_a_new_baseline_tells_of_everything_that_can_be_seen() -> None:
     seen = (system_context.make(DATE, "Monday"), system_context.make(FILES, UNAVAILABLE))
-    date, files = preview.describe_sources(seen, TOLD, all_told=True)
+    date, files = preview.describe_sources(seen, TOLD, new_baseline=True)
     assert date.changed
     assert (files.changed, files.available, files.value) == (False, False, "a")
 
 
 def test_what_was_never_told_and_cannot_be_seen_has_no_value() -> None:
     (date,) = preview.describe_sources(
-        (system_context.make(DATE, UNAVAILABLE),), {}, all_told=False
+        (system_context.make(DATE, UNAVAILABLE),), {}, new_baseline=False
     )
     assert codec.to_json_value(date) == {
         "key": "core/date", "removable": False, "available": False, "changed": False
@@ -60,14 +60,16 @@ def test_what_was_never_told_and_cannot_be_seen_has_no_value() -> None:
 
 
 def test_a_source_that_is_gone_is_a_change_without_a_value() -> None:
-    date, files = preview.describe_sources((), TOLD, all_told=False)
+    date, files = preview.describe_sources((), TOLD, new_baseline=False)
     assert (date.changed, date.removable, files.removable) == (True, False, True)
     assert "value" not in codec.to_json_value(date)
 
 
 def test_a_value_of_another_shape_is_told_anew() -> None:
     told = {"core/date": SnapshotEntry(value={"day": 1})}
-    (date,) = preview.describe_sources((system_context.make(DATE, "Monday"),), told, all_told=False)
+    (date,) = preview.describe_sources(
+        (system_context.make(DATE, "Monday"),), told, new_baseline=False
+    )
     assert date.changed
 
 
@@ -95,7 +97,7 @@ def test_a_request_is_shown_whole_and_without_its_headers() -> None:
     request = LLMRequest(
         model=ModelRef(id="m", provider_id="p"),
         system=("Be brief.", "Today is Monday."),
-        runs=(
+        segments=(
             Segment((LLMMessage("user", (TextPart("hi"), picture)),)),
             Segment((assistant, LLMMessage("tool", (result,)))),
         ),
@@ -165,7 +167,7 @@ def test_every_kind_of_tool_result_keeps_its_value(kind: str) -> None:
     request = LLMRequest(
         model=ModelRef(id="m", provider_id="p"),
         system=(),
-        runs=(Segment((LLMMessage("tool", (part,)),)),),
+        segments=(Segment((LLMMessage("tool", (part,)),)),),
     )
     shown = codec.to_json_value(preview.preview_request(request, agent="a"))
     (only,) = shown["messages"][0]["content"]

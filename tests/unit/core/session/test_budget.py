@@ -31,9 +31,9 @@ def test_a_budget_that_is_used_up_is_named(bounds: Budget, spent: Spent, named: 
 
 def test_of_two_budgets_the_smaller_counts() -> None:
     one, other = Budget(cost=2, tokens=10), Budget(cost=1, turns=5)
-    assert one.narrowed(other) == other.narrowed(one) == Budget(cost=1, tokens=10, turns=5)
-    assert one.narrowed(NO_BUDGET) == one
-    assert not NO_BUDGET.narrowed(NO_BUDGET).is_bound
+    assert one.combine(other) == other.combine(one) == Budget(cost=1, tokens=10, turns=5)
+    assert one.combine(NO_BUDGET) == one
+    assert not NO_BUDGET.combine(NO_BUDGET).is_bound
 
 
 def test_every_kind_of_token_is_counted() -> None:

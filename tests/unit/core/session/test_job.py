@@ -78,10 +78,10 @@ def test_a_job_that_is_gone_is_settled(
 )
 def test_only_so_many_run_at_a_time(of_session: int, of_all: int, refused: str | None) -> None:
     if refused is None:
-        rules.check_limits(of_session=of_session, of_all=of_all)
+        rules.check_limits(in_session=of_session, in_total=of_all)
         return
     with pytest.raises(JobLimitError, match=refused):
-        rules.check_limits(of_session=of_session, of_all=of_all)
+        rules.check_limits(in_session=of_session, in_total=of_all)
 
 
 def test_the_end_of_a_job_has_one_message_id() -> None:

@@ -26,7 +26,7 @@ def acme(**options: JsonValue) -> JsonObject:
 
 
 def says(value: JsonValue) -> list[str]:
-    return [wish.says for wish in trust.list_requests(document(value))]
+    return [wish.description for wish in trust.list_requests(document(value))]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def request(*messages: LLMMessage, tools: tuple[str, ...] = TOOLS) -> LLMRequest
     return LLMRequest(
         model=ModelRef(id="demo", provider_id="demo"),
         system=(),
-        runs=split_segments(messages),
+        segments=split_segments(messages),
         tools=tuple(ToolDefinition(name, "", {}) for name in tools),
     )
 

@@ -53,11 +53,11 @@ def user(message: LLMMessage) -> Iterator[JsonObject]:
             yield from _media(part)
 
 
-def answer(run: Segment) -> list[JsonObject]:
+def answer(segment: Segment) -> list[JsonObject]:
     """The model's answer, in order. It may end neither with thinking nor with a space."""
-    ids, found = call_id.unique_ids(run, _OWN_ID), run.results()
+    ids, found = call_id.unique_ids(segment, _OWN_ID), segment.results()
     blocks: list[JsonObject] = []
-    for part in run.answered():
+    for part in segment.answer_parts():
         if isinstance(part, TextPart):
             blocks += text(part.text)
         elif isinstance(part, ReasoningPart):
@@ -74,9 +74,9 @@ def answer(run: Segment) -> list[JsonObject]:
     return blocks or text(shared.EMPTY_ANSWER)
 
 
-def results(run: Segment) -> list[JsonObject]:
+def results(segment: Segment) -> list[JsonObject]:
     """One result for each call of the segment that this program executed."""
-    ids, found = call_id.unique_ids(run, _OWN_ID), run.results()
+    ids, found = call_id.unique_ids(segment, _OWN_ID), segment.results()
     return [_result(found.get(own_id), wire_id) for own_id, wire_id in ids.items()]
 
 
@@ -117,11 +117,11 @@ def _result(part: ToolResultPart | None, wire_id: str) -> JsonObject:
         return block | {"content": shared.NO_RESULT, "is_error": True}
     lowered = shared.lower_result(part.result)
     if part.result.type == "error":
-        said = lowered.text if lowered.text.strip() else _SILENT_FAILURE
-        return block | {"content": said, "is_error": True}
+        error_text = lowered.text if lowered.text.strip() else _SILENT_FAILURE
+        return block | {"content": error_text, "is_error": True}
     if lowered.media:
-        shown = [image for media in lowered.media for image in _media(media)]
-        listed = text(lowered.text) + shown
+        images = [image for media in lowered.media for image in _media(media)]
+        listed = text(lowered.text) + images
         return block | {"content": listed} if listed else block
     return block | {"content": lowered.text} if lowered.text.strip() else block
 

@@ -66,22 +66,26 @@ def vertex_head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
 
 def opening(request: LLMRequest) -> list[JsonObject]:
     """A placeholder user message, if the conversation would not begin with the user."""
-    if request.runs and not request.runs[0].is_answer:
+    if request.segments and not request.segments[0].is_answer:
         return []
     return [_message("user", content.text(_BEFORE_AN_ANSWER))]
 
 
 def closing(request: LLMRequest) -> list[JsonObject]:
     """A placeholder user message, if the conversation would end with an answer."""
-    if not request.runs or not request.runs[-1].is_answer or content.results(request.runs[-1]):
+    if (
+        not request.segments
+        or not request.segments[-1].is_answer
+        or content.results(request.segments[-1])
+    ):
         return []
     return [_message("user", content.text(_AFTER_AN_ANSWER))]
 
 
-def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
-    if not run.is_answer:
-        return _asked(run, facts)
-    blocks = (("assistant", content.answer(run)), ("user", content.results(run)))
+def items(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
+    if not segment.is_answer:
+        return _asked(segment, facts)
+    blocks = (("assistant", content.answer(segment)), ("user", content.results(segment)))
     return [_message(role, listed) for role, listed in blocks if listed]
 
 
@@ -102,7 +106,7 @@ def _message(role: str, blocks: list[JsonObject]) -> JsonObject:
 class _Asked(State):
     """The user's content, and trailing system updates."""
 
-    said: list[JsonObject] = field(default_factory=list[JsonObject])
+    user_blocks: list[JsonObject] = field(default_factory=list[JsonObject])
     by_user: bool = False
     updates: list[str] = field(default_factory=list[str])
     """System updates wrapped as user text."""
@@ -111,26 +115,26 @@ class _Asked(State):
 
     def wrap_updates(self) -> None:
         for update in self.updates:
-            self.said += content.text(update)
+            self.user_blocks += content.text(update)
         self.updates, self.plain = [], []
 
 
-def _asked(run: Segment, facts: ModelFacts) -> list[JsonObject]:
+def _asked(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
     """One user message; trailing updates become a system message if the model accepts one."""
     asked = _Asked()
-    for message in run.messages:
+    for message in segment.messages:
         if message.role == "system":
             asked.updates.append(shared.system_update(message))
             asked.plain += content.user(message)
         else:
             asked.wrap_updates()
-            asked.said += content.user(message)
+            asked.user_blocks += content.user(message)
             asked.by_user = True
     if facts.system_role and asked.by_user and asked.plain:
-        said = asked.said or content.text(shared.EMPTY_MESSAGE)
-        return [_message("user", said), _message("system", asked.plain)]
+        user_blocks = asked.user_blocks or content.text(shared.EMPTY_MESSAGE)
+        return [_message("user", user_blocks), _message("system", asked.plain)]
     asked.wrap_updates()
-    return [_message("user", asked.said or content.text(shared.EMPTY_MESSAGE))]
+    return [_message("user", asked.user_blocks or content.text(shared.EMPTY_MESSAGE))]
 
 
 def _thinking(request: LLMRequest, most: int) -> JsonObject | None:
@@ -149,20 +153,20 @@ def _thinking(request: LLMRequest, most: int) -> JsonObject | None:
             f"The `thinking` option needs a `budgetTokens` of at least {THINKING_TOKENS_MIN}",
         )
     budget = min(budget, most - 1)
-    if budget < THINKING_TOKENS_MIN or not _may_go_on_thinking(request.runs):
+    if budget < THINKING_TOKENS_MIN or not _may_go_on_thinking(request.segments):
         return None
     return _named(asked) | {"budget_tokens": budget}
 
 
-def _may_go_on_thinking(runs: tuple[Segment, ...]) -> bool:
+def _may_go_on_thinking(segments: tuple[Segment, ...]) -> bool:
     """Whether thinking may stay on: an answer with executed calls must begin with thinking."""
     latest: list[JsonObject] = []
-    for run in reversed(runs):
+    for segment in reversed(segments):
         # Answers without results between them are one turn for the provider.
-        if latest and (not run.is_answer or content.results(run)):
+        if latest and (not segment.is_answer or content.results(segment)):
             break
-        if run.is_answer:
-            latest = content.answer(run) + latest
+        if segment.is_answer:
+            latest = content.answer(segment) + latest
     calls = any(block["type"] == "tool_use" for block in latest)
     return not calls or latest[0]["type"] in content.THINKING
 

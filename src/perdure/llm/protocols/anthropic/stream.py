@@ -246,13 +246,13 @@ def _close_prose(state: _State) -> Iterator[LLMEvent]:
 
 
 def _message_delta(state: _State, event: Event) -> Iterator[LLMEvent]:
-    said = event.delta.stop_reason if event.delta else None
-    if not said or state.reason is not None:
+    stop_reason = event.delta.stop_reason if event.delta else None
+    if not stop_reason or state.reason is not None:
         return
     for block in state.open.values():
         yield from _block_end(state, block)
     state.open.clear()
-    reason = _REASONS.get(said, "unknown")
+    reason = _REASONS.get(stop_reason, "unknown")
     cut = reason in _CUT_REASONS
     wanted = [call for call in state.calls if not call.hosted]
     for call in wanted:

@@ -55,11 +55,11 @@ def text(value: str) -> list[JsonObject]:
     return [{"text": value}] if value.strip() else []
 
 
-def user_content(run: Segment, *, documents: bool) -> list[JsonObject]:
+def user_content(segment: Segment, *, documents: bool) -> list[JsonObject]:
     """The user's content and system updates."""
     files = _FILES if documents else _IMAGES
     blocks: list[JsonObject] = []
-    for message in run.messages:
+    for message in segment.messages:
         if message.role == "system":
             blocks += text(shared.system_update(message))
         else:
@@ -71,11 +71,11 @@ def user_content(run: Segment, *, documents: bool) -> list[JsonObject]:
     return blocks or text(shared.EMPTY_MESSAGE)
 
 
-def answer(run: Segment) -> list[JsonObject]:
+def answer(segment: Segment) -> list[JsonObject]:
     """The model's answer, in order. It may not end with reasoning."""
-    ids, found = call_id.unique_ids(run, _OWN_ID), run.results()
+    ids, found = call_id.unique_ids(segment, _OWN_ID), segment.results()
     blocks: list[JsonObject] = []
-    for part in run.answered():
+    for part in segment.answer_parts():
         if isinstance(part, TextPart):
             blocks += text(part.text)
         elif isinstance(part, ReasoningPart):
@@ -90,18 +90,18 @@ def answer(run: Segment) -> list[JsonObject]:
     return blocks or text(shared.EMPTY_ANSWER)
 
 
-def results(run: Segment) -> list[JsonObject]:
+def results(segment: Segment) -> list[JsonObject]:
     """One result for each call of the segment that this program executed."""
-    ids, found = call_id.unique_ids(run, _OWN_ID), run.results()
+    ids, found = call_id.unique_ids(segment, _OWN_ID), segment.results()
     return [
         {"toolResult": {"toolUseId": wire_id, "content": _result(found.get(own_id))}}
         for own_id, wire_id in ids.items()
     ]
 
 
-def called(run: Segment) -> Iterator[str]:
+def called(segment: Segment) -> Iterator[str]:
     """The wire names of the tools that an answer called."""
-    return (_name(part) for part in run.calls())
+    return (_name(part) for part in segment.calls())
 
 
 def _user(message: LLMMessage, files: InlineLimits) -> Iterator[JsonObject]:
@@ -121,19 +121,19 @@ def _media(media: MediaPart, files: InlineLimits) -> list[JsonObject]:
         case InlineFile(media_type=media_type, data=data):
             kind = media_type.partition("/")[2]
             return [{"image": {"format": kind, "source": {"bytes": data}}}]
-        case told:
-            return text(told)
+        case note:
+            return text(note)
 
 
 def _bounded(blocks: list[JsonObject]) -> list[JsonObject]:
     """The blocks, with files beyond the limit of one message replaced by a note."""
-    left = {"image": IMAGES_MAX, "document": DOCUMENTS_MAX}
+    remaining = {"image": IMAGES_MAX, "document": DOCUMENTS_MAX}
     kept: list[JsonObject] = []
     for block in blocks:
         (kind,) = block
-        if kind in left:
-            left[kind] -= 1
-        kept += [block] if left.get(kind, 0) >= 0 else text(_TOO_MANY)
+        if kind in remaining:
+            remaining[kind] -= 1
+        kept += [block] if remaining.get(kind, 0) >= 0 else text(_TOO_MANY)
     return kept
 
 
@@ -154,11 +154,13 @@ def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObjec
     kind = native.get("type")
     if result is None or not isinstance(kind, str) or not _HOSTED_ID.fullmatch(call.id):
         return []
-    told = _elements(native.get("content")) or _elements(shared.unwrap(result.result.value))
-    if not told:
+    result_content = _elements(native.get("content")) or _elements(
+        shared.unwrap(result.result.value)
+    )
+    if not result_content:
         return []
     use: JsonObject = {"toolUseId": call.id, "name": _name(call), "input": call.input}
-    came: JsonObject = {"toolUseId": call.id, "content": told}
+    came: JsonObject = {"toolUseId": call.id, "content": result_content}
     came |= {"type": kind} if kind else {}
     came |= {"status": "error"} if native.get("status") == "error" else {}
     return [{"toolUse": use | {"type": HOSTED}}, {"toolResult": came}]
@@ -178,10 +180,10 @@ def _result(part: ToolResultPart | None) -> list[JsonObject]:
         return text(shared.NO_RESULT)
     lowered = shared.lower_result(part.result)
     if part.result.type == "error":
-        said = f"{_FAILED}: {lowered.text}" if lowered.text.strip() else _FAILED
-        return text(said)
-    shown = [block for media in lowered.media for block in _media(media, _IMAGES)]
-    return _bounded(text(lowered.text) + shown) or text(shared.NO_OUTPUT)
+        text_shown = f"{_FAILED}: {lowered.text}" if lowered.text.strip() else _FAILED
+        return text(text_shown)
+    files_shown = [block for media in lowered.media for block in _media(media, _IMAGES)]
+    return _bounded(text(lowered.text) + files_shown) or text(shared.NO_OUTPUT)
 
 
 def _name(call: ToolCallPart) -> str:

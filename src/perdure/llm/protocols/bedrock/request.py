@@ -48,7 +48,7 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
     reasoning = _reasoning(request, options, facts)
     body["inferenceConfig"] = _inference(request, facts, reasoning)
     if system := [block for part in request.system for block in content.text(part)]:
-        body["system"] = [*system, *([_CACHE_POINT] if _takes_hints(facts) else [])]
+        body["system"] = [*system, *([_CACHE_POINT] if _accepts_hints(facts) else [])]
     if tools := _tools(request, facts):
         body["toolConfig"] = tools
     if fields := _additional(request, options, reasoning):
@@ -58,28 +58,28 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
 
 def opening(request: LLMRequest) -> list[JsonObject]:
     """A placeholder user message, if the conversation would not begin with the user."""
-    if request.runs and not request.runs[0].is_answer:
+    if request.segments and not request.segments[0].is_answer:
         return []
     return [_user(content.text(_BEFORE_AN_ANSWER))]
 
 
 def closing(request: LLMRequest) -> list[JsonObject]:
     """The results of the last answer's calls, or a placeholder user message."""
-    if not request.runs or not request.runs[-1].is_answer:
+    if not request.segments or not request.segments[-1].is_answer:
         return []
-    return [_user(content.results(request.runs[-1]) or content.text(_AFTER_AN_ANSWER))]
+    return [_user(content.results(request.segments[-1]) or content.text(_AFTER_AN_ANSWER))]
 
 
-def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
+def items(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
     """The user's message or the answer of a segment, without the results of its calls."""
-    if run.is_answer:
-        return [_assistant(content.answer(run))]
-    return [_user(content.user_content(run, documents=content.reads_documents(facts.name)))]
+    if segment.is_answer:
+        return [_assistant(content.answer(segment))]
+    return [_user(content.user_content(segment, documents=content.reads_documents(facts.name)))]
 
 
-def placed(listed: list[JsonObject], place: SegmentPosition) -> list[JsonObject]:
+def adapted(listed: list[JsonObject], position: SegmentPosition) -> list[JsonObject]:
     """The items after the previous answer's results, with unique document names."""
-    before, named = place.before, [_with_names(item, place.index) for item in listed]
+    before, named = position.before, [_with_names(item, position.index) for item in listed]
     if before is None:
         return named
     by_user = named[0]["role"] == "user"
@@ -118,7 +118,7 @@ def _with_names(item: JsonObject, index: int) -> JsonObject:
     return item | {"content": blocks}
 
 
-def _takes_hints(facts: ModelFacts) -> bool:
+def _accepts_hints(facts: ModelFacts) -> bool:
     return bool(_CACHING_CLAUDE.search(facts.name) or _NOVA.search(facts.name))
 
 
@@ -166,14 +166,14 @@ def _reasoning(request: LLMRequest, options: JsonObject, facts: ModelFacts) -> J
         )
     most = request.generation.max_tokens or facts.output_limit
     budget = min(budget, most - 1) if most else budget
-    if budget < THINKING_TOKENS_MIN or not _may_go_on_thinking(request.runs):
+    if budget < THINKING_TOKENS_MIN or not _may_go_on_thinking(request.segments):
         return {}
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
-def _may_go_on_thinking(runs: tuple[Segment, ...]) -> bool:
+def _may_go_on_thinking(segments: tuple[Segment, ...]) -> bool:
     """Whether thinking may stay on: an answer with executed calls must begin with thinking."""
-    latest = next((run for run in reversed(runs) if run.is_answer), None)
+    latest = next((segment for segment in reversed(segments) if segment.is_answer), None)
     if latest is None or not any(content.called(latest)):
         return True
     return "reasoningContent" in content.answer(latest)[0]
@@ -184,7 +184,9 @@ def _tools(request: LLMRequest, facts: ModelFacts) -> JsonObject:
     offered = [_tool(tool) for tool in request.tools]
     if not offered or request.tool_choice == "none":
         # Only now is the whole conversation searched.
-        past = next((name for run in request.runs for name in content.called(run)), None)
+        past = next(
+            (name for segment in request.segments for name in content.called(segment)), None
+        )
         if past is None:
             return {}
         offered = offered or [_tool(ToolDefinition(past, _PAST_TOOL, {}))]
@@ -214,9 +216,9 @@ BEDROCK_CONVERSE: Final = WireProtocol(
     opening=opening,
     items=items,
     closing=closing,
-    placed=placed,
+    adapted=adapted,
     marked=marked,
-    takes_hints=_takes_hints,
+    accepts_hints=_accepts_hints,
     start=stream.start,
     step=stream.step,
     finish=stream.finish,

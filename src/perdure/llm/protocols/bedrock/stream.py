@@ -266,13 +266,13 @@ def _close_prose(state: _State) -> Iterator[LLMEvent]:
             yield from _block_end(state, block)
 
 
-def _message_stop(state: _State, said: str) -> Iterator[LLMEvent]:
+def _message_stop(state: _State, stop_reason: str) -> Iterator[LLMEvent]:
     if state.reason is not None:
         return
     for block in state.open.values():
         yield from _block_end(state, block)
     state.open.clear()
-    reason = _REASONS.get(said, "unknown")
+    reason = _REASONS.get(stop_reason, "unknown")
     cut = reason in _CUT_REASONS
     wanted = [call for call in state.calls if not call.hosted]
     for call in wanted:
@@ -292,7 +292,7 @@ def _finish(state: _State, reason: FinishReason) -> Finish:
 
 
 def _provider_error(kind: str, event: Event) -> ProviderError:
-    said = errors.detail_of_body(bytes(event.payload))
+    detail = errors.detail_of_body(bytes(event.payload))
     return ProviderError(
-        message=f"{kind}: {said.text}", reason=ErrorDetail(said.text, kind).reason()
+        message=f"{kind}: {detail.text}", reason=ErrorDetail(detail.text, kind).reason()
     )

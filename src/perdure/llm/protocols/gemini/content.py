@@ -46,19 +46,19 @@ def needs_signature(model: str) -> bool:
     return _SIGNING_MODEL.match(model) is not None
 
 
-def ends_with_answer(run: Segment) -> bool:
+def ends_with_answer(segment: Segment) -> bool:
     """Whether a segment ends with the model's answer."""
-    return run.is_answer and not run.calls()
+    return segment.is_answer and not segment.calls()
 
 
 def user_text(text: str) -> JsonObject:
     return _content("user", [{"text": text}])
 
 
-def user_content(run: Segment) -> JsonObject:
+def user_content(segment: Segment) -> JsonObject:
     """The user's content and system updates."""
     parts: list[JsonObject] = []
-    for message in run.messages:
+    for message in segment.messages:
         if message.role == "system":
             parts += _text(shared.system_update(message))
         else:
@@ -66,11 +66,11 @@ def user_content(run: Segment) -> JsonObject:
     return _content("user", parts or _text(shared.EMPTY_MESSAGE))
 
 
-def answer(run: Segment, *, signed: bool) -> list[JsonObject]:
+def answer(segment: Segment, *, signed: bool) -> list[JsonObject]:
     """The model's answer, in order, and the results of the calls that this program executed."""
-    calls, found = run.calls(), run.results()
+    calls, found = segment.calls(), segment.results()
     parts: list[JsonObject] = []
-    for part in run.answered():
+    for part in segment.answer_parts():
         if isinstance(part, TextPart):
             parts += _text(part.text)
         elif isinstance(part, ReasoningPart):
@@ -83,8 +83,8 @@ def answer(run: Segment, *, signed: bool) -> list[JsonObject]:
         parts += _text(shared.EMPTY_ANSWER)
     if signed:
         _sign_first_call(parts)
-    said = _content("model", parts)
-    return [said, _content("user", _results(calls, found))] if calls else [said]
+    answer_content = _content("model", parts)
+    return [answer_content, _content("user", _results(calls, found))] if calls else [answer_content]
 
 
 def _content(role: str, parts: list[JsonObject]) -> JsonObject:
@@ -108,8 +108,8 @@ def _media(media: MediaPart) -> list[JsonObject]:
     match attachment.inline_file(media, FILES):
         case InlineFile(media_type=media_type, data=data):
             return [{"inlineData": {"mimeType": media_type, "data": data}}]
-        case told:
-            return _text(told)
+        case note:
+            return _text(note)
 
 
 def _add_reasoning(parts: list[JsonObject], part: ReasoningPart) -> None:
@@ -140,10 +140,10 @@ def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObjec
     ran, came = _native(call.metadata), _native(result.metadata) if result else {}
     if result is None or ran.get("part") != CODE or came.get("part") != CODE_RESULT:
         return []
-    told = came.get("content") or shared.unwrap(result.result.value)
-    if not shared.is_object(told):
+    result_content = came.get("content") or shared.unwrap(result.result.value)
+    if not shared.is_object(result_content):
         return []
-    return [{CODE: call.input} | _signature(ran), {CODE_RESULT: told} | _signature(came)]
+    return [{CODE: call.input} | _signature(ran), {CODE_RESULT: result_content} | _signature(came)]
 
 
 def _results(calls: list[ToolCallPart], found: dict[str, ToolResultPart]) -> list[JsonObject]:

@@ -59,29 +59,29 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
 
 def opening(request: LLMRequest) -> list[JsonObject]:
     """A placeholder user message, if the conversation would not begin with the user."""
-    if request.runs and not request.runs[0].is_answer:
+    if request.segments and not request.segments[0].is_answer:
         return []
     return [content.user_text(_BEFORE_AN_ANSWER)]
 
 
 def closing(request: LLMRequest) -> list[JsonObject]:
     """A placeholder user message, if the conversation would end with an answer."""
-    if not request.runs or not content.ends_with_answer(request.runs[-1]):
+    if not request.segments or not content.ends_with_answer(request.segments[-1]):
         return []
     return [content.user_text(_AFTER_AN_ANSWER)]
 
 
-def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
-    if not run.is_answer:
-        return [content.user_content(run)]
-    return content.answer(run, signed=content.needs_signature(facts.name))
+def items(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
+    if not segment.is_answer:
+        return [content.user_content(segment)]
+    return content.answer(segment, signed=content.needs_signature(facts.name))
 
 
-def placed(listed: list[JsonObject], place: SegmentPosition) -> list[JsonObject]:
+def adapted(listed: list[JsonObject], position: SegmentPosition) -> list[JsonObject]:
     """The items, with a placeholder user message between two answers."""
-    if place.before is None or listed[0]["role"] != "model":
+    if position.before is None or listed[0]["role"] != "model":
         return listed
-    if not content.ends_with_answer(place.before):
+    if not content.ends_with_answer(position.before):
         return listed
     return [content.user_text(_AFTER_AN_ANSWER), *listed]
 
@@ -122,7 +122,7 @@ GEMINI: Final = WireProtocol(
     opening=opening,
     items=items,
     closing=closing,
-    placed=placed,
+    adapted=adapted,
     start=stream.start,
     step=stream.step,
     finish=stream.finish,

@@ -39,7 +39,7 @@ _CHOICES: Final = ("anyOf", "oneOf")
 def parameters(schema: JsonObject) -> JsonObject | None:
     """The schema of a tool's input; None if the tool has no parameters."""
     whole = tool_schema.flattened(schema)
-    projected = _Projection(schema).of(whole, _Depth())
+    projected = _Projection(schema).convert(whole, _Depth())
     return projected if projected.get("properties") else None
 
 
@@ -57,7 +57,7 @@ class _Projection(State):
     root: JsonObject
     nodes_left: int = NODES_MAX
 
-    def of(self, value: JsonValue, depth: _Depth) -> JsonObject:
+    def convert(self, value: JsonValue, depth: _Depth) -> JsonObject:
         self.nodes_left -= 1
         if depth.nesting > _NESTING_MAX or self.nodes_left < 0:
             return {"type": "string"}
@@ -68,7 +68,7 @@ class _Projection(State):
             result["nullable"] = True
         choices = [choice for name in _CHOICES for choice in _objects(schema.get(name))]
         if choices and not kinds:
-            return result | _either([self.of(choice, depth.below()) for choice in choices])
+            return result | _either([self.convert(choice, depth.below()) for choice in choices])
         if len(kinds) > 1:
             return result | {"anyOf": [self._typed(schema, kind, depth) for kind in kinds]}
         kind = kinds[0] if kinds else _implied(schema)
@@ -78,12 +78,12 @@ class _Projection(State):
         """The target of a chain of references, merged with keys beside them and in `allOf`."""
         schema: JsonObject = value if shared.is_object(value) else {}
         while isinstance(reference := schema.get("$ref"), str):
-            beside = {key: item for key, item in schema.items() if key != "$ref"}
+            siblings = {key: item for key, item in schema.items() if key != "$ref"}
             if reference in depth.within:
                 # A recursive schema has no finite form.
-                return {"type": "object"} | beside, depth
+                return {"type": "object"} | siblings, depth
             depth = _Depth(depth.nesting, depth.within | {reference})
-            schema = _pointed_at(self.root, reference) | beside
+            schema = _pointed_at(self.root, reference) | siblings
         for part in _objects(schema.get("allOf")):
             self.nodes_left -= 1
             if depth.nesting <= _NESTING_MAX and self.nodes_left > 0:
@@ -104,7 +104,7 @@ class _Projection(State):
         if kind == "array":
             items = schema.get("items")
             first = _objects(items)
-            result["items"] = self.of(first[0] if first else items, depth.below())
+            result["items"] = self.convert(first[0] if first else items, depth.below())
         if kind == "object":
             result |= self._members(schema, depth)
         return result
@@ -114,7 +114,7 @@ class _Projection(State):
         properties: JsonObject = given if shared.is_object(given) else {}
         if not properties:
             return {}
-        members = {name: self.of(member, depth.below()) for name, member in properties.items()}
+        members = {name: self.convert(member, depth.below()) for name, member in properties.items()}
         required = [name for name in _strings(schema.get("required")) if name in members]
         return {"properties": members} | ({"required": required} if required else {})
 
@@ -153,12 +153,12 @@ def _implied(schema: JsonObject) -> str:
 
 def _described(schema: JsonObject) -> JsonObject:
     given = schema.get("description")
-    said = [given] if isinstance(given, str) and given else []
+    texts = [given] if isinstance(given, str) and given else []
     values = _values(schema)
     if values and len(_strings(values)) != len(values):
         # The provider allows enums only for strings.
-        said.append("One of: " + ", ".join(shared.json_text(value) for value in values))
-    return {"description": " ".join(said)} if said else {}
+        texts.append("One of: " + ", ".join(shared.json_text(value) for value in values))
+    return {"description": " ".join(texts)} if texts else {}
 
 
 def _values(schema: JsonObject) -> list[JsonValue]:

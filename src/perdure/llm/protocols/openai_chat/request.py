@@ -51,13 +51,13 @@ def opening(request: LLMRequest) -> list[JsonObject]:
     return [{"role": "system", "content": text}] if text else []
 
 
-def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
+def items(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
     """The messages of a segment, in order; images of tool results follow in one user message."""
     del facts
     messages: list[JsonObject] = []
     user: _UserContent | None = None
     result_images: list[str] = []
-    for message in run.messages:
+    for message in segment.messages:
         if message.role == "assistant":
             messages.append(_assistant(message))
         elif message.role == "tool":

@@ -42,26 +42,26 @@ _EMPTY_MESSAGE: Final = "(The message is empty.)"
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
+def items(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
     """The input items of one segment, in order."""
-    said: list[JsonObject] = []
+    listed: list[JsonObject] = []
     user: list[JsonObject] | None = None
-    for message in run.messages:
+    for message in segment.messages:
         if message.role == "assistant":
-            said += _answer(message)
+            listed += _answer(message)
         elif message.role == "tool":
-            said += _outputs(message)
+            listed += _outputs(message)
         elif message.role == "user":
             user = _user_content(message)
-            said.append({"role": "user", "content": user})
+            listed.append({"role": "user", "content": user})
         elif facts.system_role:
-            said += _system(message)
+            listed += _system(message)
         elif user is not None:
             user += _texts(shared.system_update(message))
         else:
             content = list(_texts(shared.system_update(message)))
-            said.append({"role": "user", "content": content})
-    return said
+            listed.append({"role": "user", "content": content})
+    return listed
 
 
 def _user_content(message: LLMMessage) -> list[JsonObject]:

@@ -145,9 +145,11 @@ def usage_of(response: Response) -> Usage | None:
     )
 
 
-def provider_error(said: JsonValue) -> ProviderError:
+def provider_error(error_value: JsonValue) -> ProviderError:
     """The failure in an error event or a failed response."""
-    error = said.get("error") or said if shared.is_object(said) else said
+    error = (
+        error_value.get("error") or error_value if shared.is_object(error_value) else error_value
+    )
     if not error:
         return ProviderError(message="The provider failed and did not say why")
     code = ""

@@ -61,7 +61,7 @@ class _State(State):
     block: _Block | None = None
     calls: dict[int, _Call] = field(default_factory=dict[int, _Call])
     item_ids: dict[int, str] = field(default_factory=dict[int, str])
-    said: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    streamed: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
     """Parts with streamed deltas: (output index, content index)."""
     taken: set[str] = field(default_factory=set[str])
     """Ids in use."""
@@ -149,7 +149,7 @@ def _reasoning(state: _State, frame: Frame, part: object, events: _Events) -> No
 def _open(state: _State, kind: BlockKind, at: tuple[object, object], events: _Events) -> _Block:
     place, index = _index(at[0]), _index(at[1])
     _close(state, events)
-    state.said.add((place, index))
+    state.streamed.add((place, index))
     item_id = state.item_ids.get(place)
     if kind == "text":
         block = _Block(kind, _fresh(state, item_id or f"text-{place}"), *at)
@@ -213,7 +213,7 @@ def _message_done(state: _State, place: int, item: Item, events: _Events) -> Non
     for index, piece in enumerate(item.content or ()):
         text = piece.text or piece.refusal
         state.refused = state.refused or bool(piece.refusal)
-        if text and (place, index) not in state.said:
+        if text and (place, index) not in state.streamed:
             block = _open(state, "text", (place, index), events)
             events.append(TextDelta(block.id, text))
     if _is_open(state, "text", place):
@@ -223,7 +223,7 @@ def _message_done(state: _State, place: int, item: Item, events: _Events) -> Non
 def _reasoning_done(state: _State, place: int, item: Item, events: _Events) -> None:
     """End the reasoning with the metadata to send it back, even if none was streamed."""
     for index, piece in enumerate(item.summary or ()):
-        if piece.text and (place, index) not in state.said:
+        if piece.text and (place, index) not in state.streamed:
             block = _open(state, "reasoning", (place, index), events)
             events.append(ReasoningDelta(block.id, piece.text))
     item_id = state.item_ids.get(place)
@@ -314,10 +314,10 @@ def _fail(state: _State, frame: Frame, data: bytes, events: _Events) -> None:
     _close(state, events)
     if frame.response and frame.type != "error":
         error = wire.response_of(frame).error
-        said = wire.json_of(error, "an error") if error else None
+        error_value = wire.json_of(error, "an error") if error else None
     else:
-        said = wire.json_of(data, "an error")
-    events.append(wire.provider_error(said))
+        error_value = wire.json_of(data, "an error")
+    events.append(wire.provider_error(error_value))
     state.ended = True
 
 

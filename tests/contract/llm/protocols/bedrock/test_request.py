@@ -294,7 +294,7 @@ def test_roles_alternate_whatever_the_history_is() -> None:
     assert sent[-1] == user(said("Go on."))
     note = Segment((message("system", "the last step"),))
     request = replace(
-        asking(message("user", "hi")), runs=(*split_segments((message("user", "hi"),)), note)
+        asking(message("user", "hi")), segments=(*split_segments((message("user", "hi"),)), note)
     )
     assert [m["role"] for m in encoded(request)["messages"]] == ["user", "assistant", "user"]
     assert encoded(asking())["messages"][0]["role"] == "user"

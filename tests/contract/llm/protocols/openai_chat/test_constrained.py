@@ -33,7 +33,7 @@ def body_of(*messages: LLMMessage, tools: tuple[ToolDefinition, ...] = TOOLS) ->
     request = LLMRequest(
         model=ModelRef(id="m", provider_id="p"),
         system=("Be brief.",),
-        runs=split_segments(messages),
+        segments=split_segments(messages),
         tools=tools,
         tool_choice="auto",
     )
