@@ -25,7 +25,7 @@ from perdure.host.clock import SystemClock
 from perdure.llm.encoded_history import EncodedHistory
 from perdure.llm.encoding import wire_protocol
 from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
-from perdure.llm.message import LLMMessage, TextPart, segments_of
+from perdure.llm.message import LLMMessage, TextPart, split_segments
 from perdure.llm.protocols.anthropic.request import ANTHROPIC_MESSAGES
 from perdure.llm.protocols.bedrock.request import BEDROCK_CONVERSE
 from perdure.llm.protocols.gemini.request import GEMINI
@@ -219,8 +219,8 @@ async def assembly() -> dict[str, object]:
                 model=ModelRef(id="m", provider_id="p"),
                 system=("Be brief.",),
                 tools=(ToolDefinition("read", "Reads a file.", {"type": "object"}),),
-                runs=runs[:count],
-                kept=kept,
+                segments=runs[:count],
+                encoded_history=kept,
             )
             began = time.process_time()
             wire_protocol.encode(protocol, request, facts)

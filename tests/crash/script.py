@@ -74,13 +74,15 @@ class Model:
     def __call__(self, request: LLMRequest) -> AsyncIterator[tuple[LLMEvent, ...]]:
         answer = self._answer(request)
         if request.tools and not isinstance(answer[0], Failure):
-            self._asked(sha256(codec.encode(request.runs)).hexdigest())
+            self._asked(sha256(codec.encode(request.segments)).hexdigest())
         return ScriptedModel().turn(*answer)(request)
 
     def _answer(self, request: LLMRequest) -> tuple[Step, ...]:
         if not request.tools:
             return (text(SUMMARY),)
-        messages = [m for run in request.runs for m in run.messages if m.role != "system"]
+        messages = [
+            m for segment in request.segments for m in segment.messages if m.role != "system"
+        ]
         last = messages[-1]
         if last.role == "tool":
             return (text("done with tools"),)

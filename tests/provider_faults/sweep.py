@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from perdure.core import limits
-from perdure.core.models.catalog import supplied_provider
+from perdure.core.models.catalog import host_provider
 from perdure.host import data_directory, environment
 from perdure.host.clock import SystemClock
 from perdure.host.http.client import HttptoolsTransport
@@ -134,7 +134,7 @@ class Met:
         assert set(self.notes) <= set(NOTES), fault
         assert not self.published_before_retry, fault
         assert self.attempts == 1 or self.count(events.Retried) == self.attempts - 1, fault
-        assert 1 <= self.attempts <= limits.RETRY_CROWDED_ATTEMPTS_MAX, fault
+        assert 1 <= self.attempts <= limits.RETRY_OVERLOAD_ATTEMPTS_MAX, fault
         assert self.answered, fault
 
 
@@ -226,7 +226,7 @@ async def sweeping(*, stall_seconds: float = 0.15) -> AsyncGenerator[Sweep]:
                 environment=environment.from_variables({"HOME": place, "TMPDIR": place}),
                 data_dir=f"{place}/data",
                 default_directory=place,
-                providers=(supplied_provider("faulty", models),),
+                providers=(host_provider("faulty", models),),
             )
             async with _runtime(settings, waits) as runtime:
                 sweep = Sweep(runtime, provider, waits)

@@ -1,4 +1,4 @@
-"""Decisions, synchronous and pure: values in, values out.
+"""Pure, synchronous decisions: functions from values to values.
 
 Nothing here waits, reads a clock, opens a file or starts a process; import-linter and the tidy
 tests check that. One sub-package for each concept. The same word names the service in `runtime`,

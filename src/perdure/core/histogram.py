@@ -1,7 +1,7 @@
-"""How long something takes, over many times, in little memory.
+"""Histogram of durations, in constant memory.
 
-Durations fall into buckets that grow by a quarter each, so that a quantile is right within a
-quarter whatever its size. The oldest are never forgotten: `since` the start is what it tells.
+Each bucket is a quarter larger than the one before, so that a quantile is off by at most a quarter
+at any size. Durations since the start of the process are counted; none expire.
 """
 
 import bisect
@@ -14,7 +14,7 @@ from perdure.schema.value import State
 
 _SMALLEST_SECONDS: Final = 0.000_01
 _GROWTH: Final = 1.25
-_BUCKETS: Final = 73  # up to about 100 seconds; what takes longer is in the last
+_BUCKETS: Final = 73  # up to about 100 seconds; longer durations go into the last bucket
 
 _BOUNDS: Final = tuple(_SMALLEST_SECONDS * _GROWTH**power for power in range(_BUCKETS))
 
@@ -32,7 +32,7 @@ class Histogram(State):
         self.longest = max(self.longest, seconds)
 
     def quantile(self, share: float) -> float:
-        """The time in seconds that this share did not exceed; 0 when there was nothing."""
+        """Seconds that this share of the durations does not exceed; 0 if none were observed."""
         wanted = share * self.count
         passed = 0
         for bound, count in zip((*_BOUNDS, self.longest), self.counts, strict=True):

@@ -1,7 +1,7 @@
-"""The wire bytes of a growing conversation, kept so that a long history is encoded only once.
+"""Cache of the encoded bytes of a growing conversation, so that its history is encoded only once.
 
-Whoever owns it promises that runs are only added, and that all but the last stay as they are. The
-last one may still grow, so it is encoded anew each time.
+The owner guarantees that segments are only added, and that all but the last never change. The last
+one may still grow, so it is encoded again each time.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -14,42 +14,42 @@ _BLOCK_BYTES: Final = 64 * 1024
 
 class EncodedHistory:
     def __init__(self) -> None:
-        self._kept: dict[Hashable, _Kept] = {}
+        self._closed: dict[Hashable, _ClosedSegments] = {}
 
     def pieces(
         self,
         key: Hashable,
-        runs: Sequence[R],
+        segments: Sequence[R],
         encode: Callable[[R], bytes],
         *,
         open_last: bool = True,
     ) -> tuple[bytes, ...]:
-        """The bytes of `runs`, in pieces that a comma joins. One `key`, always one encoding.
+        """The bytes of `segments`, in pieces to join by commas. A `key` identifies the encoding.
 
-        Without `open_last` the last run is over too.
+        Without `open_last` the last segment is closed too.
         """
-        kept = self._kept.setdefault(key, _Kept())
-        last = max(len(runs) - 1, 0) if open_last else len(runs)
-        kept.add([encode(run) for run in runs[kept.count : last]], count=last)
-        open_run = [encode(run) for run in runs[last:]]
-        return tuple(piece for piece in (*kept.blocks, kept.tail, *open_run) if piece)
+        closed = self._closed.setdefault(key, _ClosedSegments())
+        last = max(len(segments) - 1, 0) if open_last else len(segments)
+        closed.add([encode(segment) for segment in segments[closed.count : last]], count=last)
+        open_segment = [encode(segment) for segment in segments[last:]]
+        return tuple(piece for piece in (*closed.blocks, closed.tail, *open_segment) if piece)
 
-    def forget(self) -> None:
-        """The runs are others from now on."""
-        self._kept.clear()
+    def clear(self) -> None:
+        """Drop all bytes, because the segments are replaced."""
+        self._closed.clear()
 
 
-class _Kept:
-    """Closed runs as bytes: full blocks, and a short tail that new ones join."""
+class _ClosedSegments:
+    """Closed segments as bytes: full blocks, and a short tail that new ones are added to."""
 
     def __init__(self) -> None:
         self.count = 0
         self.blocks: list[bytes] = []
         self.tail = b""
 
-    def add(self, runs: list[bytes], *, count: int) -> None:
+    def add(self, segments: list[bytes], *, count: int) -> None:
         self.count = max(self.count, count)
-        self.tail = b",".join(piece for piece in (self.tail, *runs) if piece)
+        self.tail = b",".join(piece for piece in (self.tail, *segments) if piece)
         if len(self.tail) > _BLOCK_BYTES:
             self.blocks.append(self.tail)
             self.tail = b""

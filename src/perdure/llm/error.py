@@ -1,4 +1,4 @@
-"""Why a model call failed, in one vocabulary for every provider."""
+"""Errors of model calls, with the same reasons for every provider."""
 
 from typing import Final, Literal
 
@@ -21,7 +21,7 @@ Reason = Literal[
 RETRYABLE: Final[frozenset[Reason]] = frozenset(
     {"rate-limit", "overload", "provider-internal", "transport"}
 )
-"""What may pass by itself. A limit of time that was reached is not among them."""
+"""Failures that may pass by themselves. A timeout is not among them."""
 
 
 class LLMError(Exception):

@@ -1,4 +1,4 @@
-"""What a model answers, as it arrives: lifecycles of text, reasoning and calls, then an end."""
+"""Events of a streaming model response: text, reasoning and calls, then an end."""
 
 from typing import Literal
 
@@ -23,7 +23,7 @@ class TextDelta(Value):
 class TextEnd(Value):
     id: str
     text: str | None = None
-    """What was said, where that is not all of what was shown; see llm.tool_fallback.text_calls."""
+    """The final text, if it differs from the deltas; see llm.tool_fallback.text_calls."""
 
 
 class ReasoningStart(Value):
@@ -52,7 +52,7 @@ class ToolInputDelta(Value):
 
 
 class ToolInputEnd(Value):
-    """`text` is the whole raw input as the provider sent it, perhaps not valid JSON."""
+    """`text` is the whole raw input as the provider sent it; it may be invalid JSON."""
 
     id: str
     text: str
@@ -69,7 +69,7 @@ class ToolCall(Value):
 
 
 class ToolInputInvalid(Value):
-    """A call whose input is not a JSON object: it can be recorded, answered, never executed."""
+    """A call whose input is not a JSON object: it is recorded and answered, never executed."""
 
     id: str
     name: str
@@ -102,7 +102,7 @@ class Finish(Value):
 
 
 class ProviderError(Value, kw_only=True):
-    """The provider said, inside its stream, that it failed. Nothing follows."""
+    """An error reported inside the provider's stream. Nothing follows."""
 
     message: str
     reason: Reason = "unknown"

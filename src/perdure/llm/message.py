@@ -1,7 +1,7 @@
-"""A provider-neutral conversation: messages, their parts, and runs.
+"""A provider-neutral conversation: messages, their parts, and segments.
 
-Values only. `Segment` is the unit of provider-request encoding: once the next run has begun, a run
-never changes again, so its wire bytes can be kept (llm.encoded_history).
+`Segment` is the unit of encoding: once the next segment has begun, a segment never changes again,
+so its wire bytes can be cached (llm.encoded_history).
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ class TextPart(Value):
 
 
 class MediaPart(Value):
-    """`data` is a data URI, an http(s) URL or a managed file URI, as it was attached."""
+    """`data` is a data URI, an http(s) URL or a managed file URI, as attached."""
 
     media_type: str
     data: str
@@ -64,7 +64,7 @@ class LLMMessage(Value):
     role: Role
     content: tuple[Part, ...]
     id: str = ""
-    """Of the stored message, where it is an answer: a call's id is unique only inside of one."""
+    """Id of a stored assistant message: call ids are unique only within one."""
 
     def user_parts(self) -> Iterator[UserPart]:
         """The parts that a user message can hold."""
@@ -81,14 +81,14 @@ class LLMMessage(Value):
 class Segment(Value):
     """Either consecutive user and system messages, or one assistant message with its tool results.
 
-    What a wire protocol writes for a run never depends on what follows it, so it can be kept.
+    Its wire bytes never depend on what follows it, so they can be cached.
     """
 
     messages: tuple[LLMMessage, ...]
 
     @property
     def is_answer(self) -> bool:
-        """Whether the model said it; a tool result may be all that is left of it."""
+        """Whether it is a model's answer; it may consist of a tool result only."""
         return self.messages[0].role in ("assistant", "tool")
 
     def answered(self) -> Iterator[AnswerPart]:
@@ -104,31 +104,31 @@ class Segment(Value):
                     assert_never(part)
 
     def calls(self) -> list[ToolCallPart]:
-        """The calls that we were to make."""
-        said = self.answered()
-        return [p for p in said if isinstance(p, ToolCallPart) and not p.provider_executed]
+        """The calls that this program executes."""
+        parts = self.answer_parts()
+        return [p for p in parts if isinstance(p, ToolCallPart) and not p.provider_executed]
 
     def results(self) -> dict[str, ToolResultPart]:
-        """What came of calls, ours and the provider's, by their ids."""
+        """The results of all calls by call id, also of those that the provider executed."""
         parts = (part for message in self.messages for part in message.content)
         return {part.id: part for part in parts if isinstance(part, ToolResultPart)}
 
 
-def segments_of(messages: tuple[LLMMessage, ...]) -> tuple[Segment, ...]:
-    """Split a conversation into runs, keeping its order."""
-    runs: list[Segment] = []
+def split_segments(messages: tuple[LLMMessage, ...]) -> tuple[Segment, ...]:
+    """Split a conversation into segments, in order."""
+    segments: list[Segment] = []
     current: list[LLMMessage] = []
     for message in messages:
-        if current and _starts_run(current[-1].role, message.role):
-            runs.append(Segment(tuple(current)))
+        if current and _starts_segment(current[-1].role, message.role):
+            segments.append(Segment(tuple(current)))
             current = []
         current.append(message)
     if current:
-        runs.append(Segment(tuple(current)))
-    return tuple(runs)
+        segments.append(Segment(tuple(current)))
+    return tuple(segments)
 
 
-def _starts_run(before: Role, now: Role) -> bool:
+def _starts_segment(before: Role, now: Role) -> bool:
     if now == "assistant":
         return True
     if now == "tool":

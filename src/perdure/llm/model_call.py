@@ -1,4 +1,4 @@
-"""The seam between a Session and whatever answers it: a provider, the demo, a test's script."""
+"""The interface between a Session and a model: a provider, the demo, or a test's script."""
 
 from collections.abc import AsyncIterator
 from typing import Protocol

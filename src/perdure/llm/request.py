@@ -1,8 +1,7 @@
 """One request to a model, in provider-neutral terms.
 
-Generation Controls (sampling and output), Model Request Options (what a provider understands by
-its own names) and the compatibility body are three domains and stay apart until the wire
-protocol encodes them.
+Generation Controls (sampling and output), Model Request Options (in a provider's own terms) and
+the compatibility body stay separate until the wire protocol encodes them.
 """
 
 from collections.abc import Mapping
@@ -38,8 +37,8 @@ class GenerationControls(Value, kw_only=True):
     seed: int | None = None
     stop: tuple[str, ...] = ()
 
-    def over(self, lower: "GenerationControls") -> "GenerationControls":
-        """Field by field, what is set here wins over `lower`."""
+    def merge_over(self, lower: "GenerationControls") -> "GenerationControls":
+        """Merge field by field: values set here win over `lower`."""
         chosen: JsonObject = {}
         for name in self.__struct_fields__:
             value = getattr(self, name)
@@ -51,7 +50,7 @@ class GenerationControls(Value, kw_only=True):
 class LLMRequest(Value, kw_only=True):
     model: ModelRef
     system: tuple[str, ...]
-    runs: tuple[Segment, ...]
+    segments: tuple[Segment, ...]
     tools: tuple[ToolDefinition, ...] = ()
     tool_choice: ToolChoice | None = None
     generation: GenerationControls = field(default_factory=GenerationControls)
@@ -59,5 +58,5 @@ class LLMRequest(Value, kw_only=True):
     """Provider namespace -> its Model Request Options."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     """Request correlation, such as the Session's id."""
-    kept: EncodedHistory | None = None
-    """Bytes of earlier requests of the same conversation, if its owner keeps them."""
+    encoded_history: EncodedHistory | None = None
+    """The cached bytes of the same conversation, if its owner keeps them."""

@@ -1,4 +1,4 @@
-"""A route: which wire protocol reaches a model, where, and with what credential."""
+"""A route to a model: wire protocol, URL and credential."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal
@@ -16,7 +16,7 @@ ToolCallMode = Literal["native", "printed", "constrained"]
 
 
 class Credential(Value):
-    """A secret and the header that carries it. Never printed."""
+    """A secret and the kind of header that carries it. Its repr omits the secret."""
 
     value: str
     scheme: Literal["bearer", "x-api-key", "api-key", "x-goog-api-key"] = "bearer"
@@ -37,11 +37,11 @@ class Route(Value, kw_only=True):
     credential: Credential | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: JsonObject = field(default_factory=dict[str, object])
-    """Compatibility fields laid over the encoded body; never the protocol's own."""
+    """Compatibility fields merged over the encoded body; never the protocol's own fields."""
     generation: GenerationControls = field(default_factory=GenerationControls)
     options: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
-    """Namespace -> Model Request Options, below those of the request itself."""
+    """Namespace -> Model Request Options; those of the request override them."""
     sign: Callable[[HttpRequest], HttpRequest] | None = None
-    """Adds what proves the request's origin, where a header with the credential is not enough."""
+    """Signs the request, for providers that need more than a credential header."""
     tool_calls: ToolCallMode = "native"
-    """Anything else is for Chat Completions alone."""
+    """Modes other than native work only with Chat Completions."""

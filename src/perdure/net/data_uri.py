@@ -1,6 +1,6 @@
-"""Bytes that stand in an address, `data:image/png;base64,...`: read and written only here.
+"""Data URIs, `data:image/png;base64,...`.
 
-Invariant: reading never raises; what is malformed is None.
+Invariant: parsing never raises; a malformed URI gives None.
 """
 
 import base64
@@ -12,12 +12,12 @@ from perdure.schema.value import Value
 
 class DataUri(Value):
     media_type: str
-    """As it is written, in lower case and without parameters; may be empty."""
+    """As written, in lower case and without parameters; may be empty."""
     data: bytes
 
 
 def read(uri: str) -> DataUri | None:
-    """The type and the bytes. Takes a while for large ones."""
+    """Parse a data URI. Slow for large ones."""
     header = _header(uri)
     if header is None:
         return None
@@ -32,7 +32,7 @@ def read(uri: str) -> DataUri | None:
 
 
 def type_of(uri: str) -> str | None:
-    """The type alone, as `read` has it; the bytes are not looked at."""
+    """The media type alone, without decoding the bytes."""
     header = _header(uri)
     return None if header is None else _words(header)[0]
 
@@ -42,12 +42,12 @@ def write(media_type: str, data: bytes) -> str:
 
 
 def write_encoded(media_type: str, encoded: str) -> str:
-    """Of bytes that are in base64 already."""
+    """A data URI of bytes that are already base64."""
     return f"data:{media_type};base64,{encoded}"
 
 
 def _header(uri: str) -> str | None:
-    """What stands before the bytes, which may be many and are not copied."""
+    """The part before the bytes, without copying them."""
     comma = uri.find(",")
     return uri[len("data:") : comma] if uri.startswith("data:") and comma >= 0 else None
 

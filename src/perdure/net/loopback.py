@@ -33,7 +33,7 @@ def is_loopback_url(url: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether `host`, without brackets, can only be this machine."""
+    """Whether `host`, without brackets, is certainly this machine."""
     try:
         return host.lower() == _LOCALHOST or ipaddress.ip_address(host).is_loopback
     except ValueError:

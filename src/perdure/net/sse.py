@@ -1,8 +1,8 @@
-"""text/event-stream, both ways and pure: frames to bytes, bytes to frames.
+"""Encodes and decodes text/event-stream.
 
 Reading follows the event-stream rules: any of CRLF, CR, LF ends a line, several `data:` lines
 join with a newline, comments and a first byte order mark are dropped, and an event ends at a blank
-line. An event that the stream's end cuts off is not dispatched.
+line. An incomplete event at the end of the stream is not dispatched.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from perdure.schema.value import Value
 
 HEARTBEAT: Final = b": heartbeat\n\n"
 REPLAYED: Final = b": replayed\n\n"
-"""A comment, so that readers which do not ask where the past ends see nothing of it."""
+"""The end of the replayed events; a comment, so that other readers ignore it."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
@@ -28,19 +28,19 @@ class Frame(Value):
 
 
 def write(data: bytes, *, id: int | None = None) -> bytes:
-    """One event whose data has no line break (our JSON never has)."""
+    """One event whose data has no line break, as is true for the JSON of this program."""
     if id is None:
         return b"data: " + data + b"\n\n"
     return b"id: %d\ndata: %s\n\n" % (id, data)
 
 
 class Reader:
-    """Feed it bytes as they come; it yields the events that they complete."""
+    """Splits chunks of bytes into events."""
 
     def __init__(self, *, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._rest = bytearray()
-        """The begin of a line, or a CR that may be half of a line end."""
+        """The start of a line, or a CR that may be half of a line end."""
         self._data: list[bytes] = []
         self._size = 0
         self._event = b""
@@ -51,7 +51,7 @@ class Reader:
         between = self._rest.endswith(b"\r")
         self._rest += chunk
         if not between and b"\n" not in chunk and b"\r" not in chunk:
-            # Not looked at again before its end comes: a long line costs no more than its length.
+            # Not scanned again before its end, so that a long line costs linear time.
             self._check(len(self._rest))
             return
         text = bytes(self._rest)

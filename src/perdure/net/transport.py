@@ -1,4 +1,4 @@
-"""The one thing a model call needs from the world: an HTTP POST whose answer streams."""
+"""The HTTP transport of model calls: a request whose response streams."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -11,10 +11,10 @@ class HttpRequest(Value, kw_only=True):
     url: str
     headers: Mapping[str, str]
     body: tuple[bytes, ...]
-    """Written one after the other: a long conversation is never joined into one string."""
+    """Written in order, so that a long conversation is never joined into one string."""
     method: str = "POST"
     connect_seconds_max: float | None = None
-    """For a connection; None leaves it to the transport, 0 waits for ever."""
+    """To connect; None leaves it to the transport, 0 means no timeout."""
 
 
 class HttpResponse(Value, kw_only=True):
@@ -26,12 +26,12 @@ class HttpResponse(Value, kw_only=True):
 
 
 class TransportError(Exception):
-    """No connection, a broken one, or an answer that is not HTTP."""
+    """The connection failed or broke, or the answer is not HTTP."""
 
 
 class HttpTransport(Protocol):
     def open(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpResponse]:
-        """Send `request`. Entering waits for the response head; leaving closes what is unread.
+        """Send `request`. Entering waits for the response headers; leaving closes the body.
 
         Raises TransportError, on entering or while reading. No retries, no redirects.
         """

@@ -1,10 +1,10 @@
-"""The SDK Contract IR: the endpoint table, compiled once to what an emitter needs.
+"""The SDK Contract IR: the endpoint table, compiled once for emitters.
 
-Each operation has its public name, its parameters with the wire form and the decoded type of each,
-what success looks like, the failures it declares and how it travels. Nothing here spells source
-code or knows an HTTP library. The document that the server publishes is emitted from it as well.
+Each operation has its public name, its parameters with wire form and decoded type, its success
+result, its declared errors and its transport. It is independent of languages and HTTP libraries.
+The document that the server publishes is emitted from it too.
 
-Invariant: every endpoint of the table is one operation here, and an emitter reads nothing else.
+Invariant: every endpoint is one operation here, and emitters read nothing else.
 """
 
 import re
@@ -25,7 +25,7 @@ from perdure.schema.location import LocationRef
 from perdure.schema.value import Value
 
 Place = Literal["path", "query", "body", "location"]
-"""`location`: in the query as well, but of every operation on a Location and no payload's own."""
+"""`location`: also in the query, but added to every operation on a Location."""
 
 DURABLE_EVENT: Final = "DurableEvent"
 LIVE_EVENT: Final = "LiveEvent"
@@ -37,18 +37,18 @@ _IDS: Final = re.compile(r"ID\b|[A-Z]")
 
 class Parameter(Value, kw_only=True):
     name: str
-    """In words joined by underscores; each emitter spells it as its language does."""
+    """In snake_case; each emitter spells it in its language's style."""
     wire: str
     place: Place
     required: bool
     leading: bool
-    """May be given by position."""
+    """Whether it may be given by position."""
     encoded: Shape
     decoded: JsonValue
 
 
 class Outcome(Value, kw_only=True):
-    """What success is: how it is enveloped, and what the envelope holds."""
+    """The success result: its envelope and content."""
 
     kind: SuccessKind
     encoded: Shape | None
@@ -61,7 +61,7 @@ class Failure(Value):
 
 
 class EventKind(Value):
-    """An event of a stream: its name on the wire and its data, as it is decoded."""
+    """An event of a stream: its wire name and the decoded type of its data."""
 
     name: str
     data: type[Value]
@@ -71,13 +71,13 @@ class EventKind(Value):
 class Operation(Value, kw_only=True):
     id: str
     tag: str
-    """What it belongs to in the server's words; a reader of the document finds it below this."""
+    """The OpenAPI tag under which the document lists it."""
     public: PublicName
     method: Method
     path: str
     parameters: tuple[Parameter, ...]
     params: type[Payload] | None
-    """The path's, where it has more than a Session id."""
+    """Path parameters besides the Session id."""
     query: type[Payload] | None
     body: type[Payload] | None
     success: Outcome
@@ -88,9 +88,9 @@ class Contract(Value, kw_only=True):
     operations: tuple[Operation, ...]
     records: Mapping[str, Record]
     unions: Mapping[str, Shape]
-    """Named unions; each refers to records and to unions before it only."""
+    """Named unions; each refers only to records and earlier unions."""
     events: tuple[EventKind, ...]
-    """Every event in every version that a reader may be sent."""
+    """Every event in every version that clients may receive."""
     failures: Mapping[str, Record]
     aliases: tuple[Alias, ...]
 
@@ -201,7 +201,7 @@ def _failures(kinds: Iterable[type[DomainError]]) -> Iterable[Failure]:
 
 
 def _add_events(shapes: ShapeTable) -> None:
-    """Every event with its envelope, told apart by `type`."""
+    """Add every event with its envelope, discriminated by `type`."""
     integer = Scalar("integer")
     place = Record(
         "DurablePlace",
@@ -210,7 +210,7 @@ def _add_events(shapes: ShapeTable) -> None:
             Field("seq", integer, required=True),
             Field("version", integer, required=True),
         ),
-        "Where an event stands in the log of its Session.",
+        "Position of an event in the log of its Session.",
     )
     at = Field("durable", shapes.add(place), required=True)
     durable = tuple(
@@ -228,8 +228,8 @@ def _event(name: str, shape: type[Value], shapes: ShapeTable, *more: Field) -> R
         Field("id", _STRING, required=True),
         Field("type", Choice((name,)), required=True),
         *more,
-        Field("location", shapes.of(LocationRef), required=False),
-        Field("data", shapes.of(shape), required=True),
+        Field("location", shapes.shape_of(LocationRef), required=False),
+        Field("data", shapes.shape_of(shape), required=True),
     )
     return shapes.add(Record(f"{shape.__name__}Event", fields, f"`{name}`."))
 
@@ -244,7 +244,7 @@ def _decoded(payload: type[Payload] | None) -> dict[str, JsonValue]:
 
 
 def _without_null(shape: Shape) -> Shape:
-    """A parameter that is left out says what null would say."""
+    """`shape` without null, because omitting a parameter means the same."""
     if not isinstance(shape, OneOf):
         return shape
     options = tuple(option for option in shape.options if option != Scalar("null"))

@@ -1,7 +1,7 @@
-"""Emits the contract as an OpenAPI 3.1 document. Pure: whoever wants a file writes it.
+"""Emits the contract as an OpenAPI 3.1 document.
 
-It reads the SDK Contract IR and nothing else of the contract. The JSON Schemas are those of the
-decoded types, because they say more than a Shape: lengths, ranges, patterns.
+It reads only the SDK Contract IR. The JSON Schemas are made from the decoded types, because they
+contain more than a Shape: lengths, ranges, patterns.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ _LOCATION: Final[JsonObject] = {
     "name": "location",
     "in": "query",
     "required": False,
-    # Spelled `location[directory]=...&location[workspace]=...`.
+    # Written as `location[directory]=...&location[workspace]=...`.
     "style": "deepObject",
     "explode": True,
     "schema": {
@@ -50,7 +50,7 @@ def document(contract: Contract, *, title: str, version: str) -> JsonObject:
 
 
 class _Schemas:
-    """JSON Schemas of every type that the contract names, shared by reference."""
+    """JSON Schemas of all types in the contract, shared by reference."""
 
     def __init__(self, contract: Contract) -> None:
         types = list(dict.fromkeys(_types(contract)))
@@ -58,28 +58,28 @@ class _Schemas:
         self._by_type: Mapping[JsonValue, JsonObject] = dict(zip(types, schemas, strict=True))
         self._events = contract.events
 
-    def of(self, kind: JsonValue) -> JsonObject:
+    def schema_of(self, kind: JsonValue) -> JsonObject:
         return self._by_type[kind]
 
     def fields(self, kind: type[Payload]) -> tuple[Mapping[str, JsonObject], frozenset[str]]:
-        """The properties of a payload, and which of them are required."""
-        schema = self.components[self.of(kind)["$ref"].rpartition("/")[2]]
+        """The properties of a payload, and the required ones."""
+        schema = self.components[self.schema_of(kind)["$ref"].rpartition("/")[2]]
         return schema.get("properties", {}), frozenset(schema.get("required", ()))
 
     def durable_event(self) -> JsonObject:
-        """Any event of the log, as its readers see it."""
+        """The schema of any durable event."""
         return {"oneOf": [self._event(kind) for kind in self._events if kind.durable]}
 
     def live_event(self) -> JsonObject:
-        """Whatever the live stream may carry: fragments, lifecycle, and durable events."""
+        """The schema of any event in the live stream: fragments, lifecycle, and durable events."""
         return {"oneOf": [self._event(kind) for kind in self._events]}
 
     def _event(self, kind: EventKind) -> JsonObject:
         fields: JsonObject = {"id": _STRING, "type": {"const": kind.name}}
         if kind.durable:
             fields["durable"] = _place()
-        data = {"data": self.of(kind.data)}
-        location = {"location": self.of(LocationRef)}
+        data = {"data": self.schema_of(kind.data)}
+        location = {"location": self.schema_of(LocationRef)}
         return {
             "type": "object",
             "properties": {**fields, **location, **data},
@@ -113,8 +113,8 @@ def _operation(operation: Operation, schemas: _Schemas) -> JsonObject:
         "responses": _success(operation.success, schemas) | _failures(operation.failures),
     }
     if operation.body is not None:
-        # Required even where an empty one is understood: what is published stays strict.
-        content = {_JSON: {"schema": schemas.of(operation.body)}}
+        # Required even if the server accepts an empty body: the published contract is strict.
+        content = {_JSON: {"schema": schemas.schema_of(operation.body)}}
         described["requestBody"] = {"required": True, "content": content}
     return described
 
@@ -175,7 +175,7 @@ def _item(success: Outcome, schemas: _Schemas) -> JsonObject:
         return schemas.live_event()
     if success.kind in _OF_EVENTS:
         return schemas.durable_event()
-    return {} if success.decoded is None else schemas.of(success.decoded)
+    return {} if success.decoded is None else schemas.schema_of(success.decoded)
 
 
 def _enveloped(kind: str, item: JsonObject, schemas: _Schemas) -> JsonObject:
@@ -185,7 +185,7 @@ def _enveloped(kind: str, item: JsonObject, schemas: _Schemas) -> JsonObject:
     cursor = {"type": "object", "properties": {"previous": _STRING, "next": _STRING}}
     properties: dict[str, JsonObject] = {
         "data": {"data": item},
-        "location_data": {"location": schemas.of(LocationInfo), "data": item},
+        "location_data": {"location": schemas.schema_of(LocationInfo), "data": item},
         "page": {"data": listed, "cursor": cursor},
         "history": {"data": listed, "hasMore": {"type": "boolean"}},
     }

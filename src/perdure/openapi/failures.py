@@ -1,7 +1,7 @@
-"""The wire form of each declared failure, found by making one of every kind.
+"""The wire form of each declared error, derived from sample instances.
 
-A failure says in `fields()` what it carries. Its class has no schema, so that a sample is made
-from the types of its constructor, with and without what may be left out.
+`fields()` of an error returns its wire fields. The class has no schema, so a sample is constructed
+from the types of its constructor, with and without optional arguments.
 """
 
 import inspect
@@ -18,7 +18,7 @@ _BY_TYPE: Final[dict[type, Shape]] = {str: _STRING, int: Scalar("integer")}
 
 
 def failure_records(kinds: Iterable[type[DomainError]]) -> dict[str, Record]:
-    """Tag -> the shape of its value. Kinds that share a tag share a record."""
+    """Tag -> the record of its wire form. Errors with the same tag share a record."""
     found: dict[str, list[Record]] = {}
     for kind in sorted(kinds, key=lambda kind: kind.__name__):
         found.setdefault(kind.tag, []).append(_record(kind))
@@ -73,6 +73,6 @@ def _value(hint: JsonValue, *, optional: bool) -> JsonValue:
         return get_args(hint)[0]
     if get_origin(hint) is tuple:
         return ()
-    # A brand is made of what it brands.
+    # A NewType is made from its base type.
     base = getattr(hint, "__supertype__", hint)
     return base()

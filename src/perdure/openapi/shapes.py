@@ -1,7 +1,7 @@
-"""The JSON of a type: what it looks like encoded, without a word of Python in it.
+"""Shapes: the JSON form of types, independent of a language.
 
-A Shape is what an emitter spells in its own language. Records and named unions are referred to by
-name and kept in one table, so that each is written once.
+Emitters write Shapes in their own language. Records and named unions are referred to by name and
+kept in one table, so that each is written once.
 
 Invariant: every name that a Shape refers to is in the table.
 """
@@ -42,7 +42,7 @@ class OneOf(Value):
 
 
 class Ref(Value):
-    """What the table has under this name."""
+    """A reference to the table entry of this name."""
 
     name: str
 
@@ -51,7 +51,7 @@ Shape = Scalar | Choice | ListOf | MapOf | OneOf | Ref
 
 
 class Field(Value):
-    """One member of an object, by its name on the wire."""
+    """One member of an object, by its wire name."""
 
     wire: str
     shape: Shape
@@ -67,7 +67,7 @@ class Record(Value):
 
 
 class ShapeTable:
-    """Turns types into Shapes, and remembers every record and named union that it met."""
+    """Converts types to Shapes, and collects all records and named unions."""
 
     def __init__(self, aliases: Sequence[Alias]) -> None:
         self.records: dict[str, Record] = {}
@@ -75,12 +75,12 @@ class ShapeTable:
         self._name_of: dict[Shape, str] = {}
         self._class_of: dict[str, type] = {}
         for alias in aliases:
-            shape = self.of(alias.type)
+            shape = self.shape_of(alias.type)
             self.aliases[alias.name] = shape
             self._name_of[shape] = alias.name
 
-    def of(self, kind: JsonValue) -> Shape:
-        """The Shape of a Python type, as it is encoded."""
+    def shape_of(self, kind: JsonValue) -> Shape:
+        """The Shape of a Python type when encoded."""
         return self._shape(inspect.type_info(kind))
 
     def fields_of(self, kind: type[msgspec.Struct]) -> tuple[Field, ...]:
@@ -125,7 +125,7 @@ class ShapeTable:
         if self._class_of.setdefault(name, info.cls) is not info.cls:
             raise ValueError(f"two different records are named {name}")
         if name not in self.records:
-            # Known before its members are looked at: a record may hold its own kind.
+            # Registered before its members, because a record may contain itself.
             self.records[name] = Record(name, ())
             self.records[name] = Record(name, self._fields(info), _summary(info.cls))
         return Ref(name)
@@ -152,7 +152,7 @@ _SCALARS: Final[Mapping[type[inspect.Type], ScalarName]] = {
 
 
 def walk(shape: Shape, visit: Callable[[Shape], None]) -> None:
-    """Show `visit` a shape and everything inside it; references are not followed."""
+    """Call `visit` for a shape and everything inside it; references are not followed."""
     visit(shape)
     match shape:
         case ListOf(inner) | MapOf(inner):

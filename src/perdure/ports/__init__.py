@@ -1,7 +1,7 @@
-"""Everything this program can do to the world, as protocols: eight short modules, and this list.
+"""Ports: every side effect of this program, as protocols.
 
-Adapters live in `host/` and `store/database/`; `runtime/app/runtime.py` joins them. Code above this
-line of the layers takes what it needs from here and never reaches past it.
+Adapters live in `host/` and `store/database/`; `runtime/app/runtime.py` connects them. Other layers
+import the ports from here and never the adapters.
 """
 
 from perdure.net.transport import HttpTransport

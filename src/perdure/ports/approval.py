@@ -1,6 +1,6 @@
-"""People, as a tool meets them: what it may do, and what it wants to know.
+"""Ports for asking a person: permissions and questions.
 
-Who answers, and in which process, a tool never learns.
+A tool does not know who answers, or in which process.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from perdure.schema.value import Value
 
 
 class PermissionAsk(Value, kw_only=True):
-    """What a tool wants to do, for whom."""
+    """A permission request of a tool."""
 
     session_id: SessionID
     agent: str
@@ -25,34 +25,34 @@ class PermissionAsk(Value, kw_only=True):
     metadata: JsonObject | None = None
     source: PermissionSource | None = None
     protected: bool = False
-    """Only a person may allow it, each time; see core.approval.rules."""
+    """Whether only a person may allow it, each time; see core.approval.rules."""
     parts: ResourceParts | None = None
     above: tuple[str, ...] = ()
-    """The agents of those who called this Session; what they may not do, it may not."""
+    """The agents that called this Session, up to the root; their denials apply too."""
     refine: "Callable[[], PermissionAsk] | None" = None
-    """The same in more detail, made only when rules tell one resource from another."""
+    """Builds a more detailed request, used only if rules distinguish resources."""
 
 
 class PermissionBlockedError(Exception):
-    """A rule says no. The model is told which action and resource."""
+    """A rule denies it. The model is told which action and resource."""
 
 
 class PermissionCorrectedError(Exception):
-    """A person said no and told the model what to do instead; the message is that feedback."""
+    """A person declined with feedback for the model, which is the message."""
 
 
 class PermissionDeclinedError(Exception):
-    """A person said no. The run stops."""
+    """A person declined. The run stops."""
 
 
 class PermissionGate(Protocol):
     async def require(self, ask: PermissionAsk) -> None:
-        """Return when allowed; else one of the Permission errors. May wait for a person."""
+        """Return when allowed; otherwise raise a Permission error. May wait for a person."""
         ...
 
 
 class QuestionAsk(Value, kw_only=True):
-    """What a tool wants to know, for whom."""
+    """Questions of a tool."""
 
     session_id: SessionID
     questions: tuple[Question, ...]
@@ -60,14 +60,14 @@ class QuestionAsk(Value, kw_only=True):
 
 
 class QuestionBlockedError(Exception):
-    """Nobody can be asked. The model is told why."""
+    """No person can be asked. The model is told why."""
 
 
 class QuestionRejectedError(Exception):
-    """A person would not answer. The run stops."""
+    """A person declined to answer. The run stops."""
 
 
 class Questioner(Protocol):
     async def ask(self, ask: QuestionAsk) -> Answers:
-        """Wait for a person's answers, one list for each question; else a Question error."""
+        """Wait for a person's answers, one list per question, or raise a Question error."""
         ...

@@ -1,6 +1,6 @@
-"""What makes two runs differ: the time, chance, and fresh ids.
+"""Ports for the sources of nondeterminism: time, chance and ids.
 
-A simulation gives its own, drawn from a seed.
+A simulation supplies its own from a seed.
 """
 
 from typing import Protocol
@@ -10,17 +10,17 @@ from perdure.schema.ids import EventID, MessageID, PermissionID, SessionID
 
 class Clock(Protocol):
     def now_millis(self) -> int:
-        """Wall-clock milliseconds since the epoch: for records, never for order or waiting."""
+        """Wall-clock milliseconds since the epoch, for records; never for ordering or waiting."""
         ...
 
     async def sleep(self, seconds: float) -> None: ...
 
 
 class Chance(Protocol):
-    """Where waits are spread. Nothing that is kept depends on it."""
+    """Random numbers for jitter. Nothing stored depends on them."""
 
     def random(self) -> float:
-        """A number of [0, 1)."""
+        """A random number from [0, 1)."""
         ...
 
 

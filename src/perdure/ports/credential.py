@@ -1,4 +1,4 @@
-"""Where Credentials are kept."""
+"""Port for stored Credentials."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -8,30 +8,30 @@ from perdure.schema.models.credential import StoredCredential
 
 
 class CredentialStoreError(Exception):
-    """Credentials cannot be read or kept; the message names the file and the remedy."""
+    """Credentials cannot be read or stored. The message names the file and the remedy."""
 
 
 class CredentialStore(Protocol):
-    """The credentials of this installation, one for each integration. Methods may block shortly."""
+    """The credentials of this installation, one per integration. Methods may block briefly."""
 
     def look(self) -> Mapping[str, StoredCredential]:
-        """What is stored now, by integration; the very same object while nothing changes.
+        """The stored credentials by integration; the same object while nothing changes.
 
-        Also sees what another process stored. Raises CredentialStoreError.
+        Includes what other processes stored. Raises CredentialStoreError.
         """
         ...
 
     def put(self, credential: StoredCredential, *, instead_of: StoredCredential | None) -> bool:
-        """Store it as its integration's only one, durably.
+        """Store it durably as its integration's only credential.
 
-        With `instead_of`, only if exactly that is stored; whether it was. Raises as `look`.
+        With `instead_of`, only if exactly that is stored; returns whether it was. Raises as `look`.
         """
         ...
 
     def remove(self, credential_id: str) -> bool:
-        """Forget it; whether there was one. Raises as `look`."""
+        """Remove it; returns whether it existed. Raises as `look`."""
         ...
 
     def renewing(self, integration_id: str) -> AbstractContextManager[bool]:
-        """Try to be the one process that renews a login; whether this is the one."""
+        """Try to lock the renewal of a login; gives whether this process has the lock."""
         ...

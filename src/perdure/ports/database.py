@@ -1,6 +1,6 @@
-"""The database, and which processes share it.
+"""Ports for the database and for the processes that share it.
 
-Which database it is, only its adapter knows.
+Only the adapter knows which database is used.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,14 +17,14 @@ class DatabaseError(Exception):
 
 
 class UniqueViolationError(DatabaseError):
-    """A row that must be the only one already is."""
+    """A unique row already exists."""
 
 
 class Transaction(Protocol):
     """SQL with `:named` parameters. Valid only inside the job it was given to."""
 
     async def execute(self, sql: str, parameters: Mapping[str, SqlValue] | None = None) -> int:
-        """Run one statement; how many rows it changed."""
+        """Run one statement; returns the number of changed rows."""
         ...
 
     async def fetch(
@@ -39,31 +39,31 @@ class Database(Protocol):
         *,
         committed: Callable[[T], None] | None = None,
     ) -> T:
-        """Run `job` in a transaction of its own; durable when this returns.
+        """Run `job` in its own transaction; durable when this returns.
 
         Jobs run one after the other; waiting ones may share a commit. A job that raises is rolled
-        back alone. A job may be run again from its start, when what it did before was rolled back:
-        it must touch nothing but its transaction. Cancelling the caller does not undo a job that
-        has been accepted. `committed` is called with the result right after the commit, in commit
-        order, whether or not the caller is still there; it must neither raise nor wait.
+        back alone. A job may run again from its start after a rollback, so it must change nothing
+        but its transaction. Cancelling the caller does not undo an accepted job. `committed` is
+        called with the result right after the commit, in commit order, even if the caller is gone;
+        it must neither raise nor wait.
         """
         ...
 
     async def read(self, job: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Run `job` on one consistent view, without waiting for writers."""
+        """Run `job` on one consistent snapshot, without waiting for writers."""
         ...
 
     async def changed_elsewhere(self) -> bool:
-        """Whether another process has committed since this was last asked."""
+        """Whether another process has committed since the last call."""
         ...
 
 
 class Processes(Protocol):
-    """Which processes that share this store are alive. Exact: a killed one is gone at once."""
+    """Which processes that share this store are alive. A killed one is gone at once."""
 
     @property
     def me(self) -> str: ...
     def alive(self, process: str) -> bool: ...
     def others(self) -> frozenset[str]:
-        """The other processes that are alive now."""
+        """The other processes that are alive."""
         ...

@@ -1,10 +1,9 @@
-"""Where tools say which files they change, before they do: so that a revert can take it back.
+"""Port with which tools record file changes before making them, so that a revert can undo them.
 
-A tool that knows its files names each one. A command does not, so the directory is looked at before
-and after it. What is kept, and where, is decided by whoever hands out the journal; see
-runtime.files.step_journal.
+A tool that knows its files names each one. A command does not, so the directory is scanned before
+and after it. The implementation decides what is stored; see runtime.files.step_journal.
 
-Invariant: a journal that cannot keep something never keeps a tool from its work.
+Invariant: a journal that cannot record something never stops a tool.
 """
 
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -15,19 +14,19 @@ class Journal(Protocol):
     def changing(
         self, root: str, path: str, data: bytes | None
     ) -> AbstractAsyncContextManager[None]:
-        """The file, reached below `root`, becomes `data` in this scope; None removes it.
+        """In this scope the file below `root` becomes `data`; None removes it.
 
-        An OSError that leaves the scope says that it did not.
+        An OSError that leaves the scope means that the file was not changed.
         """
         ...
 
     def watching(self) -> AbstractAsyncContextManager[None]:
-        """Whatever changes in the Location in this scope is a change of this call."""
+        """Every change in the Location within this scope is recorded for this call."""
         ...
 
 
 class NoJournal:
-    """Keeps nothing."""
+    """Records nothing."""
 
     def changing(
         self, root: str, path: str, data: bytes | None

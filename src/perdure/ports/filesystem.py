@@ -1,4 +1,4 @@
-"""Files, whole or by ranges. Nothing here decides which of them may be touched."""
+"""Port for files. It does not decide which files may be accessed."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -19,36 +19,36 @@ class Filesystem(Protocol):
 
     async def stat(self, path: str) -> FileStat: ...
     async def are_files(self, paths: Sequence[str]) -> Sequence[bool]:
-        """For each whether it is a regular file; cheapest where processes follow each other.
+        """For each path whether it is a regular file; fastest if siblings are adjacent.
 
-        What cannot be looked at is none.
+        A path that cannot be examined counts as no file.
         """
         ...
 
     async def real_path(self, path: str) -> str:
-        """Every symbolic link resolved; the last parts may not exist."""
+        """The path with all symbolic links resolved; its last parts may not exist."""
         ...
 
     async def read(self, path: str, *, offset: int = 0, bytes_max: int | None = None) -> bytes: ...
     async def list(self, path: str) -> Sequence[tuple[str, FileStat]]:
-        """Direct children by name, in name order; a link is described by its target."""
+        """Direct children in name order; for a link, the stat of its target."""
         ...
 
     async def write_atomic(self, path: str, data: bytes) -> None:
-        """Replace or create `path` in one step; an existing file's mode is kept."""
+        """Replace or create `path` atomically; an existing file keeps its mode."""
         ...
 
     async def create_exclusive(self, path: str, data: bytes, *, mode: int = 0o600) -> None: ...
     async def append(self, path: str, data: bytes) -> None:
-        """Add to the end of a file that is there."""
+        """Append to an existing file."""
         ...
 
     async def make_directories(self, path: str) -> None: ...
     async def remove(self, path: str) -> None: ...
-    def beneath(self, root: str) -> "Filesystem":
-        """The part of the disk below the canonical directory `root`, without links.
+    def confined_to(self, root: str) -> "Filesystem":
+        """The file system below the canonical directory `root`, without following links.
 
-        A path that has a link in it, whoever put it there and whenever, fails with ELOOP, and one
-        that is not below `root` with EXDEV; nothing is touched then. `real_path` works as before.
+        A path with a link in it fails with ELOOP, also if the link was just created, and a path
+        that is not below `root` with EXDEV; nothing is changed then. `real_path` works as before.
         """
         ...

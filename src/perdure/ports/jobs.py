@@ -21,18 +21,18 @@ class JobStart(Value, kw_only=True):
 class JobLook(Value, kw_only=True):
     job: JobInfo
     output: str
-    """What it has printed since the last look, or the end of that."""
+    """Its output since the last look, or the end of it."""
     skipped_bytes: int
-    """How much of it is not in `output`, before it."""
+    """Bytes before `output` that were skipped."""
     bytes: int
-    """How much it has printed in all."""
+    """Total bytes of output."""
 
 
 class BackgroundJobs(Protocol):
-    """A job of another Session than the given one and those below it is a JobNotFoundError."""
+    """A job outside the given Session and its children is a JobNotFoundError."""
 
     async def start(self, asked: JobStart) -> JobInfo:
-        """Raises JobLimitError, and OSError when it cannot start."""
+        """Start a job. Raises JobLimitError, or OSError if it cannot start."""
         ...
 
     async def look(
@@ -40,5 +40,5 @@ class BackgroundJobs(Protocol):
     ) -> JobLook: ...
 
     async def cancel(self, session_id: SessionID, job_id: JobID, *, quiet: bool) -> JobInfo:
-        """End it, and return when it is over; `quiet` when the Session need not be told."""
+        """End it and wait until it is over; `quiet` suppresses the notice to the Session."""
         ...

@@ -1,6 +1,6 @@
-"""Programs: some are waited for, some stay and are talked with, and some outlive this process.
+"""Ports for programs: run to completion, connected by pipes, or detached from this process.
 
-No adapter leaves anything running of what it was told to end.
+Adapters leave nothing running that they were told to end.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,18 +12,18 @@ from perdure.schema.value import Value
 
 class ProcessResult(Value, kw_only=True):
     exit_code: int | None
-    """None when it was ended because its time was up."""
+    """None if it timed out."""
     output: bytes
-    """stdout and stderr as they came, cut at the asked bound."""
+    """stdout and stderr interleaved, cut at the requested limit."""
     truncated: bool
     timed_out: bool
     left_running: bool = False
-    """Whether something that it started was still there at its end, and had to be ended too."""
+    """Whether processes that it started were still running at its end and had to be ended."""
 
 
 class OutputSink(Protocol):
     async def write(self, data: bytes) -> None:
-        """Take what was printed next. The child is slowed down to what this can take."""
+        """Consume the next output. Waiting here slows the child down."""
         ...
 
 
@@ -38,10 +38,10 @@ class ProcessRunner(Protocol):
         output_bytes_max: int,
         separate_errors: bool = False,
     ) -> ProcessResult:
-        """Run in a process group of its own, with no input; the group is gone when this returns.
+        """Run in its own process group, without input; the group is gone when this returns.
 
         With `separate_errors` stderr is discarded. Cancelling ends the group: terminate, then kill.
-        Raises FileNotFoundError or PermissionError when it cannot start.
+        Raises FileNotFoundError or PermissionError if it cannot start.
         """
         ...
 
@@ -56,28 +56,28 @@ class SpoolingRunner(ProcessRunner, Protocol):
         environment: Mapping[str, str] | None = None,
         timeout_seconds: float,
     ) -> ProcessResult:
-        """As `run`, with stdout and stderr going to `sink` as they come and not into the result.
+        """As `run`, but stdout and stderr go to `sink` instead of the result.
 
-        When this raises because it was cancelled, the sink has had all that was printed.
+        When this raises because it was cancelled, the sink has received all output.
         """
         ...
 
 
 class PipedProcess(Protocol):
-    """A program that stays, and is talked with through its input and output."""
+    """A long-running program with pipes for its input and output."""
 
     @property
     def over(self) -> bool: ...
     def send(self, data: bytes) -> bool:
-        """Never waits; whether it was taken. It is not, once it is over or too much is unread."""
+        """Queue input without waiting; False if the program is over or too much is unread."""
         ...
 
     def kill(self) -> None:
-        """End it and all that it started, now."""
+        """Kill it and all processes that it started."""
         ...
 
     async def gone(self) -> None:
-        """Wait until it has ended and nothing of it is left to the system."""
+        """Wait until it has ended and the system has released all of its resources."""
         ...
 
 
@@ -91,10 +91,10 @@ class PipedProcesses(Protocol):
         heard: Callable[[bytes], None],
         ended: Callable[[], None],
     ) -> PipedProcess:
-        """In a process group of its own; what it says on stderr is dropped.
+        """Start a program in its own process group; its stderr is discarded.
 
-        `heard` takes what it prints, `ended` is called once when it says no more; neither waits.
-        Raises OSError when it cannot start.
+        `heard` receives its output, `ended` is called once after the last output; neither waits.
+        Raises OSError if it cannot start.
         """
         ...
 
@@ -104,44 +104,44 @@ class DetachedCommand(Value, kw_only=True):
     command: str
     directory: str
     environment: Mapping[str, str] | None
-    """None is that of this process."""
+    """None means that of this process."""
     output: str
-    """Where it prints to; the file must not be there."""
+    """Path of its output file, which must not exist."""
 
 
 class HeldProcess(Protocol):
-    """A process that waits for our word, and is gone without having done anything if we die."""
+    """A process that waits for `release`; it exits without effect if this process dies."""
 
     @property
     def process(self) -> DetachedProcess: ...
     def release(self) -> None:
-        """Let it begin."""
+        """Let the command start."""
         ...
 
     async def abandon(self) -> None:
-        """End it before it has begun, with its output file."""
+        """End it before the command starts, and remove its output file."""
         ...
 
 
 class DetachedProcesses(Protocol):
-    """Commands that outlive this process. How one ended can still be seen long after it did."""
+    """Commands that outlive this process. Their exit codes stay readable after their end."""
 
     async def start(self, command: DetachedCommand) -> HeldProcess:
-        """In a process group of its own, with no input. Raises OSError when it cannot start."""
+        """Prepare a command in its own process group, without input. Raises OSError."""
         ...
 
     def look(self, process: DetachedProcess) -> Sighting:
-        """Another process with the number of one that is gone is not taken for it."""
+        """The state of a process; another process that reuses its pid is not mistaken for it."""
         ...
 
     def terminate(self, process: DetachedProcess) -> None:
-        """Ask it and all that it started to end; nothing when it is gone."""
+        """Ask it and all processes that it started to exit; no-op if it is gone."""
         ...
 
     async def kill(self, process: DetachedProcess) -> None:
-        """End it and all that it started, also what left its group and still prints to its file."""
+        """Kill it and its descendants, also those outside its group that write to its file."""
         ...
 
     async def clean(self, process: DetachedProcess, *, output_bytes_max: int) -> None:
-        """Cut its output file, and remove whatever else it left beside it."""
+        """Truncate its output file, and remove its other files."""
         ...

@@ -1,4 +1,4 @@
-"""Terminals: programs behind a real PTY."""
+"""Ports for terminals: programs behind a real PTY."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -7,16 +7,16 @@ from perdure.schema.files.pty import PtySize
 
 
 class Terminal(Protocol):
-    """A program with a controlling terminal, and our end of it."""
+    """A program with a controlling terminal."""
 
     @property
     def pid(self) -> int: ...
     async def run(self) -> int:
-        """Wait for its end; its exit code. Awaited once; cancelling it ends the program."""
+        """Wait for its exit code. Awaited once; cancelling it ends the program."""
         ...
 
     async def write(self, data: bytes) -> None:
-        """Type; waits while too much of it is unread."""
+        """Send input; waits while too much is unread."""
         ...
 
     def resize(self, size: PtySize) -> None: ...
@@ -25,7 +25,7 @@ class Terminal(Protocol):
         ...
 
     def kill(self) -> None:
-        """End everything that runs in the terminal, now."""
+        """Kill everything that runs in the terminal."""
         ...
 
 
@@ -39,8 +39,8 @@ class TerminalHost(Protocol):
         size: PtySize,
         heard: Callable[[str], None],
     ) -> Terminal:
-        """Start a program, whose path is absolute; `heard` takes what it prints, and never waits.
+        """Start a program by its absolute path; `heard` receives its output and never waits.
 
-        Raises OSError when it cannot start.
+        Raises OSError if it cannot start.
         """
         ...

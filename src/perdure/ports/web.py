@@ -1,4 +1,4 @@
-"""Pages of the public internet. How models are called is net.transport."""
+"""Port for pages of the public internet. Model calls use net.transport."""
 
 from typing import Protocol
 
@@ -9,28 +9,28 @@ class WebRequest(Value, kw_only=True):
     url: str
     accept: str = "*/*"
     allowed_hosts: tuple[str, ...] = ()
-    """Hosts of the user's own network that may be reached; see core.web.address."""
+    """Hosts outside the public internet that may be reached; see core.web.address."""
     seconds_max: float
-    """For everything: finding, connecting, every redirect, the last byte."""
+    """Total time: name resolution, connection, redirects and body."""
 
 
 class WebPage(Value, kw_only=True):
     url: str
-    """Where it was in the end; the asked URL itself, unless that redirected."""
+    """The final URL after redirects."""
     content_type: str
-    """The header as it came, or nothing."""
+    """The header as received; empty if there was none."""
     body: bytes
 
 
 class WebFetchError(Exception):
-    """There is no page, for a reason that the model may read."""
+    """The page could not be fetched. The model may read the message."""
 
 
 class WebPages(Protocol):
     async def fetch(self, request: WebRequest) -> WebPage:
         """GET a page of the public internet, without credentials; raises WebFetchError.
 
-        No address that is not global is ever connected to, whatever the URL, a name or a redirect
-        leads to, unless its host is allowed.
+        It never connects to an address that is not global, whatever the URL, a name or a redirect
+        resolves to, unless its host is allowed.
         """
         ...

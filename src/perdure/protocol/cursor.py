@@ -1,8 +1,8 @@
-"""Opaque cursors: where a page ended, sealed so that only we can have written it.
+"""Opaque, signed cursors for pages.
 
-A cursor carries everything the next page needs: the query, its order, the page size, the anchor
-row and the side of it. The seal is an HMAC under a key of the caller's; text that was altered, cut,
-made for the other kind of list or for another Session is refused as one and the same error.
+A cursor contains everything the next page needs: the query, its order, the page size, the anchor
+row and the side of it. It is signed by an HMAC with the caller's key. Text that was altered, cut,
+or made for another kind of list or another Session gives the same error.
 """
 
 import base64

@@ -1,8 +1,7 @@
 """One operation of the HTTP contract, as data.
 
-An Endpoint says how a request is spelled, what an answer looks like and which failures are part
-of the promise. It does not say how the answer is found: handlers are joined to endpoints by
-`operation_id` in the server, and methods in the client. Both sides read this one table.
+An Endpoint describes the request, the response and the declared errors. Handlers in the server and
+methods in the client refer to endpoints by `operation_id`. Both sides read this one table.
 """
 
 from typing import Final, Literal
@@ -32,21 +31,21 @@ SuccessKind = Literal[
     "page",  # {"data": [X], "cursor": {"previous"?, "next"?}}
     "history",  # {"data": [X], "hasMore": bool}
     "no_content",  # 204
-    "content",  # the bytes of a file, or a part of them
-    "websocket",  # a conversation, once the connection was upgraded
+    "content",  # the bytes of a file, or a range of them
+    "websocket",  # messages in both directions after the upgrade
     "durable_stream",  # server-sent events, resumable by `seq`
-    "live_stream",  # server-sent events, seen if you listen
+    "live_stream",  # server-sent events, only while connected
 ]
 
 STREAMS: Final[frozenset[SuccessKind]] = frozenset({"durable_stream", "live_stream"})
 REFUSALS: Final[tuple[type[DomainError], ...]] = (InvalidRequestError, UnauthorizedError)
-"""Every operation may answer these."""
+"""Errors of every operation."""
 
 
 class Success(Value):
     kind: SuccessKind
     type: JsonValue = None
-    """The type of X: a class, a union or a generic alias. None where there is no X."""
+    """The type of X: a class, a union or a generic alias. None if there is no X."""
 
 
 class Endpoint(Value, kw_only=True):
@@ -57,7 +56,7 @@ class Endpoint(Value, kw_only=True):
     success: Success
     scope: Scope = "none"
     params: type[Payload] | None = None
-    """Path parameters with a shape of their own; the Session id is checked before them."""
+    """Further path parameters; the Session id is checked before them."""
     query: type[Payload] | None = None
     body: type[Payload] | None = None
     body_optional: bool = False
@@ -66,10 +65,10 @@ class Endpoint(Value, kw_only=True):
 
     @property
     def failures(self) -> tuple[type[DomainError], ...]:
-        """Every failure that is part of the promise, with those that follow from the spelling.
+        """All declared errors, including those that follow from the kind of request.
 
-        Anybody may be turned away or be one too many, a body may be too large or of another type,
-        and whatever writes may find the disk full.
+        Any request may be forbidden or rate-limited, a body may be too large or of another type,
+        and any write may find the disk full.
         """
         found = [*self.errors, ForbiddenError, TooManyRequestsError]
         if self.body is not None:

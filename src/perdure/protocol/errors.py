@@ -1,8 +1,8 @@
-"""Failure kind <-> HTTP status, both ways: the server writes with it, the client reads with it.
+"""Maps errors to HTTP statuses and back: the server writes them, the client reads them.
 
-The kinds of the domain stand in `schema.errors`; the few that exist only because there is a wire
-stand here. `read` gives back the same kind that was written; a `_tag` nobody knows stays unread,
-so that a client can say "unexpected status" rather than guess.
+Errors of the domain are in `schema.errors`; the few that only concern HTTP are here. `read` returns
+the same kind that was written; an unknown `_tag` gives None, so that a client can report an
+unexpected status.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ class RequestTimeoutError(DomainError):
 
 
 class TooManyRequestsError(DomainError):
-    """One too many at a time. The same request is welcome a moment later."""
+    """Too many concurrent requests. The same request may succeed a moment later."""
 
     tag = "TooManyRequestsError"
 
@@ -63,7 +63,7 @@ STATUS_BY_ERROR: Final[Mapping[type[DomainError], int]] = {
     errors.SessionBusyError: 409,
     errors.NothingToDecideError: 409,
     errors.MoveConflictError: 409,
-    # The request is sound and would be again; what it is about has to be repaired first.
+    # The request is valid, but the stored data must be repaired first.
     errors.DamagedRowError: 409,
     errors.PayloadTooLargeError: 413,
     errors.UnsupportedMediaTypeError: 415,
@@ -77,13 +77,13 @@ STATUS_BY_ERROR: Final[Mapping[type[DomainError], int]] = {
 
 
 def status_of(error: DomainError) -> int:
-    """That of its kind, or of the nearest kind that it is one of."""
+    """The status of the error's class, or of its nearest base class."""
     kinds = (cast("type[DomainError]", kind) for kind in type(error).__mro__)
     return next(STATUS_BY_ERROR[kind] for kind in kinds if kind in STATUS_BY_ERROR)
 
 
 def read(body: JsonValue) -> DomainError | None:
-    """The failure that `body`, the decoded JSON of an error answer, describes."""
+    """The error in the decoded JSON `body` of a response; None if unknown."""
     if not isinstance(body, dict):
         return None
     fields = cast("JsonObject", body)
@@ -101,7 +101,7 @@ def _method_not_allowed(body: JsonObject) -> DomainError:
 
 
 def _conflict(body: JsonObject) -> DomainError:
-    # One tag for seven kinds: what is in conflict tells them apart.
+    # Seven kinds share this tag; their fields tell them apart.
     resource = str(body["resource"])
     if "state" in body:
         return errors.PromptSettledError(MessageID(resource), body["state"])

@@ -1,4 +1,4 @@
-"""The live stream: what happens in this server while somebody listens. Nothing is replayed."""
+"""The live event stream of the server. Nothing is replayed."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Whether the server answers at all, and how it is."""
+"""Health of the server."""
 
 from typing import Final
 

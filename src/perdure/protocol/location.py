@@ -1,4 +1,4 @@
-"""The Location a request names, with its project resolved, and what of it nobody trusts."""
+"""The Location of a request with its project, and its ungranted trust requests."""
 
 from typing import Final
 

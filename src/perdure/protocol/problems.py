@@ -1,10 +1,10 @@
-"""Why a request does not fit its type, in the contract's words.
+"""Explains why a request does not match its type.
 
-Decoding itself stops at the first fault and words it in its own way, so it only says *that* a value
-is wrong. Then this walks the type and the value together and reports every fault: a reason, and on
-the next line the path to it. Nothing here decides validity.
+The decoder stops at the first fault and has its own wording, so it only decides *that* a value is
+wrong. This module then walks the type and the value together and reports every fault: a reason, and
+on the next line the path to it. It does not decide validity.
 
-Invariant: a text for the wire is never longer than `TEXT_CHARS_MAX` and its note of what was cut.
+Invariant: a text for the wire is never longer than `TEXT_CHARS_MAX` and the note about the rest.
 """
 
 import math
@@ -29,12 +29,12 @@ _PREFIX: Final = re.compile(r"\^([A-Za-z]+_?)")
 
 
 def explain(kind: type, value: JsonValue) -> str:
-    """All faults of `value` as a `kind`; empty when this finds none."""
-    return text(walk(_shape(kind), value, ()))
+    """All faults of `value` as a `kind`; empty if there are none."""
+    return join_problems(walk(_shape(kind), value, ()))
 
 
-def text(problems: Iterable[str]) -> str:
-    """Problems as one text, cut to size."""
+def join_problems(problems: Iterable[str]) -> str:
+    """Problems as one text of limited length."""
     whole = "\n".join(islice(problems, PROBLEMS_MAX))
     if len(whole) <= TEXT_CHARS_MAX:
         return whole
@@ -86,11 +86,11 @@ def _numbered(values: list[JsonValue]) -> Iterator[tuple[int, JsonValue]]:
 
 
 def _union(members: tuple[inspect.Type, ...], value: JsonValue, path: Path) -> Iterator[str]:
-    """Faults are those of the one member that the value seems meant for."""
-    meant = next((member for member in members if _accepts(member, value)), None)
-    if meant is not None:
-        return walk(meant, value, path)
-    # A text where a choice of texts may stand was meant as one of them, whatever else may.
+    """The faults of the union member that fits the value best."""
+    chosen = next((member for member in members if _accepts(member, value)), None)
+    if chosen is not None:
+        return walk(chosen, value, path)
+    # A string is reported against the literal strings of the union, if there are any.
     choices = [
         member
         for member in members
@@ -123,12 +123,12 @@ def _integer(shape: inspect.IntType, value: float, path: Path) -> Iterator[str]:
 
 
 def is_safe_integer(value: float) -> bool:
-    """Whether every client can hold it exactly."""
+    """Whether every client can represent it exactly."""
     return abs(value) <= SAFE_INTEGER_MAX and value == int(value)
 
 
 def _accepts(shape: inspect.Type, value: JsonValue) -> bool:
-    """Whether the JSON kind of `value` is the one of `shape`, contents aside."""
+    """Whether the JSON kind of `value` fits `shape`, ignoring its content."""
     match shape:
         case inspect.StructType() | inspect.DictType():
             return isinstance(value, dict)
@@ -177,7 +177,7 @@ def _at(reason: str, path: Path) -> str:
 
 
 def _shown(value: JsonValue) -> str:
-    """The value as a script would print it."""
+    """The value as JavaScript would print it."""
     if not isinstance(value, float):
         try:
             return codec.encode(value).decode()
@@ -208,7 +208,7 @@ def _declared(cls: type) -> tuple[tuple[str, inspect.Type, bool], ...]:
 
 
 def _in_order(shape: inspect.Type, hint: JsonValue) -> inspect.Type:
-    """Type information sorts the values of a literal; people read them as written."""
+    """`shape` with literal values in declared order, because msgspec sorts them."""
     if isinstance(shape, inspect.UnionType):
         return inspect.UnionType(tuple(_in_order(member, hint) for member in shape.types))
     if isinstance(shape, inspect.LiteralType):

@@ -1,8 +1,8 @@
-"""A query string, both ways: text to fields to a typed query.
+"""Parses and decodes query strings.
 
-Numbers follow the rules of a script's `Number()`: blanks around them and exponents are fine, the
-empty text is zero, anything else is not a number. A field sent twice is refused, never guessed.
-Names we do not know are ignored. `location[directory]` is a name like any other here.
+Numbers follow JavaScript's `Number()`: surrounding blanks and exponents are allowed, the empty text
+is zero, anything else is not a number. A repeated field is refused. Unknown names are ignored.
+`location[directory]` is an ordinary name here.
 """
 
 import math
@@ -42,14 +42,14 @@ def parse(query_string: bytes) -> dict[str, list[str]]:
 
 
 def unquote(text: bytes) -> str:
-    """Undo percent-encoding; bytes that are no UTF-8 become the replacement character."""
+    """Undo percent-encoding; invalid UTF-8 becomes the replacement character."""
     if b"%" in text:
         text = _ESCAPE.sub(lambda match: bytes((int(match[1], 16),)), text)
     return text.decode("utf-8", "replace")
 
 
 def decode(kind: type[QueryT], fields: Fields) -> QueryT:
-    """The typed query, or an InvalidRequestError that names every fault."""
+    """Decode a typed query. Raises InvalidRequestError that names every fault."""
     value, faults = _collect(_columns(kind), fields)
     try:
         query = codec.convert(kind, value)
@@ -58,11 +58,11 @@ def decode(kind: type[QueryT], fields: Fields) -> QueryT:
     else:
         if not faults:
             return query
-    raise InvalidRequestError(problems.text(faults), kind="Query")
+    raise InvalidRequestError(problems.join_problems(faults), kind="Query")
 
 
 def number(text: str) -> float:
-    """What a script's `Number(text)` gives; an `int` where that is exact."""
+    """The result of JavaScript's `Number(text)`; an `int` if that is exact."""
     text = text.strip()
     if not text:
         return 0
@@ -95,7 +95,7 @@ def _is_numeric(shape: inspect.Type) -> bool:
 
 
 def _collect(columns: tuple[_Column, ...], fields: Fields) -> tuple[JsonObject, list[str]]:
-    """The JSON value that the fields spell, and what is wrong with those that spell none."""
+    """The JSON value of the fields, and the problems of invalid ones."""
     value: JsonObject = {}
     faults: list[str] = []
     for column in columns:

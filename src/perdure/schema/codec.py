@@ -1,4 +1,4 @@
-"""The only place where our values become JSON and JSON becomes our values.
+"""Encodes values as JSON and decodes JSON to values; the only module that does.
 
 Wire names differ from field names in one way: snake_case becomes camelCase, and a word `id` in
 any place but the first is written `ID` (`session_id` is `sessionID`), several of them `IDs`.
@@ -14,7 +14,7 @@ from perdure.schema.value import Value
 
 T = TypeVar("T")
 
-# The one place where JSON of unknown shape has a name. `Any` stops here.
+# JSON of unknown shape. `Any` is used for it only here.
 JsonValue = Any
 JsonObject = dict[str, Any]
 
@@ -24,7 +24,7 @@ _DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
 def wire_name(field: str) -> str:
-    """`assistant_message_id` -> `assistantMessageID`; a lone leading word stays as it is."""
+    """`assistant_message_id` -> `assistantMessageID`; a single leading word is unchanged."""
     first, *rest = field.split("_")
     return first + "".join(_IDS.get(word) or word.capitalize() for word in rest)
 
@@ -34,7 +34,7 @@ class Record(Value, omit_defaults=True, rename=wire_name):
 
 
 class Payload(Value, omit_defaults=True, rename=wire_name):
-    """A request body. Its own optional fields accept null as absent; nested records do not."""
+    """A request body. Its own optional fields accept null as unset; nested records do not."""
 
 
 def encode(value: object) -> bytes:
@@ -43,7 +43,7 @@ def encode(value: object) -> bytes:
 
 
 def pretty(value: object) -> str:
-    """The same JSON, indented for a person."""
+    """Indented JSON for a person."""
     return msgspec.json.format(_ENCODER.encode(value), indent=2).decode()
 
 

@@ -1,7 +1,7 @@
-"""Failures that are part of the contract: the caller can act on them, and they have a wire form.
+"""Errors that are part of the contract: callers can handle them, and they have a wire form.
 
 The wire form is flat: `_tag` names the kind, `message` is for a person, the rest is for programs.
-Which HTTP status a kind has stands in `protocol.errors`.
+`protocol.errors` maps kinds to HTTP statuses.
 """
 
 from typing import Literal
@@ -34,7 +34,7 @@ class DomainError(DeclaredError):
     """Base of the declared failures that this version has a class for."""
 
     def fields(self) -> JsonObject:
-        """What the wire form carries besides `_tag` and `message`."""
+        """The fields of the wire form besides `_tag` and `message`."""
         return {}
 
     def wire(self) -> JsonObject:
@@ -77,7 +77,7 @@ class ForbiddenError(DomainError):
 
 
 class NotFoundError(DomainError):
-    """A path that is no route of ours."""
+    """The path is not a route of this server."""
 
     tag = "NotFoundError"
 
@@ -117,7 +117,7 @@ class SessionNotFoundError(DomainError):
 
 
 class MessageNotFoundError(DomainError):
-    """Absent, or another Session's: the answer is the same."""
+    """The message does not exist, or belongs to another Session."""
 
     tag = "MessageNotFoundError"
 
@@ -153,7 +153,7 @@ class IntegrationNotFoundError(DomainError):
 
 
 class AttemptNotFoundError(DomainError):
-    """Never there, cancelled, or over for so long that it was forgotten."""
+    """The login attempt never existed, was cancelled, or ended too long ago."""
 
     tag = "AttemptNotFoundError"
 
@@ -177,7 +177,7 @@ class CredentialNotFoundError(DomainError):
 
 
 class PermissionNotFoundError(DomainError):
-    """Never there, settled already, or another Session's: the answer is the same."""
+    """The request does not exist, is settled, or belongs to another Session."""
 
     tag = "PermissionNotFoundError"
 
@@ -203,7 +203,7 @@ class PermissionConflictError(DomainError):
 
 
 class QuestionNotFoundError(DomainError):
-    """Never there, settled already, or another Session's: the answer is the same."""
+    """The request does not exist, is settled, or belongs to another Session."""
 
     tag = "QuestionNotFoundError"
 
@@ -216,7 +216,7 @@ class QuestionNotFoundError(DomainError):
 
 
 class JobNotFoundError(DomainError):
-    """No such job, or that of a Session which is not the asked one's or below it."""
+    """The job does not exist, or belongs neither to the Session nor to its children."""
 
     tag = "JobNotFoundError"
 
@@ -229,7 +229,7 @@ class JobNotFoundError(DomainError):
 
 
 class PtyNotFoundError(DomainError):
-    """Never there, removed, or another Location's: the answer is the same."""
+    """The terminal does not exist, was removed, or belongs to another Location."""
 
     tag = "PtyNotFoundError"
 
@@ -255,7 +255,7 @@ class PromptConflictError(DomainError):
 
 
 class InboxFullError(DomainError):
-    """As many prompts wait as may. One that was admitted before still has its receipt."""
+    """The maximum number of prompts is pending. A retry of an admitted one still succeeds."""
 
     tag = "InboxFullError"
 
@@ -272,12 +272,12 @@ class InboxFullError(DomainError):
 
 
 class PromptSettledError(DomainError):
-    """The prompt is not pending any more: it is part of history, or was cancelled."""
+    """The prompt is no longer pending: it was promoted or cancelled."""
 
     tag = "ConflictError"
 
     def __init__(self, message_id: MessageID, state: Literal["promoted", "cancelled"]) -> None:
-        super().__init__(f"Prompt is not pending any more, it is {state}: {message_id}")
+        super().__init__(f"Prompt is no longer pending, it is {state}: {message_id}")
         self.message_id = message_id
         self.state = state
 
@@ -286,12 +286,12 @@ class PromptSettledError(DomainError):
 
 
 class NothingToDecideError(DomainError):
-    """The Session does not wait for a decision about what a crash left."""
+    """The Session does not wait for a recovery decision."""
 
     tag = "ConflictError"
 
     def __init__(self, session_id: SessionID) -> None:
-        super().__init__(f"Session does not wait for a decision: {session_id}")
+        super().__init__(f"Session does not wait for a recovery decision: {session_id}")
         self.session_id = session_id
 
     def fields(self) -> JsonObject:
@@ -299,7 +299,7 @@ class NothingToDecideError(DomainError):
 
 
 class SessionBusyError(DomainError):
-    """The Session runs, and what is asked for needs it at rest."""
+    """The operation needs an idle Session, and this one is running."""
 
     tag = "ConflictError"
 
@@ -312,7 +312,7 @@ class SessionBusyError(DomainError):
 
 
 class MoveConflictError(DomainError):
-    """What is there now, of the Session or of its files, does not go with the move."""
+    """The state of the Session or of its files conflicts with the move."""
 
     tag = "ConflictError"
 
@@ -325,12 +325,12 @@ class MoveConflictError(DomainError):
 
 
 class RevertConflictError(DomainError):
-    """A file cannot be put back. Nothing was changed."""
+    """A file cannot be restored. Nothing was changed."""
 
     tag = "ConflictError"
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path} cannot be put back, so nothing was: {reason}")
+        super().__init__(f"{path} cannot be restored, so nothing was changed: {reason}")
         self.path = path
         self.reason = reason
 
@@ -350,7 +350,7 @@ class ServiceUnavailableError(DomainError):
 
 
 class DamagedRowError(DomainError):
-    """What is stored of this Session cannot be read. No other Session is affected."""
+    """A stored row of this Session cannot be read. Other Sessions are not affected."""
 
     tag = "DamagedRowError"
 
@@ -358,7 +358,7 @@ class DamagedRowError(DomainError):
         at = "" if seq is None else f" at sequence {seq}"
         super().__init__(
             f"Session {session_id} has a damaged row in {table}{at}: {reason}."
-            " `perdure doctor` tells more; `perdure doctor --repair` restores what the log holds."
+            " Run `perdure doctor` for details; `perdure doctor --repair` restores it from the log."
         )
         self.session_id = session_id
         self.table = table
@@ -371,13 +371,13 @@ class DamagedRowError(DomainError):
 
 
 class StorageError(DomainError):
-    """The disk cannot take what was sent. Reading goes on, and so does writing once it can."""
+    """The disk cannot store the data. Reading works, and writing does once there is space."""
 
     tag = "StorageError"
 
 
 class UnknownError(DomainError):
-    """A defect of ours, with a reference to find it in the log."""
+    """A defect of the server, with a reference to find it in the log."""
 
     tag = "UnknownError"
 

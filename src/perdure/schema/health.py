@@ -1,4 +1,4 @@
-"""How an instance is, for whoever operates it."""
+"""Health report of a running instance."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from perdure.schema.codec import Record
 
 
 class Durations(Record, frozen=True):
-    """Milliseconds since the start of the process."""
+    """Durations in milliseconds, since the start of the process."""
 
     count: int
     p50: float
@@ -25,19 +25,19 @@ class DatabaseHealth(Record, frozen=True):
     path: str
     bytes: int
     log_bytes: int
-    """Beside it: what was committed and is not in it yet."""
+    """Size of the write-ahead log."""
 
 
 class HealthDetail(Record, frozen=True):
     healthy: bool
     version: str
     problems: tuple[str, ...]
-    """What keeps it from being healthy, in words."""
+    """Why the instance is unhealthy, in words."""
     process: ProcessHealth
     database: DatabaseHealth
     running: int
-    """Sessions that run here now."""
+    """Sessions running in this process."""
     durations: Mapping[str, Durations]
     counts: Mapping[str, int]
     baseline_chars: int
-    """Of the newest baseline that was told to a model."""
+    """Size of the newest baseline sent to a model."""

@@ -1,4 +1,4 @@
-"""Identifiers: a prefix that says the kind, then a body.
+"""Identifiers: a prefix for the kind, then a body.
 
 A generated body is 26 characters: 12 hex digits of time (milliseconds times 16 plus a counter, 48
 bits, good until the year 2527) and 14 characters of `[0-9A-Za-z]` entropy. Session ids count time
@@ -26,7 +26,7 @@ Seq = NewType("Seq", int)
 
 BODY_CHARS_MAX: Final = 124
 _BODY: Final = rf"[0-9A-Za-z_.-]{{1,{BODY_CHARS_MAX}}}"
-# A lone `$` would let one line break through at the end.
+# A lone `$` would allow one line break at the end.
 _END: Final = r"$(?!\n)"
 
 SuppliedSessionID = Annotated[SessionID, Meta(pattern=f"^ses_{_BODY}{_END}")]
@@ -58,35 +58,35 @@ def compose(prefix: str, *, tick: int, entropy: int, descending: bool = False) -
 
 
 def well_formed(prefix: str, text: str) -> bool:
-    """Whether `text` may name a thing of this kind, ours or a caller's."""
+    """Whether `text` is a valid id of this kind, generated here or by a caller."""
     return _WELL_FORMED[prefix].fullmatch(text) is not None
 
 
 def session_from_external(key: str) -> SessionID:
-    """The same Session for the same outside conversation, however often it is delivered."""
+    """The Session id of an external conversation; the same key gives the same id."""
     return SessionID(_from_external("ses", key))
 
 
 def message_from_external(key: str) -> MessageID:
-    """The same message for the same outside input, so that a redelivered prompt is a retry."""
+    """The message id of an external input, so that a redelivered prompt is a retry."""
     return MessageID(_from_external("msg", key))
 
 
 def copied_message(message_id: MessageID, *, into: SessionID) -> MessageID:
-    """The name of a message's copy in another Session: the same each time, with the same time."""
+    """The id of a message's copy in another Session: deterministic, with the same time."""
     digest = hashlib.sha256(f"{into}\x00{message_id}".encode()).hexdigest()
     body = message_id.partition("_")[2]
     return MessageID(f"msg_{body[:_TIME_DIGITS]}{digest[:_COPY_DIGITS]}")
 
 
 def _from_external(prefix: str, key: str) -> str:
-    # The prefix is hashed in, so that one key used for two kinds gives unrelated bodies.
+    # The prefix is hashed too, so that one key for two kinds gives unrelated bodies.
     digest = hashlib.sha256(f"{prefix}\x00{key}".encode()).hexdigest()
     return f"{prefix}_{digest}"
 
 
 def _base62(entropy: int) -> str:
-    # Two halves that fit a machine word: dividing a larger number costs several times as much.
+    # Two halves that fit a machine word: dividing a larger number is several times slower.
     upper, lower = divmod(entropy, _LOWER_SPAN)
     lower, a = divmod(lower, _BASE)
     c, b = divmod(lower, _BASE)

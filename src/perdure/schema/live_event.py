@@ -1,6 +1,6 @@
-"""Events that are seen by whoever listens, and never stored: fragments and lifecycle.
+"""Live events: fragments and lifecycle. They are sent to current listeners and never stored.
 
-They advance no cursor. After a reconnect only the durable full value exists.
+They advance no cursor. After a reconnect only the durable full values are available.
 """
 
 from collections.abc import Mapping
@@ -56,14 +56,14 @@ class ToolInputDelta(Fragment):
 
 
 class CompactionDelta(Fragment):
-    """A piece of the summary; `message_id` is the message it will become if it completes."""
+    """A piece of the summary; `message_id` is the id of the message if it completes."""
 
     message_id: MessageID
     text: str
 
 
 class StatusChanged(LiveFact):
-    """A Session started to run here, went idle, or failed outside any step."""
+    """A Session started to run in this process, became idle, or failed outside any step."""
 
     session_id: SessionID
     status: JsonObject
@@ -87,14 +87,14 @@ class QuestionRejected(LiveFact):
 
 
 class TodosChanged(LiveFact):
-    """The list of a Session is another one now; the log has it as well."""
+    """The todo list of a Session changed; the log contains it too."""
 
     session_id: SessionID
     todos: Todos
 
 
 class IntegrationsChanged(LiveFact):
-    """What can be connected, or is, changed: list the integrations again."""
+    """The integrations changed: list them again."""
 
 
 class ConnectionChanged(LiveFact):
@@ -108,11 +108,11 @@ class ModelsRefreshed(LiveFact):
 
 
 class CatalogChanged(LiveFact):
-    """Other models can be used now: list them again."""
+    """The usable models changed: list them again."""
 
 
 class FileEdited(LiveFact):
-    """A tool has changed, made or removed the file at this path."""
+    """A tool has changed, created or removed the file at this path."""
 
     file: str
 

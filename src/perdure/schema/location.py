@@ -1,4 +1,4 @@
-"""Where a Session works: a directory, perhaps inside a workspace, belonging to a project."""
+"""Locations: a directory, optionally inside a workspace, and its project."""
 
 from msgspec import UNSET, UnsetType
 
@@ -7,14 +7,14 @@ from perdure.schema.ids import ProjectID, SuppliedWorkspaceID
 
 
 class LocationRef(Record):
-    """Names a Location. Equal refs are the same Location."""
+    """A reference to a Location. Equal references are the same Location."""
 
     directory: str
     workspace_id: SuppliedWorkspaceID | UnsetType = UNSET
 
 
 class ProjectRef(Record):
-    """The project a Location belongs to; `global` and `/` outside any repository."""
+    """The project of a Location; `global` and `/` outside any repository."""
 
     id: ProjectID
     directory: str
@@ -33,7 +33,7 @@ class LocationInfo(Record):
 
     @property
     def subpath(self) -> str:
-        """The way down from the root of the project; empty at the root, and outside projects."""
+        """The path relative to the project's root; empty at the root and outside projects."""
         root = self.project.directory.rstrip("/") + "/"
         if root == "/" or not self.directory.startswith(root):
             return ""

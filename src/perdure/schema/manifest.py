@@ -1,8 +1,8 @@
-"""The table of durable events: stored name -> shape, for every version there has ever been.
+"""The table of durable events: stored name -> shape, for every version.
 
-A payload that changes gets the next version beside the old one and an upcast that lifts the old
-to the current; projections only ever see current values. Names never follow class names, so a
-rename in code cannot orphan a stored log.
+A payload that changes gets the next version beside the old one, and an upcast from the old to the
+new; projections only see current values. Stored names do not follow class names, so a rename in
+code cannot orphan a stored log.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,10 +40,10 @@ class Definition(Value):
 
 
 Upcast = Callable[[JsonObject], JsonObject]
-"""Lifts the JSON of an older version to that of the next one."""
+"""Converts the JSON of an older version to the next one."""
 
 DEFINITIONS: Final = (
-    # Seq 0 of every Session. Readers of the public stream start after it.
+    # The event with seq 0 of every Session. The public stream starts after it.
     Definition("session.created", 1, events.SessionCreated, public=False),
     Definition("session.next.agent.switched", 1, events.AgentSwitched),
     Definition("session.next.model.switched", 1, events.ModelSwitched),
@@ -87,11 +87,11 @@ DEFINITIONS: Final = (
 )
 
 UPCASTS: Final[Mapping[str, Upcast]] = {}
-"""Stored name of an old version -> how to lift its JSON one version up."""
+"""Stored name of an old version -> the upcast to the next version."""
 
 
 def index(definitions: tuple[Definition, ...]) -> dict[str, Definition]:
-    """Stored name -> definition; the same stored name twice is a mistake in the table."""
+    """Stored name -> definition. Raises ValueError if a stored name is defined twice."""
     table: dict[str, Definition] = {}
     for definition in definitions:
         if definition.stored in table:
@@ -101,7 +101,7 @@ def index(definitions: tuple[Definition, ...]) -> dict[str, Definition]:
 
 
 def latest(definitions: tuple[Definition, ...]) -> dict[Shape, Definition]:
-    """Shape -> its highest version, wherever in the table that stands."""
+    """Shape -> its highest version."""
     table: dict[Shape, Definition] = {}
     for definition in definitions:
         known = table.get(definition.shape)
@@ -119,7 +119,7 @@ def definition_of(event: SessionEvent) -> Definition:
 
 
 def decode(stored: str, data: bytes) -> SessionEvent:
-    """The current value of a stored event, whatever version it was written in."""
+    """Decode a stored event of any version to its current value."""
     return decode_with(BY_STORED, UPCASTS, stored, data)
 
 

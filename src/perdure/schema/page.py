@@ -1,4 +1,4 @@
-"""A Page: a bounded, ordered result, with opaque links to its processes of the same query."""
+"""A Page: a bounded, ordered result, with opaque links to the previous and next page."""
 
 from typing import Generic, TypeVar
 
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Page(Value, Generic[T], kw_only=True):
-    """`previous` and `next` are there exactly when there is such a page."""
+    """`previous` and `next` are set exactly if there is such a page."""
 
     items: tuple[T, ...]
     previous: str | None = None

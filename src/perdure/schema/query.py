@@ -1,8 +1,8 @@
-"""What a reader asks of Sessions and messages, and the rows that answer, as values between layers.
+"""Queries for Sessions and messages, and the rows that answer them, as values between layers.
 
-Rows carry the public JSON exactly as it is stored, beside the few columns that paging needs. An
-anchor names a row of an earlier page and on which side of it the wanted page lies. Opaque cursors
-are made of these in `protocol.cursor`; nothing here is encoded.
+Rows contain the public JSON exactly as stored, and the few columns that paging needs. An anchor is
+a row of an earlier page, and on which side of it the requested page is. `protocol.cursor` encodes
+them as opaque cursors.
 """
 
 from typing import Literal
@@ -39,7 +39,7 @@ class SessionRow(Value, kw_only=True):
 
 
 class SessionRows(Value, kw_only=True):
-    """In the asked order, whichever side of the anchor they came from."""
+    """Rows in the requested order, on either side of the anchor."""
 
     rows: tuple[SessionRow, ...]
     has_previous: bool
@@ -58,7 +58,7 @@ class MessageRow(Value, kw_only=True):
 
 
 class MessageRows(Value, kw_only=True):
-    """In the asked order, whichever side of the anchor they came from."""
+    """Rows in the requested order, on either side of the anchor."""
 
     rows: tuple[MessageRow, ...]
     has_previous: bool

@@ -1,8 +1,8 @@
-"""Taking secrets out of text that will be stored, shown or logged.
+"""Removes secrets from text that will be stored, shown or logged.
 
-What is known to be a secret goes by its value, and the rest by its shape: fields that are named
-like one, bearer tokens, addresses with a password, keys of the well-known forms. It errs towards
-taking out too much. Linear in the text: what is looked at may be hostile.
+Known secrets are removed by value, others by their form: fields with telling names, bearer tokens,
+URLs with a password, keys of well-known forms. It rather removes too much. Linear in the text,
+which may be hostile.
 """
 
 import re
@@ -17,7 +17,7 @@ _SECRET_FIELD: Final = (
     r"|auth[-_]?token|client[-_]?secret|secret|password|passwd|cookie|credential|token|key|signature"
 )
 _SECRET_SHAPES: Final = (
-    # "field": "value", in plain and in escaped JSON, before anything can break the quotes.
+    # "field": "value", in plain and in escaped JSON, before other patterns can break the quotes.
     re.compile(rf'((?:{_SECRET_FIELD})\\?"\s{{0,4}}:\s{{0,4}}\\?")[^"\\]+', re.IGNORECASE),
     re.compile(r"\b((?:Bearer|Basic)\s{1,4})[^\s\"',;]+", re.IGNORECASE),
     re.compile(rf"\b((?:{_SECRET_FIELD})\s{{0,4}}[=:]\s{{0,4}})[^\s\"'&,;\[]+", re.IGNORECASE),
@@ -29,7 +29,7 @@ _SECRET_SHAPES: Final = (
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Take out the given secrets and whatever has the shape of one."""
+    """Remove the given secrets and everything that looks like one."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _SECRET_CHARS_MIN:
             text = text.replace(secret, _REDACTED)

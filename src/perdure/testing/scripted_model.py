@@ -191,7 +191,9 @@ class ScriptedModel:
 
 def texts_of(request: LLMRequest, role: str = "user") -> list[str]:
     """The texts that one role contributes to a request, in order."""
-    messages: list[LLMMessage] = [message for run in request.runs for message in run.messages]
+    messages: list[LLMMessage] = [
+        message for segment in request.segments for message in segment.messages
+    ]
     return [
         part.text
         for message in messages

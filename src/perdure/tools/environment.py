@@ -51,7 +51,7 @@ class ToolEnvironment(Value, kw_only=True):
 
     def files(self, target: Target) -> Filesystem:
         """The disk as far as it was approved with the target, and no link leads out of it."""
-        return self.filesystem.beneath(target.root)
+        return self.filesystem.confined_to(target.root)
 
     async def require(
         self,

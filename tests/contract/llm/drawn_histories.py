@@ -130,7 +130,7 @@ class _Draw:
         return LLMRequest(
             model=MODEL,
             system=tuple(self._text() for _ in range(self._chance.randrange(3))),
-            runs=runs,
+            segments=runs,
             tools=self._one(((), TOOLS)),
             tool_choice=self._one(CHOICES),
             generation=self._one(CONTROLS),

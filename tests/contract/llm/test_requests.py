@@ -98,5 +98,5 @@ def test_a_growing_conversation_is_sent_as_if_it_were_encoded_anew(provider: str
             continue
         anew = asking(*words[:length])
         for way, _ in enumerate(asked.models):
-            again = asked.body_of(replace(anew, kept=kept), way=way)
+            again = asked.body_of(replace(anew, encoded_history=kept), way=way)
             assert again == asked.body_of(anew, way=way)

@@ -38,7 +38,9 @@ async def model(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
     if texts_of(request) != ["root"]:
         said.turn(text(RESULT if texts_of(request)[0] == "dig" else "ok"))
     elif any(
-        message.role in {"assistant", "tool"} for run in request.runs for message in run.messages
+        message.role in {"assistant", "tool"}
+        for segment in request.segments
+        for message in segment.messages
     ):
         said.turn(text("ok"))
     else:

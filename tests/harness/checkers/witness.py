@@ -189,7 +189,7 @@ class Witness:
         session_id = SessionID(request.headers["x-session-id"])
         if not request.system:
             return self._asked_to_condense(process, session_id, request)
-        messages = _without_note(request.runs)
+        messages = _without_note(request.segments)
         names = tuple(tool.name for tool in request.tools)
         cut = self._cut(session_id)
         seen = Request(process, session_id, request.model, request.system, messages, names, cut)
@@ -230,7 +230,7 @@ class Witness:
     ) -> SessionID:
         """A compaction's own question: no turn, and no part of any history."""
         self._trace.say(f"  {process} {session_id[4:16]} asks for a summary")
-        if request.tools or len(request.runs) != 1:
+        if request.tools or len(request.segments) != 1:
             self.accuse("P7", f"a summary of {session_id} was asked for with more than its text")
         lease = self._ledger.lease(session_id)
         if self._alive(process) and (lease is None or lease.process != process):
@@ -337,9 +337,9 @@ def _tell(awaited: list[asyncio.Future[T]], what: T) -> None:
     awaited.clear()
 
 
-def _without_note(runs: tuple[Segment, ...]) -> tuple[LLMMessage, ...]:
+def _without_note(segments: tuple[Segment, ...]) -> tuple[LLMMessage, ...]:
     """What was sent of the history; the note of a last step is no part of it."""
-    messages = tuple(message for run in runs for message in run.messages)
+    messages = tuple(message for segment in segments for message in segment.messages)
     return messages[:-1] if messages and messages[-1] == _NOTE else messages
 
 

@@ -35,4 +35,4 @@ def test_a_prompt_has_none_of_them() -> None:
     prompt = Segment(
         (LLMMessage("user", (TextPart("hi"),)), LLMMessage("system", (TextPart("x"),)))
     )
-    assert ([*prompt.answered()], prompt.calls(), prompt.results()) == ([], [], {})
+    assert ([*prompt.answer_parts()], prompt.calls(), prompt.results()) == ([], [], {})

@@ -456,7 +456,7 @@ export class SessionsInboxGroup {
   }
 
   /**
-   * Steers, then the queue, each in the order of promotion.
+   * List pending prompts: steers, then the queue, in order of promotion.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`.
@@ -474,7 +474,7 @@ export class SessionsInboxGroup {
   }
 
   /**
-   * Say something else, or deliver it otherwise; `steer` lets a queued prompt join now.
+   * Change a pending prompt or its delivery; `steer` makes a queued prompt join now.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ConflictError`, `ForbiddenError`, `TooManyRequestsError`,
@@ -493,7 +493,7 @@ export class SessionsInboxGroup {
   }
 
   /**
-   * Take back a prompt that was not promoted yet.
+   * Cancel a pending prompt.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ConflictError`, `ForbiddenError`, `TooManyRequestsError`,
@@ -509,7 +509,7 @@ export class SessionsInboxGroup {
   }
 
   /**
-   * Let these exchange their places, to be promoted in this order.
+   * Reorder these pending prompts.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ConflictError`, `ForbiddenError`, `TooManyRequestsError`,
@@ -533,7 +533,7 @@ export class SessionsJobsGroup {
   }
 
   /**
-   * Commands in the background, newest first.
+   * List background jobs, newest first.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`.
@@ -548,7 +548,7 @@ export class SessionsJobsGroup {
   }
 
   /**
-   * A job, with the end of what it printed.
+   * Get a job with the end of its output.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `JobNotFoundError`, `ForbiddenError`, `TooManyRequestsError`.
@@ -563,7 +563,7 @@ export class SessionsJobsGroup {
   }
 
   /**
-   * End a job and all that it started; the Session is told.
+   * End a job and its processes; the Session is notified.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `JobNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
@@ -586,7 +586,7 @@ export class SessionsPermissionsGroup {
   }
 
   /**
-   * An id and the effect of the rules. A request of that id waits only after `ask`.
+   * Evaluate the rules; returns an id and the effect. With `ask` a request is pending.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ConflictError`, `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`,
@@ -615,7 +615,7 @@ export class SessionsPermissionsGroup {
   }
 
   /**
-   * Requests of a Session and its subagents that wait; `sessionID` says whose.
+   * List pending requests of a Session and its subagents; `sessionID` names the Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`.
@@ -633,7 +633,7 @@ export class SessionsPermissionsGroup {
   }
 
   /**
-   * One request that waits.
+   * Get one pending request.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `PermissionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`.
@@ -651,7 +651,7 @@ export class SessionsPermissionsGroup {
   }
 
   /**
-   * Settle a request. A `reject` stops the run, or with a `message` tells the model why.
+   * Reply to a request. `reject` stops the run, or with a `message` tells the model why.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `PermissionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
@@ -675,7 +675,7 @@ export class SessionsQuestionsGroup {
   }
 
   /**
-   * What a Session and its subagents want to know from a person; `sessionID` says whose.
+   * List pending questions of a Session and its subagents; `sessionID` names the Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`.
@@ -693,7 +693,7 @@ export class SessionsQuestionsGroup {
   }
 
   /**
-   * A list of labels for each question, in order; an empty one leaves it open.
+   * Answer with one list of labels per question, in order; an empty one leaves it open.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `QuestionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
@@ -709,7 +709,7 @@ export class SessionsQuestionsGroup {
   }
 
   /**
-   * Do not answer. The run that asked stops.
+   * Reject the questions; the run that asked stops.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `QuestionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
@@ -732,7 +732,7 @@ export class SessionsRecoveryGroup {
   }
 
   /**
-   * Whether a crash left something for a person to decide.
+   * Get whether the Session waits for a recovery decision after a crash.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`.
@@ -747,7 +747,7 @@ export class SessionsRecoveryGroup {
   }
 
   /**
-   * Send what may have been sent again, or give it up; 409 when nothing waits.
+   * Retry or abandon a request that may have been sent; 409 if nothing waits.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ConflictError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
@@ -771,7 +771,7 @@ export class SessionsRevertGroup {
   }
 
   /**
-   * Make a message the last that will stay; staging again moves the boundary.
+   * Stage a revert to a message; staging again moves the boundary.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `ConflictError`,
    * `DamagedRowError`, `ServiceUnavailableError`, `UnknownError`, `MessageNotFoundError`,
@@ -788,7 +788,7 @@ export class SessionsRevertGroup {
   }
 
   /**
-   * Keep everything. Without a staged revert this does nothing.
+   * Clear a staged revert; no-op without one.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `ConflictError`,
    * `DamagedRowError`, `ServiceUnavailableError`, `UnknownError`, `ForbiddenError`,
@@ -804,7 +804,7 @@ export class SessionsRevertGroup {
   }
 
   /**
-   * Take away what came later. Without a staged revert this does nothing.
+   * Commit a staged revert, removing later messages; no-op without one.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `ConflictError`,
    * `DamagedRowError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
@@ -827,7 +827,7 @@ export class AgentsGroup {
   }
 
   /**
-   * The agents of a Location.
+   * List the agents of a Location.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
    */
@@ -854,7 +854,7 @@ export class CommandsGroup {
   }
 
   /**
-   * The commands of a Location, for whoever types a slash.
+   * List the slash commands of a Location.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
    */
@@ -881,7 +881,7 @@ export class CredentialsGroup {
   }
 
   /**
-   * Rename what is stored. It can never be read.
+   * Rename a stored credential. Its secret can never be read.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `CredentialNotFoundError`,
    * `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
@@ -900,7 +900,7 @@ export class CredentialsGroup {
   }
 
   /**
-   * Forget a credential. One that is gone already is no error.
+   * Remove a credential; no error if it does not exist.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
    * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
@@ -925,7 +925,7 @@ export class EventsGroup {
   }
 
   /**
-   * What happens in the server from now on. Nothing is replayed.
+   * Follow the live events of the server. Nothing is replayed.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
    */
@@ -945,7 +945,7 @@ export class FilesGroup {
   }
 
   /**
-   * The bytes of a file of the Location.
+   * Read a file of the Location.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `NotFoundError`, `ForbiddenError`,
    * `TooManyRequestsError`.
@@ -965,7 +965,7 @@ export class FilesGroup {
   }
 
   /**
-   * The entries of a folder of the Location.
+   * List a directory of the Location.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `NotFoundError`, `ForbiddenError`,
    * `TooManyRequestsError`.
@@ -986,7 +986,7 @@ export class FilesGroup {
   }
 
   /**
-   * Paths that resemble `query`, the best first.
+   * Find paths similar to `query`, best first.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
    */
@@ -1016,7 +1016,7 @@ export class HealthGroup {
   }
 
   /**
-   * Whether the server is up.
+   * Check whether the server is up.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
    */
@@ -1025,7 +1025,7 @@ export class HealthGroup {
   }
 
   /**
-   * How the server is, for whoever operates it: memory, latencies, problems.
+   * Get a health report of the server: memory, latencies, problems.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
    */
@@ -1045,7 +1045,7 @@ export class IntegrationsGroup {
   }
 
   /**
-   * Providers that take a credential.
+   * List providers that accept a credential.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
    * `ForbiddenError`, `TooManyRequestsError`.
@@ -1065,7 +1065,7 @@ export class IntegrationsGroup {
   }
 
   /**
-   * One provider that takes a credential.
+   * Get one provider that accepts a credential.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
    * `IntegrationNotFoundError`, `ForbiddenError`, `TooManyRequestsError`.
@@ -1082,7 +1082,7 @@ export class IntegrationsGroup {
   }
 
   /**
-   * Store a key in place of what is stored; it is sent to this provider's address alone.
+   * Store a key, replacing any stored one; it is sent only to this provider's address.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
    * `IntegrationNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
@@ -1101,7 +1101,7 @@ export class IntegrationsGroup {
   }
 
   /**
-   * Begin to log in: open the `url` of the answer in a browser.
+   * Start a login: open the returned `url` in a browser.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
    * `IntegrationNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
@@ -1123,7 +1123,7 @@ export class IntegrationsGroup {
   }
 
   /**
-   * How a login is going.
+   * Get the status of a login attempt.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `AttemptNotFoundError`, `ForbiddenError`,
    * `TooManyRequestsError`.
@@ -1143,7 +1143,7 @@ export class IntegrationsGroup {
   }
 
   /**
-   * End a login. One that is gone already is no error.
+   * Cancel a login; no error if it does not exist.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
    * `StorageError`.
@@ -1160,7 +1160,7 @@ export class IntegrationsGroup {
   }
 
   /**
-   * Finish a login, with a code if it asks for one.
+   * Complete a login, with a code if it asks for one.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `AttemptNotFoundError`,
    * `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
@@ -1190,7 +1190,7 @@ export class LocationsGroup {
   }
 
   /**
-   * The Location with its project.
+   * Get a Location with its project.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
    */
@@ -1206,7 +1206,7 @@ export class LocationsGroup {
   }
 
   /**
-   * What the Location's configuration asks for and nobody granted.
+   * Get the trust requests of a Location's configuration that are not granted.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
    */
@@ -1230,7 +1230,7 @@ export class ModelsGroup {
   }
 
   /**
-   * The models that a Location can use.
+   * List the models that a Location can use.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
    * `ForbiddenError`, `TooManyRequestsError`.
@@ -1258,7 +1258,7 @@ export class PermissionsGroup {
   }
 
   /**
-   * Requests that wait in all Sessions of a Location.
+   * List pending permission requests in all Sessions of a Location.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
    */
@@ -1277,7 +1277,7 @@ export class PermissionsGroup {
   }
 
   /**
-   * Approvals of a project; without one, of the project that the Location belongs to.
+   * List saved approvals of a project, by default the Location's.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
    */
@@ -1300,7 +1300,7 @@ export class PermissionsGroup {
   }
 
   /**
-   * Forget an approval. One that is gone already is no error.
+   * Remove a saved approval; no error if it does not exist.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
    * `StorageError`.
@@ -1318,7 +1318,7 @@ export class ProvidersGroup {
   }
 
   /**
-   * The providers of a Location.
+   * List the providers of a Location.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
    * `ForbiddenError`, `TooManyRequestsError`.
@@ -1338,7 +1338,7 @@ export class ProvidersGroup {
   }
 
   /**
-   * One provider.
+   * Get one provider.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
    * `ProviderNotFoundError`, `ForbiddenError`, `TooManyRequestsError`.
@@ -1363,7 +1363,7 @@ export class QuestionsGroup {
   }
 
   /**
-   * What the Sessions of a Location want to know.
+   * List pending questions in all Sessions of a Location.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
    */
@@ -1390,7 +1390,7 @@ export class ReferencesGroup {
   }
 
   /**
-   * What the projects of a Location refer to.
+   * List the references of a Location.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
    */
@@ -1429,7 +1429,7 @@ export class SessionsGroup {
   }
 
   /**
-   * A new Session; an `id` that exists gives the one that has it.
+   * Create a Session; an `id` that already exists returns that Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `DamagedRowError`, `ForbiddenError`,
    * `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
@@ -1446,7 +1446,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Sessions, the newest first. A `cursor` is a whole query and stands alone.
+   * List Sessions, newest first. A `cursor` replaces all other parameters.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `InvalidCursorError`, `ForbiddenError`,
    * `TooManyRequestsError`.
@@ -1473,7 +1473,7 @@ export class SessionsGroup {
   }
 
   /**
-   * What the server's own process is running, by Session id.
+   * Get the running Sessions of the server's process, by Session id.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
    */
@@ -1490,7 +1490,7 @@ export class SessionsGroup {
   }
 
   /**
-   * One Session.
+   * Get one Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`.
@@ -1505,7 +1505,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Work with another agent from the next turn on.
+   * Switch to another agent from the next turn on.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
@@ -1521,7 +1521,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Work with another model from the next turn on.
+   * Switch to another model from the next turn on.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
@@ -1537,7 +1537,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Work in another directory of the project, with or without uncommitted changes.
+   * Move to another directory of the project, with or without uncommitted changes.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ConflictError`, `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`,
@@ -1559,7 +1559,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Admit a prompt; the receipt. `text` is short for a `prompt` of nothing else.
+   * Admit a prompt; returns the receipt. `text` is short for a `prompt` with only text.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ConflictError`, `InboxFullError`, `ForbiddenError`, `TooManyRequestsError`,
@@ -1582,7 +1582,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Stop what runs. An idle Session stays as it is.
+   * Interrupt a running Session; no-op if it is idle.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
@@ -1597,7 +1597,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Condense the older part of what the model is shown; returns when it is done.
+   * Summarise older messages to free context; returns when done.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
@@ -1613,7 +1613,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Return when nothing runs for this Session.
+   * Wait until the Session is idle.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
@@ -1628,7 +1628,7 @@ export class SessionsGroup {
   }
 
   /**
-   * The messages that the model is shown.
+   * Get the messages that the model is shown.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `UnknownError`, `ForbiddenError`, `TooManyRequestsError`.
@@ -1646,7 +1646,7 @@ export class SessionsGroup {
   }
 
   /**
-   * What the model was told, would be told next, and the request as it stands.
+   * Get what the model was told, what it is told next, and the next request.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `UnknownError`, `ForbiddenError`, `TooManyRequestsError`.
@@ -1664,7 +1664,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Durable events after a sequence, as many as asked for.
+   * Read durable events after a sequence, up to a limit.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`.
@@ -1682,7 +1682,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Durable events after a sequence, then those to come. To resume, ask after the last.
+   * Follow durable events after a sequence. To resume, continue after the last one.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`.
@@ -1699,7 +1699,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Give a Session another title.
+   * Change the title of a Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
@@ -1715,7 +1715,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Everything of it, for good, with the Sessions that it started.
+   * Delete a Session permanently, with the Sessions that it started.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
@@ -1725,7 +1725,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Put a Session away; it can still be read.
+   * Archive a Session; it can still be read.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
@@ -1735,7 +1735,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Take a Session out of the archive.
+   * Restore a Session from the archive.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
@@ -1750,7 +1750,7 @@ export class SessionsGroup {
   }
 
   /**
-   * A new Session that begins with a copy of this one, up to a message or a sequence.
+   * Create a Session with a copy of this one, up to a message or a sequence.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
@@ -1766,7 +1766,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Run what is pending.
+   * Run pending prompts.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
@@ -1776,7 +1776,7 @@ export class SessionsGroup {
   }
 
   /**
-   * The Session, its newest messages and its inbox at one `seq`; follow `events` after it.
+   * Get the Session, its newest messages and its inbox at one `seq`; then follow `events`.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`.
@@ -1794,7 +1794,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Projected messages, the newest first unless asked otherwise.
+   * List projected messages, newest first by default.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `InvalidCursorError`, `UnknownError`, `ForbiddenError`, `TooManyRequestsError`.
@@ -1812,7 +1812,7 @@ export class SessionsGroup {
   }
 
   /**
-   * One projected message.
+   * Get one projected message.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ForbiddenError`, `TooManyRequestsError`.
@@ -1827,7 +1827,7 @@ export class SessionsGroup {
   }
 
   /**
-   * What the model means to do, as it last said.
+   * Get the todo list of a Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`.
@@ -1842,7 +1842,7 @@ export class SessionsGroup {
   }
 
   /**
-   * The Sessions that its subagents work in, in the order of their making.
+   * List the child Sessions of its subagents, in order of creation.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`.
@@ -1860,7 +1860,7 @@ export class SessionsGroup {
   }
 
   /**
-   * What it has used by itself and with all below it, model by model.
+   * Get the usage of a Session alone and with its children, by model.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`.
@@ -1875,7 +1875,7 @@ export class SessionsGroup {
   }
 
   /**
-   * What it may use with all below it, in place of any bound before.
+   * Set the budget of a Session and its children, replacing the previous one.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
@@ -1899,7 +1899,7 @@ export class SkillsGroup {
   }
 
   /**
-   * The skills of a Location, each with its whole text.
+   * List the skills of a Location, with their texts.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
    */
@@ -1926,7 +1926,7 @@ export class TerminalsGroup {
   }
 
   /**
-   * Terminals of a Location that run, and those that exited lately.
+   * List the running and recently exited terminals of a Location.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
    */
@@ -1945,7 +1945,7 @@ export class TerminalsGroup {
   }
 
   /**
-   * Start a program; without one, the user's shell.
+   * Start a program in a terminal, by default the user's shell.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
@@ -1970,7 +1970,7 @@ export class TerminalsGroup {
   }
 
   /**
-   * One terminal.
+   * Get one terminal.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
    * `TooManyRequestsError`.
@@ -1987,7 +1987,7 @@ export class TerminalsGroup {
   }
 
   /**
-   * Rename a terminal, resize it, or both.
+   * Rename or resize a terminal.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
    * `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
@@ -2005,7 +2005,7 @@ export class TerminalsGroup {
   }
 
   /**
-   * End the program and forget the terminal.
+   * End the program and remove the terminal.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
    * `TooManyRequestsError`, `StorageError`.
@@ -2022,7 +2022,7 @@ export class TerminalsGroup {
   }
 
   /**
-   * A ticket with which somebody else may connect, once and soon.
+   * Create a short-lived ticket for one connection by another client.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
    * `TooManyRequestsError`, `StorageError`.
@@ -2042,7 +2042,7 @@ export class TerminalsGroup {
   }
 
   /**
-   * What is printed and typed, over a WebSocket.
+   * Connect to a terminal over a WebSocket.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
    * `TooManyRequestsError`.

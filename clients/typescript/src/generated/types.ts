@@ -10,7 +10,7 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue }
 
-/** One entry of the inbox. `promoted_seq` is there once the prompt is part of history. */
+/** One entry of the inbox. `promoted_seq` is set once the prompt is part of history. */
 export interface AdmittedPrompt {
   readonly admittedSeq: number
   readonly id: string
@@ -63,7 +63,7 @@ export interface AgentSwitchedMessage {
   readonly metadata?: { readonly [key: string]: JsonValue } | undefined
 }
 
-/** How a provider is spoken to. Settings stay empty in public: they may hold keys. */
+/** The API of a provider. Settings are always empty here, because they may hold keys. */
 export interface ApiInfo {
   readonly type: "aisdk" | "native"
   readonly package?: string | undefined
@@ -102,7 +102,7 @@ export interface AssistantMessage {
   readonly error?: ErrorInfo | undefined
 }
 
-/** What the model is told of one attachment, as it was read when the prompt was promoted. */
+/** Attached content of one attachment, read when the prompt was promoted. */
 export interface AttachedContent {
   readonly content: readonly ToolContent[]
   readonly file?: number | undefined
@@ -143,7 +143,7 @@ export interface AttemptTime {
   readonly expires: number
 }
 
-/** What the Session may use from now on, whole. */
+/** The whole new budget of the Session. */
 export interface BudgetChanged {
   readonly timestamp: number
   readonly sessionID: string
@@ -164,13 +164,13 @@ export interface CacheCost {
   readonly write: number
 }
 
-/** Who ran a call, with what the provider needs to see again. */
+/** Who executed a call, with metadata to send back to the provider. */
 export interface CallProvider {
   readonly executed: boolean
   readonly metadata?: { readonly [key: string]: { readonly [key: string]: JsonValue } } | undefined
 }
 
-/** Other models can be used now: list them again. */
+/** The usable models changed: list them again. */
 export type CatalogChanged = Record<string, never>
 
 /** `catalog.updated`. */
@@ -190,7 +190,7 @@ export interface CommandInfo {
   readonly subtask?: boolean | undefined
 }
 
-/** A piece of the summary; `message_id` is the message it will become if it completes. */
+/** A piece of the summary; `message_id` is the id of the message if it completes. */
 export interface CompactionDelta {
   readonly timestamp: number
   readonly sessionID: string
@@ -329,14 +329,14 @@ export interface DeletedEvent {
   readonly data: Deleted
 }
 
-/** Where an event stands in the log of its Session. */
+/** Position of an event in the log of its Session. */
 export interface DurablePlace {
   readonly aggregateID: string
   readonly seq: number
   readonly version: number
 }
 
-/** Milliseconds since the start of the process. */
+/** Durations in milliseconds, since the start of the process. */
 export interface Durations {
   readonly count: number
   readonly p50: number
@@ -344,7 +344,7 @@ export interface Durations {
   readonly longest: number
 }
 
-/** `previous` continues the list of messages, as a page of them does. */
+/** A link to earlier messages: `previous` is a cursor for the list of messages. */
 export interface EarlierMessages {
   readonly previous?: string | undefined
 }
@@ -359,13 +359,13 @@ export interface EnvMethod {
   readonly names: readonly string[]
 }
 
-/** The Context Epoch: the same for every model that the Session talks to. */
+/** The Context Epoch, which is the same for every model of the Session. */
 export interface EpochInfo {
   readonly baselineSeq: number
   readonly began: number
 }
 
-/** A failure as stored and shown. The one type there is says that it is for reading. */
+/** A failure as stored and shown. The only `type` means that it is text for reading. */
 export interface ErrorInfo {
   readonly type: "unknown"
   readonly message: string
@@ -389,7 +389,7 @@ export interface FileAttachment {
   readonly source?: TextSource | undefined
 }
 
-/** A file that a revert leaves as it is. */
+/** A file that a revert does not change. */
 export interface FileConflict {
   readonly path: string
   readonly reason: string
@@ -411,7 +411,7 @@ export interface FileDiff {
   readonly patch: string
 }
 
-/** A tool has changed, made or removed the file at this path. */
+/** A tool has changed, created or removed the file at this path. */
 export interface FileEdited {
   readonly file: string
 }
@@ -429,7 +429,7 @@ export interface FileEntry {
   readonly type: EntryType
 }
 
-/** An attachment as the caller names it. Its media type is ours to derive. */
+/** An attachment as the caller names it. The server derives its media type. */
 export interface FileInput {
   readonly uri: string
   readonly name?: string | undefined
@@ -437,7 +437,7 @@ export interface FileInput {
   readonly source?: TextSource | undefined
 }
 
-/** Ends the copy that a fork's log begins with: of which Session, and up to which sequence. */
+/** Ends the copied part of a fork's log: the original Session, and its last sequence. */
 export interface Forked {
   readonly timestamp: number
   readonly sessionID: string
@@ -454,7 +454,7 @@ export interface ForkedEvent {
   readonly data: Forked
 }
 
-/** A repository, of which a copy may lie on this machine. */
+/** A repository, which may have a copy on this machine. */
 export interface GitReference {
   readonly type: "git"
   readonly repository: string
@@ -479,7 +479,7 @@ export interface HealthDetail {
   readonly baselineChars: number
 }
 
-/** These pending prompts have exchanged their places, so that they stand in this order. */
+/** The new order of these pending prompts. */
 export interface InboxReordered {
   readonly timestamp: number
   readonly sessionID: string
@@ -506,7 +506,7 @@ export interface InstanceDisposedEvent {
   readonly data: InstanceDisposed
 }
 
-/** A provider that takes a credential; the first connection is the one in use. */
+/** A provider that accepts a credential; the first connection is in use. */
 export interface IntegrationInfo {
   readonly id: string
   readonly name: string
@@ -514,7 +514,7 @@ export interface IntegrationInfo {
   readonly connections: readonly Connection[]
 }
 
-/** What can be connected, or is, changed: list the integrations again. */
+/** The integrations changed: list them again. */
 export type IntegrationsChanged = Record<string, never>
 
 /** `integration.updated`. */
@@ -537,7 +537,7 @@ export interface JobInfo {
   readonly exitCode?: number | undefined
 }
 
-/** A job with the end of what it has printed. */
+/** A job with the end of its output. */
 export interface JobOutput {
   readonly job: JobInfo
   readonly output: string
@@ -545,7 +545,7 @@ export interface JobOutput {
   readonly truncated: boolean
 }
 
-/** In milliseconds. At `deadline` it is ended. */
+/** Times in milliseconds. At `deadline` the job is ended. */
 export interface JobTime {
   readonly started: number
   readonly deadline: number
@@ -557,7 +557,7 @@ export interface KeyMethod {
   readonly label?: string | undefined
 }
 
-/** A directory of this machine. */
+/** A directory on this machine. */
 export interface LocalReference {
   readonly type: "local"
   readonly path: string
@@ -572,7 +572,7 @@ export interface LocationInfo {
   readonly workspaceID?: string | undefined
 }
 
-/** Names a Location. Equal refs are the same Location. */
+/** A reference to a Location. Equal references are the same Location. */
 export interface LocationRef {
   readonly directory: string
   readonly workspaceID?: string | undefined
@@ -592,7 +592,7 @@ export interface ModelCost {
   readonly tier?: CostTier | undefined
 }
 
-/** One model of the catalog, as the public sees it. */
+/** One model of the catalog, as clients see it. */
 export interface ModelInfo {
   readonly id: string
   readonly providerID: string
@@ -615,7 +615,7 @@ export interface ModelLimit {
   readonly input?: number | undefined
 }
 
-/** A provider's model, and one of its variants. */
+/** A reference to a provider's model and one of its variants. */
 export interface ModelRef {
   readonly id: string
   readonly providerID: string
@@ -650,7 +650,7 @@ export interface ModelTime {
   readonly released: number
 }
 
-/** Of one model for one purpose. */
+/** Usage of one model for one purpose. */
 export interface ModelUsage {
   readonly model: ModelRef
   readonly purpose: "summary" | "title" | "turn"
@@ -693,27 +693,27 @@ export interface OAuthMethod {
   readonly prompts?: readonly LoginPrompt[] | undefined
 }
 
-/** Call-side metadata survives settlement; the result's stands beside it. */
+/** Metadata of the call, kept after settlement, and of its result. */
 export interface PartProvider {
   readonly executed: boolean
   readonly metadata?: { readonly [key: string]: { readonly [key: string]: JsonValue } } | undefined
   readonly resultMetadata?: { readonly [key: string]: { readonly [key: string]: JsonValue } } | undefined
 }
 
-/** What the next boundary adds to what the model knows. */
+/** What the next boundary tells the model. */
 export interface PendingContext {
   readonly type: "baseline" | "blocked" | "message" | "nothing"
   readonly text?: string | undefined
   readonly keys?: readonly string[] | undefined
 }
 
-/** Its input is still raw text: it may never become JSON. */
+/** A call whose input is still raw text and may be invalid JSON. */
 export interface PendingState {
   readonly status: "pending"
   readonly input: string
 }
 
-/** What an asker is told. A request with this id is pending only when the effect is `ask`. */
+/** The decision. A request with this id is pending only if the effect is `ask`. */
 export interface PermissionDecision {
   readonly id: string
   readonly effect: Effect
@@ -751,7 +751,7 @@ export interface PermissionRequestEvent {
   readonly data: PermissionRequest
 }
 
-/** The tool call that wants to know. */
+/** The tool call that asks. */
 export interface PermissionSource {
   readonly type: "tool"
   readonly messageID: string
@@ -765,7 +765,7 @@ export interface ProcessHealth {
   readonly openFiles: number
 }
 
-/** The project a Location belongs to; `global` and `/` outside any repository. */
+/** The project of a Location; `global` and `/` outside any repository. */
 export interface ProjectRef {
   readonly id: string
   readonly directory: string
@@ -795,7 +795,7 @@ export interface PromptAdmittedEvent {
   readonly data: PromptAdmitted
 }
 
-/** A pending prompt will never be promoted. */
+/** A pending prompt was cancelled and will never be promoted. */
 export interface PromptCancelled {
   readonly timestamp: number
   readonly sessionID: string
@@ -836,7 +836,7 @@ export interface PromptPromotedEvent {
   readonly data: PromptPromoted
 }
 
-/** A pending prompt says this from now on, whole, and is delivered like this. */
+/** The whole new content and delivery of a pending prompt. */
 export interface PromptRevised {
   readonly timestamp: number
   readonly sessionID: string
@@ -854,7 +854,7 @@ export interface PromptRevisedEvent {
   readonly data: PromptRevised
 }
 
-/** The baseline of the current Context Epoch, the Session History after it, and what is next. */
+/** The baseline of the current Context Epoch, the messages after it, and the next request. */
 export interface ProviderContext {
   readonly sources: readonly string[]
   readonly messages: readonly SessionMessage[]
@@ -869,7 +869,7 @@ export interface ProviderContext {
   readonly window?: WindowInfo | undefined
 }
 
-/** One provider of the catalog, as the public sees it. */
+/** One provider of the catalog, as clients see it. */
 export interface ProviderInfo {
   readonly id: string
   readonly name: string
@@ -879,7 +879,7 @@ export interface ProviderInfo {
   readonly disabled?: boolean | undefined
 }
 
-/** The next request before a wire protocol encodes it, as if the next boundary were now. */
+/** The next request before encoding, as if the next boundary were now. */
 export interface ProviderRequest {
   readonly agent: string
   readonly model: ModelRef
@@ -943,7 +943,7 @@ export interface PtySize {
   readonly cols: number
 }
 
-/** Lets whoever has it connect to one terminal, once. */
+/** A ticket for one connection to one terminal. */
 export interface PtyTicket {
   readonly ticket: string
   readonly expires_in: number
@@ -961,7 +961,7 @@ export interface PtyUpdatedEvent {
   readonly data: PtyUpdated
 }
 
-/** Takes one label unless `multiple`, and words of the person's own unless `custom` is false. */
+/** A question with one answer unless `multiple`; free text unless `custom` is false. */
 export interface Question {
   readonly question: string
   readonly header: string
@@ -1017,7 +1017,7 @@ export interface QuestionRequestEvent {
   readonly data: QuestionRequest
 }
 
-/** The tool call that wants to know. */
+/** The tool call that asks. */
 export interface QuestionSource {
   readonly messageID: string
   readonly callID: string
@@ -1113,7 +1113,7 @@ export interface RenamedEvent {
   readonly data: Renamed
 }
 
-/** Request overrides. Always empty in public. */
+/** Request overrides. Always empty for clients. */
 export interface RequestInfo {
   readonly headers: { readonly [key: string]: string }
   readonly body: { readonly [key: string]: JsonValue }
@@ -1168,7 +1168,7 @@ export interface RequestToolResult {
   readonly metadata?: { readonly [key: string]: { readonly [key: string]: JsonValue } } | undefined
 }
 
-/** A request failed before anything of its answer came, and will be sent again. */
+/** A request failed before any of its answer came, and will be retried. */
 export interface Retried {
   readonly timestamp: number
   readonly sessionID: string
@@ -1249,7 +1249,7 @@ export interface RevertState {
   readonly conflicts?: readonly FileConflict[] | undefined
 }
 
-/** Both patterns are wildcards; the last matching rule of a set wins. */
+/** A permission rule with two wildcard patterns; the last matching rule of a set wins. */
 export interface Rule {
   readonly action: string
   readonly resource: string
@@ -1263,7 +1263,7 @@ export interface RunningState {
   readonly content: readonly ToolContent[]
 }
 
-/** Something a person approved for good, for one project. */
+/** An approval that a person saved for one project. */
 export interface SavedRule {
   readonly id: string
   readonly projectID: string
@@ -1313,7 +1313,7 @@ export interface SessionActivity {
   readonly type: "running"
 }
 
-/** For one Session with all below it, beside what the configuration allows. Absent: no bound. */
+/** The budget of one Session and its children, in addition to the configured one. */
 export interface SessionBudget {
   readonly cost?: number | undefined
   readonly tokens?: number | undefined
@@ -1336,7 +1336,7 @@ export interface SessionInfo {
   readonly budget?: SessionBudget | undefined
 }
 
-/** The newest messages, oldest of them first. Follow the durable stream after `seq`. */
+/** The newest messages in chronological order. Follow the durable stream after `seq`. */
 export interface SessionSnapshot {
   readonly session: SessionInfo
   readonly messages: readonly SessionMessage[]
@@ -1351,7 +1351,7 @@ export interface SessionTime {
   readonly archived?: number | undefined
 }
 
-/** What a Session has used by itself, and together with all Sessions below it. */
+/** Usage of a Session alone, and together with its children. */
 export interface SessionUsage {
   readonly session: UsageTotal
   readonly tree: UsageTotal
@@ -1409,7 +1409,7 @@ export interface SkillInfo {
   readonly slash?: boolean | undefined
 }
 
-/** One Context Source as it is now. */
+/** The current state of one Context Source. */
 export interface SourceDetail {
   readonly key: string
   readonly removable: boolean
@@ -1423,7 +1423,7 @@ export interface Span {
   readonly completed?: number | undefined
 }
 
-/** A request beside the conversation was answered; the Session pays for it. */
+/** A request outside the conversation, such as for a title, was answered and is charged. */
 export interface Spent {
   readonly timestamp: number
   readonly sessionID: string
@@ -1442,7 +1442,7 @@ export interface SpentEvent {
   readonly data: Spent
 }
 
-/** A Session started to run here, went idle, or failed outside any step. */
+/** A Session started to run in this process, became idle, or failed outside any step. */
 export interface StatusChanged {
   readonly sessionID: string
   readonly status: { readonly [key: string]: JsonValue }
@@ -1571,7 +1571,7 @@ export interface TextDeltaEvent {
   readonly data: TextDelta
 }
 
-/** The full value. Deltas are live only and never reach the log. */
+/** The full text. Deltas are live only and never stored. */
 export interface TextEnded {
   readonly timestamp: number
   readonly sessionID: string
@@ -1603,7 +1603,7 @@ export interface TextPrompt {
   readonly when?: When | undefined
 }
 
-/** The place in the prompt's text that names an attachment. */
+/** The position in the prompt's text that names an attachment. */
 export interface TextSource {
   readonly start: number
   readonly end: number
@@ -1626,14 +1626,14 @@ export interface TextStartedEvent {
   readonly data: TextStarted
 }
 
-/** One item. Status and priority are words of the model's own choosing. */
+/** One item. Status and priority are free text of the model. */
 export interface Todo {
   readonly content: string
   readonly status: string
   readonly priority: string
 }
 
-/** The list of a Session is another one now; the log has it as well. */
+/** The todo list of a Session changed; the log contains it too. */
 export interface TodosChanged {
   readonly sessionID: string
   readonly todos: readonly Todo[]
@@ -1647,7 +1647,7 @@ export interface TodosChangedEvent {
   readonly data: TodosChanged
 }
 
-/** The Session's list as this call wrote it, whole. Commits with the call's success. */
+/** The whole todo list that this call wrote. Commits with the call's success. */
 export interface TodosUpdated {
   readonly timestamp: number
   readonly sessionID: string
@@ -1670,7 +1670,7 @@ export interface TokenCache {
   readonly write: number
 }
 
-/** Tokens that do not overlap: `input` was not read from cache, `output` was not reasoning. */
+/** Non-overlapping counts: `input` excludes cache, `output` excludes reasoning. */
 export interface TokenUsage {
   readonly input: number
   readonly output: number
@@ -1678,7 +1678,7 @@ export interface TokenUsage {
   readonly cache: TokenCache
 }
 
-/** Recorded before the side effect it announces. */
+/** Recorded before the call takes effect. */
 export interface ToolCalled {
   readonly timestamp: number
   readonly sessionID: string
@@ -1823,13 +1823,13 @@ export interface ToolTime {
   readonly pruned?: number | undefined
 }
 
-/** Whether everything that a Location's configuration asks for is granted, and what is not. */
+/** Whether all requests of a Location's configuration are granted, and which are not. */
 export interface TrustInfo {
   readonly trusted: boolean
   readonly off: readonly TrustWish[]
 }
 
-/** Something that is off until a person trusts the document that asks for it. */
+/** A request of a document that has no effect until a person trusts the document. */
 export interface TrustWish {
   readonly kind: "key" | "program"
   readonly path: string
@@ -1874,14 +1874,14 @@ export interface VariantInfo {
   readonly body: { readonly [key: string]: JsonValue }
 }
 
-/** A prompt is shown when an earlier answer is, or is not, this value. */
+/** Shows a prompt only if an earlier answer is, or is not, this value. */
 export interface When {
   readonly key: string
   readonly op: "eq" | "neq"
   readonly value: string
 }
 
-/** How full the model's context is with the next request, in tokens, about. */
+/** Estimated use of the model's context by the next request, in tokens. */
 export interface WindowInfo {
   readonly tokens: number
   readonly compacts: boolean

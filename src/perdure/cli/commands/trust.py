@@ -137,5 +137,6 @@ def _untrusted_documents(found: Settings) -> list[Document]:
 def _describe(documents: Sequence[Document]) -> str:
     wishes = [wish for document in documents for wish in trust.wishes(document)]
     return "".join(
-        f"  {terminal.clean(wish.says)}\n      {terminal.one_line(wish.path)}\n" for wish in wishes
+        f"  {terminal.clean(wish.description)}\n      {terminal.one_line(wish.path)}\n"
+        for wish in wishes
     )

@@ -9,7 +9,7 @@ from perdure.schema.codec import JsonValue
 
 
 class TextSource(TypedDict):
-    """The place in the prompt's text that names an attachment."""
+    """The position in the prompt's text that names an attachment."""
 
     start: int
     end: int
@@ -43,7 +43,7 @@ Delivery = Literal["queue", "steer"]
 
 
 class AdmittedPrompt(TypedDict):
-    """One entry of the inbox. `promoted_seq` is there once the prompt is part of history."""
+    """One entry of the inbox. `promoted_seq` is set once the prompt is part of history."""
 
     admittedSeq: int
     id: str
@@ -55,7 +55,7 @@ class AdmittedPrompt(TypedDict):
 
 
 class RequestInfo(TypedDict):
-    """Request overrides. Always empty in public."""
+    """Request overrides. Always empty for clients."""
 
     headers: dict[str, str]
     body: dict[str, JsonValue]
@@ -65,7 +65,7 @@ Effect = Literal["allow", "ask", "deny"]
 
 
 class Rule(TypedDict):
-    """Both patterns are wildcards; the last matching rule of a set wins."""
+    """A permission rule with two wildcard patterns; the last matching rule of a set wins."""
 
     action: str
     resource: str
@@ -73,7 +73,7 @@ class Rule(TypedDict):
 
 
 class ModelRef(TypedDict):
-    """A provider's model, and one of its variants."""
+    """A reference to a provider's model and one of its variants."""
 
     id: str
     providerID: str
@@ -101,7 +101,7 @@ class AgentSwitched(TypedDict):
 
 
 class DurablePlace(TypedDict):
-    """Where an event stands in the log of its Session."""
+    """Position of an event in the log of its Session."""
 
     aggregateID: str
     seq: int
@@ -109,7 +109,7 @@ class DurablePlace(TypedDict):
 
 
 class LocationRef(TypedDict):
-    """Names a Location. Equal refs are the same Location."""
+    """A reference to a Location. Equal references are the same Location."""
 
     directory: str
     workspaceID: NotRequired[str]
@@ -138,7 +138,7 @@ class AgentSwitchedMessage(TypedDict):
 
 
 class ApiInfo(TypedDict):
-    """How a provider is spoken to. Settings stay empty in public: they may hold keys."""
+    """The API of a provider. Settings are always empty here, because they may hold keys."""
 
     type: Literal["aisdk", "native"]
     package: NotRequired[str]
@@ -182,7 +182,7 @@ class ReasoningPart(TypedDict):
 
 
 class PendingState(TypedDict):
-    """Its input is still raw text: it may never become JSON."""
+    """A call whose input is still raw text and may be invalid JSON."""
 
     status: Literal["pending"]
     input: str
@@ -222,7 +222,7 @@ class CompletedState(TypedDict):
 
 
 class ErrorInfo(TypedDict):
-    """A failure as stored and shown. The one type there is says that it is for reading."""
+    """A failure as stored and shown. The only `type` means that it is text for reading."""
 
     type: Literal["unknown"]
     message: str
@@ -248,7 +248,7 @@ class ToolTime(TypedDict):
 
 
 class PartProvider(TypedDict):
-    """Call-side metadata survives settlement; the result's stands beside it."""
+    """Metadata of the call, kept after settlement, and of its result."""
 
     executed: bool
     metadata: NotRequired[dict[str, dict[str, JsonValue]]]
@@ -281,7 +281,7 @@ class TokenCache(TypedDict):
 
 
 class TokenUsage(TypedDict):
-    """Tokens that do not overlap: `input` was not read from cache, `output` was not reasoning."""
+    """Non-overlapping counts: `input` excludes cache, `output` excludes reasoning."""
 
     input: int
     output: int
@@ -307,7 +307,7 @@ class AssistantMessage(TypedDict):
 
 
 class AttachedContent(TypedDict):
-    """What the model is told of one attachment, as it was read when the prompt was promoted."""
+    """Attached content of one attachment, read when the prompt was promoted."""
 
     content: list[ToolContent]
     file: NotRequired[int]
@@ -350,7 +350,7 @@ class AttemptPending(TypedDict):
 
 
 class SessionBudget(TypedDict):
-    """For one Session with all below it, beside what the configuration allows. Absent: no bound."""
+    """The budget of one Session and its children, in addition to the configured one."""
 
     cost: NotRequired[float]
     tokens: NotRequired[int]
@@ -358,7 +358,7 @@ class SessionBudget(TypedDict):
 
 
 class BudgetChanged(TypedDict):
-    """What the Session may use from now on, whole."""
+    """The whole new budget of the Session."""
 
     timestamp: int
     sessionID: str
@@ -381,14 +381,14 @@ class CacheCost(TypedDict):
 
 
 class CallProvider(TypedDict):
-    """Who ran a call, with what the provider needs to see again."""
+    """Who executed a call, with metadata to send back to the provider."""
 
     executed: bool
     metadata: NotRequired[dict[str, dict[str, JsonValue]]]
 
 
 class CatalogChanged(TypedDict):
-    """Other models can be used now: list them again."""
+    """The usable models changed: list them again."""
 
 
 class CatalogChangedEvent(TypedDict):
@@ -410,7 +410,7 @@ class CommandInfo(TypedDict):
 
 
 class CompactionDelta(TypedDict):
-    """A piece of the summary; `message_id` is the message it will become if it completes."""
+    """A piece of the summary; `message_id` is the id of the message if it completes."""
 
     timestamp: int
     sessionID: str
@@ -428,7 +428,7 @@ class CompactionDeltaEvent(TypedDict):
 
 
 class Todo(TypedDict):
-    """One item. Status and priority are words of the model's own choosing."""
+    """One item. Status and priority are free text of the model."""
 
     content: str
     status: str
@@ -553,7 +553,7 @@ class DeletedEvent(TypedDict):
 
 
 class Durations(TypedDict):
-    """Milliseconds since the start of the process."""
+    """Durations in milliseconds, since the start of the process."""
 
     count: int
     p50: float
@@ -562,7 +562,7 @@ class Durations(TypedDict):
 
 
 class EarlierMessages(TypedDict):
-    """`previous` continues the list of messages, as a page of them does."""
+    """A link to earlier messages: `previous` is a cursor for the list of messages."""
 
     previous: NotRequired[str]
 
@@ -578,14 +578,14 @@ class EnvMethod(TypedDict):
 
 
 class EpochInfo(TypedDict):
-    """The Context Epoch: the same for every model that the Session talks to."""
+    """The Context Epoch, which is the same for every model of the Session."""
 
     baselineSeq: int
     began: int
 
 
 class FileConflict(TypedDict):
-    """A file that a revert leaves as it is."""
+    """A file that a revert does not change."""
 
     path: str
     reason: str
@@ -600,7 +600,7 @@ class FileDiff(TypedDict):
 
 
 class FileEdited(TypedDict):
-    """A tool has changed, made or removed the file at this path."""
+    """A tool has changed, created or removed the file at this path."""
 
     file: str
 
@@ -623,7 +623,7 @@ class FileEntry(TypedDict):
 
 
 class FileInput(TypedDict):
-    """An attachment as the caller names it. Its media type is ours to derive."""
+    """An attachment as the caller names it. The server derives its media type."""
 
     uri: str
     name: NotRequired[str]
@@ -632,7 +632,7 @@ class FileInput(TypedDict):
 
 
 class Forked(TypedDict):
-    """Ends the copy that a fork's log begins with: of which Session, and up to which sequence."""
+    """Ends the copied part of a fork's log: the original Session, and its last sequence."""
 
     timestamp: int
     sessionID: str
@@ -651,7 +651,7 @@ class ForkedEvent(TypedDict):
 
 
 class GitReference(TypedDict):
-    """A repository, of which a copy may lie on this machine."""
+    """A repository, which may have a copy on this machine."""
 
     type: Literal["git"]
     repository: str
@@ -684,7 +684,7 @@ class HealthDetail(TypedDict):
 
 
 class InboxReordered(TypedDict):
-    """These pending prompts have exchanged their places, so that they stand in this order."""
+    """The new order of these pending prompts."""
 
     timestamp: int
     sessionID: str
@@ -715,7 +715,7 @@ class InstanceDisposedEvent(TypedDict):
 
 
 class When(TypedDict):
-    """A prompt is shown when an earlier answer is, or is not, this value."""
+    """Shows a prompt only if an earlier answer is, or is not, this value."""
 
     key: str
     op: Literal["eq", "neq"]
@@ -766,7 +766,7 @@ Connection = CredentialConnection | EnvConnection
 
 
 class IntegrationInfo(TypedDict):
-    """A provider that takes a credential; the first connection is the one in use."""
+    """A provider that accepts a credential; the first connection is in use."""
 
     id: str
     name: str
@@ -775,7 +775,7 @@ class IntegrationInfo(TypedDict):
 
 
 class IntegrationsChanged(TypedDict):
-    """What can be connected, or is, changed: list the integrations again."""
+    """The integrations changed: list them again."""
 
 
 class IntegrationsChangedEvent(TypedDict):
@@ -788,7 +788,7 @@ class IntegrationsChangedEvent(TypedDict):
 
 
 class JobTime(TypedDict):
-    """In milliseconds. At `deadline` it is ended."""
+    """Times in milliseconds. At `deadline` the job is ended."""
 
     started: int
     deadline: int
@@ -808,7 +808,7 @@ class JobInfo(TypedDict):
 
 
 class JobOutput(TypedDict):
-    """A job with the end of what it has printed."""
+    """A job with the end of its output."""
 
     job: JobInfo
     output: str
@@ -817,7 +817,7 @@ class JobOutput(TypedDict):
 
 
 class LocalReference(TypedDict):
-    """A directory of this machine."""
+    """A directory on this machine."""
 
     type: Literal["local"]
     path: str
@@ -826,7 +826,7 @@ class LocalReference(TypedDict):
 
 
 class ProjectRef(TypedDict):
-    """The project a Location belongs to; `global` and `/` outside any repository."""
+    """The project of a Location; `global` and `/` outside any repository."""
 
     id: str
     directory: str
@@ -872,7 +872,7 @@ class ModelLimit(TypedDict):
 
 
 class ModelInfo(TypedDict):
-    """One model of the catalog, as the public sees it."""
+    """One model of the catalog, as clients see it."""
 
     id: str
     providerID: str
@@ -915,7 +915,7 @@ class ModelSwitchedMessage(TypedDict):
 
 
 class ModelUsage(TypedDict):
-    """Of one model for one purpose."""
+    """Usage of one model for one purpose."""
 
     model: ModelRef
     purpose: Literal["summary", "title", "turn"]
@@ -955,7 +955,7 @@ class MovedEvent(TypedDict):
 
 
 class PendingContext(TypedDict):
-    """What the next boundary adds to what the model knows."""
+    """What the next boundary tells the model."""
 
     type: Literal["baseline", "blocked", "message", "nothing"]
     text: NotRequired[str]
@@ -963,7 +963,7 @@ class PendingContext(TypedDict):
 
 
 class PermissionDecision(TypedDict):
-    """What an asker is told. A request with this id is pending only when the effect is `ask`."""
+    """The decision. A request with this id is pending only if the effect is `ask`."""
 
     id: str
     effect: Effect
@@ -988,7 +988,7 @@ class PermissionRepliedEvent(TypedDict):
 
 
 class PermissionSource(TypedDict):
-    """The tool call that wants to know."""
+    """The tool call that asks."""
 
     type: Literal["tool"]
     messageID: str
@@ -1033,7 +1033,7 @@ class PromptAdmittedEvent(TypedDict):
 
 
 class PromptCancelled(TypedDict):
-    """A pending prompt will never be promoted."""
+    """A pending prompt was cancelled and will never be promoted."""
 
     timestamp: int
     sessionID: str
@@ -1078,7 +1078,7 @@ class PromptPromotedEvent(TypedDict):
 
 
 class PromptRevised(TypedDict):
-    """A pending prompt says this from now on, whole, and is delivered like this."""
+    """The whole new content and delivery of a pending prompt."""
 
     timestamp: int
     sessionID: str
@@ -1150,7 +1150,7 @@ SessionMessage = (
 
 
 class SourceDetail(TypedDict):
-    """One Context Source as it is now."""
+    """The current state of one Context Source."""
 
     key: str
     removable: bool
@@ -1212,7 +1212,7 @@ class RequestTool(TypedDict):
 
 
 class ProviderRequest(TypedDict):
-    """The next request before a wire protocol encodes it, as if the next boundary were now."""
+    """The next request before encoding, as if the next boundary were now."""
 
     agent: str
     model: ModelRef
@@ -1224,7 +1224,7 @@ class ProviderRequest(TypedDict):
 
 
 class WindowInfo(TypedDict):
-    """How full the model's context is with the next request, in tokens, about."""
+    """Estimated use of the model's context by the next request, in tokens."""
 
     tokens: int
     compacts: bool
@@ -1233,7 +1233,7 @@ class WindowInfo(TypedDict):
 
 
 class ProviderContext(TypedDict):
-    """The baseline of the current Context Epoch, the Session History after it, and what is next."""
+    """The baseline of the current Context Epoch, the messages after it, and the next request."""
 
     sources: list[str]
     messages: list[SessionMessage]
@@ -1249,7 +1249,7 @@ class ProviderContext(TypedDict):
 
 
 class ProviderInfo(TypedDict):
-    """One provider of the catalog, as the public sees it."""
+    """One provider of the catalog, as clients see it."""
 
     id: str
     name: str
@@ -1316,7 +1316,7 @@ class PtySize(TypedDict):
 
 
 class PtyTicket(TypedDict):
-    """Lets whoever has it connect to one terminal, once."""
+    """A ticket for one connection to one terminal."""
 
     ticket: str
     expires_in: int
@@ -1341,7 +1341,7 @@ class QuestionOption(TypedDict):
 
 
 class Question(TypedDict):
-    """Takes one label unless `multiple`, and words of the person's own unless `custom` is false."""
+    """A question with one answer unless `multiple`; free text unless `custom` is false."""
 
     question: str
     header: str
@@ -1380,7 +1380,7 @@ class QuestionRepliedEvent(TypedDict):
 
 
 class QuestionSource(TypedDict):
-    """The tool call that wants to know."""
+    """The tool call that asks."""
 
     messageID: str
     callID: str
@@ -1502,7 +1502,7 @@ class RetryError(TypedDict):
 
 
 class Retried(TypedDict):
-    """A request failed before anything of its answer came, and will be sent again."""
+    """A request failed before any of its answer came, and will be retried."""
 
     timestamp: int
     sessionID: str
@@ -1580,7 +1580,7 @@ class RevertStagedEvent(TypedDict):
 
 
 class SavedRule(TypedDict):
-    """Something a person approved for good, for one project."""
+    """An approval that a person saved for one project."""
 
     id: str
     projectID: str
@@ -1645,7 +1645,7 @@ class SessionInfo(TypedDict):
 
 
 class SessionSnapshot(TypedDict):
-    """The newest messages, oldest of them first. Follow the durable stream after `seq`."""
+    """The newest messages in chronological order. Follow the durable stream after `seq`."""
 
     session: SessionInfo
     messages: list[SessionMessage]
@@ -1662,7 +1662,7 @@ class UsageTotal(TypedDict):
 
 
 class SessionUsage(TypedDict):
-    """What a Session has used by itself, and together with all Sessions below it."""
+    """Usage of a Session alone, and together with its children."""
 
     session: UsageTotal
     tree: UsageTotal
@@ -1713,7 +1713,7 @@ class SkillInfo(TypedDict):
 
 
 class Spent(TypedDict):
-    """A request beside the conversation was answered; the Session pays for it."""
+    """A request outside the conversation, such as for a title, was answered and is charged."""
 
     timestamp: int
     sessionID: str
@@ -1734,7 +1734,7 @@ class SpentEvent(TypedDict):
 
 
 class StatusChanged(TypedDict):
-    """A Session started to run here, went idle, or failed outside any step."""
+    """A Session started to run in this process, became idle, or failed outside any step."""
 
     sessionID: str
     status: dict[str, JsonValue]
@@ -1841,7 +1841,7 @@ class TextDeltaEvent(TypedDict):
 
 
 class TextEnded(TypedDict):
-    """The full value. Deltas are live only and never reach the log."""
+    """The full text. Deltas are live only and never stored."""
 
     timestamp: int
     sessionID: str
@@ -1878,7 +1878,7 @@ class TextStartedEvent(TypedDict):
 
 
 class TodosChanged(TypedDict):
-    """The list of a Session is another one now; the log has it as well."""
+    """The todo list of a Session changed; the log contains it too."""
 
     sessionID: str
     todos: list[Todo]
@@ -1894,7 +1894,7 @@ class TodosChangedEvent(TypedDict):
 
 
 class TodosUpdated(TypedDict):
-    """The Session's list as this call wrote it, whole. Commits with the call's success."""
+    """The whole todo list that this call wrote. Commits with the call's success."""
 
     timestamp: int
     sessionID: str
@@ -1914,7 +1914,7 @@ class TodosUpdatedEvent(TypedDict):
 
 
 class ToolCalled(TypedDict):
-    """Recorded before the side effect it announces."""
+    """Recorded before the call takes effect."""
 
     timestamp: int
     sessionID: str
@@ -2050,7 +2050,7 @@ class ToolSucceededEvent(TypedDict):
 
 
 class TrustWish(TypedDict):
-    """Something that is off until a person trusts the document that asks for it."""
+    """A request of a document that has no effect until a person trusts the document."""
 
     kind: Literal["key", "program"]
     path: str
@@ -2058,7 +2058,7 @@ class TrustWish(TypedDict):
 
 
 class TrustInfo(TypedDict):
-    """Whether everything that a Location's configuration asks for is granted, and what is not."""
+    """Whether all requests of a Location's configuration are granted, and which are not."""
 
     trusted: bool
     off: list[TrustWish]

@@ -30,7 +30,7 @@ class SessionsInboxGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[types.AdmittedPrompt, ...]:
-        """Steers, then the queue, each in the order of promotion."""
+        """List pending prompts: steers, then the queue, in order of promotion."""
         return await self._wire.items(
             "GET",
             f"/api/session/{segment(session_id)}/inbox",
@@ -46,7 +46,7 @@ class SessionsInboxGroup:
         delivery: types.Delivery | None = None,
         options: CallOptions | None = None,
     ) -> types.AdmittedPrompt:
-        """Say something else, or deliver it otherwise; `steer` lets a queued prompt join now."""
+        """Change a pending prompt or its delivery; `steer` makes a queued prompt join now."""
         return await self._wire.data(
             "PATCH",
             f"/api/session/{segment(session_id)}/inbox/{segment(message_id)}",
@@ -61,7 +61,7 @@ class SessionsInboxGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Take back a prompt that was not promoted yet."""
+        """Cancel a pending prompt."""
         return await self._wire.done(
             "DELETE",
             f"/api/session/{segment(session_id)}/inbox/{segment(message_id)}",
@@ -75,7 +75,7 @@ class SessionsInboxGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Let these exchange their places, to be promoted in this order."""
+        """Reorder these pending prompts."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/inbox/order",
@@ -94,7 +94,7 @@ class SessionsJobsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[types.JobInfo, ...]:
-        """Commands in the background, newest first."""
+        """List background jobs, newest first."""
         return await self._wire.items(
             "GET",
             f"/api/session/{segment(session_id)}/job",
@@ -108,7 +108,7 @@ class SessionsJobsGroup:
         *,
         options: CallOptions | None = None,
     ) -> types.JobOutput:
-        """A job, with the end of what it printed."""
+        """Get a job with the end of its output."""
         return await self._wire.data(
             "GET",
             f"/api/session/{segment(session_id)}/job/{segment(job_id)}",
@@ -122,7 +122,7 @@ class SessionsJobsGroup:
         *,
         options: CallOptions | None = None,
     ) -> types.JobInfo:
-        """End a job and all that it started; the Session is told."""
+        """End a job and its processes; the Session is notified."""
         return await self._wire.data(
             "POST",
             f"/api/session/{segment(session_id)}/job/{segment(job_id)}/cancel",
@@ -147,7 +147,7 @@ class SessionsPermissionsGroup:
         agent: str | None = None,
         options: CallOptions | None = None,
     ) -> types.PermissionDecision:
-        """An id and the effect of the rules. A request of that id waits only after `ask`."""
+        """Evaluate the rules; returns an id and the effect. With `ask` a request is pending."""
         return await self._wire.data(
             "POST",
             f"/api/session/{segment(session_id)}/permission",
@@ -169,7 +169,7 @@ class SessionsPermissionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[types.PermissionRequest, ...]:
-        """Requests of a Session and its subagents that wait; `sessionID` says whose."""
+        """List pending requests of a Session and its subagents; `sessionID` names the Session."""
         return await self._wire.items(
             "GET",
             f"/api/session/{segment(session_id)}/permission",
@@ -183,7 +183,7 @@ class SessionsPermissionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> types.PermissionRequest:
-        """One request that waits."""
+        """Get one pending request."""
         return await self._wire.data(
             "GET",
             f"/api/session/{segment(session_id)}/permission/{segment(request_id)}",
@@ -199,7 +199,7 @@ class SessionsPermissionsGroup:
         message: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Settle a request. A `reject` stops the run, or with a `message` tells the model why."""
+        """Reply to a request. `reject` stops the run, or with a `message` tells the model why."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/permission/{segment(request_id)}/reply",
@@ -218,7 +218,7 @@ class SessionsQuestionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[types.QuestionRequest, ...]:
-        """What a Session and its subagents want to know from a person; `sessionID` says whose."""
+        """List pending questions of a Session and its subagents; `sessionID` names the Session."""
         return await self._wire.items(
             "GET",
             f"/api/session/{segment(session_id)}/question",
@@ -233,7 +233,7 @@ class SessionsQuestionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """A list of labels for each question, in order; an empty one leaves it open."""
+        """Answer with one list of labels per question, in order; an empty one leaves it open."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/question/{segment(request_id)}/reply",
@@ -248,7 +248,7 @@ class SessionsQuestionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Do not answer. The run that asked stops."""
+        """Reject the questions; the run that asked stops."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/question/{segment(request_id)}/reject",
@@ -266,7 +266,7 @@ class SessionsRecoveryGroup:
         *,
         options: CallOptions | None = None,
     ) -> types.RecoveryInfo:
-        """Whether a crash left something for a person to decide."""
+        """Get whether the Session waits for a recovery decision after a crash."""
         return await self._wire.data(
             "GET",
             f"/api/session/{segment(session_id)}/recovery",
@@ -280,7 +280,7 @@ class SessionsRecoveryGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Send what may have been sent again, or give it up; 409 when nothing waits."""
+        """Retry or abandon a request that may have been sent; 409 if nothing waits."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/recovery",
@@ -301,7 +301,7 @@ class SessionsRevertGroup:
         files: bool | None = None,
         options: CallOptions | None = None,
     ) -> types.RevertState:
-        """Make a message the last that will stay; staging again moves the boundary."""
+        """Stage a revert to a message; staging again moves the boundary."""
         return await self._wire.data(
             "POST",
             f"/api/session/{segment(session_id)}/revert/stage",
@@ -310,7 +310,7 @@ class SessionsRevertGroup:
         )
 
     async def clear(self, session_id: str, *, options: CallOptions | None = None) -> None:
-        """Keep everything. Without a staged revert this does nothing."""
+        """Clear a staged revert; no-op without one."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/revert/clear",
@@ -318,7 +318,7 @@ class SessionsRevertGroup:
         )
 
     async def commit(self, session_id: str, *, options: CallOptions | None = None) -> None:
-        """Take away what came later. Without a staged revert this does nothing."""
+        """Commit a staged revert, removing later messages; no-op without one."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/revert/commit",
@@ -337,7 +337,7 @@ class AgentsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[types.AgentInfo, ...]:
-        """The agents of a Location."""
+        """List the agents of a Location."""
         return await self._wire.items(
             "GET",
             "/api/agent",
@@ -357,7 +357,7 @@ class CommandsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[types.CommandInfo, ...]:
-        """The commands of a Location, for whoever types a slash."""
+        """List the slash commands of a Location."""
         return await self._wire.items(
             "GET",
             "/api/command",
@@ -379,7 +379,7 @@ class CredentialsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Rename what is stored. It can never be read."""
+        """Rename a stored credential. Its secret can never be read."""
         return await self._wire.done(
             "PATCH",
             f"/api/credential/{segment(credential_id)}",
@@ -396,7 +396,7 @@ class CredentialsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Forget a credential. One that is gone already is no error."""
+        """Remove a credential; no error if it does not exist."""
         return await self._wire.done(
             "DELETE",
             f"/api/credential/{segment(credential_id)}",
@@ -410,7 +410,7 @@ class EventsGroup:
         self._wire = wire
 
     def subscribe(self, *, options: CallOptions | None = None) -> AsyncGenerator[types.LiveEvent]:
-        """What happens in the server from now on. Nothing is replayed."""
+        """Follow the live events of the server. Nothing is replayed."""
         return self._wire.stream("/api/event", options=options)
 
 
@@ -426,7 +426,7 @@ class FilesGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> bytes:
-        """The bytes of a file of the Location."""
+        """Read a file of the Location."""
         return await self._wire.content(
             "/api/fs/read/*",
             query={
@@ -445,7 +445,7 @@ class FilesGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[types.FileEntry, ...]:
-        """The entries of a folder of the Location."""
+        """List a directory of the Location."""
         return await self._wire.items(
             "GET",
             "/api/fs/list",
@@ -467,7 +467,7 @@ class FilesGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[types.FileEntry, ...]:
-        """Paths that resemble `query`, the best first."""
+        """Find paths similar to `query`, best first."""
         return await self._wire.items(
             "GET",
             "/api/fs/find",
@@ -487,11 +487,11 @@ class HealthGroup:
         self._wire = wire
 
     async def get(self, *, options: CallOptions | None = None) -> types.Health:
-        """Whether the server is up."""
+        """Check whether the server is up."""
         return await self._wire.bare("GET", "/api/health", options=options)
 
     async def detail(self, *, options: CallOptions | None = None) -> types.HealthDetail:
-        """How the server is, for whoever operates it: memory, latencies, problems."""
+        """Get a health report of the server: memory, latencies, problems."""
         return await self._wire.bare("GET", "/api/health/detail", options=options)
 
 
@@ -506,7 +506,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[types.IntegrationInfo, ...]:
-        """Providers that take a credential."""
+        """List providers that accept a credential."""
         return await self._wire.items(
             "GET",
             "/api/integration",
@@ -522,7 +522,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> types.IntegrationInfo:
-        """One provider that takes a credential."""
+        """Get one provider that accepts a credential."""
         return await self._wire.data(
             "GET",
             f"/api/integration/{segment(integration_id)}",
@@ -540,7 +540,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Store a key in place of what is stored; it is sent to this provider's address alone."""
+        """Store a key, replacing any stored one; it is sent only to this provider's address."""
         return await self._wire.done(
             "POST",
             f"/api/integration/{segment(integration_id)}/connect/key",
@@ -560,7 +560,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> types.Attempt:
-        """Begin to log in: open the `url` of the answer in a browser."""
+        """Start a login: open the returned `url` in a browser."""
         return await self._wire.data(
             "POST",
             f"/api/integration/{segment(integration_id)}/connect/oauth",
@@ -577,7 +577,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> types.AttemptStatus:
-        """How a login is going."""
+        """Get the status of a login attempt."""
         return await self._wire.data(
             "GET",
             f"/api/integration/attempt/{segment(attempt_id)}",
@@ -593,7 +593,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """End a login. One that is gone already is no error."""
+        """Cancel a login; no error if it does not exist."""
         return await self._wire.done(
             "DELETE",
             f"/api/integration/attempt/{segment(attempt_id)}",
@@ -610,7 +610,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Finish a login, with a code if it asks for one."""
+        """Complete a login, with a code if it asks for one."""
         return await self._wire.done(
             "POST",
             f"/api/integration/attempt/{segment(attempt_id)}/complete",
@@ -631,7 +631,7 @@ class LocationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> types.LocationInfo:
-        """The Location with its project."""
+        """Get a Location with its project."""
         return await self._wire.bare(
             "GET",
             "/api/location",
@@ -646,7 +646,7 @@ class LocationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> types.TrustInfo:
-        """What the Location's configuration asks for and nobody granted."""
+        """Get the trust requests of a Location's configuration that are not granted."""
         return await self._wire.data(
             "GET",
             "/api/location/trust",
@@ -666,7 +666,7 @@ class ModelsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[types.ModelInfo, ...]:
-        """The models that a Location can use."""
+        """List the models that a Location can use."""
         return await self._wire.items(
             "GET",
             "/api/model",
@@ -686,7 +686,7 @@ class PermissionsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[types.PermissionRequest, ...]:
-        """Requests that wait in all Sessions of a Location."""
+        """List pending permission requests in all Sessions of a Location."""
         return await self._wire.items(
             "GET",
             "/api/permission/request",
@@ -702,7 +702,7 @@ class PermissionsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[types.SavedRule, ...]:
-        """Approvals of a project; without one, of the project that the Location belongs to."""
+        """List saved approvals of a project, by default the Location's."""
         return await self._wire.items(
             "GET",
             "/api/permission/saved",
@@ -715,7 +715,7 @@ class PermissionsGroup:
         )
 
     async def remove_saved(self, id: str, *, options: CallOptions | None = None) -> None:
-        """Forget an approval. One that is gone already is no error."""
+        """Remove a saved approval; no error if it does not exist."""
         return await self._wire.done(
             "DELETE",
             f"/api/permission/saved/{segment(id)}",
@@ -734,7 +734,7 @@ class ProvidersGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[types.ProviderInfo, ...]:
-        """The providers of a Location."""
+        """List the providers of a Location."""
         return await self._wire.items(
             "GET",
             "/api/provider",
@@ -750,7 +750,7 @@ class ProvidersGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> types.ProviderInfo:
-        """One provider."""
+        """Get one provider."""
         return await self._wire.data(
             "GET",
             f"/api/provider/{segment(provider_id)}",
@@ -770,7 +770,7 @@ class QuestionsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[types.QuestionRequest, ...]:
-        """What the Sessions of a Location want to know."""
+        """List pending questions in all Sessions of a Location."""
         return await self._wire.items(
             "GET",
             "/api/question/request",
@@ -790,7 +790,7 @@ class ReferencesGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[types.ReferenceInfo, ...]:
-        """What the projects of a Location refer to."""
+        """List the references of a Location."""
         return await self._wire.items(
             "GET",
             "/api/reference",
@@ -818,7 +818,7 @@ class SessionsGroup:
         location: types.LocationRef | None = None,
         options: CallOptions | None = None,
     ) -> types.SessionInfo:
-        """A new Session; an `id` that exists gives the one that has it."""
+        """Create a Session; an `id` that already exists returns that Session."""
         return await self._wire.data(
             "POST",
             "/api/session",
@@ -840,7 +840,7 @@ class SessionsGroup:
         cursor: str | None = None,
         options: CallOptions | None = None,
     ) -> Page[types.SessionInfo]:
-        """Sessions, the newest first. A `cursor` is a whole query and stands alone."""
+        """List Sessions, newest first. A `cursor` replaces all other parameters."""
         return await self._wire.page(
             "GET",
             "/api/session",
@@ -863,7 +863,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> dict[str, types.SessionActivity]:
-        """What the server's own process is running, by Session id."""
+        """Get the running Sessions of the server's process, by Session id."""
         return await self._wire.data("GET", "/api/session/active", options=options)
 
     async def get(
@@ -872,7 +872,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> types.SessionInfo:
-        """One Session."""
+        """Get one Session."""
         return await self._wire.data("GET", f"/api/session/{segment(session_id)}", options=options)
 
     async def switch_agent(
@@ -882,7 +882,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Work with another agent from the next turn on."""
+        """Switch to another agent from the next turn on."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/agent",
@@ -897,7 +897,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Work with another model from the next turn on."""
+        """Switch to another model from the next turn on."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/model",
@@ -914,7 +914,7 @@ class SessionsGroup:
         move_changes: bool | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Work in another directory of the project, with or without uncommitted changes."""
+        """Move to another directory of the project, with or without uncommitted changes."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/move",
@@ -937,7 +937,7 @@ class SessionsGroup:
         resume: bool | None = None,
         options: CallOptions | None = None,
     ) -> types.AdmittedPrompt:
-        """Admit a prompt; the receipt. `text` is short for a `prompt` of nothing else."""
+        """Admit a prompt; returns the receipt. `text` is short for a `prompt` with only text."""
         return await self._wire.data(
             "POST",
             f"/api/session/{segment(session_id)}/prompt",
@@ -951,7 +951,7 @@ class SessionsGroup:
         )
 
     async def interrupt(self, session_id: str, *, options: CallOptions | None = None) -> None:
-        """Stop what runs. An idle Session stays as it is."""
+        """Interrupt a running Session; no-op if it is idle."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/interrupt",
@@ -965,7 +965,7 @@ class SessionsGroup:
         instruction: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Condense the older part of what the model is shown; returns when it is done."""
+        """Summarise older messages to free context; returns when done."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/compact",
@@ -975,7 +975,7 @@ class SessionsGroup:
         )
 
     async def wait(self, session_id: str, *, options: CallOptions | None = None) -> None:
-        """Return when nothing runs for this Session."""
+        """Wait until the Session is idle."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/wait",
@@ -989,7 +989,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[types.SessionMessage, ...]:
-        """The messages that the model is shown."""
+        """Get the messages that the model is shown."""
         return await self._wire.items(
             "GET",
             f"/api/session/{segment(session_id)}/context",
@@ -1002,7 +1002,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> types.ProviderContext:
-        """What the model was told, would be told next, and the request as it stands."""
+        """Get what the model was told, what it is told next, and the next request."""
         return await self._wire.data(
             "GET",
             f"/api/session/{segment(session_id)}/provider-context",
@@ -1017,7 +1017,7 @@ class SessionsGroup:
         after: int | None = None,
         options: CallOptions | None = None,
     ) -> History[types.DurableEvent]:
-        """Durable events after a sequence, as many as asked for."""
+        """Read durable events after a sequence, up to a limit."""
         return await self._wire.history(
             "GET",
             f"/api/session/{segment(session_id)}/history",
@@ -1032,7 +1032,7 @@ class SessionsGroup:
         after: int | None = None,
         options: CallOptions | None = None,
     ) -> AsyncGenerator[types.DurableEvent]:
-        """Durable events after a sequence, then those to come. To resume, ask after the last."""
+        """Follow durable events after a sequence. To resume, continue after the last one."""
         return self._wire.stream(
             f"/api/session/{segment(session_id)}/event",
             query={"after": after},
@@ -1046,7 +1046,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> types.SessionInfo:
-        """Give a Session another title."""
+        """Change the title of a Session."""
         return await self._wire.data(
             "PATCH",
             f"/api/session/{segment(session_id)}",
@@ -1055,7 +1055,7 @@ class SessionsGroup:
         )
 
     async def delete(self, session_id: str, *, options: CallOptions | None = None) -> None:
-        """Everything of it, for good, with the Sessions that it started."""
+        """Delete a Session permanently, with the Sessions that it started."""
         return await self._wire.done(
             "DELETE",
             f"/api/session/{segment(session_id)}",
@@ -1063,7 +1063,7 @@ class SessionsGroup:
         )
 
     async def archive(self, session_id: str, *, options: CallOptions | None = None) -> None:
-        """Put a Session away; it can still be read."""
+        """Archive a Session; it can still be read."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/archive",
@@ -1071,7 +1071,7 @@ class SessionsGroup:
         )
 
     async def unarchive(self, session_id: str, *, options: CallOptions | None = None) -> None:
-        """Take a Session out of the archive."""
+        """Restore a Session from the archive."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/unarchive",
@@ -1087,7 +1087,7 @@ class SessionsGroup:
         seq: int | None = None,
         options: CallOptions | None = None,
     ) -> types.SessionInfo:
-        """A new Session that begins with a copy of this one, up to a message or a sequence."""
+        """Create a Session with a copy of this one, up to a message or a sequence."""
         return await self._wire.data(
             "POST",
             f"/api/session/{segment(session_id)}/fork",
@@ -1096,7 +1096,7 @@ class SessionsGroup:
         )
 
     async def resume(self, session_id: str, *, options: CallOptions | None = None) -> None:
-        """Run what is pending."""
+        """Run pending prompts."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/resume",
@@ -1110,7 +1110,7 @@ class SessionsGroup:
         limit: int | None = None,
         options: CallOptions | None = None,
     ) -> types.SessionSnapshot:
-        """The Session, its newest messages and its inbox at one `seq`; follow `events` after it."""
+        """Get the Session, its newest messages and its inbox at one `seq`; then follow `events`."""
         return await self._wire.data(
             "GET",
             f"/api/session/{segment(session_id)}/snapshot",
@@ -1127,7 +1127,7 @@ class SessionsGroup:
         cursor: str | None = None,
         options: CallOptions | None = None,
     ) -> Page[types.SessionMessage]:
-        """Projected messages, the newest first unless asked otherwise."""
+        """List projected messages, newest first by default."""
         return await self._wire.page(
             "GET",
             f"/api/session/{segment(session_id)}/message",
@@ -1142,7 +1142,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> types.SessionMessage:
-        """One projected message."""
+        """Get one projected message."""
         return await self._wire.data(
             "GET",
             f"/api/session/{segment(session_id)}/message/{segment(message_id)}",
@@ -1155,7 +1155,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[types.Todo, ...]:
-        """What the model means to do, as it last said."""
+        """Get the todo list of a Session."""
         return await self._wire.items(
             "GET",
             f"/api/session/{segment(session_id)}/todo",
@@ -1168,7 +1168,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[types.SessionInfo, ...]:
-        """The Sessions that its subagents work in, in the order of their making."""
+        """List the child Sessions of its subagents, in order of creation."""
         return await self._wire.items(
             "GET",
             f"/api/session/{segment(session_id)}/children",
@@ -1181,7 +1181,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> types.SessionUsage:
-        """What it has used by itself and with all below it, model by model."""
+        """Get the usage of a Session alone and with its children, by model."""
         return await self._wire.data(
             "GET",
             f"/api/session/{segment(session_id)}/usage",
@@ -1197,7 +1197,7 @@ class SessionsGroup:
         turns: int | None = None,
         options: CallOptions | None = None,
     ) -> types.SessionInfo:
-        """What it may use with all below it, in place of any bound before."""
+        """Set the budget of a Session and its children, replacing the previous one."""
         return await self._wire.data(
             "PUT",
             f"/api/session/{segment(session_id)}/budget",
@@ -1217,7 +1217,7 @@ class SkillsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[types.SkillInfo, ...]:
-        """The skills of a Location, each with its whole text."""
+        """List the skills of a Location, with their texts."""
         return await self._wire.items(
             "GET",
             "/api/skill",
@@ -1237,7 +1237,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[types.PtyInfo, ...]:
-        """Terminals of a Location that run, and those that exited lately."""
+        """List the running and recently exited terminals of a Location."""
         return await self._wire.items(
             "GET",
             "/api/pty",
@@ -1257,7 +1257,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> types.PtyInfo:
-        """Start a program; without one, the user's shell."""
+        """Start a program in a terminal, by default the user's shell."""
         return await self._wire.data(
             "POST",
             "/api/pty",
@@ -1274,7 +1274,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> types.PtyInfo:
-        """One terminal."""
+        """Get one terminal."""
         return await self._wire.data(
             "GET",
             f"/api/pty/{segment(pty_id)}",
@@ -1292,7 +1292,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> types.PtyInfo:
-        """Rename a terminal, resize it, or both."""
+        """Rename or resize a terminal."""
         return await self._wire.data(
             "PUT",
             f"/api/pty/{segment(pty_id)}",
@@ -1309,7 +1309,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """End the program and forget the terminal."""
+        """End the program and remove the terminal."""
         return await self._wire.done(
             "DELETE",
             f"/api/pty/{segment(pty_id)}",
@@ -1325,7 +1325,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> types.PtyTicket:
-        """A ticket with which somebody else may connect, once and soon."""
+        """Create a short-lived ticket for one connection by another client."""
         return await self._wire.data(
             "POST",
             f"/api/pty/{segment(pty_id)}/connect-token",
@@ -1342,7 +1342,7 @@ class TerminalsGroup:
         directory: str | None = None,
         workspace: str | None = None,
     ) -> str:
-        """The address of what is printed and typed, over a WebSocket."""
+        """The address of connect to a terminal over a WebSocket."""
         return self._wire.socket_url(
             f"/api/pty/{segment(pty_id)}/connect",
             query={

@@ -1,8 +1,8 @@
-"""Whether answers fit the questions they were given to.
+"""Checks that answers fit their questions.
 
-One list for each question, in order. A list holds labels of the options, one unless the question
-takes many, and words of the person's own unless it takes none. An empty list is no answer, and is
-allowed: a person may leave a question open.
+There is one list per question, in order. A list holds option labels, only one unless the question
+allows many, and free text if the question allows it. An empty list is allowed: a person may leave
+a question open.
 """
 
 from perdure.core import limits
@@ -10,8 +10,8 @@ from perdure.schema.approval.question import Answers, Question
 from perdure.schema.errors import InvalidRequestError
 
 
-def check(questions: tuple[Question, ...], given: Answers) -> None:
-    """Raise InvalidRequestError that says which answer does not fit, and why."""
+def check_answers(questions: tuple[Question, ...], given: Answers) -> None:
+    """Raise InvalidRequestError that names the first answer that does not fit, and why."""
     if len(given) != len(questions):
         raise _refused(f"Expected {len(questions)} lists of answers, got {len(given)}", at="")
     size = sum(len(label.encode()) for labels in given for label in labels)
@@ -19,11 +19,11 @@ def check(questions: tuple[Question, ...], given: Answers) -> None:
         most = limits.QUESTION_ANSWERS_BYTES_MAX
         raise _refused(f"Answers are larger than {most} bytes", at="")
     for index, (question, labels) in enumerate(zip(questions, given, strict=True)):
-        if reason := _misfit(question, labels):
+        if reason := _find_fault(question, labels):
             raise _refused(reason, at=f"[{index}]")
 
 
-def _misfit(question: Question, labels: tuple[str, ...]) -> str | None:
+def _find_fault(question: Question, labels: tuple[str, ...]) -> str | None:
     if len(labels) > 1 and not question.takes_many:
         return f"Expected one answer, got {len(labels)}"
     if len(set(labels)) < len(labels):

@@ -1,11 +1,10 @@
 """Permission rules: what an agent may do to which resource.
 
-The last rule that matches wins; where none matches, a person is asked. What a person approved for
-good is added behind the agent's own rules, and so can turn `ask` into `allow`. Asking and
-remembering are not done here.
+The last rule that matches wins; if none matches, a person is asked. Saved approvals are appended
+to the agent's own rules, so they can turn `ask` into `allow`. Asking and saving are done elsewhere.
 
-Invariant: no approval overrides a `deny` of the agent's own rules, and about what is protected
-neither a rule nor an earlier approval says yes.
+Invariant: no approval overrides a `deny` of the agent's own rules, and neither a rule nor an
+earlier approval allows a protected resource.
 """
 
 from collections.abc import Iterable
@@ -16,26 +15,26 @@ from perdure.schema.approval.permission import Effect, Rule, Ruleset
 from perdure.schema.value import Value
 
 DENY_ALL: Final[Ruleset] = (Rule("*", "*", "deny"),)
-"""What an agent that nobody knows may do."""
+"""The rules of an unknown agent."""
 
 _PATH_ACTIONS: Final = frozenset({"external_directory", "read", "edit"})
 
 
 class ResourceParts(Value, kw_only=True):
-    """What a resource consists of, such as the commands in a command line."""
+    """The parts of a resource, such as the commands in a command line."""
 
     texts: tuple[str, ...]
     """Each must be allowed."""
     spellings: tuple[str, ...] = ()
-    """Other forms of them: a rule may deny by these, and not allow."""
+    """Other forms of the parts: rules can deny by these, but not allow."""
     complete: bool = True
-    """False: there is more to it than these, and nobody can say what."""
+    """False if the resource has further parts that could not be determined."""
 
 
 class Decision(Value):
-    """`resource` is the first that brought the effect about, `rule` the one that decided on it.
+    """`resource` is the first with this effect, `rule` the one that decided on it.
 
-    There is no resource when none was asked about, and no rule when nothing matched.
+    `resource` is None when none was asked about, and `rule` when no rule matched.
     """
 
     effect: Effect
@@ -44,21 +43,21 @@ class Decision(Value):
 
 
 def evaluate(rules: Ruleset, action: str, resource: str) -> Effect:
-    """The effect of the last matching rule; `ask` when there is none."""
+    """The effect of the last matching rule; `ask` if there is none."""
     rule = matching_rule(rules, action, resource)
     return "ask" if rule is None else rule.effect
 
 
 def matching_rule(rules: Ruleset, action: str, resource: str) -> Rule | None:
-    """The rule that decides, if any does."""
+    """The last rule that matches, if any."""
     for rule in reversed(rules):
         if wildcard.matches(rule.action, action) and wildcard.matches(rule.resource, resource):
             return rule
     return None
 
 
-def sweeping(rules: Ruleset, action: str) -> Effect | None:
-    """The effect that every resource of `action` has alike; None when they must be told apart."""
+def common_effect(rules: Ruleset, action: str) -> Effect | None:
+    """The common effect on all resources of `action`; None if it depends on the resource."""
     for rule in reversed(rules):
         if wildcard.matches(rule.action, action):
             return rule.effect if rule.resource == "*" else None
@@ -73,15 +72,15 @@ def decide(
     resources: tuple[str, ...],
     parts: ResourceParts | None = None,
 ) -> Decision:
-    """One decision over every resource: deny before ask before allow. Nothing asked is allowed.
+    """One decision over all resources: deny before ask before allow. No resources: allow.
 
-    With `parts`, a rule that allows a resource by a pattern does not allow what else is in it.
+    With `parts`, a rule that allows a resource by a pattern does not allow its other parts.
     """
 
     def judge(rules: Ruleset) -> Decision:
         if parts is None:
             return _strictest(rules, action, resources)
-        return _in_parts(rules, action, resources, parts)
+        return _decide_parts(rules, action, resources, parts)
 
     own = judge(agent_rules)
     if own.effect != "ask" or not approvals:
@@ -90,18 +89,18 @@ def decide(
 
 
 def decide_protected(agent_rules: Ruleset, *, action: str, resources: tuple[str, ...]) -> Decision:
-    """About what only a person may allow: a `deny` holds, whatever else is said is asked."""
+    """The decision on a protected resource: a `deny` holds, otherwise a person is asked."""
     own = _strictest(agent_rules, action, resources)
     return own if own.effect == "deny" else Decision("ask", resources[0])
 
 
 def approvals(pairs: Iterable[tuple[str, str]]) -> Ruleset:
-    """Remembered (action, resource) pairs as the rules they stand for."""
+    """Saved (action, resource) pairs as rules that allow them."""
     return tuple(Rule(action, resource, "allow") for action, resource in pairs)
 
 
 def expand_home(rules: Ruleset, home: str) -> Ruleset:
-    """Rules about paths may begin with `~` or `$HOME`. A command is text and stays as it is."""
+    """Rules with `~` or `$HOME` at the start of a path expanded. Commands are not changed."""
     return tuple(_expanded(rule, home) for rule in rules)
 
 
@@ -117,11 +116,11 @@ def _strictest(rules: Ruleset, action: str, resources: tuple[str, ...]) -> Decis
     return asked or Decision("allow")
 
 
-def _in_parts(
+def _decide_parts(
     rules: Ruleset, action: str, resources: tuple[str, ...], parts: ResourceParts
 ) -> Decision:
-    named = [(text, _narrow(rules, action, text)) for text in resources]
-    forms = [(text, _narrow(rules, action, text)) for text in parts.spellings]
+    named = [(text, _narrow_rule(rules, action, text)) for text in resources]
+    forms = [(text, _narrow_rule(rules, action, text)) for text in parts.spellings]
     for text, rule in (*named, *forms):
         if rule is not None and rule.effect == "deny":
             return Decision("deny", text, rule)
@@ -133,21 +132,21 @@ def _in_parts(
     for text, rule in named:
         if rule is not None and rule.effect == "ask":
             return Decision("ask", text, rule)
-    return decided if parts.complete else _unmatched(rules, action, resources)
+    return decided if parts.complete else _decide_wide(rules, action, resources)
 
 
 def _allows_literally(rule: Rule, text: str) -> bool:
     return rule.effect == "allow" and rule.resource == text
 
 
-def _narrow(rules: Ruleset, action: str, resource: str) -> Rule | None:
-    """The rule that decides about `resource`, if it says more than that anything goes or not."""
+def _narrow_rule(rules: Ruleset, action: str, resource: str) -> Rule | None:
+    """The rule that decides about `resource`, unless it is for all resources."""
     rule = matching_rule(rules, action, resource)
     return None if rule is None or rule.resource == "*" else rule
 
 
-def _unmatched(rules: Ruleset, action: str, resources: tuple[str, ...]) -> Decision:
-    """About what no narrow rule can be trusted with: denied where that is the rule, else asked."""
+def _decide_wide(rules: Ruleset, action: str, resources: tuple[str, ...]) -> Decision:
+    """The decision without narrow rules: denied by a rule for all resources, else asked."""
     wide = tuple(rule for rule in rules if rule.resource == "*")
     denied = _strictest(wide, action, resources)
     return denied if denied.effect == "deny" else Decision("ask", resources[0])

@@ -1,8 +1,8 @@
-"""Compaction: the older part of Session History becomes a summary, the newest part stays as text.
+"""Compaction plan: the older part of Session History becomes a summary, the newest stays as text.
 
-This decides what is condensed, what is kept, what is carried, and whether it was worth it;
-runtime.compaction.compactor carries it out. Sizes are core.request.token_budget, the question to
-the model is core.compaction.summary_request, the way out without a model is
+This decides what is condensed, kept and carried over, and whether the result frees enough;
+runtime.compaction.compactor carries it out. Sizes are core.request.token_budget, the request to
+the model is core.compaction.summary_request, the summary without a model is
 core.compaction.fallback_summary.
 
 Invariant: a message is condensed or kept whole. Nothing that was condensed before is dropped: the
@@ -20,11 +20,11 @@ from perdure.schema.session.todo import Todos
 from perdure.schema.value import Value
 
 _WRAPPING_TOKENS: Final = 120
-"""Of a checkpoint: the words around what is in it."""
+"""Size of the fixed text of a checkpoint."""
 
 
 class Compacted(Value):
-    """There is a new checkpoint; the next Provider Turn starts from it."""
+    """A new checkpoint exists; the next Provider Turn starts from it."""
 
 
 class NothingToCompact(Value):
@@ -32,7 +32,7 @@ class NothingToCompact(Value):
 
 
 class CompactionFailed(Value):
-    """Nothing has changed for the model. The reason is for the person who asked."""
+    """No checkpoint was made. The reason is shown to the person who asked."""
 
     reason: str
 
@@ -41,7 +41,7 @@ CompactionOutcome = Compacted | NothingToCompact | CompactionFailed
 
 
 class Shares(Value, kw_only=True):
-    """How the room after a compaction is divided, in tokens."""
+    """Token limits for the parts of a checkpoint."""
 
     summary: int = limits.SUMMARY_TOKENS_MAX
     recent: int = limits.COMPACTION_KEEP_TOKENS
@@ -49,30 +49,30 @@ class Shares(Value, kw_only=True):
 
 
 class Material(Value, kw_only=True):
-    """What a compaction is made of."""
+    """The input of a compaction."""
 
     history: tuple[SessionMessage, ...]
-    """Session History from the latest checkpoint on."""
+    """Session History since the latest checkpoint, including it."""
     prompts: tuple[UserMessage, ...] = ()
-    """What the user ever said in the Session, as far as it is still looked at."""
+    """The newest prompts of the whole Session."""
     todos: Todos = ()
 
 
 class CompactionPlan(Value, kw_only=True):
-    """One compaction, but for its summary."""
+    """A compaction without its summary."""
 
     older: tuple[SessionMessage, ...]
     earlier: str
-    """The recent text of the previous checkpoint, which is older now."""
+    """The recent text of the previous checkpoint, which is now condensed."""
     previous_summary: str
     recent: str
     carried: PreservedFacts
     summary_tokens: int
 
     def tokens_with(self, summary: str) -> int:
-        """The size of the checkpoint."""
-        said = token_budget.estimate(summary) + token_budget.estimate(self.recent)
-        return said + self.carried.tokens + _WRAPPING_TOKENS
+        """The size of the checkpoint with this summary."""
+        tokens = token_budget.estimate(summary) + token_budget.estimate(self.recent)
+        return tokens + self.carried.tokens + _WRAPPING_TOKENS
 
     def mechanical_summary(self, reason: str) -> str:
         before = "\n\n".join(text for text in (self.previous_summary, self.earlier) if text)
@@ -81,11 +81,11 @@ class CompactionPlan(Value, kw_only=True):
         )
 
 
-def shares(room: int | None, *, keep_tokens: int) -> Shares:
-    """None: nobody knows how much room there is."""
+def divide_tokens(room: int | None, *, keep_tokens: int) -> Shares:
+    """Divide the tokens available for a checkpoint; None if the window is unknown."""
     if room is None:
         return Shares(recent=keep_tokens)
-    # A tenth is left over, for the error of our estimates.
+    # One tenth stays unused, because sizes are estimates.
     tenth = (max(room, limits.COMPACTION_ROOM_TOKENS_MIN) - _WRAPPING_TOKENS) // 10
     return Shares(
         summary=min(limits.SUMMARY_TOKENS_MAX, 3 * tenth),
@@ -95,24 +95,24 @@ def shares(room: int | None, *, keep_tokens: int) -> Shares:
 
 
 def plan(material: Material, within: Shares) -> CompactionPlan | None:
-    """Divide Session History; None when there is nothing that a summary would shorten."""
+    """Divide Session History; None if there is nothing to summarise."""
     checkpoints = (m for m in reversed(material.history) if isinstance(m, CompactionMessage))
     previous = next(checkpoints, None)
     split = preserved.split(material.history, keep_tokens=within.recent)
     if not (split.older or split.recent) or (not split.older and previous is None):
         return None
     kept = {message.id for message in split.recent}
-    said = [prompt.text for prompt in material.prompts if prompt.id not in kept]
+    directives = [prompt.text for prompt in material.prompts if prompt.id not in kept]
     return CompactionPlan(
         older=split.older,
         earlier="" if previous is None else previous.recent,
         previous_summary="" if previous is None else previous.summary,
-        recent=preserved.text_of(split.recent),
-        carried=preserved.carry(
-            said,
+        recent=preserved.render(split.recent),
+        carried=preserved.preserve_facts(
+            directives,
             material.todos,
             tokens_max=within.carried,
-            # When the newest prompt is too large to stay, its beginning takes that place.
+            # If the newest prompt is too large to be kept, its beginning is carried instead.
             latest_chars=None if split.recent else 2 * within.recent,
         ),
         summary_tokens=within.summary,
@@ -120,5 +120,5 @@ def plan(material: Material, within: Shares) -> CompactionPlan | None:
 
 
 def frees_enough(before: int, after: int) -> bool:
-    """Whether an automatic compaction was worth it. Less would only come again at once."""
+    """Whether an automatic compaction freed enough; otherwise the next would follow at once."""
     return 100 * after <= limits.COMPACTED_PERCENT_MAX * before

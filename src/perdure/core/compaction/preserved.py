@@ -1,10 +1,9 @@
-"""What a compaction carries over word for word, whatever the model makes of the rest.
+"""What a compaction preserves verbatim: recent messages, user directives and open todos.
 
-These are the user's own messages and the open items of the Session's list. Active instructions
-need no carrying: the new epoch's baseline tells them anew. A long message is material rather than a
-directive: its beginning is carried, the rest is for the summary.
+Active instructions are not carried: the new epoch's baseline contains them. Of a long message
+only the beginning is carried, and the summary covers the rest.
 
-Invariant: within its budget, and each short message as it was written or not at all.
+Invariant: the result fits its budget, and each short message is carried whole or not at all.
 """
 
 from collections.abc import Sequence
@@ -22,52 +21,52 @@ _CLOSED: Final = frozenset({"completed", "cancelled"})
 
 class PreservedFacts(Value, kw_only=True):
     directives: tuple[str, ...] = ()
-    """What the user said, oldest first."""
+    """Messages of the user, oldest first."""
     todos: Todos = ()
 
     @property
     def tokens(self) -> int:
-        said = sum(map(token_budget.estimate, self.directives))
-        return said + sum(map(_todo_tokens, self.todos))
+        tokens = sum(map(token_budget.estimate, self.directives))
+        return tokens + sum(map(_todo_tokens, self.todos))
 
 
-def carry(
-    said: Sequence[str], todos: Todos, *, tokens_max: int, latest_chars: int | None = None
+def preserve_facts(
+    messages: Sequence[str], todos: Todos, *, tokens_max: int, latest_chars: int | None = None
 ) -> PreservedFacts:
-    """The first message, then as many of the newest as fit, in the order they were said.
+    """The first message, then as many of the newest as fit, in chronological order.
 
-    `latest_chars`: the newest one is what is worked on, and may be this long.
+    `latest_chars`: maximum length of the newest message, which is being worked on.
     """
-    open_todos = _fitting(todos, tokens_max // 2)
-    left = tokens_max - sum(map(_todo_tokens, open_todos))
-    # At most half of what is left, so that one message never takes the place of all others.
-    chars_max = min(limits.DIRECTIVE_CHARS_MAX, 2 * left)
-    texts = dict(enumerate(shortened(text, chars_max) for text in said))
+    open_todos = _open_todos(todos, tokens_max // 2)
+    tokens_left = tokens_max - sum(map(_todo_tokens, open_todos))
+    # At most half of what is left, so that one message never displaces all others.
+    chars_max = min(limits.DIRECTIVE_CHARS_MAX, 2 * tokens_left)
+    texts = dict(enumerate(truncate(text, chars_max) for text in messages))
     chosen: dict[int, str] = {}
     if texts and latest_chars is not None:
         index, _ = texts.popitem()
-        chosen[index] = shortened(said[index], max(latest_chars, chars_max))
-    for index in _by_weight(len(texts)):
-        left -= token_budget.estimate(texts[index])
-        if left < 0:
+        chosen[index] = truncate(messages[index], max(latest_chars, chars_max))
+    for index in _by_importance(len(texts)):
+        tokens_left -= token_budget.estimate(texts[index])
+        if tokens_left < 0:
             break
         chosen[index] = texts[index]
     return PreservedFacts(directives=tuple(chosen[i] for i in sorted(chosen)), todos=open_todos)
 
 
-def shortened(text: str, chars_max: int) -> str:
-    """The beginning of a text that is too long, and how much is missing."""
+def truncate(text: str, chars_max: int) -> str:
+    """A text, cut to `chars_max`, with a note of how much is missing."""
     if len(text) <= chars_max:
         return text
     return f"{text[:chars_max]}\n[{len(text) - chars_max} more characters left out]"
 
 
-def _by_weight(count: int) -> list[int]:
-    """What the whole Session is for was mostly said first; then the newest counts most."""
+def _by_importance(count: int) -> list[int]:
+    """Indexes by importance: the first message usually states the goal, then the newest."""
     return [0, *range(count - 1, 0, -1)] if count else []
 
 
-def _fitting(todos: Todos, tokens_max: int) -> Todos:
+def _open_todos(todos: Todos, tokens_max: int) -> Todos:
     kept: list[Todo] = []
     for todo in todos:
         if todo.status in _CLOSED:
@@ -84,24 +83,24 @@ def _todo_tokens(todo: Todo) -> int:
 
 
 class Split(Value):
-    """Messages that are part of the talk, oldest first."""
+    """Messages with text, oldest first."""
 
     older: tuple[SessionMessage, ...]
     recent: tuple[SessionMessage, ...]
 
 
 def split(history: Sequence[SessionMessage], *, keep_tokens: int) -> Split:
-    """The newest messages that fit together are recent. One that is too large ends the walk."""
-    said = [(message, text) for message in history if (text := transcript.text_of(message))]
-    kept, start = 0, len(said)
+    """Split off the newest messages that fit into `keep_tokens` together."""
+    texts = [(message, text) for message in history if (text := transcript.text_of(message))]
+    kept, start = 0, len(texts)
     while start > 0:
-        size = token_budget.estimate(said[start - 1][1])
+        size = token_budget.estimate(texts[start - 1][1])
         if kept + size > keep_tokens:
             break
         kept, start = kept + size, start - 1
-    messages = tuple(message for message, _ in said)
+    messages = tuple(message for message, _ in texts)
     return Split(messages[:start], messages[start:])
 
 
-def text_of(messages: Sequence[SessionMessage]) -> str:
+def render(messages: Sequence[SessionMessage]) -> str:
     return "\n\n".join(map(transcript.text_of, messages))

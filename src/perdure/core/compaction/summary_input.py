@@ -1,6 +1,6 @@
-"""A conversation that is to be condensed, as text that a model can read: pruned, then in parts.
+"""The conversation to summarise, as text: shortened, then divided into parts.
 
-Old tool results are the first to go, and always the same way. The stored history is never edited.
+Old tool results are shortened first, always in the same way. Stored history is never edited.
 """
 
 from collections.abc import Sequence
@@ -11,24 +11,24 @@ from perdure.core.request import token_budget
 from perdure.schema.session.message import SessionMessage
 
 
-def readable(
+def split_conversation(
     messages: Sequence[SessionMessage], earlier: str, *, tokens_max: int | None
 ) -> list[str]:
-    """The conversation in as few parts as a reader of `tokens_max` needs, oldest first.
+    """The conversation in as few parts of `tokens_max` as possible, oldest first.
 
-    `earlier` is text that came before. When there is more than may be read at all, the oldest parts
-    are left out. None: nobody knows how much the reader can take, so it is given all at once.
+    `earlier` is text that came before. If there are too many parts, the oldest are left out. With
+    `tokens_max` None, the model's context is unknown and everything is one part.
     """
     texts = _texts(messages, earlier, limits.TRANSCRIPT_RESULT_CHARS_MAX)
     if tokens_max is None:
         return ["\n\n".join(texts)]
     if _size(texts) > tokens_max:
         texts = _texts(messages, earlier, limits.PRUNED_RESULT_CHARS_MAX)
-    return parts(texts, tokens_max=tokens_max)[-limits.SUMMARY_PARTS_MAX :]
+    return join_parts(texts, tokens_max=tokens_max)[-limits.SUMMARY_PARTS_MAX :]
 
 
-def parts(texts: Sequence[str], *, tokens_max: int) -> list[str]:
-    """Joined as far as they fit; a text that is too large alone is divided."""
+def join_parts(texts: Sequence[str], *, tokens_max: int) -> list[str]:
+    """Texts joined as far as they fit; a text that is too large alone is divided."""
     found: list[str] = []
     current: list[str] = []
     for piece in (piece for text in texts for piece in _pieces(text, tokens_max)):
@@ -40,8 +40,8 @@ def parts(texts: Sequence[str], *, tokens_max: int) -> list[str]:
 
 
 def _texts(messages: Sequence[SessionMessage], earlier: str, result_chars: int) -> list[str]:
-    said = (transcript.text_of(message, result_chars=result_chars) for message in messages)
-    return [text for text in (earlier, *said) if text]
+    rendered = (transcript.text_of(message, result_chars=result_chars) for message in messages)
+    return [text for text in (earlier, *rendered) if text]
 
 
 def _size(texts: Sequence[str]) -> int:

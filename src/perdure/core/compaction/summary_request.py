@@ -1,7 +1,7 @@
-"""How a model is asked to condense a conversation, and whether its answer will do.
+"""The request for a summary, and the check of the answer.
 
-One message, no tools. The previous summary goes into the next one, so that nothing is forgotten by
-being old. What else must survive is not left to the model: see core.compaction.preserved.
+One message, no tools. The previous summary is part of the request, so that old facts are not lost.
+Other facts that must survive do not depend on the model: see core.compaction.preserved.
 """
 
 from typing import Final
@@ -15,65 +15,70 @@ from perdure.schema.value import Value
 
 
 class SummaryInstructions(Value, kw_only=True):
-    """What people want of a summary, beyond what every summary has."""
+    """Additional instructions for a summary."""
 
     guidance: str = ""
-    """Of the agent that condenses, as it was configured."""
+    """From the configuration of the compaction agent."""
     instruction: str = ""
-    """Of the person who asked for this one."""
+    """From the person who requested this compaction."""
 
 
-NO_WISH: Final = SummaryInstructions()
+NO_INSTRUCTIONS: Final = SummaryInstructions()
 
 
-def text(
-    conversation: str, *, previous_summary: str = "", wish: SummaryInstructions = NO_WISH
+def request_text(
+    conversation: str,
+    *,
+    previous_summary: str = "",
+    instructions: SummaryInstructions = NO_INSTRUCTIONS,
 ) -> str:
-    """What the model is asked."""
+    """The text of the request."""
     parts = [_OPENING, _block("conversation", conversation)]
     if previous_summary:
         parts += [_block("previous-summary", previous_summary), _COMBINE]
-    if wish.guidance:
-        parts.append(_block("guidance", wish.guidance))
-    if wish.instruction:
-        parts += [_ASKED, _block("instruction", wish.instruction)]
+    if instructions.guidance:
+        parts.append(_block("guidance", instructions.guidance))
+    if instructions.instruction:
+        parts += [_ASKED, _block("instruction", instructions.instruction)]
     return "\n\n".join((*parts, _TEMPLATE))
 
 
-def context_tokens(limit: ModelLimit, *, believed: int = 0) -> int:
-    """What a model can read and write in one request; 0 is unknown.
+def context_tokens(limit: ModelLimit, *, learned_max: int = 0) -> int:
+    """Tokens a model can read and write in one request; 0 if unknown.
 
-    `believed` is what its context seems to be at most, whatever is said about it; 0 is no belief.
+    `learned_max` is an upper bound learned from refused requests; 0 if there is none.
     """
     input_max = 0 if limit.input is UNSET else limit.input
-    known = [size for size in (limit.context, input_max, believed) if size > 0]
+    known = [size for size in (limit.context, input_max, learned_max) if size > 0]
     return min(known, default=0) * limits.SUMMARY_READ_PERCENT // 100
 
 
 def answer_tokens(
     limit: ModelLimit, context: int, *, wanted: int = limits.SUMMARY_TOKENS_MAX
 ) -> int:
-    """How long the summary may become; a small model must have read something before."""
+    """Maximum tokens of the summary, so that a small model can still read its input."""
     return min(limit.output or wanted, wanted, context // 8 or wanted)
 
 
 def conversation_tokens(
-    context: int, *, answer: int, previous_summary: str, wish: SummaryInstructions
+    context: int, *, answer: int, previous_summary: str, instructions: SummaryInstructions
 ) -> int | None:
-    """How much conversation fits into one request; None when the context is unknown."""
+    """Tokens of conversation that fit into one request; None if the context is unknown."""
     if context == 0:
         return None
     # A rolling summary may grow from part to part up to its own limit.
     rolling = max(token_budget.estimate(previous_summary), 2 * answer)
-    around = token_budget.estimate(text("", previous_summary="-", wish=wish))
+    around = token_budget.estimate(
+        request_text("", previous_summary="-", instructions=instructions)
+    )
     return context - answer - around - rolling
 
 
-def fault(summary: str, *, tokens_max: int) -> str | None:
-    """Why an answer is not used as a summary; None when it is."""
+def find_fault(summary: str, *, tokens_max: int) -> str | None:
+    """Why an answer cannot be used as a summary; None if it can."""
     if not summary.strip():
         return "The model answered without a summary"
-    # Models count differently, and some go on a little past what they were asked for.
+    # Models count differently, and some exceed the requested length a little.
     if token_budget.estimate(summary) > 2 * tokens_max:
         return "The summary is too long"
     return None

@@ -1,9 +1,9 @@
-"""Session History as plain text: one labelled line for each thing that was said or done.
+"""Session History as plain text: one labelled line per message part.
 
 Made for a summary and for the `recent` text of a compaction, never for a provider conversation.
 Bytes of attachments are left out, long tool output is cut; the stored messages keep both.
 
-Invariant: total. Any stored message has a text, which is empty when it is not part of the talk.
+Invariant: every stored message has a text, which is empty if it is not part of the conversation.
 """
 
 from typing import assert_never
@@ -30,7 +30,7 @@ from perdure.schema.session.tool import (
 def text_of(
     message: SessionMessage, *, result_chars: int = limits.TRANSCRIPT_RESULT_CHARS_MAX
 ) -> str:
-    """The lines of one message, with at most so much of each result in it."""
+    """The lines of one message, with at most `result_chars` of each tool result."""
     return "\n".join(line for line in _lines(message, result_chars) if line)
 
 
@@ -48,7 +48,7 @@ def _lines(message: SessionMessage, chars: int) -> list[str]:
         case messages.ShellMessage(command=command, output=output):
             return [f"[Shell]: {command}\n{_cut(output, chars)}"]
         case messages.CompactionMessage():
-            # Carried over as a whole, not as something that was said: see core.compaction.plan.
+            # A checkpoint is carried over separately: see core.compaction.plan.
             return []
         case messages.AgentSwitchedMessage() | messages.ModelSwitchedMessage():
             return []

@@ -1,8 +1,7 @@
 """The parts of a configuration document, with the names that the file uses.
 
-Every field is optional where a document may leave it out, so that layers can say different things
-about one provider, model or agent. What the parts mean together is decided in
-core.settings.settings and core.models.catalog.
+Fields that a document may omit are optional, so that several documents can each set some of them.
+core.settings.settings and core.models.catalog interpret the entries.
 """
 
 from typing import Annotated, Literal, TypeVar
@@ -24,7 +23,7 @@ Status = Literal["alpha", "beta", "deprecated", "active"]
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Part of a document, with the names that the file uses."""
+    """Base of all parts of a document."""
 
 
 EntryT = TypeVar("EntryT", bound=Entry)
@@ -99,14 +98,14 @@ class ModelEntry(Entry, frozen=True):
 
 
 class TimeoutEntry(Entry, frozen=True):
-    """How long a provider may take, in seconds; 0 is for ever."""
+    """Timeouts of a provider in seconds; 0 means none."""
 
     connect: Seconds | UnsetType = UNSET
-    """For a connection."""
+    """To connect."""
     first_byte: Seconds | UnsetType = UNSET
     """From a request to the beginning of its answer."""
     idle: Seconds | UnsetType = UNSET
-    """For the longest silence within an answer."""
+    """The longest pause within an answer."""
 
 
 class ProviderEntry(Entry, frozen=True):
@@ -225,7 +224,7 @@ class ProgramEntry(Entry, frozen=True):
 
 
 class OtherEntry(Entry, frozen=True):
-    """Keys for parts that other programs have. They are checked, so that mistakes are told."""
+    """Further keys, some only used by other programs; checked so that mistakes are reported."""
 
     username: str | UnsetType = UNSET
     snapshots: bool | UnsetType = UNSET
@@ -237,7 +236,7 @@ class OtherEntry(Entry, frozen=True):
 
 
 RecoveryPolicy = Literal["ask", "retry", "abandon"]
-"""What is done about a request that may have been sent before a crash (core.session.recovery)."""
+"""How a request is treated that may have been sent before a crash (core.session.recovery)."""
 
 
 class ExperimentalEntry(Entry, frozen=True):
@@ -250,7 +249,7 @@ class DiagnosticsEntry(Entry, frozen=True):
 
 
 class LoginEntry(Entry, frozen=True):
-    """How one logs in to a provider; see core.credentials.oauth.LoginMethod."""
+    """A login method of a provider; see core.credentials.oauth.LoginMethod."""
 
     authorize_url: str
     token_url: str
@@ -275,32 +274,32 @@ class WebSearchEntry(Entry, frozen=True):
     url: str | UnsetType = UNSET
 
 
-def laid_over(lower: EntryT, upper: EntryT) -> EntryT:
-    """Both as one: what `upper` says wins, field by field, and in maps key by key."""
-    said = {name: getattr(upper, name) for name in upper.__struct_fields__}
+def merge_entries(lower: EntryT, upper: EntryT) -> EntryT:
+    """Merge two entries: `upper` wins field by field, and in maps key by key."""
+    values = {name: getattr(upper, name) for name in upper.__struct_fields__}
     changed = {
-        name: _joined(getattr(lower, name), value)
-        for name, value in said.items()
+        name: _merge(getattr(lower, name), value)
+        for name, value in values.items()
         if value is not UNSET
     }
     return structs.replace(lower, **changed)
 
 
-def _joined(lower: JsonValue, upper: JsonValue) -> JsonValue:
+def _merge(lower: JsonValue, upper: JsonValue) -> JsonValue:
     if jsonc.is_object(lower) and jsonc.is_object(upper):
-        return _joined_maps(lower, upper)
+        return _merge_maps(lower, upper)
     match lower, upper:
         case (CostEntry(), _) | (_, CostEntry()):
             return upper
         case Entry(), Entry():
-            return laid_over(lower, upper)
+            return merge_entries(lower, upper)
         case (VariantEntry(), *_), (VariantEntry(), *_):
             by_id = {variant.id: variant for variant in lower}
-            return tuple(_joined_maps(by_id, {variant.id: variant for variant in upper}).values())
+            return tuple(_merge_maps(by_id, {variant.id: variant for variant in upper}).values())
         case _:
             return upper
 
 
-def _joined_maps(lower: JsonObject, upper: JsonObject) -> JsonObject:
-    both = {key: _joined(lower[key], upper[key]) for key in upper if key in lower}
+def _merge_maps(lower: JsonObject, upper: JsonObject) -> JsonObject:
+    both = {key: _merge(lower[key], upper[key]) for key in upper if key in lower}
     return {**lower, **upper, **both}

@@ -1,9 +1,9 @@
-"""Older spellings of the configuration, rewritten into the current ones before anything else.
+"""Rewrites older spellings of the configuration to the current ones, before anything else.
 
 Only the shape changes: `provider` maps become `providers`, permission maps and tool switches
-become ordered rules, `agent` and `mode` become `agents`, and so on for every key that was renamed
-or had another form. A current key beside its older form wins. Values are not validated here; what
-cannot be understood is passed on for the reader to report.
+become ordered rules, `agent` and `mode` become `agents`, and so on for every renamed or reshaped
+key. A current key wins over its older form. Values are not validated here; those that do not fit
+are passed on and reported later.
 
 Invariant: a document in the current form comes back equal.
 """
@@ -32,7 +32,7 @@ OLDER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "steps": ("maxSteps",),
     "system": ("prompt",),
 }
-"""Current name -> the names under which a text may hold it."""
+"""Current name -> older names of the key."""
 
 AGENT_KEYS: Final = frozenset(
     {
@@ -50,7 +50,7 @@ AGENT_KEYS: Final = frozenset(
         "variant",
     }
 )
-"""What an agent has today. One with any other key is of the older form."""
+"""The keys of an agent. An agent with any other key has the older form."""
 
 _RENAMED: Final = {
     "attachment": "attachments",
@@ -102,7 +102,7 @@ def modernize(raw: JsonObject) -> JsonObject:
 
 
 def modern_agent(raw: JsonObject) -> JsonObject:
-    """An agent of the older form. What it does not know was meant for the provider."""
+    """An agent of the older form in the current one. Unknown keys become provider options."""
     options = {
         key: value
         for key, value in raw.items()
@@ -117,7 +117,7 @@ def modern_agent(raw: JsonObject) -> JsonObject:
 
 
 def _rules(raw: JsonObject) -> JsonValue:
-    """The rules of a document or an agent as one list; None when it has none of them."""
+    """The rules of a document or an agent as one list; None if it has none."""
     if not raw.keys() & {"permissions", "permission", "tools"}:
         return None
     current: JsonValue = raw.get("permissions", [])
@@ -166,7 +166,7 @@ def _agents(raw: JsonObject) -> JsonValue:
 
 
 def _each(change: Callable[[JsonObject], JsonObject], entries: JsonObject) -> JsonObject:
-    """`entries` with the objects among them changed."""
+    """`entries` with `change` applied to those that are objects."""
     return {name: change(e) if jsonc.is_object(e) else e for name, e in entries.items()}
 
 
@@ -224,7 +224,7 @@ def _compaction(value: JsonValue) -> JsonValue:
 
 
 def _mcp(raw: JsonObject) -> JsonValue:
-    """Servers used to stand directly under `mcp`, and the time allowed elsewhere."""
+    """Move servers from directly under `mcp`, and the timeout from `experimental`."""
     value: JsonObject = _object(raw.get("mcp"))
     timeout = _object(raw.get("experimental")).get("mcp_timeout")
     older = {k: v for k, v in value.items() if k not in ("timeout", "servers")}
@@ -255,7 +255,7 @@ def _skills(value: JsonValue) -> JsonValue:
 
 
 def _plugins(raw: JsonObject) -> JsonValue:
-    """A plugin with options used to be a pair."""
+    """Convert plugins; one with options was a pair in the older form."""
     older: JsonValue = raw.get("plugin")
     if not jsonc.is_list(older):
         return None

@@ -1,7 +1,6 @@
 """Providers and models in the older spelling of the configuration; see core.config_file.legacy.
 
-Only what was said is passed on: a provider that names a key and nothing else may be described in
-another document.
+Only keys that are present are passed on: another document may contain the rest of a provider.
 """
 
 import datetime
@@ -33,14 +32,14 @@ def modern_provider(raw: JsonObject) -> JsonObject:
 
 
 def body(options: JsonObject) -> JsonObject:
-    """Options of a request under the names that providers use."""
+    """Request options with the names that providers use."""
     effort = options.get("reasoningEffort")
     rest = {key: value for key, value in options.items() if key != "reasoningEffort"}
     return rest if effort is None else {**rest, "reasoning_effort": effort}
 
 
 def _api(package: JsonValue, url: JsonValue) -> JsonObject:
-    """Only what was said: the rest may stand in another document."""
+    """The `api` entry with the keys that are present."""
     named = {} if package is None else {"type": "aisdk", "package": package}
     return {**named, **({"url": url} if url else {})}
 
@@ -94,7 +93,7 @@ def _price(cost: JsonObject) -> JsonObject:
 
 
 def _released(date: JsonValue) -> int | None:
-    """The first millisecond (UTC) of an ISO date; what is not one is left out."""
+    """The first millisecond (UTC) of an ISO date; None if it is not one."""
     if not isinstance(date, str):
         return None
     try:

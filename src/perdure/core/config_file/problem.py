@@ -1,8 +1,8 @@
-"""What is wrong with a configuration document, and where in its text.
+"""Problems of a configuration document, and their positions in the text.
 
-A problem names the key as the program understands it; the text may spell it in an older way, so
-the line is looked for under both names. Documents are only searched when there is a problem, or
-when somebody asks where a value comes from.
+A problem names the key in its current spelling; the text may use an older one, so the position is
+looked up under both. Texts are only searched when there is a problem, or to show where a value
+comes from.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,31 +17,31 @@ from perdure.schema.value import Value
 
 
 class Problem(Value):
-    """Something in a document that was left out, and where."""
+    """A part of a document that was left out, and where."""
 
     path: str
     message: str
     line: int | None = None
     column: int | None = None
     at: Address = ()
-    """The key in question; empty when it is the document itself."""
+    """The address of the key; empty for the whole document."""
 
     def __str__(self) -> str:
         place = (self.path, self.line, self.column)
-        said = ":".join(str(part) for part in place if part is not None) + f": {self.message}"
-        # A file name need not be UTF-8, and whoever prints this may insist.
-        return said.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        text_line = ":".join(str(part) for part in place if part is not None) + f": {self.message}"
+        # A file name need not be UTF-8, but the output may have to be.
+        return text_line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 class Lines:
-    """Where the keys of one text stand. The text is searched when the first one is asked for."""
+    """Positions of the keys in a text. The text is parsed on first use."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
         self._positions: jsonc.Positions | None = None
 
-    def of(self, address: Address) -> Position | None:
-        """The place of a key, or of the nearest one around it that the text names."""
+    def position_of(self, address: Address) -> Position | None:
+        """The position of a key, or of the nearest enclosing key in the text."""
         if not self._text:
             return None
         if self._positions is None:
@@ -50,34 +50,34 @@ class Lines:
         spellings: list[Address] = [()]
         for part in address:
             longer = ((*above, name) for above in spellings for name in _names(part))
-            spellings = [spelling for spelling in longer if self._positions.of(spelling)]
+            spellings = [spelling for spelling in longer if self._positions.position_of(spelling)]
             if not spellings:
                 break
-            found = self._positions.of(spellings[0])
+            found = self._positions.position_of(spellings[0])
         return found
 
 
-def named(address: Address) -> str:
+def format_address(address: Address) -> str:
     """`("permissions", 1, "effect")` -> `permissions[1].effect`."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in address)
     return "".join(parts).removeprefix(".")
 
 
-def located(problems: Iterable[Problem], text: bytes) -> tuple[Problem, ...]:
-    """The problems of one document with their places; very many become a few and a count."""
+def with_positions(problems: Iterable[Problem], text: bytes) -> tuple[Problem, ...]:
+    """The problems of one document with positions, limited in number."""
     all_of_them = tuple(problems)
     shown = all_of_them[: limits.CONFIG_PROBLEMS_MAX]
     if not shown:
         return ()
     lines = Lines(text)
-    result = tuple(_located(problem, lines) for problem in shown)
+    result = tuple(_with_position(problem, lines) for problem in shown)
     hidden = len(all_of_them) - len(shown)
     more = (Problem(shown[0].path, f"has {hidden} more problems"),) if hidden else ()
     return (*result, *more)
 
 
-def _located(problem: Problem, lines: Lines) -> Problem:
-    place = lines.of(problem.at) if problem.line is None else None
+def _with_position(problem: Problem, lines: Lines) -> Problem:
+    place = lines.position_of(problem.at) if problem.line is None else None
     if place is None:
         return problem
     return structs.replace(problem, line=place.line, column=place.column)

@@ -1,12 +1,11 @@
 """Placeholders in a configuration document: `{env:NAME}` and `{file:path}` inside a string.
 
-What a placeholder stands for is asked of the caller, who reads variables and files. Here is
-decided where one may stand: anywhere in a document of the user's, and almost nowhere in one that
-came with a project, since most of it is sent somewhere (ADR 0010). What was put in is never looked
-at again for placeholders.
+The caller resolves placeholders, because it reads variables and files. This module decides where
+one is allowed: anywhere in a document of the user, and almost nowhere in one of a project, since
+most of it is sent over the network (ADR 0010). Replaced text is not searched for placeholders.
 
-Invariant: a string with a placeholder that may not stand there, or that cannot be resolved, is
-left out as a whole. No refusal contains what a placeholder stands for.
+Invariant: a string with a placeholder that is not allowed or cannot be resolved is left out as a
+whole. No refusal contains the value of a placeholder.
 """
 
 import re
@@ -20,13 +19,13 @@ from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.value import Confidential, Value
 
 Trust = Literal["user", "project"]
-"""Whose document it is: the user's own, or one that came with the directory."""
+"""Whether a document is the user's own or part of a project."""
 
 _PLACEHOLDER: Final = re.compile(r"\{(env|file):([^{}]*)\}")
 _TEXTS: Final = frozenset(
     {("agents", "system"), ("agents", "description"), ("commands", "template")}
 )
-"""Section and field of what is text for the model. There a project may use files of its own."""
+"""Section and field of texts for the model, where a project may include its own files."""
 _ONLY_YOURS: Final = "is only replaced in your own configuration"
 _TOO_MUCH: Final = f"would put in more than {limits.CONFIG_SUBSTITUTED_CHARS_MAX} characters"
 
@@ -40,7 +39,7 @@ class Placeholder(Value):
 
 
 class Unresolved(Value):
-    """Why a placeholder has no value, as the end of a sentence that begins with it."""
+    """Why a placeholder has no value; the reason completes a sentence that begins with it."""
 
     reason: str
 
@@ -56,7 +55,7 @@ class Refused(Value):
 class Substituted(Confidential):
     value: JsonObject
     replaced: frozenset[Address] = frozenset()
-    """Where something was put in: what stands there may be secret."""
+    """Addresses of replaced texts, which may be secret."""
     refused: tuple[Refused, ...] = ()
 
 
@@ -73,7 +72,7 @@ def is_placeholder(text: str) -> bool:
 
 
 class _LeftOutError(Exception):
-    """The value at hand cannot be used, and with it the key that holds it."""
+    """The current value and its key must be left out."""
 
 
 class _Walk:
@@ -99,7 +98,7 @@ class _Walk:
         if jsonc.is_object(value):
             return self.object(value, at)
         if jsonc.is_list(value):
-            # A list without one of its texts would say something else: it is left out whole.
+            # A list without one of its items would mean something else: it is left out.
             return [self._value(item, (*at, index)) for index, item in enumerate(value)]
         if isinstance(value, str) and "{" in value:
             return self._text(value, at)
@@ -131,9 +130,9 @@ def _is_text_of_a_project(placeholder: Placeholder, at: Address) -> bool:
 
 
 def _keys_by_name(raw: JsonObject) -> JsonObject:
-    """A key that a project's provider takes from a variable becomes the name of that variable.
+    """Turn `{env:NAME}` keys of a project's providers into `env` entries.
 
-    Where a variable may be sent is then decided in one place, core.credentials.keys.
+    Then core.credentials.keys alone decides where a variable may be sent.
     """
     providers: JsonValue = raw.get("providers")
     if not jsonc.is_object(providers):

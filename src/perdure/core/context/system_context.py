@@ -1,9 +1,9 @@
-"""System Context: facts shown to the model once, then told again only when they change.
+"""System Context: facts shown to the model once, and again only when they change.
 
-Pure algebra. A Context Source is a key, a codec, and renderers; an Observation is one look at all
-of them, made by the shell. `initialize`, `reconcile` and `replace` turn observations into the exact
+A Context Source is a key, a codec, and renderers; an Observation holds the current values of all
+sources, read elsewhere. `initialize`, `reconcile` and `replace` turn observations into the exact
 text to send and the Context Snapshot to compare with next time. Renderers run only for text that
-is really needed. Keys are unique; text is never empty; pieces are joined by a blank line.
+is needed. Keys are unique; text is never empty; texts are joined by a blank line.
 """
 
 import enum
@@ -29,7 +29,7 @@ _SNAPSHOTS_KEPT: Final = 32
 
 
 class Unavailable(enum.Enum):
-    """Could not be observed now. Not the same as observed to be absent."""
+    """The source could not be observed. Not the same as observed to be absent."""
 
     UNAVAILABLE = "unavailable"
 
@@ -38,19 +38,19 @@ UNAVAILABLE: Final = Unavailable.UNAVAILABLE
 
 
 class ContextError(ValueError):
-    """A source that breaks the rules: a malformed or repeated key, an empty rendering."""
+    """A malformed or repeated source key, or an empty rendering."""
 
 
 class SnapshotDecodeError(Exception):
-    """A stored Context Snapshot that cannot be read. No request may be sent on a guess."""
+    """A stored Context Snapshot cannot be read, so no request may be sent."""
 
 
 class ContextSource(Value, Generic[V], kw_only=True):
-    """One independently observed typed value. `removed` makes it removable."""
+    """A fact with a typed value. A source with `removed` can disappear."""
 
     key: str
     type: type[V]
-    """What the value is; its JSON form is stored and compared."""
+    """The type of the value; its JSON form is stored and compared."""
     baseline: Callable[[V], str]
     update: Callable[[V, V], str]
     """Previous and current value -> text that states the current one."""
@@ -61,16 +61,16 @@ Renderer = Callable[[], str]
 
 
 class Observed(Value):
-    """One source with what was seen of it; the value's type is closed over."""
+    """One source with its observed value; the closures hide the value's type."""
 
     key: str
     available: bool
     encoded: JsonValue
     baseline: Renderer
     update: Callable[[JsonValue], Renderer | None]
-    """Stored JSON -> what renders the update; None when nothing changed.
+    """Stored JSON -> renderer of the update; None if nothing changed.
 
-    Raises msgspec.ValidationError when the stored value is of another shape.
+    Raises msgspec.ValidationError if the stored value has another shape.
     """
     removed: Renderer | None
 
@@ -79,7 +79,7 @@ Observation = tuple[Observed, ...]
 
 
 def make(source: ContextSource[V], value: V | Unavailable) -> Observed:
-    """Hide the value's type, so that differently typed sources compose."""
+    """Pair a source with its value, hiding the type, so that different sources compose."""
     if KEY.fullmatch(source.key) is None:
         raise ContextError(f"context source key {source.key!r} is not namespace/name")
     if isinstance(value, Unavailable):
@@ -105,17 +105,17 @@ def make(source: ContextSource[V], value: V | Unavailable) -> Observed:
 
 
 def unavailable(key: str) -> Observed:
-    """A source that could not be observed, whatever its type."""
+    """A source that could not be observed."""
     return Observed(key, False, None, _never, _never_update, None)
 
 
-def missing(observation: Observation) -> int:
+def count_missing(observation: Observation) -> int:
     """How many sources could not be observed."""
     return sum(not observed.available for observed in observation)
 
 
 def combine(*observations: Observation) -> Observation:
-    """All sources in caller order; a repeated key is refused."""
+    """All sources in the given order; a repeated key raises ContextError."""
     joined = tuple(observed for observation in observations for observed in observation)
     seen: set[str] = set()
     for observed in joined:
@@ -173,7 +173,7 @@ Reconciled = Unchanged | Updated | ReplacementReady | ReplacementBlocked
 
 
 def initialize(observation: Observation) -> Generation | InitializationBlocked:
-    """The first baseline. Anything unavailable blocks it: half a baseline is never stored."""
+    """The first baseline. Any unavailable source blocks it, so a baseline is always complete."""
     missing = tuple(observed.key for observed in observation if not observed.available)
     if missing:
         return InitializationBlocked(missing)
@@ -181,26 +181,26 @@ def initialize(observation: Observation) -> Generation | InitializationBlocked:
 
 
 def reconcile(observation: Observation, snapshot: Snapshot) -> Reconciled:
-    """What changed since the snapshot, as exactly one next action."""
+    """Compare with the snapshot and decide on exactly one next action."""
     present = {observed.key for observed in observation}
-    gone = sorted(key for key in snapshot if key not in present)
-    if any(snapshot[key].removed is UNSET for key in gone):
+    removed_keys = sorted(key for key in snapshot if key not in present)
+    if any(snapshot[key].removed is UNSET for key in removed_keys):
         return replace(observation, snapshot)
     try:
         changes = [_change(observed, snapshot.get(observed.key)) for observed in observation]
     except msgspec.ValidationError:
         # A stored value of another shape cannot be compared: start over with a full baseline.
         return replace(observation, snapshot)
-    # Rendered only now: while a replacement was possible, every update might have been discarded.
+    # Rendered last, because a replacement would have discarded all updates.
     texts = [_text(observed.key, render()) for observed, render in changes if render is not None]
-    texts.extend(_removal(snapshot[key]) for key in gone)
+    texts.extend(_removal(snapshot[key]) for key in removed_keys)
     if not texts:
         return Unchanged()
     return Updated(_JOINER.join(texts), _advanced(changes, snapshot))
 
 
 def replace(observation: Observation, snapshot: Snapshot) -> ReplacementReady | ReplacementBlocked:
-    """A fresh generation, unless something that was admitted cannot be observed now."""
+    """A fresh generation, unless a source in the snapshot is unavailable now."""
     missing = tuple(
         observed.key
         for observed in observation
@@ -230,7 +230,7 @@ def decode_snapshot(text: str) -> Snapshot:
 
 
 def keys(snapshot: str) -> frozenset[str]:
-    """The sources that a stored snapshot tells of; none when it cannot be read."""
+    """The source keys in a stored snapshot; empty if it cannot be read."""
     try:
         return frozenset(decode_snapshot(snapshot))
     except SnapshotDecodeError:
@@ -238,7 +238,7 @@ def keys(snapshot: str) -> frozenset[str]:
 
 
 _Change = tuple[Observed, Renderer | None]
-"""A source, and what renders the text to tell of it, if there is any to tell."""
+"""A source, and the renderer of its text if it changed."""
 
 
 def _change(observed: Observed, stored: SnapshotEntry | None) -> _Change:
@@ -250,7 +250,7 @@ def _change(observed: Observed, stored: SnapshotEntry | None) -> _Change:
 
 
 def _advanced(changes: Sequence[_Change], snapshot: Snapshot) -> Snapshot:
-    """What to compare with next time: told sources anew, the others as they were stored."""
+    """The next snapshot: changed sources with their new value, the others as stored."""
     entries = {
         observed.key: snapshot.get(observed.key) if render is None else _entry(observed)
         for observed, render in changes

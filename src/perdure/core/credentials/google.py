@@ -1,10 +1,10 @@
-"""The user's own Google login, as the tools of Google Cloud leave it in a file.
+"""Google logins from the file that the Google Cloud tools write.
 
-Pure: the content of the file goes in, the request for an access token comes out. Logins of a
-person and service accounts are read; other kinds are refused. Reading the file and keeping tokens
-is location.models.google_login, signing host.credentials.rs256.
+Parses the file and builds the request for an access token. Logins of a person and service accounts
+are supported; other kinds are refused. Reading the file and keeping tokens is
+location.models.google_login, signing is host.credentials.rs256.
 
-Invariant: what proves who one is goes to Google, or to this machine, and into no text for a person.
+Invariant: credentials go only to Google or to this machine, and appear in no message.
 """
 
 import base64
@@ -21,7 +21,7 @@ from perdure.schema import codec
 from perdure.schema.value import Confidential, Value
 
 FILE: Final = "GOOGLE_APPLICATION_CREDENTIALS"
-"""The variable that names another file than the usual one."""
+"""The variable that names another file than the default."""
 REMEDY: Final = "run `gcloud auth application-default login`"
 
 _TOKEN_URL: Final = "https://oauth2.googleapis.com/token"
@@ -35,11 +35,11 @@ Sign = Callable[[str, bytes], bytes]
 
 
 class UnusableKeyError(Exception):
-    """A private key that nothing can be signed with; the message never quotes it."""
+    """A private key cannot be used for signing. The message never quotes it."""
 
 
 class GoogleToken(Value):
-    """An access token of the user's login, which is asked for when a request is made."""
+    """Stands for an access token of the user's login, fetched when a request is sent."""
 
 
 class AuthorizedUser(Confidential, kw_only=True):
@@ -61,7 +61,7 @@ class NoGoogleLogin(Value):
 
 
 GoogleUser = AuthorizedUser | ServiceAccount
-LoginLook = GoogleUser | NoGoogleLogin
+GoogleLoginLookup = GoogleUser | NoGoogleLogin
 
 
 class _File(Confidential, kw_only=True):
@@ -75,15 +75,15 @@ class _File(Confidential, kw_only=True):
     token_uri: str = ""
 
 
-def read(data: bytes, *, path: str) -> LoginLook:
-    """The login that a file holds, or why it cannot be used; `path` is for the person."""
+def read(data: bytes, *, path: str) -> GoogleLoginLookup:
+    """Parse a login file, or say why it cannot be used; `path` appears in the message."""
     try:
         file = codec.decode(_File, data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return NoGoogleLogin(f"{path} does not hold a Google login; {REMEDY}")
     if file.token_uri and not _is_known(file.token_uri):
-        # Whoever can write one line into that file would get the refresh token.
-        return NoGoogleLogin(f"{path} asks for tokens at another place than {_TOKEN_URL}")
+        # Otherwise a program that can write one line into the file would get the refresh token.
+        return NoGoogleLogin(f"{path} names another token server than {_TOKEN_URL}")
     match file.type:
         case "authorized_user":
             user = _authorized_user(file)
@@ -96,8 +96,8 @@ def read(data: bytes, *, path: str) -> LoginLook:
     return user or NoGoogleLogin(f"the Google login in {path} is not complete; {REMEDY}")
 
 
-def renewal(user: AuthorizedUser) -> HttpRequest:
-    """The request for an access token."""
+def user_token_request(user: AuthorizedUser) -> HttpRequest:
+    """The request for an access token of a person's login."""
     return oauth.token_request(
         user.token_url,
         grant_type="refresh_token",
@@ -107,8 +107,8 @@ def renewal(user: AuthorizedUser) -> HttpRequest:
     )
 
 
-def assertion(account: ServiceAccount, *, sign: Sign, now: int) -> HttpRequest:
-    """The same for a service account, made at `now`; raises UnusableKeyError."""
+def service_token_request(account: ServiceAccount, *, sign: Sign, now: int) -> HttpRequest:
+    """The request for an access token of a service account. Raises UnusableKeyError."""
     issued = now // 1000
     head = {"alg": "RS256", "typ": "JWT", "kid": account.key_id}
     claims = {
@@ -118,8 +118,8 @@ def assertion(account: ServiceAccount, *, sign: Sign, now: int) -> HttpRequest:
         "iat": issued,
         "exp": issued + _ASSERTION_SECONDS,
     }
-    said = b".".join(_base64(codec.encode(part)) for part in (head, claims))
-    signed = b".".join((said, _base64(sign(account.private_key, said))))
+    signing_input = b".".join(_base64(codec.encode(part)) for part in (head, claims))
+    signed = b".".join((signing_input, _base64(sign(account.private_key, signing_input))))
     return oauth.token_request(account.token_url, grant_type=_GRANT, assertion=signed.decode())
 
 

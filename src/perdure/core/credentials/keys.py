@@ -1,10 +1,10 @@
-"""Which secret reaches a provider, and which may not.
+"""Which secret is sent to a provider, and to which addresses it may be sent.
 
 A stored credential goes to the origins it was saved for. A key written beside an address belongs to
-it. A key of the environment has no address, so it goes only to an origin that its name is known for
-(core.models.known_providers), or one that the user's own configuration pairs it with; a project
-that names somebody's variable beside its own server gets nothing, unless a person trusts it
-(core.settings.trust). Redirecting a user's provider is prevented in core.settings.settings.
+it. A key in an environment variable has no address, so it goes only to the known origins of that
+variable (core.models.known_providers), or to one that the user's own configuration pairs it with.
+A project that pairs a variable with its own server gets nothing, unless a person trusts it
+(core.settings.trust). core.settings.settings prevents redirecting a user's provider.
 
 Invariant: no function here returns a text that contains a secret, except `Key.value`.
 """
@@ -32,7 +32,7 @@ class Key(Confidential):
 
 
 class Login(Confidential):
-    """A token that is renewed when it runs out, so it is asked for when a request is made."""
+    """A token that is renewed when it expires, so it is fetched when a request is sent."""
 
     stored: StoredLogin
 
@@ -46,7 +46,7 @@ class KeyMissing(Value):
 
 
 class StoreUnreadable(Value):
-    """What is stored cannot be read just now; the reason names the file and the remedy."""
+    """Stored credentials cannot be read; the reason names the file and the remedy."""
 
     reason: str
 
@@ -66,9 +66,9 @@ def find_key(
     stored: Stored = None,
     optional: bool = False,
 ) -> KeyLookup:
-    """The key of a request: stored, configured beside it or in its settings, or in a variable.
+    """The key of a request: stored, from the configuration, or from a variable.
 
-    `origins` says where each variable may be sent. With `optional` no key is needed.
+    `origins`: where each variable may be sent. `optional`: no key is needed.
     """
     origin = origin_of(url)
     kept = _stored_key(stored, origin)
@@ -79,7 +79,7 @@ def find_key(
             return Key(configured)
     present = [name for name in names if variables.get(name)]
     for name in present:
-        if origin is not None and belongs(name, origin, origins):
+        if origin is not None and may_send(name, origin, origins):
             return Key(variables[name])
     if kept is not None and not isinstance(stored, StoreUnreadable):
         return kept
@@ -107,7 +107,7 @@ def key_fault(text: str) -> str | None:
     return None
 
 
-def belongs(name: str, origin: str, origins: Mapping[str, frozenset[str]]) -> bool:
+def may_send(name: str, origin: str, origins: Mapping[str, frozenset[str]]) -> bool:
     """Whether the variable `name` may be sent to `origin`."""
     return origin in origins.get(name, ())
 
@@ -116,9 +116,9 @@ def user_origins(
     providers: Mapping[str, ProviderEntry],
     keys: Callable[[str], tuple[str, ...]] = lambda provider_id: (),
 ) -> dict[str, frozenset[str]]:
-    """Variable name -> the origins that these entries, all the user's own, pair it with.
+    """Variable name -> the origins that these entries of the user's configuration pair it with.
 
-    `keys` are the variables that a provider is known to use, where its entry names none.
+    `keys` returns the known variables of a provider whose entry names none.
     """
     pairs: dict[str, frozenset[str]] = {}
     for provider_id, entry in providers.items():
@@ -129,7 +129,7 @@ def user_origins(
 
 
 def origin_of(url: str | None) -> str | None:
-    """`scheme://host[:port]` of an http(s) address, in one spelling; None for anything else."""
+    """The normalised `scheme://host[:port]` of an http(s) address; None for anything else."""
     try:
         parts = urlsplit(url or "")
         port = parts.port
@@ -143,19 +143,19 @@ def origin_of(url: str | None) -> str | None:
 
 
 def public_url(url: str | None) -> str | None:
-    """An address without credentials, query and fragment; None when it is no http(s) address."""
+    """An address without credentials, query and fragment; None if it is not an http(s) address."""
     origin = origin_of(url)
     return None if origin is None else origin + urlsplit(url or "").path
 
 
 def address(*, body: JsonObject, url: str | None, api_settings: JsonObject) -> str | None:
-    """Where a request goes. `baseURL` is accepted in the two places where people put it."""
+    """The URL of a request. `baseURL` is accepted in both places that are in use."""
     candidates: tuple[JsonValue, ...] = (body.get("baseURL"), url, api_settings.get("baseURL"))
     return next((c for c in candidates if isinstance(c, str) and c), None)
 
 
 def own_address(entry: ProviderEntry | ModelEntry) -> str | None:
-    """The address that an entry itself gives."""
+    """The address that an entry itself sets."""
     api, request = entry.api, entry.request
     return address(
         body=(request.body or {}) if request else {},
@@ -173,7 +173,7 @@ def own_key(entry: ProviderEntry | ModelEntry) -> str | None:
 
 
 def entry_origins(entry: ProviderEntry) -> list[str]:
-    """The addresses that a provider's entry gives itself and its models."""
+    """The origins that a provider's entry sets for itself and its models."""
     found: list[str] = []
     for part in (entry, *(entry.models or {}).values()):
         origin = origin_of(own_address(part))
@@ -183,15 +183,15 @@ def entry_origins(entry: ProviderEntry) -> list[str]:
 
 
 def _stored_key(stored: Stored, origin: str | None) -> Key | Login | KeyMissing | None:
-    """What is stored, if it may be sent to `origin`; why not; None when there is nothing."""
+    """The stored key if it may be sent to `origin`, else why not; None if nothing is stored."""
     if stored is None:
         return None
     if isinstance(stored, StoreUnreadable):
         return KeyMissing(stored.reason)
     if origin not in stored.origins:
-        homes = ", ".join(stored.origins[:_SHOWN_ORIGINS_MAX]) or "no address"
+        allowed = ", ".join(stored.origins[:_SHOWN_ORIGINS_MAX]) or "no address"
         return KeyMissing(
-            f"the stored credential is for {homes} and is not sent to {origin or 'anywhere else'}"
+            f"the stored credential is for {allowed} and is not sent to {origin or 'anywhere else'}"
         )
     if isinstance(stored, StoredKey):
         return Key(stored.key)

@@ -1,11 +1,11 @@
-"""OAuth 2.0 logins as decisions: authorization code with PKCE, token requests, when to renew.
+"""OAuth 2.0 logins: authorization code with PKCE, token requests, and when to renew.
 
-No provider is known here: a LoginMethod describes one, and comes from the user's configuration. Who
-sends requests and keeps tokens is location.models.credentials and runtime.locations.integrations;
+No provider is built in: a LoginMethod describes one, and comes from the user's configuration.
+location.models.credentials and runtime.locations.integrations send requests and keep tokens;
 randomness and time are arguments.
 
-Invariant: no text that is made here for a person contains a code, a token or a verifier. Of what a
-token server says, only the error code of the standard is passed on.
+Invariant: no message contains a code, a token or a verifier. Of a token server's answer, only the
+standard error code is passed on.
 """
 
 import base64
@@ -48,11 +48,11 @@ _CODES_CHARS_MAX: Final = 8 * 1024
 
 
 class LoginMethodError(Exception):
-    """A described method cannot be used; for whoever wrote it."""
+    """A configured login method cannot be used. The message is for its author."""
 
 
 class LoginMethod(Value, kw_only=True):
-    """How one provider lets people log in."""
+    """One way to log in to a provider."""
 
     id: str
     label: str
@@ -61,15 +61,15 @@ class LoginMethod(Value, kw_only=True):
     client_id: str
     scopes: tuple[str, ...] = ()
     redirect_url: str | None = None
-    """Where the browser comes back to; None is a free port of this machine."""
+    """Where the browser is redirected; None means a free port on this machine."""
     parameters: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     """Further parameters of the authorize request."""
     prompts: tuple[LoginPrompt, ...] = ()
-    """What is asked first. Each answer becomes a parameter of the same name."""
+    """Questions asked first. Each answer becomes a parameter of the same name."""
 
     @property
-    def comes_back(self) -> bool:
-        """Whether the browser returns to this machine, so that nobody has to copy a code."""
+    def returns_here(self) -> bool:
+        """Whether the browser is redirected to this machine, so that no code must be copied."""
         if self.redirect_url is None:
             return True
         split = urlsplit(self.redirect_url)
@@ -82,13 +82,13 @@ class Tokens(Confidential, kw_only=True):
     refresh: str | None
     expires: int | None
     due: int | None
-    """When to renew them: minutes before the end, or half-way if they do not live long."""
+    """When to renew them: minutes before they expire, or halfway if they are short-lived."""
 
 
 class TokensRefused(Value):
     reason: str
     final: bool
-    """Whether asking again with the same grant is of no use."""
+    """Whether a retry with the same grant cannot succeed."""
 
 
 class Code(Confidential):
@@ -96,15 +96,15 @@ class Code(Confidential):
 
 
 class NoCode(Value):
-    """What a browser or a person brought back cannot be exchanged."""
+    """The returned text contains no usable code."""
 
     reason: str
     ours: bool
-    """Whether it proves to belong to the attempt; what does not must not end it."""
+    """Whether it provably belongs to the login attempt; only then may it end the attempt."""
 
 
-def method(id: str, entry: LoginEntry) -> LoginMethod:
-    """The method that an entry of the configuration describes; raises LoginMethodError."""
+def read_method(id: str, entry: LoginEntry) -> LoginMethod:
+    """The login method of a configuration entry. Raises LoginMethodError."""
     described = LoginMethod(
         id=id,
         label=entry.label or id,
@@ -129,7 +129,7 @@ def method(id: str, entry: LoginEntry) -> LoginMethod:
 
 
 def check_inputs(method: LoginMethod, inputs: Mapping[str, str]) -> str | None:
-    """What is wrong with the answers to the prompts of a method."""
+    """What is wrong with the answers to the prompts of a method; None if nothing."""
     prompts = {prompt.key: prompt for prompt in method.prompts}
     if unknown := sorted(inputs.keys() - prompts.keys()):
         return f"nothing called {unknown[0][:60]!r} was asked"
@@ -147,19 +147,19 @@ def check_inputs(method: LoginMethod, inputs: Mapping[str, str]) -> str | None:
 
 
 def secret_text(entropy: bytes) -> str:
-    """A code verifier, or a state: URL-safe text that nobody can guess."""
+    """A code verifier or a state: unguessable URL-safe text."""
     return base64.urlsafe_b64encode(entropy).rstrip(b"=").decode()
 
 
 def challenge(verifier: str) -> str:
-    """The S256 challenge that goes out before the verifier does."""
+    """The S256 challenge of a verifier."""
     return secret_text(hashlib.sha256(verifier.encode()).digest())
 
 
 def authorize_url(
     method: LoginMethod, *, state: str, verifier: str, redirect: str, inputs: Mapping[str, str]
 ) -> str:
-    """Where to send the browser."""
+    """The URL to open in the browser."""
     split = urlsplit(method.authorize_url)
     asked = {prompt.key for prompt in method.prompts if _applies(prompt, inputs)}
     parameters = {
@@ -177,33 +177,35 @@ def authorize_url(
     return urlunsplit((split.scheme, split.netloc, split.path, urlencode(parameters), ""))
 
 
-def returned(parameters: Mapping[str, str], state: str) -> Code | NoCode:
-    """The code that a browser came back with."""
+def read_redirect(parameters: Mapping[str, str], state: str) -> Code | NoCode:
+    """The code in the parameters of the redirect."""
     if not hmac.compare_digest(parameters.get("state", "").encode(), state.encode()):
         return NoCode("it does not belong to this login", ours=False)
     if error := parameters.get("error"):
-        said = error if _ERROR_CODE.fullmatch(error) else "an error"
-        return NoCode(f"the provider answered {said}", ours=True)
+        detail = error if _ERROR_CODE.fullmatch(error) else "an error"
+        return NoCode(f"the provider answered {detail}", ours=True)
     return _code(parameters.get("code", ""))
 
 
-def pasted(text: str, state: str) -> Code | NoCode:
-    """The code that a person copied: alone, as `code#state`, or the whole address it stood in."""
+def read_pasted(text: str, state: str) -> Code | NoCode:
+    """The code that a person pasted: alone, as `code#state`, or as the whole redirect URL."""
     text = text.strip()
     if len(text) > _CODES_CHARS_MAX:
         return NoCode("it is too long for a code", ours=False)
     if text.startswith(("http://", "https://")):
         _, _, behind = text.partition("?")
         parameters = behind or text.partition("#")[2]
-        return returned(dict(parse_qsl(parameters.partition("#")[0])), state)
+        return read_redirect(dict(parse_qsl(parameters.partition("#")[0])), state)
     value, mark, proof = text.partition("#")
     if mark and not hmac.compare_digest(proof.encode(), state.encode()):
         return NoCode("it does not belong to this login", ours=False)
     return _code(value)
 
 
-def exchange(method: LoginMethod, *, code: Code, verifier: str, redirect: str) -> HttpRequest:
-    """The request that turns a code into tokens."""
+def exchange_request(
+    method: LoginMethod, *, code: Code, verifier: str, redirect: str
+) -> HttpRequest:
+    """The request that exchanges a code for tokens."""
     return token_request(
         method.token_url,
         grant_type="authorization_code",
@@ -214,8 +216,8 @@ def exchange(method: LoginMethod, *, code: Code, verifier: str, redirect: str) -
     )
 
 
-def renewal(login: StoredLogin) -> HttpRequest:
-    """The request that turns a refresh token into new tokens."""
+def renewal_request(login: StoredLogin) -> HttpRequest:
+    """The request that exchanges a refresh token for new tokens."""
     assert login.refresh is not UNSET
     return token_request(
         login.token_url,
@@ -226,7 +228,7 @@ def renewal(login: StoredLogin) -> HttpRequest:
 
 
 def token_request(url: str, **fields: str) -> HttpRequest:
-    """A request with these fields, for the token server at `url`."""
+    """A request with these fields to the token server at `url`."""
     return HttpRequest(
         url=url,
         headers={
@@ -238,13 +240,13 @@ def token_request(url: str, **fields: str) -> HttpRequest:
 
 
 def read_tokens(*, status: int, body: bytes, now: int) -> Tokens | TokensRefused:
-    """What the answer to a token request means, arrived at `now`."""
+    """Parse the answer to a token request, received at `now`."""
     answer = _object(body)
     if status != 200:
         error: JsonValue = answer.get("error")
         known = isinstance(error, str) and _ERROR_CODE.fullmatch(error) is not None
-        said = f"{error} (status {status})" if known else f"status {status}"
-        return TokensRefused(f"the provider answered {said}", final=known and error in _FINAL)
+        detail = f"{error} (status {status})" if known else f"status {status}"
+        return TokensRefused(f"the provider answered {detail}", final=known and error in _FINAL)
     access, refresh = answer.get("access_token"), answer.get("refresh_token")
     if not _is_token(access) or not (refresh is None or _is_token(refresh)):
         return TokensRefused("the provider answered without a usable token", final=False)
@@ -262,8 +264,8 @@ def read_tokens(*, status: int, body: bytes, now: int) -> Tokens | TokensRefused
     )
 
 
-def renewed(login: StoredLogin, tokens: Tokens) -> StoredLogin:
-    """`login` with new tokens; a refresh token that was not replaced stays."""
+def with_tokens(login: StoredLogin, tokens: Tokens) -> StoredLogin:
+    """`login` with new tokens; it keeps its refresh token if the server sent none."""
     return msgspec.structs.replace(
         login,
         access=tokens.access,
@@ -274,12 +276,12 @@ def renewed(login: StoredLogin, tokens: Tokens) -> StoredLogin:
     )
 
 
-def is_due(login: StoredLogin, *, now: int) -> bool:
-    """Whether the access token is to be renewed before it is used again."""
+def needs_renewal(login: StoredLogin, *, now: int) -> bool:
+    """Whether the access token must be renewed before its next use."""
     return login.due is not UNSET and login.due <= now
 
 
-def has_run_out(login: StoredLogin, *, now: int) -> bool:
+def has_expired(login: StoredLogin, *, now: int) -> bool:
     return login.expires is not UNSET and login.expires <= now
 
 

@@ -1,9 +1,9 @@
-"""Exact edits: replace a passage of a text that is found as it was given, or change nothing.
+"""Exact edits: replace a passage that occurs exactly as given, or change nothing.
 
-Line endings follow the file: in a CRLF file the strings are read with CRLF. A byte order mark
-stays where it is. No fuzzy matching, and nothing here touches a file.
+Line endings follow the file: in a CRLF file the strings are read with CRLF. A byte order mark is
+kept. There is no fuzzy matching, and no file access.
 
-Invariant: without `replace_all` a passage that could mean two places is never replaced.
+Invariant: without `replace_all` a passage that occurs twice is never replaced.
 """
 
 from typing import Final, Literal
@@ -17,7 +17,7 @@ _PREVIEW_LINE_CHARS: Final = 240
 _CONTEXT_LINES: Final = 3
 
 Opcode = tuple[str, int, int, int, int]
-"""What happened to a range of old lines and the new lines in its place, as difflib says it."""
+"""A difflib opcode: tag, range of old lines, range of new lines."""
 
 
 class Edited(Value):
@@ -35,13 +35,13 @@ class Ambiguous(Value):
 
 class LineDiff(Value, kw_only=True):
     patch: str
-    """Unified; empty when it would be longer than is worth keeping."""
+    """Unified diff; empty if it would be too long."""
     additions: int
     deletions: int
 
 
-def refusal(*, old: str, new: str) -> Literal["empty", "identical"] | None:
-    """What is wrong with the request itself, before any file is looked at."""
+def find_fault(*, old: str, new: str) -> Literal["empty", "identical"] | None:
+    """What is wrong with the request itself, before reading a file; None if nothing."""
     if not old:
         return "empty"
     return "identical" if old == new else None
@@ -55,7 +55,7 @@ def apply(text: str, *, old: str, new: str, replace_all: bool) -> Edited | NotFo
         first = body.find(wanted)
         if first < 0:
             continue
-        # Overlapping places count: either could have been meant.
+        # Overlapping matches count too.
         if not replace_all and body.find(wanted, first + 1) >= 0:
             return Ambiguous(places=max(2, body.count(wanted)))
         edited = body.replace(wanted, replacement).removeprefix(BOM)
@@ -64,7 +64,7 @@ def apply(text: str, *, old: str, new: str, replace_all: bool) -> Edited | NotFo
 
 
 def preview(*, old: str, new: str) -> str:
-    """A few lines of what went and what came."""
+    """A few of the removed and added lines."""
     return "\n".join((*_excerpt("-", old), *_excerpt("+", new)))
 
 
@@ -81,7 +81,7 @@ def line_diff(name: str, *, before: str, after: str) -> LineDiff:
 
 
 def _spellings(body: str, *, old: str, new: str) -> list[tuple[str, str]]:
-    """The strings in the file's line endings; then as given, for a file that mixes both."""
+    """The strings with the file's line endings, then as given for files with mixed endings."""
     plain = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n"))
     if "\r\n" not in body:
         return [plain] if plain[0] else []
@@ -92,8 +92,8 @@ def _spellings(body: str, *, old: str, new: str) -> list[tuple[str, str]]:
 def _excerpt(sign: str, text: str) -> list[str]:
     lines = text.splitlines()
     shown = [f"{sign} {line[:_PREVIEW_LINE_CHARS]}" for line in lines[:_PREVIEW_LINES]]
-    left = len(lines) - _PREVIEW_LINES
-    return [*shown, f"{sign} ... {left} more lines"] if left > 0 else shown
+    more = len(lines) - _PREVIEW_LINES
+    return [*shown, f"{sign} ... {more} more lines"] if more > 0 else shown
 
 
 def _lines(text: str) -> list[str]:
@@ -104,13 +104,13 @@ def _lines(text: str) -> list[str]:
 
 
 def _groups(old: list[str], new: list[str]) -> list[list[Opcode]]:
-    """Runs of changes with their context. What both share at the ends is never compared."""
+    """Groups of changes with context. Common lines at both ends are not compared."""
     start = _common_lines(old, new)
     end = _common_lines(old[start:][::-1], new[start:][::-1])
     old_end, new_end = len(old) - end, len(new) - end
     top, bottom = min(start, _CONTEXT_LINES), min(end, _CONTEXT_LINES)
     inner: list[Opcode] = [("replace", start, old_end, start, new_end)]
-    # Comparing is quadratic at worst, so a long change is shown as one block instead.
+    # Comparing is quadratic at worst, so a long change becomes one block.
     if old_end - start + new_end - start <= EDIT_DIFF_LINES_MAX:
         from difflib import SequenceMatcher
 

@@ -1,10 +1,10 @@
-"""The state of one path: what is there, as far as it can be put back.
+"""The state of one path, as far as it can be restored.
 
-A regular file is its content, by digest, and its permission bits; a link is where it points. What
-cannot be put back has a state too: `other` (a directory, a device) and `unknown` (too large, or not
-looked at in time). Nothing here looks at a disk.
+A regular file is its content, by digest, and its permission bits; a link is its target. States that
+cannot be restored are `other` (a directory, a device) and `unknown` (too large, or not read in
+time). No file access here.
 
-Invariant: two states are `same` only if putting one where the other is would change nothing.
+Invariant: two states are `same` only if replacing one by the other would change nothing.
 """
 
 import hashlib
@@ -21,11 +21,11 @@ class FileState(Value):
     kind: Kind
     digest: str = ""
     mode: int | None = None
-    """The permission bits of a file; None where they are not known beforehand."""
+    """The permission bits of a file; None if not known."""
 
     @property
     def is_kept(self) -> bool:
-        """Whether it can be put back."""
+        """Whether it can be restored."""
         return self.kind in ("absent", "file", "link")
 
     @property
@@ -47,15 +47,15 @@ def digest_of(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def written(state: FileState) -> str:
-    """As it is stored."""
+def encode(state: FileState) -> str:
+    """Encode a state for storage."""
     if not state.has_content:
         return state.kind
     mode = _NO_MODE if state.mode is None else f"{state.mode:o}"
     return f"{state.kind} {mode} {state.digest}"
 
 
-def read(text: str) -> FileState:
+def decode(text: str) -> FileState:
     """The inverse of `written`. Raises ValueError."""
     kind, _, rest = text.partition(" ")
     if kind not in get_args(Kind):

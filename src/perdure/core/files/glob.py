@@ -1,8 +1,7 @@
 """Patterns over relative paths: the globs of search tools and the rules of ignore files.
 
-A pattern without a slash is about names at any depth; with one it starts at the root. `*` and `?`
-stay inside one name, `**` spans names, `[...]` and `{a,b}` work as in shells. Nothing here looks
-at a disk.
+A pattern without a slash applies to names at any depth; with one it starts at the root. `*` and `?`
+match inside one name, `**` spans names, `[...]` and `{a,b}` work as in shells. No file access here.
 
 Invariant: matching is polynomial in the pattern and the path; no pattern can stall it.
 """
@@ -19,7 +18,7 @@ Segments = tuple[re.Pattern[str] | None, ...]
 
 
 class InvalidPatternError(ValueError):
-    """The pattern cannot be understood; the message says why."""
+    """The pattern is invalid. The message says why."""
 
 
 class Glob(Value):
@@ -37,18 +36,18 @@ class IgnoreRule(Value, kw_only=True):
 
 
 def parse_glob(pattern: str) -> Glob:
-    """Raises InvalidPatternError."""
+    """Parse a glob pattern. Raises InvalidPatternError."""
     return Glob(tuple(_segments(form, anchored="/" in form) for form in _expanded(pattern)))
 
 
 def parse_ignore(text: str) -> tuple[IgnoreRule, ...]:
-    """The rules of one ignore file, in order. A line that cannot be understood is left out."""
+    """The rules of one ignore file, in order. Invalid lines are left out."""
     rules = [_ignore_rule(line) for line in text.splitlines()]
     return tuple(rule for rule in rules if rule is not None)
 
 
 def ignored(rules: Sequence[IgnoreRule], path: str, *, is_directory: bool) -> bool | None:
-    """What the last rule that matches `path` says; None when none does."""
+    """Whether the last matching rule ignores `path`; None if no rule matches."""
     names = path.split("/")
     for rule in reversed(rules):
         if (is_directory or not rule.directory_only) and _covers(rule.segments, names):
@@ -82,7 +81,7 @@ def _segments(pattern: str, *, anchored: bool) -> Segments:
 
 
 def _covers(segments: Segments, names: Sequence[str]) -> bool:
-    # The latest `**` alone needs another try: whatever an earlier one took can stay taken.
+    # Only the latest `**` needs backtracking: matches of earlier ones stay valid.
     at, index, star, mark = 0, 0, -1, 0
     while index < len(names):
         segment = segments[at] if at < len(segments) else None
@@ -109,7 +108,7 @@ def _name_expression(name: str) -> re.Pattern[str]:
         else:
             pieces[-1] += _token_expression(token)
     try:
-        return re.compile(wildcard.starred(pieces), re.DOTALL)
+        return re.compile(wildcard.star_pattern(pieces), re.DOTALL)
     except re.error as error:
         raise InvalidPatternError(f"invalid pattern {name!r}: {error}") from error
 
@@ -125,7 +124,7 @@ def _token_expression(token: str) -> str:
 
 
 def _expanded(pattern: str) -> list[str]:
-    """Every form of `pattern` with its `{a,b}` groups written out."""
+    """All expansions of the `{a,b}` groups of `pattern`."""
     done: list[str] = []
     waiting = [pattern]
     while waiting:

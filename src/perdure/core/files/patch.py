@@ -1,8 +1,8 @@
-"""Patches: several changes of several files in one text, parsed whole and applied to plain texts.
+"""Patches: changes of several files in one text, parsed completely and applied to texts.
 
-A passage is looked for exactly first, then with less and less regard for spaces and typographic
-characters, because models reproduce those badly. The first place at or after the last change is
-meant. Nothing here touches a file.
+A passage is matched exactly first, then with less regard for spaces and typographic characters,
+because models reproduce those badly. The first match at or after the previous change counts. No
+file access here.
 
 Invariant: a patch with one malformed line changes nothing, and a change that does not fit is an
 error, never a guess.
@@ -39,7 +39,7 @@ class PatchError(ValueError):
 
 
 class Chunk(Value, kw_only=True):
-    """Old lines and what takes their place; `context` is a line to find first."""
+    """Old lines and their replacement; `context` is a line to find first."""
 
     context: str | None
     old: tuple[str, ...]
@@ -66,7 +66,7 @@ Change = AddFile | DeleteFile | UpdateFile
 
 
 def parse(text: str) -> tuple[Change, ...]:
-    """The changes of a patch. Raises PatchError, naming the line."""
+    """Parse a patch. Raises PatchError that names the line."""
     plain = text.replace("\r\n", "\n").strip()
     wrapped = _HEREDOC.fullmatch(plain)
     return _Parser((wrapped[3] if wrapped else plain).strip().split("\n")).changes()
@@ -145,7 +145,7 @@ class _Parser:
         if self._at >= len(self._lines):
             return False
         line = self._lines[self._at]
-        # An empty line stands for an empty line of context: the space before it is often lost.
+        # An empty line counts as an empty context line: models often omit its leading space.
         sign, text = line[:1] or " ", line[1:]
         if sign not in " -+":
             return False
@@ -187,7 +187,7 @@ _KEYS: Final[tuple[_Key, ...]] = (
 
 
 def _places(lines: list[str], chunks: Sequence[Chunk]) -> list[tuple[int, int, tuple[str, ...]]]:
-    """Where each chunk goes: first line, how many lines it replaces, and by what."""
+    """For each chunk: its first line, how many lines it replaces, and the new lines."""
     found: list[tuple[int, int, tuple[str, ...]]] = []
     cursor = 0
     for number, chunk in enumerate(chunks, start=1):
@@ -211,15 +211,15 @@ def _place(
 ) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
     candidates = [(chunk.old, chunk.new)]
     if len(chunk.old) > 1 and chunk.old[-1] == "":
-        # An empty last line is often the end of the file and no line of its own.
+        # An empty last line often means the end of the file.
         new = chunk.new[:-1] if chunk.new and chunk.new[-1] == "" else chunk.new
         candidates.append((chunk.old[:-1], new))
     for old, new in candidates:
         start = _find(lines, old, cursor, at_end=chunk.at_end)
         if start is not None:
             return start, old, new
-    shown = next(filter(str.strip, chunk.old), "")
-    raise PatchError(f"change {number}: these lines are not there: {shown[:120]!r} ...")
+    first_line = next(filter(str.strip, chunk.old), "")
+    raise PatchError(f"change {number}: these lines are not there: {first_line[:120]!r} ...")
 
 
 def _find(lines: list[str], wanted: tuple[str, ...], cursor: int, *, at_end: bool) -> int | None:

@@ -1,10 +1,9 @@
-"""Paths through which an agent could change what governs it.
+"""Protected paths: files through which an agent could change its own rules.
 
-They are known by name, whether or not they exist: a configuration that is not there yet would count
-as soon as it is. What protection means is decided in core.approval.rules and
-tools.files.path_access.
+They are recognised by name, even if they do not exist yet, because a new configuration file would
+take effect. core.approval.rules and tools.files.path_access enforce the protection.
 
-Invariant: spellings that some file system takes for the same name are protected alike.
+Invariant: spellings that some file system treats as the same name are protected alike.
 """
 
 import unicodedata
@@ -12,11 +11,11 @@ from typing import Final
 
 _CONFIGURATION: Final = frozenset({"opencode.json", "opencode.jsonc"})
 _PLANS: Final = "plans"
-"""Below `.opencode`: texts that agents write for people, and that nothing reads as settings."""
+"""Directory below `.opencode` with texts for people, which are never read as settings."""
 
 
 def is_protected(path: str) -> bool:
-    """Whether changing the file at this canonical path needs a person's word each time."""
+    """Whether each change of this canonical path needs a person's approval."""
     names = _folded(path).split("/")
     for name, below in zip(names, [*names[1:], ""], strict=True):
         if name == ".git" or (name == ".opencode" and below != _PLANS):
@@ -25,11 +24,11 @@ def is_protected(path: str) -> bool:
 
 
 def _folded(path: str) -> str:
-    # Some file systems ignore case, and some ignore characters that nobody sees.
+    # Some file systems ignore case, and some ignore invisible characters.
     visible = (char for char in path if unicodedata.category(char) != "Cf")
     return unicodedata.normalize("NFKC", "".join(visible)).casefold()
 
 
 def is_within(path: str, root: str) -> bool:
-    """Whether the normalised `path` is `root` or lies below it."""
+    """Whether the normalised `path` is `root` or below it."""
     return path == root or path.startswith(root.rstrip("/") + "/")

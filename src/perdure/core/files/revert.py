@@ -1,10 +1,10 @@
-"""Going back with files: which paths a revert moves to which state, and which it leaves alone.
+"""File reverts: which paths return to which state, and which are conflicts.
 
-A revert knows what the Session itself did, change by change. A path goes back to what it was before
-the first change after the boundary, if every state since then is the Session's own: nobody else
-changed it in between or since. Anything else is a conflict, which is shown, and the file stays.
+A revert uses the recorded file changes of the Session. A path returns to its state before the
+first change after the boundary, if only the Session has changed it since. Otherwise it is a
+conflict, which is reported, and the file stays.
 
-Invariant: no path is moved away from a state that the Session did not leave.
+Invariant: a path is only moved from a state that the Session itself left.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from perdure.schema.session.session import FileDiff
 from perdure.schema.value import Value
 
 CHANGED_SINCE: Final = "it has been changed since"
-CHANGED_BETWEEN: Final = "somebody else changed it between two changes of this Session"
+CHANGED_BETWEEN: Final = "another program changed it between two changes of this Session"
 NOT_KEPT: Final = "what it was before is not kept"
 CHANGED_STAGED: Final = "it has been changed since the revert was staged"
 
@@ -27,28 +27,28 @@ _ID_BYTES: Final = 20
 
 
 class FileChange(Value, kw_only=True):
-    """What a step did to a path."""
+    """A change of one path by a step."""
 
     root: str
-    """The directory below which the path is reached, without links."""
+    """The directory that contains the path, reached without following links."""
     path: str
     before: FileState
     after: FileState
 
 
 class StagedFile(Value, kw_only=True):
-    """A path that a staged revert has moved."""
+    """A path that a staged revert has changed."""
 
     root: str
     path: str
     base: FileState
-    """What was there when the revert was first staged."""
+    """The state when the revert was first staged."""
     staged: FileState
-    """What the revert left there."""
+    """The state that the revert left."""
 
 
 class Move(Value, kw_only=True):
-    """From the state that a path is found in to the one that is wanted."""
+    """A path's move from the found state to the wanted one."""
 
     root: str
     path: str
@@ -71,12 +71,12 @@ class RevertPlan(Value):
     conflicts: tuple[Conflict, ...] = ()
 
 
-def plan(
+def plan_revert(
     changes: Sequence[FileChange],
     staged: Mapping[str, StagedFile],
     now: Mapping[str, FileState],
 ) -> RevertPlan:
-    """How to stage, or to stage again. `changes` are those after the boundary, in order."""
+    """How to stage a revert, also again. `changes` are those after the boundary, in order."""
     rows: dict[str, list[FileChange]] = {}
     for change in changes:
         rows.setdefault(change.path, []).append(change)
@@ -84,32 +84,32 @@ def plan(
     conflicts: list[Conflict] = []
     for path in sorted(rows.keys() | staged.keys()):
         item = staged.get(path)
-        if item is not None and not _is_ours(item, now[path]):
+        if item is not None and not _is_unchanged(item, now[path]):
             conflicts.append(Conflict(path, CHANGED_STAGED))
             continue
-        move, conflict = _judged(rows.get(path, []), item, now[path])
+        move, conflict = _plan_path(rows.get(path, []), item, now[path])
         moves += () if move is None else (move,)
         conflicts += () if conflict is None else (conflict,)
     return RevertPlan(tuple(moves), tuple(conflicts))
 
 
-def advanced(snapshot: str, change: FileChange) -> str:
-    """The id of the files of a Session after one more change."""
-    said = "\0".join((snapshot, change.path, file_state.written(change.after)))
-    return hashlib.blake2b(said.encode(), digest_size=_ID_BYTES).hexdigest()
+def next_snapshot(snapshot: str, change: FileChange) -> str:
+    """The id of the Session's file snapshot after one more change."""
+    content = "\0".join((snapshot, change.path, file_state.encode(change.after)))
+    return hashlib.blake2b(content.encode(), digest_size=_ID_BYTES).hexdigest()
 
 
-def _is_ours(item: StagedFile, now: FileState) -> bool:
-    # A revert that was cut off may have left it at its base.
+def _is_unchanged(item: StagedFile, now: FileState) -> bool:
+    # An interrupted revert may have left it at its base.
     return now.same(item.staged) or now.same(item.base)
 
 
-def _judged(
+def _plan_path(
     rows: Sequence[FileChange], item: StagedFile | None, now: FileState
 ) -> tuple[Move | None, Conflict | None]:
-    """Where a path goes, as if nothing were staged: what no longer belongs there to its base."""
+    """The move of a path as if nothing were staged; without changes it returns to its base."""
     base = now if item is None else item.base
-    wanted = _wanted(rows, base) if rows else base
+    wanted = _target_state(rows, base) if rows else base
     conflict = wanted if isinstance(wanted, Conflict) else None
     target = base if isinstance(wanted, Conflict) else wanted
     if item is None and (conflict is not None or now.same(target)):
@@ -118,8 +118,8 @@ def _judged(
     return Move(root=root, path=path, base=base, found=now, wanted=target), conflict
 
 
-def _wanted(rows: Sequence[FileChange], now: FileState) -> FileState | Conflict:
-    """What a path goes back to; the state it is in, when that is it already."""
+def _target_state(rows: Sequence[FileChange], now: FileState) -> FileState | Conflict:
+    """The state that a path returns to; the current one if it is already there."""
     first, last = rows[0], rows[-1]
     if not first.before.is_kept:
         return Conflict(first.path, NOT_KEPT)
@@ -127,7 +127,7 @@ def _wanted(rows: Sequence[FileChange], now: FileState) -> FileState | Conflict:
         return now
     if any(not one.after.same(two.before) for one, two in pairwise(rows)):
         return Conflict(first.path, CHANGED_BETWEEN)
-    # A process that died may have noted its last change without making it.
+    # A process that died may have recorded its last change without making it.
     if not (now.same(last.after) or now.same(last.before)):
         return Conflict(first.path, CHANGED_SINCE)
     return first.before
@@ -136,15 +136,15 @@ def _wanted(rows: Sequence[FileChange], now: FileState) -> FileState | Conflict:
 Status = Literal["added", "modified", "deleted"]
 
 
-def of_move(move: Move, name: str, *, before: bytes | None, after: bytes | None) -> FileDiff:
-    """`before` and `after` are what the path holds; None is nothing."""
+def diff_move(move: Move, name: str, *, before: bytes | None, after: bytes | None) -> FileDiff:
+    """The diff of a move; `before` and `after` are the contents, None if absent."""
     status = _status(move)
     old, new = _text(before), _text(after)
     if old is None or new is None:
         patch = f"Binary files a/{name} and b/{name} differ\n"
         return FileDiff(path=name, status=status, additions=0, deletions=0, patch=patch)
     if old == new:
-        # Only its permissions, or what kind of thing it is.
+        # Only the permissions or the kind changed.
         return FileDiff(path=name, status=status, additions=0, deletions=0, patch="")
     diff = exact_edit.line_diff(name, before=old, after=new)
     return FileDiff(
@@ -156,15 +156,15 @@ def of_move(move: Move, name: str, *, before: bytes | None, after: bytes | None)
     )
 
 
-def joined(files: tuple[FileDiff, ...]) -> str:
-    """All patches in one text, as many as fit."""
-    shown: list[str] = []
+def join_patches(files: tuple[FileDiff, ...]) -> str:
+    """The patches joined into one text, as many as fit."""
+    patches: list[str] = []
     room = limits.REVERT_DIFF_BYTES_MAX
     for file in files:
         room -= len(file.patch.encode())
         if room >= 0:
-            shown.append(file.patch.strip())
-    return "\n".join(filter(None, shown))
+            patches.append(file.patch.strip())
+    return "\n".join(filter(None, patches))
 
 
 def _status(move: Move) -> Status:
@@ -174,7 +174,7 @@ def _status(move: Move) -> Status:
 
 
 def _text(data: bytes | None) -> str | None:
-    """None when it is not text."""
+    """The content as text; None if it is not text."""
     if data is None:
         return ""
     if b"\0" in data:

@@ -1,9 +1,9 @@
-"""Diagnostics: what a language server has against a file, and the lines that a model reads of it.
+"""Diagnostics: errors that a language server reports for a file, and their text for the model.
 
-Errors alone are told: a model that is shown warnings with every edit works on warnings. Asking a
-server and waiting for it is not done here (location.workspace.language_server).
+Only errors are reported, because a model that sees warnings with every edit works on warnings.
+Asking a server and waiting for it is location.workspace.language_server.
 
-Invariant: whatever a server publishes, reading it never fails, and each diagnostic is one line of a
+Invariant: reading never fails, whatever a server publishes, and each diagnostic is one line of
 bounded length.
 """
 
@@ -52,18 +52,18 @@ _LANGUAGES: Final = {
     ".tsx": "typescriptreact",
     ".yml": "yaml",
 }
-"""Names that are not the extension itself."""
+"""Language ids that differ from the extension."""
 
 
 class Diagnostic(Value, kw_only=True):
     line: int
-    """From 1, as editors count."""
+    """Counted from 1."""
     column: int
     message: str
     origin: str = ""
-    """Who says so and under which code, as far as the server tells."""
+    """Source and code, if the server names them."""
 
-    def told(self, where: str) -> str:
+    def render(self, where: str) -> str:
         words = " ".join(self.message.split())
         origin = f" [{self.origin}]" if self.origin else ""
         line = f"{where}:{self.line}:{self.column}: error: {words}{origin}"
@@ -71,36 +71,36 @@ class Diagnostic(Value, kw_only=True):
 
 
 class Published(Value):
-    """The errors of one file, as a server sees them now."""
+    """The current errors of one file."""
 
     path: str
     version: int | None
-    """Of the text that was looked at; None if the server does not say."""
+    """Version of the checked text; None if the server does not say."""
     errors: tuple[Diagnostic, ...]
 
 
-def published(params: JsonValue) -> Published | None:
-    """What a server published; None for what names no file."""
+def parse_published(params: JsonValue) -> Published | None:
+    """Parse published diagnostics; None if they are not for a file."""
     try:
-        said = codec.convert(_Publish, params)
+        decoded = codec.convert(_Publish, params)
     except msgspec.ValidationError:
         return None
-    path = path_of(said.uri)
+    path = path_of(decoded.uri)
     if path is None:
         return None
-    items: JsonValue = said.diagnostics
+    items: JsonValue = decoded.diagnostics
     listed = items[: limits.LSP_DIAGNOSTICS_READ_MAX] if jsonc.is_list(items) else []
     found = (_error(item) for item in listed)
-    return Published(path, said.version, tuple(sorted(filter(None, found), key=_place)))
+    return Published(path, decoded.version, tuple(sorted(filter(None, found), key=_position)))
 
 
 def uri_of(path: str) -> str:
-    """The address of a file; a name need not be text."""
+    """The URI of a file; its name need not be valid UTF-8."""
     return "file://" + quote(path.encode("utf-8", "surrogateescape"))
 
 
 def path_of(uri: str) -> str | None:
-    """The path of a file's address, however it is escaped."""
+    """The path of a file URI; None if it is not one."""
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -111,7 +111,7 @@ def path_of(uri: str) -> str | None:
 
 
 def language_of(path: str) -> str:
-    """What language servers call the language of a file with that name."""
+    """The LSP language id of a file."""
     extension = posixpath.splitext(path)[1].lower()
     return _LANGUAGES.get(extension) or extension[1:] or _PLAIN
 
@@ -144,21 +144,21 @@ class _Diagnostic(Value):
 
 def _error(item: JsonValue) -> Diagnostic | None:
     try:
-        said = codec.convert(_Diagnostic, item)
+        decoded = codec.convert(_Diagnostic, item)
     except msgspec.ValidationError:
         return None
-    # Whoever does not say how bad it is means that it is an error.
-    if said.severity not in {None, _ERROR}:
+    # A diagnostic without a severity counts as an error.
+    if decoded.severity not in {None, _ERROR}:
         return None
-    at = said.range.start
-    words = (said.source, None if said.code is None else str(said.code))
+    at = decoded.range.start
+    words = (decoded.source, None if decoded.code is None else str(decoded.code))
     return Diagnostic(
         line=at.line + 1,
         column=at.character + 1,
-        message=said.message[: limits.DIAGNOSTICS_LINE_CHARS_MAX],
+        message=decoded.message[: limits.DIAGNOSTICS_LINE_CHARS_MAX],
         origin=" ".join(" ".join(word.split()) for word in words if word),
     )
 
 
-def _place(error: Diagnostic) -> tuple[int, int]:
+def _position(error: Diagnostic) -> tuple[int, int]:
     return error.line, error.column

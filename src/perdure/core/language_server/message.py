@@ -1,11 +1,11 @@
-"""The words between us and a language server: frames of bytes, and JSON-RPC within them.
+"""Messages of the Language Server Protocol: framing and JSON-RPC.
 
-A frame is a head that says how long its body is, and the body. What is larger than the bound is
-dropped as it comes, without being held. Which requests of a server have an answer is decided here
-as well; we offer little, and say so. Processes and waiting are not known here.
+A frame is a header with the length of the body, and the body. A body above the limit is discarded
+as it arrives. This module also answers the requests of a server; few are supported. Processes and
+waiting are elsewhere.
 
-Invariant: whatever bytes come, memory is bounded by one message, and the only failure is
-LspFramingError, after which nothing that this server says can be understood.
+Invariant: memory is bounded by one message, whatever bytes arrive. The only failure is
+LspFramingError, after which the stream cannot be parsed any further.
 """
 
 from typing import Final
@@ -32,22 +32,22 @@ _NULL_ANSWERS: Final = frozenset(
         "window/workDoneProgress/create",
     }
 )
-"""Requests that are content with being acknowledged."""
+"""Requests that are answered with null."""
 
 
 class LspFramingError(Exception):
-    """What came is not a frame, and nobody can say where the next one begins."""
+    """The bytes are not a frame, so the start of the next one is unknown."""
 
 
-class Answer(Value):
-    """What became of a request of ours."""
+class Response(Value):
+    """The response to a request of this client."""
 
     id: int
     failed: bool
     result: JsonValue
 
 
-class Asked(Value):
+class ServerRequest(Value):
     """A request of the server."""
 
     id: int | str
@@ -55,26 +55,26 @@ class Asked(Value):
     params: JsonValue
 
 
-class Told(Value):
+class Notification(Value):
     """A notification of the server."""
 
     method: str
     params: JsonValue
 
 
-Message = Answer | Asked | Told
+Message = Response | ServerRequest | Notification
 
 
 class Framer:
-    """Cuts what a server says into the bodies of its messages."""
+    """Splits the output of a server into message bodies."""
 
     def __init__(self, *, bytes_max: int = limits.LSP_MESSAGE_BYTES_MAX) -> None:
         self._bytes_max = bytes_max
         self._held = bytearray()
         self._wanted: int | None = None
-        """The length of the body that is being read; None while a head is."""
+        """The length of the body being read; None while reading a header."""
         self._dropped = 0
-        """How much of a body that is too large is still to come."""
+        """Remaining bytes of a body that is too large."""
 
     def feed(self, data: bytes) -> list[bytes]:
         """The bodies that `data` completes."""
@@ -85,14 +85,14 @@ class Framer:
         return bodies
 
     def _dropping(self) -> bool:
-        """Drop what is there of a body that is too large; whether anything was dropped."""
-        gone = min(self._dropped, len(self._held))
-        del self._held[:gone]
-        self._dropped -= gone
-        return gone > 0
+        """Discard received bytes of a too large body; returns whether any were."""
+        count = min(self._dropped, len(self._held))
+        del self._held[:count]
+        self._dropped -= count
+        return count > 0
 
     def _in_head(self) -> bool:
-        """Read a head, if one is due and all there; whether it was."""
+        """Read a header if one is due and complete; returns whether it was."""
         if self._wanted is not None or self._dropped:
             return False
         end = self._held.find(_HEAD_END, 0, limits.LSP_HEAD_BYTES_MAX)
@@ -109,7 +109,7 @@ class Framer:
         return True
 
     def _in_body(self, bodies: list[bytes]) -> bool:
-        """Take a body, if one is due and all there; whether it was."""
+        """Take a body if one is due and complete; returns whether it was."""
         if self._wanted is None or len(self._held) < self._wanted:
             return False
         bodies.append(bytes(self._held[: self._wanted]))
@@ -119,19 +119,19 @@ class Framer:
 
 
 def read(body: bytes) -> Message | None:
-    """The message that a body is; None for what is none."""
+    """Parse a body; None if it is not a message."""
     try:
-        said = codec.decode(_Envelope, body)
+        envelope = codec.decode(_Envelope, body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    if said.method is UNSET:
-        # Our own requests have numbers; nothing else can be an answer to one.
-        if not isinstance(said.id, int):
+    if envelope.method is UNSET:
+        # Requests of this client have integer ids, so other ids cannot be a response.
+        if not isinstance(envelope.id, int):
             return None
-        return Answer(said.id, said.error is not None, said.result)
-    if said.id is None:
-        return Told(said.method, said.params)
-    return Asked(said.id, said.method, said.params)
+        return Response(envelope.id, envelope.error is not None, envelope.result)
+    if envelope.id is None:
+        return Notification(envelope.method, envelope.params)
+    return ServerRequest(envelope.id, envelope.method, envelope.params)
 
 
 def request(id: int, method: str, params: JsonValue) -> bytes:
@@ -142,8 +142,8 @@ def notification(method: str, params: JsonValue) -> bytes:
     return _frame({"method": method, "params": params})
 
 
-def reply(asked: Asked, *, folder: JsonObject) -> bytes:
-    """What we say to a request of the server; `folder` is the one that we work in."""
+def reply(asked: ServerRequest, *, folder: JsonObject) -> bytes:
+    """The response to a request of the server; `folder` is the workspace folder."""
     if asked.method == "workspace/configuration":
         return _frame({"id": asked.id, "result": [None] * _settings_asked(asked.params)})
     if asked.method == "workspace/workspaceFolders":

@@ -1,7 +1,7 @@
-"""Every bound in the program, with its unit and its reason, in modules by what they bound.
+"""All limits of the program, with units and reasons, one module per area.
 
-Each name says it by itself, so that a limit is used as `limits.<NAME>`, wherever it stands.
-Invariant: no name is given twice.
+Names are unambiguous on their own, so a limit is always used as `limits.<NAME>`.
+Invariant: no name is defined twice.
 """
 
 from perdure.core.limits.client import *

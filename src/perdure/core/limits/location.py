@@ -1,50 +1,50 @@
-"""What a Location reads: configuration, agents, commands, skills, references, instructions."""
+"""Limits on what a Location reads: configuration, agents, commands, skills, instructions."""
 
 from typing import Final
 
-# Locations: what they read when they open, and how long they stay.
+# Locations: what they read when they open, and how long they stay open.
 CONFIG_FILE_BYTES_MAX: Final = 4 * 1024 * 1024
-CONFIG_SUBSTITUTED_CHARS_MAX: Final = 4 * 1024 * 1024  # put in by the placeholders of one file
-CONFIG_PROBLEMS_MAX: Final = 100  # of one file; the rest is counted
+CONFIG_SUBSTITUTED_CHARS_MAX: Final = 4 * 1024 * 1024  # inserted by the placeholders of one file
+CONFIG_PROBLEMS_MAX: Final = 100  # reported per file; the rest are only counted
 GIT_FILE_BYTES_MAX: Final = 1024 * 1024
 GIT_SECONDS_MAX: Final = 5
 LOCATION_IDLE_SECONDS_MAX: Final = 60 * 60
 LOCATIONS_OPEN_MAX: Final = 256
 PROJECTS_REMEMBERED_MAX: Final = 1_024
 
-# What people granted to the configuration of projects; about 200 bytes each.
+# The file of trust grants for project configurations; about 200 bytes per grant.
 TRUST_FILE_BYTES_MAX: Final = 4 * 1024 * 1024
 
 # Agents and commands in Markdown files.
 FRONT_MATTER_NESTING_MAX: Final = 32
 AGENT_FILE_BYTES_MAX: Final = 256 * 1024
-AGENT_FILES_MAX: Final = 1_000  # in one config directory
+AGENT_FILES_MAX: Final = 1_000  # per config directory
 AGENT_FOLDERS_MAX: Final = 200
-AGENT_ENTRIES_MAX: Final = 10_000  # of one folder that are looked at
+AGENT_ENTRIES_MAX: Final = 10_000  # examined per folder
 COMMAND_FILE_BYTES_MAX: Final = 256 * 1024
-COMMAND_FILES_MAX: Final = 1_000  # in one folder
+COMMAND_FILES_MAX: Final = 1_000  # per folder
 COMMAND_FOLDERS_MAX: Final = 200
-COMMAND_ENTRIES_MAX: Final = 10_000  # of one folder that are looked at
+COMMAND_ENTRIES_MAX: Final = 10_000  # examined per folder
 
-# System Context: what is told again and again, so its size is paid for with every request.
+# System Context. It is sent with every request, so its size costs tokens each time.
 INSTRUCTION_FILE_BYTES_MAX: Final = 256 * 1024
-INSTRUCTIONS_DISCOVERED_MAX: Final = 100  # of one Session
-INSTRUCTION_FILES_MAX: Final = 100  # that one pattern stands for
-INSTRUCTION_WALK_SECONDS: Final = 30  # between two walks through a tree
-INSTRUCTION_PAGE_SECONDS: Final = 600  # until a page is fetched again
+INSTRUCTIONS_DISCOVERED_MAX: Final = 100  # per Session
+INSTRUCTION_FILES_MAX: Final = 100  # matched by one pattern
+INSTRUCTION_WALK_SECONDS: Final = 30  # between two scans of a tree
+INSTRUCTION_PAGE_SECONDS: Final = 600  # before a page is fetched again
 INSTRUCTION_FETCH_SECONDS_MAX: Final = 10
 CONTEXT_GUEST_BYTES_MAX: Final = 64 * 1024
 CONTEXT_GUEST_SECONDS_MAX: Final = 5
 CONTEXT_DESCRIPTION_CHARS_MAX: Final = 1_024  # of a skill or a reference
 
-# Skills. What is listed is told with every request; what is watched is looked at before each.
+# Skills. The list is sent with every request, and watched sources are checked before each one.
 SKILL_FILE_BYTES_MAX: Final = 256 * 1024
 SKILL_NAME_CHARS_MAX: Final = 128
-SKILLS_MAX: Final = 256  # of one Location
-SKILL_DIRECTORIES_MAX: Final = 1_000  # of one source
-SKILL_DIRECTORY_ENTRIES_MAX: Final = 10_000  # of one source
+SKILLS_MAX: Final = 256  # per Location
+SKILL_DIRECTORIES_MAX: Final = 1_000  # per source
+SKILL_DIRECTORY_ENTRIES_MAX: Final = 10_000  # per source
 SKILL_SETTLED_SECONDS: Final = 2
-"""A file system may stamp two changes within this time alike; a look is trusted only after it."""
+"""Two changes within this time may get the same timestamp; a scan is trusted only after it."""
 SKILL_RULESETS_KEPT_MAX: Final = 64
 SKILL_FILES_SHOWN_MAX: Final = 10
 SKILL_SHOWN_DIRECTORIES_MAX: Final = 50
@@ -55,14 +55,14 @@ SKILL_REFRESH_SECONDS: Final = 10 * 60
 SKILL_RETRIES_MAX: Final = 2
 SKILL_RETRY_SECONDS: Final = 1
 SKILL_REQUEST_SECONDS_MAX: Final = 30
-SKILL_REFRESH_SECONDS_MAX: Final = 5 * 60  # of one refresh, whatever the server does
+SKILL_REFRESH_SECONDS_MAX: Final = 5 * 60  # for one whole refresh
 SKILL_INDEX_BYTES_MAX: Final = 1024 * 1024
-SKILL_DOWNLOAD_FILES_MAX: Final = 200  # of one skill
+SKILL_DOWNLOAD_FILES_MAX: Final = 200  # per skill
 SKILL_DOWNLOAD_FILE_BYTES_MAX: Final = 4 * 1024 * 1024
-SKILL_DOWNLOAD_BYTES_MAX: Final = 16 * 1024 * 1024  # of one skill
-SKILL_LEFTOVER_SECONDS: Final = 60 * 60  # after this what a dead process was fetching is removed
+SKILL_DOWNLOAD_BYTES_MAX: Final = 16 * 1024 * 1024  # per skill
+SKILL_LEFTOVER_SECONDS: Final = 60 * 60  # age at which a dead process's download is removed
 
-# Repositories that are named as references.
+# Repositories used as references.
 REPOSITORY_REFRESH_SECONDS: Final = 60 * 60
-REPOSITORY_SECONDS_MAX: Final = 10 * 60  # of one refresh, whatever the server does
+REPOSITORY_SECONDS_MAX: Final = 10 * 60  # for one whole refresh
 REPOSITORY_REASON_CHARS_MAX: Final = 400

@@ -1,14 +1,13 @@
-"""Where a model is asked, and with which of the user's secrets.
+"""The URL of a model, and the credentials to send.
 
-Most providers have one address and one key; those of AWS and Google Cloud have an address for each
-region and credentials of their own (core.models.aws, core.models.vertex). Making calls is
-location.models.catalog.
+Most providers have one URL and one key; AWS and Google Cloud have one URL per region and their own
+credentials (core.models.aws, core.models.vertex). Making calls is location.models.catalog.
 """
 
 from collections.abc import Callable, Mapping
 
 from perdure.core.credentials import keys
-from perdure.core.credentials.google import GoogleToken, LoginLook
+from perdure.core.credentials.google import GoogleLoginLookup, GoogleToken
 from perdure.core.credentials.keys import KeyLookup, KeyMissing, Stored
 from perdure.core.models import aws as aws_access
 from perdure.core.models import vertex as vertex_access
@@ -22,41 +21,41 @@ AccessLookup = KeyLookup | AwsKeys | GoogleToken
 
 
 class AccessSources(Confidential, kw_only=True):
-    """What there is to reach models with."""
+    """Where credentials for model requests come from."""
 
     variables: Mapping[str, str]
     origins: Mapping[str, frozenset[str]]
     """Where each variable may be sent."""
-    google: Callable[[], LoginLook]
+    google: Callable[[], GoogleLoginLookup]
 
 
-def url_of(api: Api, reach: ModelTransport, variables: Mapping[str, str]) -> str | None:
-    """The address below which a model answers, if it has one."""
-    if not isinstance(reach, HttpProtocol):
+def url_of(api: Api, transport: ModelTransport, variables: Mapping[str, str]) -> str | None:
+    """The base URL of a model, if it has one."""
+    if not isinstance(transport, HttpProtocol):
         return api.url
-    if reach.aws:
+    if transport.aws:
         return aws_access.url_of(api, variables)
-    if reach.vertex is not None:
-        return vertex_access.url_of(api, reach.vertex, variables)
-    return api.url or reach.url
+    if transport.vertex is not None:
+        return vertex_access.url_of(api, transport.vertex, variables)
+    return api.url or transport.url
 
 
-def find(
+def find_access(
     provider: CatalogProvider,
     model: CatalogModel,
     request: Overrides,
     *,
-    means: AccessSources,
+    sources: AccessSources,
     stored: Stored,
 ) -> AccessLookup:
-    """What a request for a model is sent with, or what is missing."""
-    variables, wire = means.variables, model.reach
-    url = url_of(model.api, wire, variables)
-    aws = isinstance(wire, HttpProtocol) and wire.aws
+    """The credentials for requests to a model, or what is missing."""
+    variables, transport = sources.variables, model.transport
+    url = url_of(model.api, transport, variables)
+    aws = isinstance(transport, HttpProtocol) and transport.aws
     vertex = vertex_access.is_vertex(url) or (
-        isinstance(wire, HttpProtocol) and wire.vertex is not None
+        isinstance(transport, HttpProtocol) and transport.vertex is not None
     )
-    origins = aws_access.homes(url, means.origins) if aws else means.origins
+    origins = aws_access.with_aws_origins(url, sources.origins) if aws else sources.origins
     names = provider.env
     if aws:
         names = aws_access.bearer_names(names, url)
@@ -73,9 +72,9 @@ def find(
         stored=stored,
     )
     if aws:
-        return aws_access.keys_or(found, api=model.api, variables=variables, origins=origins)
+        return aws_access.find_keys(found, api=model.api, variables=variables, origins=origins)
     if not vertex:
         return found
     if url is None:
-        return KeyMissing(vertex_access.fault(model.api, variables) or "it has no address")
-    return vertex_access.token_or(found, url=url, origins=origins, login=means.google())
+        return KeyMissing(vertex_access.find_fault(model.api, variables) or "it has no address")
+    return vertex_access.find_token(found, url=url, origins=origins, login=sources.google())

@@ -1,10 +1,10 @@
-"""Access to AWS: in which region, at which address, and with which of the user's keys.
+"""Access to AWS: region, URL and keys, and the profile files of the AWS tools.
 
-Settings say it, or the variables that every program for AWS reads. Those have no address, so they
-go only to AWS itself, or where the user's own configuration sends them. The files of the AWS tools
-are core.models.aws, and nothing is signed here.
+They come from settings, or from the environment variables that AWS programs read. Those variables
+have no URL of their own, so they are sent only to AWS, or where the user's own configuration sends
+them. Signing is llm.aws.signature.
 
-Invariant: a region that is not the name of one reaches no address.
+Invariant: a region with an invalid name gives no URL.
 """
 
 import re
@@ -34,7 +34,7 @@ _MISSING: Final = KeyMissing(
 
 
 def region_of(api: Api, variables: Mapping[str, str]) -> str:
-    """The region that the settings name, that the address is in, or that the environment names."""
+    """The region: from the settings, the URL, the environment, or the default."""
     at_aws = _ORIGIN.fullmatch(keys.origin_of(api.url) or "")
     configured = api.settings.get("region")
     named = [configured] if isinstance(configured, str) and configured else []
@@ -44,7 +44,7 @@ def region_of(api: Api, variables: Mapping[str, str]) -> str:
 
 
 def url_of(api: Api, variables: Mapping[str, str]) -> str | None:
-    """Where Bedrock answers; None where the region is none."""
+    """The URL of Bedrock; None if the region is invalid."""
     region = region_of(api, variables)
     if not _REGION.fullmatch(region):
         return None
@@ -53,13 +53,15 @@ def url_of(api: Api, variables: Mapping[str, str]) -> str | None:
 
 
 def bearer_names(names: tuple[str, ...], url: str | None) -> tuple[str, ...]:
-    """Of a provider's variables those that hold a token by themselves; at AWS there is one."""
+    """The variables of a provider that hold a bearer token; AWS has one by default."""
     given = tuple(name for name in names if name not in _NOT_BEARERS)
     return given or ((BEARER,) if _is_aws(url) else ())
 
 
-def homes(url: str | None, origins: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
-    """Where variables may be sent: those of AWS to AWS, in whatever region."""
+def with_aws_origins(
+    url: str | None, origins: Mapping[str, frozenset[str]]
+) -> dict[str, frozenset[str]]:
+    """Where variables may be sent; those of AWS may go to AWS in any region."""
     known = dict(origins)
     origin = keys.origin_of(url)
     if origin is not None and _is_aws(url):
@@ -68,7 +70,7 @@ def homes(url: str | None, origins: Mapping[str, frozenset[str]]) -> dict[str, f
     return known
 
 
-def keys_or(
+def find_keys(
     found: KeyLookup,
     *,
     api: Api,
@@ -77,7 +79,7 @@ def keys_or(
 ) -> KeyLookup | AwsKeys:
     """The token that was found, else keys to sign with, else what is missing.
 
-    `origins` are the homes of the variables.
+    `origins`: where each variable may be sent.
     """
     url = url_of(api, variables)
     if url is None:
@@ -89,11 +91,11 @@ def keys_or(
         return configured
     origin = keys.origin_of(url) or ""
     whole = variables.get(_ACCESS_KEY) and variables.get(_SECRET_KEY)
-    if whole and keys.belongs(_ACCESS_KEY, origin, origins):
+    if whole and keys.may_send(_ACCESS_KEY, origin, origins):
         return AwsKeys(
             variables[_ACCESS_KEY], variables[_SECRET_KEY], variables.get(_SESSION_TOKEN, "")
         )
-    # A server of one's own may need no key; AWS always does.
+    # A self-hosted server may need no key; AWS always does.
     return _MISSING if _is_aws(url) else found
 
 
@@ -118,23 +120,25 @@ _KEYS: Final[Mapping[str, str]] = {
 _PROFILE_REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 
-def over(variables: Mapping[str, str], *, credentials: str, config: str) -> Mapping[str, str]:
-    """`variables` with those of the profile that `AWS_PROFILE` names; as given, if it adds none."""
+def with_profile(
+    variables: Mapping[str, str], *, credentials: str, config: str
+) -> Mapping[str, str]:
+    """`variables` with those of the profile `AWS_PROFILE`; unchanged if it adds none."""
     name = variables.get("AWS_PROFILE")
     if not name:
         return variables
-    found = {**section(config, name), **section(credentials, name)}
+    found = {**read_section(config, name), **read_section(credentials, name)}
     added: dict[str, str] = {}
     if not variables.get("AWS_ACCESS_KEY_ID"):
-        # A pair belongs together: never the half of one with the half of another.
+        # Never combine the access key of one pair with the secret of another.
         added = {_KEYS[key]: found[key] for key in _KEYS if found.get(key)}
     if found.get("region") and not any(variables.get(each) for each in _PROFILE_REGIONS):
         added["AWS_REGION"] = found["region"]
     return {**variables, **added} if added else variables
 
 
-def section(text: str, name: str) -> dict[str, str]:
-    """The settings below `[name]` or `[profile name]`; the last one wins."""
+def read_section(text: str, name: str) -> dict[str, str]:
+    """The settings in section `[name]` or `[profile name]`; the last one wins."""
     found: dict[str, str] = {}
     inside = False
     for line in text.splitlines():

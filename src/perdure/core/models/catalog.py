@@ -1,9 +1,8 @@
-"""The catalog: providers and models as they are known and configured, and how to reach them.
+"""The catalog: providers and models, from shared facts and configuration.
 
-Facts that everybody shares lie lowest, and the configuration over them. Values inside hold
-addresses and secrets; core.models.public is the only way out to a client. Finding keys is
-core.credentials.keys, wire protocols are core.models.transport, making calls is
-location.models.catalog.
+The configuration is merged over the shared facts. Catalog values contain addresses and secrets;
+clients get only what core.models.public returns. Finding keys is core.credentials.keys, wire
+protocols are core.models.transport, making calls is location.models.catalog.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -58,12 +57,12 @@ class CatalogModel(Confidential, kw_only=True):
     name: str
     wire_name: str
     api: Api
-    reach: ModelTransport
+    transport: ModelTransport
     capabilities: ModelCapabilities
     limit: ModelLimit
     """A context of 0 is unknown."""
     takes: frozenset[str] | None = None
-    """The kinds of input that somebody said it takes; None where nobody has."""
+    """The kinds of input it accepts; None if unknown."""
     family: str | None = None
     request: Overrides = field(default_factory=Overrides)
     default_variant: str | None = None
@@ -75,7 +74,7 @@ class CatalogModel(Confidential, kw_only=True):
 
 
 class Timeouts(Value, kw_only=True):
-    """How long a provider may take, in seconds; 0 is for ever."""
+    """Timeouts of a provider in seconds; 0 means none."""
 
     connect: float = limits.PROVIDER_CONNECT_SECONDS_MAX
     first_byte: float = limits.PROVIDER_FIRST_BYTE_SECONDS_MAX
@@ -88,38 +87,38 @@ class CatalogProvider(Confidential, kw_only=True):
     api: Api
     models: Mapping[str, CatalogModel]
     env: tuple[str, ...] = ()
-    """Variables of which one may hold its key."""
+    """Variables that may hold its key."""
     key_optional: bool = False
-    """Whether it can be called without any key although `env` names some."""
+    """Whether no key is needed although `env` names variables."""
     request: Overrides = field(default_factory=Overrides)
     disabled: bool = False
     configured: bool = True
-    """Whether this Location, or the host program, says anything about it."""
+    """Whether this Location or the host program configures it."""
     timeouts: Timeouts = field(default_factory=Timeouts)
 
 
 class Known(Protocol):
-    """Facts that everybody shares; see core.models.known_providers."""
+    """Shared facts about providers; see core.models.known_providers."""
 
     @property
     def providers(self) -> Mapping[str, CatalogProvider]:
-        """Each as it is where nothing is configured."""
+        """Each provider without any configuration."""
         ...
 
     def entry(self, provider_id: str) -> ProviderEntry | None:
-        """What a configuration lies over."""
+        """The facts that a configuration is merged over."""
         ...
 
 
 def build(
     settings: Settings, host: tuple[CatalogProvider, ...] = (), known: Known | None = None
 ) -> dict[str, CatalogProvider]:
-    """Every provider that the policies leave, by id.
+    """Every provider that the policies allow, by id.
 
-    First the configured ones, then those of the host, the demo, and the known ones.
+    Order: configured providers, those of the host, the demo, then the known ones.
     """
     providers = {
-        name: provider(name, entry, None if known is None else known.entry(name))
+        name: merge_provider(name, entry, None if known is None else known.entry(name))
         for name, entry in settings.providers.items()
     }
     for each in (*host, _demo_provider(), *(known.providers.values() if known else ())):
@@ -127,19 +126,21 @@ def build(
     return {name: providers[name] for name in providers if may_use(settings, name)}
 
 
-def provider(id: str, entry: ProviderEntry, facts: ProviderEntry | None = None) -> CatalogProvider:
-    """A provider as `entry` says; where it is silent, as the facts are."""
-    whole = entry if facts is None else entries.laid_over(facts, entry)
+def merge_provider(
+    id: str, entry: ProviderEntry, facts: ProviderEntry | None = None
+) -> CatalogProvider:
+    """The provider of `entry`, completed by the facts."""
+    whole = entry if facts is None else entries.merge_entries(facts, entry)
     elsewhere = facts is not None and keys.own_address(entry) is not None
-    return made(id, whole, key_optional=elsewhere and entry.env is UNSET)
+    return make_provider(id, whole, key_optional=elsewhere and entry.env is UNSET)
 
 
-def made(
+def make_provider(
     id: str, entry: ProviderEntry, *, key_optional: bool = False, configured: bool = True
 ) -> CatalogProvider:
-    """The provider of one entry. Its models are made when somebody looks at them."""
+    """The provider of one entry. Its models are built on first access."""
     request = _overrides(entry.request)
-    api = _addressed(_api(entry.api, Api()), entry.request)
+    api = _with_address(_api(entry.api, Api()), entry.request)
 
     def models() -> dict[str, CatalogModel]:
         return {
@@ -162,7 +163,7 @@ def made(
 
 
 class LazyModels(Mapping[str, CatalogModel]):
-    """Models that are made together, when the first of them is asked for."""
+    """Models of a provider, built together on first access."""
 
     def __init__(self, make: Callable[[], dict[str, CatalogModel]]) -> None:
         self._make = make
@@ -183,8 +184,8 @@ class LazyModels(Mapping[str, CatalogModel]):
         return self._models
 
 
-def supplied_provider(name: str, calls: Mapping[str, ModelCall]) -> CatalogProvider:
-    """A provider whose models the embedding program answers for, by model name."""
+def host_provider(name: str, calls: Mapping[str, ModelCall]) -> CatalogProvider:
+    """A provider whose models the embedding program implements, by model name."""
     models = {
         model: _plain_model(name, model, HostProvided(call), Api()) for model, call in calls.items()
     }
@@ -192,7 +193,7 @@ def supplied_provider(name: str, calls: Mapping[str, ModelCall]) -> CatalogProvi
 
 
 def local_provider(name: str, url: str, contexts: Mapping[str, int]) -> CatalogProvider:
-    """A server found on this machine; `contexts` are its models with their context, 0 unknown."""
+    """A server found on this machine; `contexts`: model -> context size, 0 if unknown."""
     api = Api(url=url)
     models = {
         model: _plain_model(name, model, NATIVE, api, context=context)
@@ -202,7 +203,7 @@ def local_provider(name: str, url: str, contexts: Mapping[str, int]) -> CatalogP
 
 
 def may_use(settings: Settings, provider_id: str) -> bool:
-    """What the last matching `provider.use` policy says; without one, yes."""
+    """Whether the last matching `provider.use` policy allows it; yes if none matches."""
     for policy in reversed(settings.policies):
         if policy.action == "provider.use" and wildcard.matches(policy.resource, provider_id):
             return policy.effect == "allow"
@@ -212,7 +213,7 @@ def may_use(settings: Settings, provider_id: str) -> bool:
 def cost_of(tiers: tuple[ModelCost, ...], usage: TokenUsage) -> float:
     """US dollars for `usage`, at the highest tier that its context exceeds.
 
-    Reasoning costs what output costs. Without a price the answer is 0.
+    Reasoning is priced as output. Without a price the result is 0.
     """
     context = usage.input + usage.cache.read + usage.cache.write
     sizes = [(tier.tier.size if tier.tier else -1, tier) for tier in tiers]
@@ -239,7 +240,7 @@ def _model(
 ) -> CatalogModel:
     own = _overrides(entry.request)
     provider_id, provider_api = inherited
-    api = _addressed(_api(entry.api, provider_api), entry.request)
+    api = _with_address(_api(entry.api, provider_api), entry.request)
     capabilities, limit = entry.capabilities, entry.limit
     return CatalogModel(
         id=id,
@@ -247,7 +248,7 @@ def _model(
         name=entry.name or id,
         wire_name=(entry.api.id if entry.api else UNSET) or id,
         api=api,
-        reach=transport_of(api),
+        transport=transport_of(api),
         capabilities=ModelCapabilities(
             tools=capabilities.tools if capabilities and capabilities.tools is not UNSET else True,
             input=(capabilities.input if capabilities else UNSET) or ("text",),
@@ -260,7 +261,7 @@ def _model(
             input=(limit.input if limit else UNSET) or UNSET,
         ),
         family=entry.family or None,
-        request=own.over(below),
+        request=own.merge_over(below),
         default_variant=(entry.request.variant if entry.request else UNSET) or None,
         variants={
             variant.id: _variant(variant)
@@ -280,7 +281,7 @@ def _is_listed(model_id: str, provider: ProviderEntry) -> bool:
 
 
 def _variant(entry: VariantEntry) -> Overrides:
-    return options.read(entry.headers or {}, entry.body or {})
+    return options.read_overrides(entry.headers or {}, entry.body or {})
 
 
 def _api(entry: ApiEntry | UnsetType, inherited: Api) -> Api:
@@ -294,14 +295,14 @@ def _api(entry: ApiEntry | UnsetType, inherited: Api) -> Api:
     )
 
 
-def _addressed(api: Api, request: RequestEntry | UnsetType) -> Api:
+def _with_address(api: Api, request: RequestEntry | UnsetType) -> Api:
     body = (request.body or {}) if request else {}
     url = keys.address(body=body, url=api.url, api_settings=api.settings)
     return Api(type=api.type, package=api.package, url=url, settings=api.settings)
 
 
 def _overrides(entry: RequestEntry | UnsetType) -> Overrides:
-    return options.read(entry.headers or {}, entry.body or {}) if entry else Overrides()
+    return options.read_overrides(entry.headers or {}, entry.body or {}) if entry else Overrides()
 
 
 def _timeouts(entry: TimeoutEntry | UnsetType) -> Timeouts:
@@ -338,7 +339,7 @@ def _demo_provider() -> CatalogProvider:
 def _plain_model(
     provider_id: str,
     id: str,
-    reach: ModelTransport,
+    transport: ModelTransport,
     api: Api,
     *,
     title: str | None = None,
@@ -350,7 +351,7 @@ def _plain_model(
         name=title or id,
         wire_name=id,
         api=api,
-        reach=reach,
+        transport=transport,
         capabilities=ModelCapabilities(tools=True, input=("text",), output=("text",)),
         limit=ModelLimit(context=context, output=32_000),
     )

@@ -1,10 +1,10 @@
-"""Facts about providers and models that everybody shares, in the shape that models.dev publishes.
+"""Shared facts about providers and models, in the shape that models.dev publishes.
 
-They become configuration entries, over which the configuration of a Location lies field by field.
-Fields that nobody here uses are not kept. Where facts come from is location.models.facts_cache, how
-they are kept core.models.facts_archive.
+They become configuration entries, and the configuration of a Location is merged over them field by
+field. Unused fields are dropped. location.models.facts_cache fetches facts, and
+core.models.facts_archive stores them.
 
-Invariant: no fact, however odd, makes an entry that the catalog cannot build a model from.
+Invariant: every fact, however odd, makes an entry from which the catalog can build a model.
 """
 
 import datetime
@@ -38,7 +38,7 @@ from perdure.schema.value import Value
 Number = int | float
 
 EXPERIMENTAL: Final = "OPENCODE_ENABLE_EXPERIMENTAL_MODELS"
-"""With this variable set to 1 or true, models in an early state are offered too."""
+"""If this variable is 1 or true, alpha models are offered too."""
 
 _COMPATIBLE: Final = "@ai-sdk/openai-compatible"
 _RESPONSES: Final = "@ai-sdk/openai"
@@ -50,13 +50,13 @@ _ADDRESSES: Final[Mapping[str, str]] = {
         "https://${AZURE_COGNITIVE_SERVICES_RESOURCE_NAME}.cognitiveservices.azure.com/openai"
     ),
 }
-"""Provider -> its address, where the facts leave it to the package to know."""
+"""Provider -> its address, if the facts leave it to the package."""
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 _TWO_SCHEMES: Final = re.compile(r"^https?://(?=https?://)")
-_OPENERS: Final = frozenset(
+_ENABLING: Final = frozenset(
     {"AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_VERTEX_PROJECT"}
 )
-"""Open a provider, but are never sent as its key; see core.models.access."""
+"""Variables that make a provider usable but are never sent as its key; see core.models.access."""
 _HOLDS_PART: Final = re.compile(
     r".*_(?:NAME|HOST|URL|ENDPOINT|ACCOUNT|PROJECT|LOCATION|REGION"
     r"|(?:ACCOUNT|GATEWAY|PRODUCT|PROJECT)_ID)"
@@ -65,7 +65,7 @@ _HOLDS_KEY: Final = re.compile(r"(?!AWS_SECRET).*_(?:API)?(?:KEY|TOKEN|PAT)(?:_B
 
 
 class Fact(Value, omit_defaults=True):
-    """Part of what is published, by its names."""
+    """Part of the published facts, with the published field names."""
 
 
 class Price(Fact, kw_only=True):
@@ -147,7 +147,7 @@ class KnownProvider(Fact, kw_only=True):
     npm: str = ""
     api: str | None = None
     further: tuple[str, ...] = ()
-    """Other addresses, at which some of its models are."""
+    """Other addresses of some of its models."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ class KnownProvider(Fact, kw_only=True):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The variables that complete an address and hold no secret."""
+        """The variables that are part of an address and hold no secret."""
         return tuple(name for name in self.env if _HOLDS_PART.fullmatch(name))
 
     @property
@@ -165,19 +165,19 @@ class KnownProvider(Fact, kw_only=True):
 
 
 def origins(provider: KnownProvider, variables: Mapping[str, str]) -> frozenset[str]:
-    """Where the models of a provider are, so far as the variables complete the addresses."""
-    wire = transport.PACKAGES.get(provider.npm)
-    urls = (provider.url or (wire.url if wire else None), *provider.further)
-    found = (credential.origin_of(filled(url, variables)) for url in urls if url)
+    """The origins of a provider's models, as far as the variables complete the addresses."""
+    protocol = transport.PACKAGES.get(provider.npm)
+    urls = (provider.url or (protocol.url if protocol else None), *provider.further)
+    found = (credential.origin_of(substitute_variables(url, variables)) for url in urls if url)
     return frozenset(origin for origin in found if origin is not None and "${" not in origin)
 
 
 def entry(
     provider: KnownProvider, models: Mapping[str, KnownModel], variables: Mapping[str, str]
 ) -> ProviderEntry:
-    """The facts as a configuration would state them."""
+    """The facts as a configuration entry."""
     api = ApiEntry(type="aisdk", package=provider.npm, url=_address(provider.url, variables))
-    opening = _OPENERS.union(provider.keys)
+    opening = _ENABLING.union(provider.keys)
     return ProviderEntry(
         name=provider.name or UNSET,
         env=tuple(name for name in provider.env if name in opening),
@@ -190,20 +190,20 @@ def entry(
     )
 
 
-def filled(url: str, variables: Mapping[str, str]) -> str:
-    """An address with its variables put in; those that are not set stay as they are."""
+def substitute_variables(url: str, variables: Mapping[str, str]) -> str:
+    """An address with its variables substituted; unset ones stay as they are."""
     text = _VARIABLE.sub(lambda found: variables.get(found[1], "").rstrip("/") or found[0], url)
     return _TWO_SCHEMES.sub("", text)
 
 
 def _address(url: str | None, variables: Mapping[str, str]) -> str | UnsetType:
-    return filled(url, variables) if url else UNSET
+    return substitute_variables(url, variables) if url else UNSET
 
 
 def _models(
     id: str, known: KnownModel, inherited: ApiEntry, variables: Mapping[str, str]
 ) -> Iterator[tuple[str, ModelEntry]]:
-    """A model, and another one for each of its modes."""
+    """A model, and one more for each of its modes."""
     place = (inherited, variables)
     yield id, _model(id, known, place, Mode())
     for name, mode in known.experimental.modes.items() if known.experimental else ():
@@ -224,7 +224,7 @@ def _model(
     package = _package(route, inherited)
     own = package != inherited.package
     api = ApiEntry(
-        # Only what differs: who configures the provider means these models too.
+        # Only differences, so that configuring the provider also applies to these models.
         type="aisdk" if own else UNSET,
         package=package if own else UNSET,
         id=id if title else UNSET,
@@ -253,7 +253,7 @@ def _model(
 
 def _package(route: Route, inherited: ApiEntry) -> str:
     provided = inherited.package or ""
-    # A package's own address is its maker's, who does not know this provider's key.
+    # A package's default address is its vendor's, where this provider's key is not valid.
     is_placed = bool(route.api or inherited.url) or (
         _is_vertex(provided) and _is_vertex(route.npm or "")
     )
@@ -264,13 +264,13 @@ def _package(route: Route, inherited: ApiEntry) -> str:
 
 
 def _is_vertex(package: str) -> bool:
-    wire = transport.PACKAGES.get(package)
-    return wire is not None and wire.vertex is not None
+    protocol = transport.PACKAGES.get(package)
+    return protocol is not None and protocol.vertex is not None
 
 
 def _variants(known: KnownModel, package: str) -> tuple[VariantEntry, ...]:
-    wire = transport.PACKAGES.get(package)
-    if wire is None or not known.reasoning_options:
+    protocol = transport.PACKAGES.get(package)
+    if protocol is None or not known.reasoning_options:
         return ()
     by_type = {option.type: option for option in known.reasoning_options}
     budget, effort = by_type.get("budget_tokens"), by_type.get("effort")
@@ -283,11 +283,11 @@ def _variants(known: KnownModel, package: str) -> tuple[VariantEntry, ...]:
         output_limit=_count(known.limit.output) if known.limit else 0,
         family=known.family,
     )
-    return variants.variants(wire.dialect, thinking)
+    return variants.variants(protocol.dialect, thinking)
 
 
 def _costs(base: Prices | None, mode: Prices | None) -> tuple[CostEntry, ...] | UnsetType:
-    """The price, and those of larger contexts. A mode has a price of its own, or the model's."""
+    """The price, and those of larger contexts. A mode may have its own price."""
     price = mode or base
     if price is None:
         return UNSET
@@ -324,12 +324,12 @@ def _is_withheld(status: str, variables: Mapping[str, str]) -> bool:
 
 
 def _count(number: Number) -> int:
-    """A number of tokens; what cannot be one is unknown."""
+    """A number of tokens; 0 (unknown) if it is out of range."""
     return int(number) if 0 < number < _COUNT_MAX else 0
 
 
 def _released(text: str) -> int:
-    """The first millisecond (UTC) of a date, which may lack its day; 0 for what is not one."""
+    """The first millisecond (UTC) of a date, which may lack its day; 0 if invalid."""
     try:
         day = datetime.date.fromisoformat(text if text.count("-") == 2 else f"{text}-01")
     except ValueError:

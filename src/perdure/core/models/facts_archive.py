@@ -1,10 +1,10 @@
-"""The archive of model facts: one compressed part for each provider, and an index of them.
+"""The archive of model facts: one compressed part per provider, and an index.
 
-Facts about thousands of models are kept, of which a Location uses a few dozen. Only the index and
-the parts that are asked for are ever decompressed. Joined, the parts are an ordinary gzip file of
-JSON lines. What the facts mean is core.models.facts.
+It holds thousands of models, of which a Location uses a few dozen. Only the index and the
+requested parts are decompressed. The whole archive is an ordinary gzip file of JSON lines. The
+facts are interpreted in core.models.facts.
 
-Invariant: an archive that can be opened is whole; whatever else the bytes are, it is refused.
+Invariant: an archive that opens is complete; any other bytes are refused.
 """
 
 import zlib
@@ -20,15 +20,15 @@ from perdure.schema import codec
 from perdure.schema.value import Value
 
 FORMAT: Final = 1
-_GZIP: Final = 31  # window bits that mean: with header and checksum
+_GZIP: Final = 31  # window bits: gzip header and checksum
 
 
 class ModelArchiveError(Exception):
-    """These bytes hold no facts that can be used. The message says why."""
+    """The bytes are not a usable archive. The message says why."""
 
 
 class Part(KnownProvider, kw_only=True):
-    """A provider, and where its models are, counted from the end of the index."""
+    """A provider and the offset of its models after the index."""
 
     start: int
     length: int
@@ -41,7 +41,7 @@ class _Index(Value):
 
 
 class ModelArchive:
-    """Read from bytes, which it keeps. Raises ModelArchiveError for anything but an archive."""
+    """Reads an archive from bytes. Raises ModelArchiveError."""
 
     def __init__(self, data: bytes) -> None:
         index, self._parts = _opened(data)
@@ -59,10 +59,9 @@ class ModelArchive:
 
 
 def pack(published: bytes) -> bytes:
-    """An archive of what models.dev publishes: one object with a provider under each key.
+    """An archive of the models.dev document: one object with a provider under each key.
 
-    A provider or a model that makes no sense is left out. Raises ModelArchiveError when that
-    leaves nothing.
+    Invalid providers and models are left out. Raises ModelArchiveError if nothing remains.
     """
     parts: list[Part] = []
     packed: list[bytes] = []
@@ -74,7 +73,7 @@ def pack(published: bytes) -> bytes:
         packed.append(data)
         start += len(data)
     if not parts:
-        raise ModelArchiveError("no provider is in it")
+        raise ModelArchiveError("it contains no provider")
     body = b"".join(packed)
     index = _Index(FORMAT, zlib.crc32(body), tuple(parts))
     return _compressed(codec.encode(index) + b"\n") + body
@@ -86,7 +85,7 @@ class _Published(KnownProvider, kw_only=True):
 
 def _providers(published: bytes) -> Iterator[tuple[KnownProvider, dict[str, KnownModel]]]:
     try:
-        # Provider by provider: decoded at once, this would take twenty times its size.
+        # Provider by provider: decoding all at once would need twenty times the memory.
         listed = codec.decode(dict[str, Raw], published)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ModelArchiveError(f"it is not an object of providers: {error}") from error

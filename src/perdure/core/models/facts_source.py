@@ -1,6 +1,6 @@
-"""Whether facts about models are fetched, and from where: the user's environment decides.
+"""Whether facts about models are fetched, and from where, by the user's environment.
 
-A module of its own, so that a server can say so at its start without loading the catalog.
+A separate module, so that a server can log it at start without loading the catalog.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ URL_DEFAULT: Final = "https://models.dev"
 
 
 def source_of(variables: Mapping[str, str]) -> str | None:
-    """The address of the publisher; None when nothing may be fetched."""
+    """The URL to fetch from; None if fetching is disabled."""
     return None if is_true(variables.get(DISABLE)) else variables.get(URL) or URL_DEFAULT
 
 
 def is_true(value: str | None) -> bool:
-    """Whether a variable of the environment switches something on."""
+    """Whether the value of an environment variable means true."""
     return (value or "").lower() in {"1", "true"}

@@ -1,9 +1,9 @@
-"""Where keys may be sent: what everybody knows, what the user's documents say, what was granted.
+"""Where keys may be sent: known origins, the user's configuration, and grants.
 
-A variable of the environment has no address of its own. It gets those that its name is known for,
-those that the user's own configuration pairs it with, and those that a person allowed by trusting a
-project's document (core.settings.trust). Choosing a key for a request is core.credentials.keys's
-part.
+An environment variable has no address of its own. It may be sent to the known origins of its
+provider, to those that the user's own configuration pairs it with, and to those that a person
+granted by trusting a project's document (core.settings.trust). Choosing the key of a request is
+core.credentials.keys.
 """
 
 from msgspec.structs import replace
@@ -14,24 +14,26 @@ from perdure.core.settings.settings import Settings
 from perdure.schema.models.credential import StoredCredential
 
 
-def of_variables(settings: Settings, known: KnownProviders | None) -> dict[str, frozenset[str]]:
-    """Name of a variable -> the origins that it may be sent to."""
+def variable_origins(settings: Settings, known: KnownProviders | None) -> dict[str, frozenset[str]]:
+    """Variable name -> the origins that it may be sent to."""
     keys = known.keys if known else _no_keys
-    homes = dict(known.origins) if known else {}
-    for name, theirs in credential.user_origins(settings.user_providers, keys).items():
-        homes[name] = homes.get(name, frozenset()) | theirs
-    for wish in settings.granted_keys:
-        for name in wish.names or keys(wish.provider):
-            homes[name] = homes.get(name, frozenset()) | frozenset(wish.origins)
-    return homes
+    origins = dict(known.origins) if known else {}
+    for name, configured in credential.user_origins(settings.user_providers, keys).items():
+        origins[name] = origins.get(name, frozenset()) | configured
+    for request in settings.granted_keys:
+        for name in request.names or keys(request.provider):
+            origins[name] = origins.get(name, frozenset()) | frozenset(request.origins)
+    return origins
 
 
-def widened(stored: StoredCredential | None, settings: Settings) -> StoredCredential | None:
-    """What is stored, with the origins that a person granted besides those it was saved for."""
+def with_granted_origins(
+    stored: StoredCredential | None, settings: Settings
+) -> StoredCredential | None:
+    """The stored credential with the additional origins that a person granted."""
     if stored is None:
         return None
-    wishes = [each for each in settings.granted_keys if each.provider == stored.integration_id]
-    granted = [origin for wish in wishes for origin in wish.origins]
+    requests = [each for each in settings.granted_keys if each.provider == stored.integration_id]
+    granted = [origin for request in requests for origin in request.origins]
     return replace(stored, origins=(*stored.origins, *granted)) if granted else stored
 
 

@@ -1,10 +1,10 @@
-"""The providers that everybody knows, as the catalog has them where nothing is configured.
+"""The known providers, as the catalog has them without configuration.
 
-Made once from an archive of facts and shared by all Locations. A provider's models are read from
-the archive when somebody looks at them. Keys are found in location.models.catalog.
+Built once from an archive of facts and shared by all Locations. A provider's models are read from
+the archive on first access. Keys are found in location.models.catalog.
 
-Invariant: facts that were fetched pair no key with an address, if the facts that come with the
-program know that key, and put no variable into an address that those do not.
+Invariant: fetched facts pair no key with an address if the bundled facts know that key, and
+substitute no variable into an address that the bundled facts do not.
 """
 
 from collections.abc import Mapping
@@ -26,13 +26,13 @@ class KnownProviders:
         self, archive: ModelArchive, variables: Mapping[str, str], *, bundled: ModelArchive
     ) -> None:
         self._archive = archive
-        self._variables = _harmless(variables, bundled)
+        self._variables = _readable_variables(variables, bundled)
         self.providers = _unconfigured(archive, tuple(sorted(self._variables.items())))
         self.origins: Mapping[str, frozenset[str]] = {
             **self._pairs(archive, variables),
             **self._pairs(bundled, variables),
         }
-        """Variable that is set and holds a key -> where it may be sent."""
+        """Set variable that holds a key -> where it may be sent."""
 
     def entry(self, provider_id: str) -> ProviderEntry | None:
         return _entry(self._archive, provider_id, self._variables)
@@ -58,7 +58,7 @@ class KnownProviders:
 def _unconfigured(
     archive: ModelArchive, given: tuple[tuple[str, str], ...]
 ) -> Mapping[str, CatalogProvider]:
-    """Kept for the runtimes of one process, which know the same facts and variables."""
+    """Cached for all runtimes of the process with the same facts and variables."""
     variables = dict(given)
     return {name: _provider(archive, name, variables) for name in archive.providers}
 
@@ -67,9 +67,9 @@ def _provider(archive: ModelArchive, name: str, variables: Mapping[str, str]) ->
     bare = facts.entry(archive.providers[name], {}, variables)
 
     def models() -> dict[str, CatalogModel]:
-        return dict(catalog.made(name, _entry(archive, name, variables) or bare).models)
+        return dict(catalog.make_provider(name, _entry(archive, name, variables) or bare).models)
 
-    return replace(catalog.made(name, bare, configured=False), models=LazyModels(models))
+    return replace(catalog.make_provider(name, bare, configured=False), models=LazyModels(models))
 
 
 def _entry(archive: ModelArchive, name: str, variables: Mapping[str, str]) -> ProviderEntry | None:
@@ -82,8 +82,8 @@ def _parts(archive: ModelArchive) -> frozenset[str]:
     return frozenset(name for provider in archive.providers.values() for name in provider.parts)
 
 
-def _harmless(variables: Mapping[str, str], bundled: ModelArchive) -> dict[str, str]:
-    """What facts may read of the user's environment: parts of addresses, and no secret."""
+def _readable_variables(variables: Mapping[str, str], bundled: ModelArchive) -> dict[str, str]:
+    """The variables that facts may read: parts of addresses, and no secrets."""
     readable = (*_parts(bundled), EXPERIMENTAL)
     given = {name: variables[name] for name in readable if name in variables}
     return given | vertex.address_parts(variables)

@@ -1,8 +1,7 @@
-"""What is added to the requests of a model, its domains apart: what was configured, by whom ever.
+"""Model options: what the configuration adds to the requests of a model.
 
-Generation Controls, Model Request Options and fields for the provider alone never mix, and the key
-is none of them. core.models.options makes these values; core.models.catalog lays them over each
-other.
+Generation Controls, Model Request Options and plain body fields are kept apart, and so is the key.
+core.models.catalog merges these values.
 """
 
 import re
@@ -26,13 +25,13 @@ class Overrides(Confidential, kw_only=True):
     options: JsonObject = field(default_factory=dict[str, object])
     """Model Request Options by their own names, before any protocol is chosen."""
     body: JsonObject = field(default_factory=dict[str, object])
-    """Compatibility fields, sent as they are."""
+    """Other body fields, sent unchanged."""
     api_key: str | None = None
 
-    def over(self, lower: "Overrides") -> "Overrides":
+    def merge_over(self, lower: "Overrides") -> "Overrides":
         return Overrides(
             headers={**lower.headers, **self.headers},
-            generation=self.generation.over(lower.generation),
+            generation=self.generation.merge_over(lower.generation),
             options=overlay(lower.options, self.options),
             body=overlay(lower.body, self.body),
             api_key=self.api_key or lower.api_key,
@@ -58,7 +57,7 @@ _CONTROLS: Final[Mapping[str, str]] = {
     "topK": "top_k",
     "topP": "top_p",
 }
-"""What Generation Controls are called elsewhere -> ours."""
+"""Other names of Generation Controls -> the field here."""
 
 _OPENAI: Final = frozenset(
     {
@@ -115,11 +114,11 @@ _OUTPUT_CONFIG: Final[Mapping[str, str]] = {
     "effort": "effort",
     "taskBudget": "task_budget",
 }
-"""Options that Anthropic takes below `output_config`. The later of two names wins."""
+"""Options that Anthropic expects inside `output_config`. The later of two names wins."""
 
 
-def read(headers: Mapping[str, str], body: JsonObject) -> Overrides:
-    """What `headers` and a configured `body` add to a request, each domain apart."""
+def read_overrides(headers: Mapping[str, str], body: JsonObject) -> Overrides:
+    """Sort configured `headers` and `body` fields into the kinds of overrides."""
     controls: JsonObject = {}
     options: JsonObject = {}
     rest: JsonObject = {}
@@ -142,7 +141,7 @@ def read(headers: Mapping[str, str], body: JsonObject) -> Overrides:
 
 
 def for_dialect(options: JsonObject, dialect: Dialect) -> dict[str, JsonObject]:
-    """The options that a dialect understands, in its namespace and by the names it reads."""
+    """The options that a dialect understands, in its namespace and with its names."""
     understood = UNDERSTOOD[dialect]
     kept = {name: value for name, value in options.items() if name in understood}
     if dialect == "anthropic":
@@ -155,7 +154,7 @@ def for_dialect(options: JsonObject, dialect: Dialect) -> dict[str, JsonObject]:
 
 
 def _as_anthropic(options: JsonObject) -> JsonObject:
-    """How hard to think stands among what is asked of the output."""
+    """Move effort and budget options into `outputConfig`."""
     asked = {_OUTPUT_CONFIG[name]: options[name] for name in _OUTPUT_CONFIG if name in options}
     rest = {name: value for name, value in options.items() if name not in _OUTPUT_CONFIG}
     return {**rest, "outputConfig": asked} if asked else rest
@@ -169,7 +168,7 @@ def _generation(controls: JsonObject) -> GenerationControls:
     try:
         return codec.convert(GenerationControls, controls)
     except msgspec.ValidationError:
-        # One bad value must not take the good ones with it; they are few.
+        # Drop only the invalid values.
         sound = {key: value for key, value in controls.items() if _sound(key, value)}
         return codec.convert(GenerationControls, sound)
 

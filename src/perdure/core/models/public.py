@@ -1,7 +1,7 @@
-"""What clients see of the catalog: every field that may leave is named here, and no other leaves.
+"""The catalog as clients see it: exactly the fields named here.
 
-Headers, bodies, settings and what variants add are always empty: they may hold keys. Addresses
-lose their credentials, query and fragment.
+Headers, bodies, settings and the options of variants are always empty, because they may hold keys.
+URLs lose their credentials, query and fragment.
 """
 
 from msgspec import UNSET

@@ -1,8 +1,8 @@
-"""Which of several models to take when nobody chose one.
+"""Chooses a model if none is configured.
 
 `newest` is for conversations: a model that answers in text and can use tools, if there is one.
-`small` is for work beside them: cheap, recent and quick. Which models can be used at all is decided
-in location.models.catalog.
+`small` is for titles and the like: cheap, recent and fast. location.models.catalog decides which
+models can be used at all.
 """
 
 import re
@@ -20,18 +20,18 @@ _SMALL_MONTHS_MAX: Final = 18
 _COST_WEIGHT: Final = 0.8
 _AGE_WEIGHT: Final = 0.2
 _NO_SMALL: Final = frozenset({"azure", "azure-cognitive-services"})
-"""Their models exist only where somebody deployed them."""
+"""Providers whose models must be deployed first."""
 _PREFERRED: Final = {"opencode": "gpt-5-nano"}
 
 
 def newest(models: Sequence[CatalogModel]) -> CatalogModel | None:
-    """The newest that can be called. One that is part of this program comes last."""
-    working = [model for model in models if not isinstance(model.reach, Unreachable)]
-    return min(working, key=_unsuited, default=None)
+    """The newest model that can be called; built-in ones come last."""
+    working = [model for model in models if not isinstance(model.transport, Unreachable)]
+    return min(working, key=_rank, default=None)
 
 
 def small(models: Sequence[CatalogModel], *, now_millis: int) -> CatalogModel | None:
-    """One of a single provider's models; None when none of them is known to be small."""
+    """A small model among those of one provider; None if none is known to be small."""
     eligible = [model for model in models if _may_be_small(model, now_millis)]
     for model in eligible:
         if _PREFERRED.get(model.provider_id) == model.id:
@@ -51,15 +51,20 @@ def small(models: Sequence[CatalogModel], *, now_millis: int) -> CatalogModel | 
     )
 
 
-def _unsuited(model: CatalogModel) -> tuple[bool, bool, bool, int]:
+def _rank(model: CatalogModel) -> tuple[bool, bool, bool, int]:
     able = model.capabilities.tools and "text" in model.capabilities.output
-    return isinstance(model.reach, BuiltIn), not able, model.status == "deprecated", -model.released
+    return (
+        isinstance(model.transport, BuiltIn),
+        not able,
+        model.status == "deprecated",
+        -model.released,
+    )
 
 
 def _may_be_small(model: CatalogModel, now_millis: int) -> bool:
     recent = 0 <= now_millis - model.released <= _SMALL_MONTHS_MAX * _MONTH_MILLIS
     speaks = "text" in model.capabilities.input and "text" in model.capabilities.output
-    called = not isinstance(model.reach, Unreachable) and model.provider_id not in _NO_SMALL
+    called = not isinstance(model.transport, Unreachable) and model.provider_id not in _NO_SMALL
     return recent and speaks and called and model.status == "active" and _price(model) > 0
 
 
@@ -69,12 +74,12 @@ def _price(model: CatalogModel) -> float:
 
 
 def is_free(model: CatalogModel) -> bool:
-    if isinstance(model.reach, BuiltIn | HostProvided) or _is_here(model.api.url or ""):
+    if isinstance(model.transport, BuiltIn | HostProvided) or _is_local(model.api.url or ""):
         return True
     return bool(model.cost) and all(tier.input == tier.output == 0 for tier in model.cost)
 
 
-def _is_here(url: str) -> bool:
+def _is_local(url: str) -> bool:
     try:
         return loopback.is_loopback(urlsplit(url).hostname or "")
     except ValueError:

@@ -1,10 +1,10 @@
-"""How a model is offered tools, and how its calls are read.
+"""How tools are offered to a model, and how its calls are read.
 
-`native` is what the wire protocol has for them. `printed` reads calls that the model wrote into its
-text besides: servers that people run themselves often do not recognise them. `constrained` is for
-models that cannot call tools at all; see llm.tool_fallback.json_schema and docs/adr/0020.
+`native` uses the wire protocol. `printed` additionally reads calls that the model wrote into its
+text, because self-hosted servers often do not recognise them. `constrained` is for models that
+cannot call tools at all; see llm.tool_fallback.json_schema and docs/adr/0020.
 
-Invariant: what a provider on the public internet answers is never read for calls by itself.
+Invariant: without configuration, answers from the public internet are never parsed for calls.
 """
 
 from typing import Final
@@ -15,23 +15,23 @@ from perdure.llm.route import ToolCallMode
 from perdure.schema.codec import JsonValue
 
 OPTION: Final = "toolCalls"
-"""The Model Request Option that decides. It is never sent."""
+"""The Model Request Option that sets the mode. It is never sent."""
 _HOME_NAMES: Final = (".local", ".lan", ".home", ".internal", ".home.arpa")
 
 
-def choose(option: JsonValue, *, url: str | None, calls_tools: bool) -> ToolCallMode:
-    """For a model that is spoken to in Chat Completions at `url`."""
+def choose_mode(option: JsonValue, *, url: str | None, calls_tools: bool) -> ToolCallMode:
+    """The mode of a Chat Completions model at `url`."""
     match option:
         case "native" | "printed" | "constrained":
             return option
-        case _ if url is None or not is_near(url):
+        case _ if url is None or not is_local(url):
             return "native"
         case _:
             return "printed" if calls_tools else "constrained"
 
 
-def is_near(url: str) -> bool:
-    """Whether an address can only be a server of the user's own: this machine, or its network."""
+def is_local(url: str) -> bool:
+    """Whether a URL is on this machine or in the local network."""
     try:
         address = web_address.parse(url)
     except WebAddressError:

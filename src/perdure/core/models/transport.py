@@ -1,11 +1,10 @@
-"""Reach: what it takes to call a model, from its package and address to a wire protocol.
+"""Model transports: how a model is called, by its package and URL.
 
-A new wire protocol is one line in `PACKAGES`, and so is a provider that speaks a known one. An
-address may hold `${NAME}`, which stands for a variable of the user's environment; only the
-addresses of this table and of core.models.facts may, never configured ones. Making calls is done in
-location.models.catalog.
+A new wire protocol is one line in `PACKAGES`, and so is a provider that uses a known one. A URL may
+contain `${NAME}`, a variable of the user's environment; only URLs of this table and of
+core.models.facts may, never configured ones. Making calls is location.models.catalog.
 
-Invariant: what cannot be reached says why, in words for the person.
+Invariant: a model that cannot be called has a reason that a person can read.
 """
 
 from collections.abc import Mapping
@@ -21,32 +20,32 @@ from perdure.schema.value import Confidential, Value
 
 
 class HttpProtocol(Value):
-    """Reached over HTTP. `protocol` is `module:name`, imported when a model is first called."""
+    """A model called over HTTP. `protocol` is `module:name`, imported at the first call."""
 
     protocol: str
     scheme: Literal["bearer", "x-api-key", "api-key", "x-goog-api-key"] = "bearer"
     url: str | None = None
-    """The provider's own address, where the configuration names none."""
+    """The default URL, if the configuration sets none."""
     system_role: frozenset[str] = frozenset()
-    """Models that take a system message inside the conversation, by their wire names."""
+    """Wire names of models that accept system messages inside the conversation."""
     dialect: Dialect = "openai_compatible"
     aws: bool = False
-    """Whether address and keys are those of AWS; see core.models.aws."""
+    """Whether URL and keys are those of AWS; see core.models.aws."""
     vertex: str | None = None
-    """Whose models of Vertex AI they are; address and tokens are in core.models.vertex."""
+    """The publisher of the models on Vertex AI; see core.models.vertex."""
 
     def has_system_role(self, model: str) -> bool:
         return model in self.system_role
 
 
 class BuiltIn(Value):
-    """Part of this program. `call` is `module:name` of a ModelCall."""
+    """A model that is part of this program. `call` is `module:name` of a ModelCall."""
 
     call: str
 
 
 class HostProvided(Value):
-    """Brought by the embedding program."""
+    """A model implemented by the embedding program."""
 
     call: ModelCall
 
@@ -117,23 +116,23 @@ PACKAGES: Final[Mapping[str, HttpProtocol]] = {
     "@openrouter/ai-sdk-provider": _compatible("https://openrouter.ai/api/v1"),
     "venice-ai-sdk-provider": _compatible("https://api.venice.ai/api/v1"),
 }
-"""Package of an `aisdk` provider -> the wire protocol that it stands for."""
+"""Package of an `aisdk` provider -> its wire protocol."""
 
 NATIVE: Final = _compatible()
-"""What a `native` provider speaks: the servers that people run themselves all answer to it."""
+"""The protocol of a `native` provider, which all common self-hosted servers support."""
 
 
 def transport_of(api: Api) -> HttpProtocol | Unreachable:
-    """How a model with this api is called, or why it cannot be."""
-    wire = NATIVE if api.type == "native" else PACKAGES.get(api.package or "")
-    if wire is None:
+    """The transport of a model with this api, or why it cannot be called."""
+    protocol = NATIVE if api.type == "native" else PACKAGES.get(api.package or "")
+    if protocol is None:
         return Unreachable(f"the package {api.package!r} is not supported here")
-    url = api.url or wire.url
+    url = api.url or protocol.url
     if url is None:
         return Unreachable("its `api.url` is not set")
     if "${" in url:
         name = url.partition("${")[2].partition("}")[0]
-        return Unreachable(f"its address needs the variable {name}, which is not set")
+        return Unreachable(f"its address needs the environment variable {name}, which is not set")
     if keys.origin_of(url) is None:
         return Unreachable("its `api.url` is not an http or https address")
-    return wire
+    return protocol

@@ -1,9 +1,10 @@
-"""Variants of a reasoning model: one for each amount of thinking that it is known to offer.
+"""Variants of a reasoning model: one per supported amount of thinking.
 
-Made from facts about the model, so that nobody has to configure them; what is configured lies over
-them (core.models.catalog). Bodies are Model Request Options by the names of core.models.options.
+Derived from facts about the model, so that they need no configuration; configured variants are
+merged over them (core.models.catalog). Bodies are Model Request Options, named as in
+core.models.options.
 
-Invariant: no variant asks for what its dialect is known to refuse.
+Invariant: no variant asks for something that its dialect is known to refuse.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,14 +24,14 @@ _BUDGETS: Final[Mapping[str, int]] = {
     "xhigh": 24_000,
     "max": 31_999,
 }
-"""Tokens to think with, where a provider wants a number."""
+"""Thinking budgets in tokens, for providers that want a number."""
 _BUDGETED: Final = ("high", "max")
 _SWITCHED_FAMILIES: Final = ("deepseek", "glm", "kimi")
-"""Families whose servers switch thinking by a `thinking` field."""
+"""Model families whose servers switch thinking with a `thinking` field."""
 
 
 class Thinking(Value, kw_only=True):
-    """What is known about how a model can be told to think."""
+    """The known thinking controls of a model."""
 
     efforts: tuple[str, ...] = ()
     budget: bool = False
@@ -42,14 +43,14 @@ class Thinking(Value, kw_only=True):
     family: str = ""
 
     def tokens(self, effort: str) -> int:
-        """The budget for an effort, within what the model takes and can still answer with."""
+        """The budget for an effort, within the limits of the model and its output."""
         bounds = (self.budget_max, self.output_limit - 1)
         most = min((bound for bound in bounds if bound > 0), default=_BUDGETS[effort])
         return max(self.budget_min, min(_BUDGETS[effort], most))
 
 
 def variants(dialect: Dialect, thinking: Thinking) -> tuple[VariantEntry, ...]:
-    """In the order of rising effort."""
+    """The variants in order of increasing effort."""
     known = dict(_OF_DIALECT[dialect](thinking))
     return tuple(VariantEntry(id=name, body=known[name]) for name in EFFORTS if name in known)
 
@@ -61,7 +62,7 @@ def _openai(thinking: Thinking) -> _Named:
     for effort in thinking.efforts:
         if effort == "none":
             yield effort, {"reasoningEffort": effort}
-        elif effort != "max":  # which the Responses protocol does not have
+        elif effort != "max":  # not part of the Responses protocol
             yield effort, {"reasoningEffort": effort, "reasoningSummary": "auto"}
 
 
@@ -99,7 +100,7 @@ def _google(thinking: Thinking) -> _Named:
 
 
 def _bedrock(thinking: Thinking) -> _Named:
-    """Each maker's models have their own way here."""
+    """The options of Bedrock, which depend on the model's vendor."""
     for effort in thinking.efforts or (_BUDGETED if thinking.budget else ()):
         if effort == "none":
             continue

@@ -1,4 +1,4 @@
-"""How a model is told of what a person attached: headings, cut marks, and what was left out."""
+"""Texts that present a prompt's attachments to the model, and `@path` mentions in prompts."""
 
 import re
 from collections.abc import Collection
@@ -7,16 +7,16 @@ from typing import Final
 from perdure.core import limits
 
 
-def titled(kind: str, name: str, text: str) -> str:
+def with_heading(kind: str, name: str, text: str) -> str:
     return f"Attached {kind} {one_line(name)}:\n{text}"
 
 
-def left_out(name: str, why: str) -> str:
+def omitted_note(name: str, why: str) -> str:
     return f"[Attachment left out: {one_line(name)}: {why}]"
 
 
-def bounded(text: str, bytes_max: int = limits.READ_BYTES_MAX) -> str:
-    """As much of the text as may be told at once, with a mark where it was cut."""
+def truncate(text: str, bytes_max: int = limits.READ_BYTES_MAX) -> str:
+    """The text, cut to `bytes_max`, with a mark where it was cut."""
     data = text.encode("utf-8", "replace")
     if len(data) <= bytes_max:
         return text
@@ -28,13 +28,13 @@ def one_line(text: str) -> str:
     return " ".join(text.split())[:200] or "a file"
 
 
-# Not within a word, as in an address of mail; not another mention's end.
+# Not within a word, as in a mail address, and not at the end of another mention.
 _MENTION: Final = re.compile(r"(?<![\w@./-])@([^\s@`\"'<>()\[\]{}|\x00-\x1f]+)")
 _TRAILING: Final = ".,;:!?"
 
 
-def paths(text: str, *, known: Collection[str] = ()) -> tuple[str, ...]:
-    """Relative paths in the order of their first mention, without the `known` ones."""
+def mentioned_paths(text: str, *, known: Collection[str] = ()) -> tuple[str, ...]:
+    """Mentioned relative paths in order of first mention, without the `known` ones."""
     found: dict[str, None] = {}
     for match in _MENTION.finditer(text):
         path = match[1].rstrip(_TRAILING)

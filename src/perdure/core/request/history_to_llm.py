@@ -1,8 +1,8 @@
-"""Session History -> the conversation of a model request. The stored history is never edited.
+"""Converts Session History to the conversation of a model request. Stored history is never edited.
 
-Total: any stored message lowers to something a provider accepts. Native metadata goes back only to
+Every stored message converts to something a provider accepts. Native metadata goes back only to
 the model that made it, and only from a turn without error; reasoning of another model becomes
-plain text. A call without a usable result gets one, so that no call dangles.
+plain text. Every call without a usable result gets an error result.
 """
 
 from typing import assert_never
@@ -38,7 +38,7 @@ from perdure.schema.session.tool import TextContent as TextResult
 
 
 def lower(message: SessionMessage, model: ModelRef) -> tuple[LLMMessage, ...]:
-    """What `model` is shown of one stored message; nothing, for messages that are not for it."""
+    """One stored message as `model` is shown it; empty for messages that are not for the model."""
     match message:
         case UserMessage():
             return (LLMMessage("user", _user_parts(message)),)
@@ -62,10 +62,10 @@ def lower(message: SessionMessage, model: ModelRef) -> tuple[LLMMessage, ...]:
 def _user_parts(message: UserMessage) -> tuple[Part, ...]:
     parts: list[Part] = [TextPart(message.text)]
     attached = () if message.attached is UNSET else message.attached
-    told = {item.file: item for item in attached if item.file is not UNSET}
+    by_file = {item.file: item for item in attached if item.file is not UNSET}
     for index, file in enumerate(() if message.files is UNSET else message.files):
-        if index in told:
-            parts += map(_content, told[index].content)
+        if index in by_file:
+            parts += map(_content, by_file[index].content)
         else:
             name = None if file.name is UNSET else file.name
             parts.append(MediaPart(file.mime, file.uri, name))
@@ -185,12 +185,12 @@ def _checkpoint(message: messages.CompactionMessage) -> str:
 
 
 def _carried(message: messages.CompactionMessage) -> str:
-    """What must not depend on how well a summary was made."""
+    """The parts of a checkpoint that do not depend on the quality of its summary."""
     blocks: list[str] = []
     if message.directives:
-        said = "\n\n".join(f"[User]: {text}" for text in message.directives)
+        directives = "\n\n".join(f"[User]: {text}" for text in message.directives)
         note = "The user said this earlier, in these words. It holds unless it was taken back."
-        blocks.append(f"<user-messages>\n{note}\n\n{said}\n</user-messages>\n\n")
+        blocks.append(f"<user-messages>\n{note}\n\n{directives}\n</user-messages>\n\n")
     if message.todos:
         items = "\n".join(f"- [{todo.status}] {todo.content}" for todo in message.todos)
         blocks.append(f"<open-todos>\n{items}\n</open-todos>\n\n")

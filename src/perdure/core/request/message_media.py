@@ -1,4 +1,4 @@
-"""The media parts of a provider conversation, found and replaced in its order. Pure."""
+"""Finds and replaces the media parts of a conversation, in order."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
@@ -21,7 +21,7 @@ from perdure.schema.codec import JsonValue
 
 
 def media_of(messages: Iterable[LLMMessage]) -> Iterator[MediaPart]:
-    """Every media part, the oldest first; those in tool results too."""
+    """Every media part, also in tool results, oldest first."""
     for message in messages:
         for part in message.content:
             match part:
@@ -39,15 +39,15 @@ def has_media(messages: Iterable[LLMMessage]) -> bool:
     return next(media_of(messages), None) is not None
 
 
-def rewritten(run: Segment, instead: Iterator[MediaPart | TextPart]) -> Segment:
-    """The run with the next of `instead` for each of its media."""
-    if not has_media(run.messages):
-        return run
-    return Segment(tuple(_message(message, instead) for message in run.messages))
+def replace_media(segment: Segment, replacements: Iterator[MediaPart | TextPart]) -> Segment:
+    """The segment with each media part replaced by the next of `instead`."""
+    if not has_media(segment.messages):
+        return segment
+    return Segment(tuple(_message(message, replacements) for message in segment.messages))
 
 
-def _message(message: LLMMessage, instead: Iterator[MediaPart | TextPart]) -> LLMMessage:
-    return replace(message, content=tuple(_part(part, instead) for part in message.content))
+def _message(message: LLMMessage, replacements: Iterator[MediaPart | TextPart]) -> LLMMessage:
+    return replace(message, content=tuple(_part(part, replacements) for part in message.content))
 
 
 def _part(part: Part, instead: Iterator[MediaPart | TextPart]) -> Part:

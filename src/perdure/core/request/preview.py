@@ -1,6 +1,6 @@
-"""What would be told and sent next, in a form to look at (schema.session.request_preview). Pure.
+"""Builds the preview of the next request and its context sources (schema.session.request_preview).
 
-The request loses its headers here and keeps everything else word for word.
+The preview omits request headers and keeps everything else verbatim.
 """
 
 from typing import assert_never
@@ -24,33 +24,35 @@ from perdure.schema.session.request_preview import ProviderRequest, SourceDetail
 from perdure.schema.session.tool import ProviderMetadata
 
 
-def sources(
-    observation: Observation, snapshot: Snapshot, *, all_told: bool
+def describe_sources(
+    observation: Observation, snapshot: Snapshot, *, new_baseline: bool
 ) -> tuple[SourceDetail, ...]:
-    """Every source that is seen now or was told before, by key.
+    """Every source that is observed now or is in the snapshot, by key.
 
-    `all_told`: a new baseline is next, which tells of everything there is.
+    `new_baseline`: a new baseline is next, which contains every source.
     """
     seen = {observed.key: observed for observed in observation}
     return tuple(
         _gone(key, snapshot[key])
         if key not in seen
-        else _detail(seen[key], snapshot.get(key), all_told=all_told)
+        else _detail(seen[key], snapshot.get(key), new_baseline=new_baseline)
         for key in sorted({*seen, *snapshot})
     )
 
 
-def told(snapshot: Snapshot) -> tuple[SourceDetail, ...]:
-    """The sources as the model knows them, where nobody can look."""
+def describe_snapshot(snapshot: Snapshot) -> tuple[SourceDetail, ...]:
+    """The sources as the model knows them, when they cannot be observed."""
     return tuple(_unseen(key, snapshot[key]) for key in sorted(snapshot))
 
 
-def request(built: LLMRequest, *, agent: str) -> ProviderRequest:
+def preview_request(built: LLMRequest, *, agent: str) -> ProviderRequest:
     return ProviderRequest(
         agent=agent,
         model=built.model,
         system=built.system,
-        messages=tuple(_message(message) for run in built.runs for message in run.messages),
+        messages=tuple(
+            _message(message) for segment in built.segments for message in segment.messages
+        ),
         tools=tuple(
             view.RequestTool(
                 name=tool.name, description=tool.description, input_schema=tool.input_schema
@@ -62,14 +64,16 @@ def request(built: LLMRequest, *, agent: str) -> ProviderRequest:
     )
 
 
-def _detail(observed: Observed, stored: SnapshotEntry | None, *, all_told: bool) -> SourceDetail:
+def _detail(
+    observed: Observed, stored: SnapshotEntry | None, *, new_baseline: bool
+) -> SourceDetail:
     if not observed.available:
         return _unseen(observed.key, stored)
     return SourceDetail(
         key=observed.key,
         removable=observed.removed is not None,
         available=True,
-        changed=all_told or _differs(observed, stored),
+        changed=new_baseline or _differs(observed, stored),
         value=observed.encoded,
     )
 
@@ -80,12 +84,12 @@ def _differs(observed: Observed, stored: SnapshotEntry | None) -> bool:
     try:
         return observed.update(stored.value) is not None
     except msgspec.ValidationError:
-        # Of another shape: it cannot be compared, and is told anew.
+        # A value of another shape cannot be compared and counts as changed.
         return True
 
 
 def _gone(key: str, stored: SnapshotEntry) -> SourceDetail:
-    """Was told, and is not there any more."""
+    """The detail of a source that is in the snapshot and no longer observed."""
     return SourceDetail(
         key=key,
         removable=stored.removed is not UNSET,

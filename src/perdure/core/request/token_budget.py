@@ -1,9 +1,9 @@
-"""How large a request is, and how large it may be, in tokens.
+"""Token counts: how large a request is, and how large it may be.
 
-A provider's own count of the newest step is the best measure there is of everything up to it; what
-came since is estimated from its length. Nothing here knows a tokenizer.
+The provider's count for the newest step covers everything up to it; later messages are estimated
+from their length. No tokenizer is used.
 
-Invariant: a model whose context is not known has no window, and nothing is ever over it.
+Invariant: a model with unknown context size has no window, and no request exceeds it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,18 +29,18 @@ from perdure.schema.models.model import ModelLimit, TokenUsage
 from perdure.schema.value import Value
 
 _MESSAGE_TOKENS: Final = 4
-"""What separates one message from the next."""
+"""Overhead of one message."""
 
 
 class ConversationSize(Value, kw_only=True):
     """The size of the messages of a conversation; it grows with them."""
 
     estimated: int = 0
-    """All of them, by their length."""
+    """All messages, estimated from their length."""
     reported: int = 0
-    """What the provider counted up to and with its newest answer; 0 when it has not."""
+    """The provider's count including its newest answer; 0 if there is none."""
     since: int = 0
-    """What has come since then, by its length."""
+    """Everything since that count, estimated."""
 
     def plus(self, tokens: int) -> "ConversationSize":
         return ConversationSize(
@@ -48,15 +48,15 @@ class ConversationSize(Value, kw_only=True):
         )
 
     def counted(self, usage: TokenUsage, *, since: int) -> "ConversationSize":
-        """The provider has counted all of it but the last `since` tokens."""
-        return ConversationSize(estimated=self.estimated, reported=total(usage), since=since)
+        """The size after the provider has counted all but the last `since` tokens."""
+        return ConversationSize(estimated=self.estimated, reported=total_tokens(usage), since=since)
 
 
 class Demand(Value, kw_only=True):
-    """What the next request needs."""
+    """The size of the next request."""
 
     fixed: int
-    """What goes with every request, whatever was said: System Context and tools."""
+    """System Context and tools, which every request contains."""
     conversation: ConversationSize
 
     @property
@@ -65,60 +65,60 @@ class Demand(Value, kw_only=True):
 
     @property
     def tokens(self) -> int:
-        """The best guess at the whole request."""
+        """The best estimate of the whole request."""
         size = self.conversation
         if not size.reported:
             return self.estimated
         counted = size.reported + size.since
-        # Some providers count nothing, or leave out what they had cached.
+        # Some providers count nothing, or omit cached tokens.
         return counted if 2 * counted >= self.estimated else self.estimated
 
 
 def window(limit: ModelLimit, *, buffer_tokens: int, output_tokens: int | None) -> int:
-    """How many tokens a request may have, so that the answer has room; 0 is unknown."""
+    """Maximum tokens of a request that leave space for the answer; 0 if unknown."""
     if limit.context <= 0:
         return 0
-    # The buffer is ours to choose: a small model must be left with something to work in.
+    # The buffer is limited so that a small model keeps a usable window.
     reserve = max(output_tokens or limit.output, min(buffer_tokens, limit.context // 4))
     usable = limit.context - min(reserve, limit.context // 2)
     return usable if limit.input is UNSET or limit.input <= 0 else min(usable, limit.input)
 
 
-def room(demand: Demand, window_tokens: int) -> int:
-    """How large a conversation may be after a compaction, by its length. May be negative."""
+def compaction_target(demand: Demand, window_tokens: int) -> int:
+    """Estimated tokens that a conversation may have after a compaction. May be negative."""
     aimed = window_tokens * limits.COMPACTED_PERCENT_MAX // 100
     counted = max(demand.tokens, demand.estimated, 1)
-    # Where the provider counts more than we estimate, so it will afterwards.
+    # If the provider counts more than the estimate, it will do so afterwards too.
     return aimed * demand.estimated // counted - demand.fixed
 
 
-def room_due(demand: Demand, window_tokens: int) -> int | None:
-    """The room that a compaction before this request is to make; None where none is due."""
+def due_compaction_target(demand: Demand, window_tokens: int) -> int | None:
+    """The size that a compaction before this request must reach; None if none is due."""
     if not window_tokens or demand.tokens <= window_tokens:
         return None
-    made = room(demand, window_tokens)
-    # Where all but the conversation takes the room, condensing it would not end.
+    made = compaction_target(demand, window_tokens)
+    # If the fixed part fills the window, compactions would repeat without end.
     return None if made < limits.COMPACTION_ROOM_TOKENS_MIN else made
 
 
 def estimate(text: str) -> int:
-    """About how many tokens a text is: a quarter of its UTF-16 length, rounded."""
+    """Estimated tokens of a text: a quarter of its UTF-16 length, rounded."""
     units = len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
     return (units + 2) // 4
 
 
-def total(usage: TokenUsage) -> int:
+def total_tokens(usage: TokenUsage) -> int:
     cache = usage.cache
     return usage.input + cache.read + cache.write + usage.output + usage.reasoning
 
 
-def of_messages(messages: Iterable[LLMMessage]) -> int:
-    return sum(_MESSAGE_TOKENS + sum(map(_of_part, message.content)) for message in messages)
+def estimate_messages(messages: Iterable[LLMMessage]) -> int:
+    return sum(_MESSAGE_TOKENS + sum(map(_estimate_part, message.content)) for message in messages)
 
 
-def of_results(messages: Iterable[LLMMessage]) -> int:
-    """Of the tool results alone, which no provider has counted with the answer that asked."""
-    return of_messages(message for message in messages if message.role == "tool")
+def estimate_results(messages: Iterable[LLMMessage]) -> int:
+    """Tokens of the tool results alone, which the provider did not count with its answer."""
+    return estimate_messages(message for message in messages if message.role == "tool")
 
 
 def of_system(system: Sequence[str]) -> int:
@@ -130,37 +130,37 @@ def of_tools(tools: Sequence[ToolDefinition]) -> int:
         _MESSAGE_TOKENS
         + estimate(tool.name)
         + estimate(tool.description)
-        + _of_json(tool.input_schema)
+        + _estimate_json(tool.input_schema)
         for tool in tools
     )
 
 
-def _of_part(part: Part) -> int:
+def _estimate_part(part: Part) -> int:
     match part:
         case TextPart(text=text) | ReasoningPart(text=text):
             return estimate(text)
         case MediaPart(media_type=kind, data=data):
-            # Text goes out as text; of anything else providers count something like its area.
+            # Text is sent as text; for other media providers count about the image area.
             return estimate(data) if kind.startswith("text/") else limits.MEDIA_TOKENS
         case ToolCallPart(name=name, input=given):
-            return estimate(name) + _of_json(given)
+            return estimate(name) + _estimate_json(given)
         case ToolResultPart(result=result):
-            return _of_result(result)
+            return _estimate_result(result)
         case _:
             assert_never(part)
 
 
-def _of_result(result: ToolResult) -> int:
+def _estimate_result(result: ToolResult) -> int:
     if isinstance(result.value, str):
         return estimate(result.value)
     if result.type != "content":
-        return _of_json(result.value)
+        return _estimate_json(result.value)
     items: Iterable[JsonValue] = result.value
     return sum(
-        _of_part(item) if isinstance(item, TextPart | MediaPart) else _of_json(item)
+        _estimate_part(item) if isinstance(item, TextPart | MediaPart) else _estimate_json(item)
         for item in items
     )
 
 
-def _of_json(value: JsonValue) -> int:
+def _estimate_json(value: JsonValue) -> int:
     return len(codec.encode(value)) // 4

@@ -1,10 +1,10 @@
-"""Model Tool Output: the bounded text of one settlement, whatever the tool returned.
+"""Model Tool Output: the bounded text of one settlement.
 
 One limit covers all text of a settlement, in lines and in UTF-8 bytes, whichever is met first.
-Media and structured values are not counted and never changed. Keeping the complete text is the
-business of tools.api.output_store.
+Media and structured values are not counted and never changed. The complete text is kept by
+tools.api.output_store.
 
-Invariant: what `preview` returns is itself within the limits.
+Invariant: the result of `preview` is within the limits.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.session.tool import FileContent, TextContent, ToolContent
 from perdure.schema.value import Value
 
-# Two blank lines and their breaks around the marker.
+# The blank lines around the marker and their line breaks.
 _FRAME_LINES: Final = 4
 _FRAME_BYTES: Final = 4
 
@@ -29,7 +29,7 @@ class OutputLimits(Value, kw_only=True):
 
 
 def measured_text(structured: JsonObject, content: Sequence[ToolContent]) -> str:
-    """The text that counts: the text parts, or the readable JSON of `structured` without parts."""
+    """The text to measure: the text parts, or without parts the indented JSON of `structured`."""
     if content:
         return "".join(part.text for part in content if isinstance(part, TextContent))
     return msgspec.json.format(codec.encode(structured), indent=2).decode()
@@ -38,17 +38,17 @@ def measured_text(structured: JsonObject, content: Sequence[ToolContent]) -> str
 def fits(text: str, limits: OutputLimits) -> bool:
     if text.count("\n") >= limits.lines_max:
         return False
-    # A character is at most four bytes: most texts are settled without encoding them.
+    # A character has at most four bytes, so most texts need not be encoded.
     return len(text) * 4 <= limits.bytes_max or len(text.encode()) <= limits.bytes_max
 
 
 def preview(text: str, limits: OutputLimits, *, path: str | None) -> str:
-    """The head and the tail of `text` around a line that says what was cut and where it is."""
-    return framed(text, limits, marker=_marker(text, path))
+    """The head and the tail of `text` around a line that says how much was cut and where it is."""
+    return truncate_around(text, limits, marker=_marker(text, path))
 
 
-def framed(text: str, limits: OutputLimits, *, marker: str) -> str:
-    """The head and the tail of `text`, which does not fit, around `marker`."""
+def truncate_around(text: str, limits: OutputLimits, *, marker: str) -> str:
+    """The head and the tail of a too long `text` around `marker`."""
     lines_max = limits.lines_max - _FRAME_LINES
     bytes_max = limits.bytes_max - len(marker.encode()) - _FRAME_BYTES
     if lines_max <= 0 or bytes_max <= 0:
@@ -58,7 +58,7 @@ def framed(text: str, limits: OutputLimits, *, marker: str) -> str:
 
 
 def with_preview(content: Sequence[ToolContent], text: str) -> tuple[ToolContent, ...]:
-    """One text part in place of all, before the media parts."""
+    """`text` as the only text part, followed by the media parts."""
     media = (part for part in content if isinstance(part, FileContent))
     return (TextContent(text=text), *media)
 
@@ -78,7 +78,7 @@ def _head_and_tail(text: str, *, lines_max: int, bytes_max: int) -> tuple[str, s
         tail_lines = lines_max // 2
         head = "\n".join(lines[: lines_max - tail_lines])
         tail = "\n".join(lines[len(lines) - tail_lines :])
-    # Each side has half of the room, and what the other side leaves unused.
+    # Each side gets half of the limit, plus what the other side leaves unused.
     tail_bytes = len(tail.encode())
     head = _cut_end(head, max(bytes_max - tail_bytes, (bytes_max + 1) // 2))
     return head, _cut_start(tail, bytes_max - len(head.encode()))

@@ -1,7 +1,7 @@
-"""What a Session, together with the Sessions that belong to it, may spend before a person decides.
+"""Budgets: what a Session and its children may spend before a person decides.
 
-A budget is looked at before each turn, so the turn that crosses it is paid for; the next one is not
-sent. Several budgets hold together: of each kind the smallest counts.
+A budget is checked before each turn, so the turn that crosses it is still paid for, and the next
+one is not sent. If several budgets apply, the smallest bound of each kind counts.
 """
 
 from typing import TypeVar
@@ -17,31 +17,31 @@ N = TypeVar("N", int, float)
 
 
 class Budget(Value, kw_only=True):
-    """None is no bound."""
+    """Upper bounds; None means unbounded."""
 
     cost: float | None = None
     """In US dollars, at the prices of the Catalog."""
     tokens: int | None = None
-    """Of every kind, in and out."""
+    """Of all kinds, input and output."""
     turns: int | None = None
 
     @classmethod
-    def of(cls, said: SessionBudget | BudgetEntry | UnsetType) -> "Budget":
-        """What a Session or a configuration says."""
-        if said is UNSET:
+    def from_settings(cls, given: SessionBudget | BudgetEntry | UnsetType) -> "Budget":
+        """The budget of a Session or a configuration."""
+        if given is UNSET:
             return NO_BUDGET
         return cls(
-            cost=None if said.cost is UNSET else said.cost,
-            tokens=None if said.tokens is UNSET else said.tokens,
-            turns=None if said.turns is UNSET else said.turns,
+            cost=None if given.cost is UNSET else given.cost,
+            tokens=None if given.tokens is UNSET else given.tokens,
+            turns=None if given.turns is UNSET else given.turns,
         )
 
     @property
     def is_bound(self) -> bool:
         return self != NO_BUDGET
 
-    def narrowed(self, other: "Budget") -> "Budget":
-        """What is left when both hold."""
+    def combine(self, other: "Budget") -> "Budget":
+        """The budget that applies when both hold."""
         return Budget(
             cost=_smaller(self.cost, other.cost),
             tokens=_smaller(self.tokens, other.tokens),
@@ -58,24 +58,26 @@ class Spent(Value, kw_only=True):
 NO_BUDGET = Budget()
 
 
-def total(tokens: TokenUsage) -> int:
+def total_tokens(tokens: TokenUsage) -> int:
     return sum(
         (tokens.input, tokens.output, tokens.reasoning, tokens.cache.read, tokens.cache.write)
     )
 
 
-def reached(budget: Budget, spent: Spent, *, where: str = "in the configuration") -> str | None:
-    """Why no further turn may be sent; None while one may. `where` the bound was set."""
+def check_budget(
+    budget: Budget, spent: Spent, *, where: str = "in the configuration"
+) -> str | None:
+    """Why no further turn may be sent, or None. `where` says where the bound is set."""
     if budget.cost is not None and spent.cost >= budget.cost:
-        return _told("cost", where, f"{spent.cost:.4f} of {budget.cost:.4f} US dollars")
+        return _message("cost", where, f"{spent.cost:.4f} of {budget.cost:.4f} US dollars")
     if budget.tokens is not None and spent.tokens >= budget.tokens:
-        return _told("tokens", where, f"{spent.tokens} of {budget.tokens} tokens")
+        return _message("tokens", where, f"{spent.tokens} of {budget.tokens} tokens")
     if budget.turns is not None and spent.turns >= budget.turns:
-        return _told("turns", where, f"{spent.turns} of {budget.turns} turns")
+        return _message("turns", where, f"{spent.turns} of {budget.turns} turns")
     return None
 
 
-def _told(kind: str, where: str, used: str) -> str:
+def _message(kind: str, where: str, used: str) -> str:
     return (
         f"The budget of this Session is used up: {used}."
         f" Raise `{kind}` of the `budget` {where} to go on."

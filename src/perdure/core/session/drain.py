@@ -1,8 +1,8 @@
-"""The Session Drain as a state machine: what comes next, and when it is over.
+"""The Session Drain as a state machine: the next step, and when to stop.
 
-A drain promotes what may be promoted and runs Provider Turns until nothing immediate remains. It
-has no durable identity: everything it needs to know is in the inbox and the log. Steers and notices
-join at every boundary; a queued prompt starts only when the drain would otherwise end, one by one.
+A drain promotes prompts and runs Provider Turns until nothing more is due. It has no durable
+identity: its whole input is the inbox and the log. Steers and notices join at every boundary;
+queued prompts start one by one, each when the drain would otherwise end.
 """
 
 from perdure.core.session.inbox import Promotion
@@ -10,16 +10,16 @@ from perdure.schema.value import Value
 
 
 class Pending(Value):
-    """What waits to be heard right now."""
+    """Which kinds of input are waiting."""
 
     steer: bool
     queue: bool
     notice: bool = False
-    """Whether the runtime has something to tell; it joins as a steer does."""
+    """Whether a Notice waits; it joins as a steer does."""
 
     @property
     def joins(self) -> bool:
-        """Whether something waits for the next boundary, whatever else is under way."""
+        """Whether some input joins at the next boundary, even during a run."""
         return self.steer or self.notice
 
 
@@ -29,7 +29,7 @@ class RunTurn(Value):
     promotion: Promotion
     step: int
     for_input: bool = False
-    """Whether it is there only for what is pending: without that, there is nothing to ask."""
+    """Whether the turn is only for pending input: without input it is not run."""
 
 
 class Stop(Value):
@@ -63,10 +63,10 @@ def again(step: int) -> RunTurn:
 
 
 def step_of(turn: RunTurn, *, promoted: int) -> int:
-    """Promoting new input gives the agent its whole allowance again, once for each boundary."""
+    """The step of a turn. Promoting new input restarts the agent's allowance of steps."""
     return 1 if promoted else turn.step
 
 
 def is_last(step: int, steps_max: int | None) -> bool:
-    """Whether the agent must answer in text now: its allowance of turns is used up."""
+    """Whether the agent must answer in text now, because its allowance is used up."""
     return steps_max is not None and step >= steps_max

@@ -1,8 +1,8 @@
-"""What of a Session's log a fork begins with, and as what. Pure.
+"""Which events of a Session's log a fork copies, and with which ids.
 
-A fork is a Session of its own, and its copies have names of their own, which follow from its id.
-What was not finished at the cut is left out: an answer under way, calls without a result, prompts
-that nobody promoted. So is what was only about the original: its title, its archive, its moves.
+A fork is a Session of its own; the ids of its copies are derived from its id. Work that was not
+finished at the cut is left out: an answer in progress, calls without a result, prompts that were
+not promoted. So is what concerns only the original: its title, archiving and moves.
 
 Invariant: the same log, cut and id give the same events.
 """
@@ -114,7 +114,7 @@ def _message_of(event: _OfMessage) -> MessageID:
             assert_never(event)
 
 
-def _renamed(event: SessionEvent, into: SessionID) -> SessionEvent:
+def _with_new_ids(event: SessionEvent, into: SessionID) -> SessionEvent:
     changes: JsonObject = {"session_id": into}
     for field in ("message_id", "assistant_message_id"):
         if (message_id := getattr(event, field, None)) is not None:

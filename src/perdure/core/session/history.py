@@ -1,8 +1,8 @@
 """Session History: the projected messages that a Provider Turn is built from.
 
-Two cuts apply: everything before the latest compaction is gone, and system messages at or before
-the epoch's baseline are folded into that baseline. While a new baseline is blocked, system
-messages newer than the old one stay visible even if older than the compaction.
+Two cuts apply: messages before the latest compaction are left out, and system messages at or before
+the epoch's baseline are part of that baseline. While a new baseline is blocked, system messages
+newer than the old one stay visible even if older than the compaction.
 """
 
 from perdure.schema.ids import Seq

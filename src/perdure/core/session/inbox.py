@@ -22,7 +22,7 @@ Promotion = Literal["steer", "queue", "none"]
 
 
 def admit(given: PromptInput) -> Prompt:
-    """The prompt as it will be stored: bounded, with the media type of each file."""
+    """The prompt as it is stored: checked for size, with the media type of each file."""
     if len(given.text.encode()) > limits.PROMPT_TEXT_BYTES_MAX:
         raise InvalidRequestError(
             f"Prompt text is larger than {limits.PROMPT_TEXT_BYTES_MAX} bytes",
@@ -34,7 +34,7 @@ def admit(given: PromptInput) -> Prompt:
 
 
 def reconcile(stored: AdmittedPrompt, asked: AdmittedPrompt) -> AdmittedPrompt:
-    """Same id, Session, prompt and delivery: the earlier receipt. Anything else is refused."""
+    """The stored receipt, if the retry asks for the same; else PromptConflictError."""
     same = (stored.session_id, stored.prompt, stored.delivery) == (
         asked.session_id,
         asked.prompt,

@@ -1,11 +1,11 @@
-"""A background job: what a look at the world means for it, and what its Session is told.
+"""Background jobs: when one must end, how it is settled, and the notice of its end.
 
-A job is a command that outlives the call which started it, and our process too. Its row says what
-we know of it; a Sighting says what the machine does. Starting, watching and ending is
-runtime.background.jobs.
+A job is a command that outlives the call which started it, and this process too. Its row holds
+what is recorded of it; a Sighting holds what the operating system reports. Starting, watching and
+ending jobs is runtime.background.jobs.
 
-Invariant: a job is settled once. Whoever decided to end it decides how it is called, whatever
-the exit code is.
+Invariant: a job is settled once. If this program decided to end it, that reason becomes its state,
+whatever the exit code is.
 """
 
 from typing import Final, Literal
@@ -20,26 +20,26 @@ from perdure.schema.session.job import JobInfo, JobState, JobTime
 from perdure.schema.value import Value
 
 Ending = Literal["cancelled", "timed_out", "overflowed"]
-"""Why a job is ended by us."""
+"""Why this program ends a job."""
 
 _CUT: Final = " [...]"
 
 
 class JobLimitError(Exception):
-    """Too many jobs run already. The message is for the model."""
+    """Too many jobs are running. The model sees the message."""
 
 
 class DetachedProcess(Value, kw_only=True):
-    """A process that does not depend on ours, and how it is told from a later one of its number."""
+    """A process independent of ours; `identity` tells it from a later one with the same pid."""
 
     pid: int
     identity: str
     output: str
-    """The file that it prints to."""
+    """Path of its output file."""
 
 
 class Sighting(Value, kw_only=True):
-    """What can be seen of a process from outside."""
+    """The observed state of a process."""
 
     alive: bool
     exit_code: int | None
@@ -54,16 +54,16 @@ class Job(Value, kw_only=True):
     directory: str
     process: DetachedProcess
     owner: str
-    """The process of ours that watches it."""
+    """The Perdure process that watches it."""
     time_started: int
     deadline: int
     state: JobState = "running"
     exit_code: int | None = None
     time_ended: int | None = None
     ending: Ending | None = None
-    """Why it is being ended, once that was decided."""
+    """Why it is being ended, once decided."""
     quiet: bool = False
-    """Whether its Session need not be told of the end: it asked for it."""
+    """Whether its end gives no notice, because the Session itself ended it."""
     seen: int = 0
     """How many bytes of its output the model has been shown."""
 
@@ -86,8 +86,8 @@ class Job(Value, kw_only=True):
         )
 
 
-def due(job: Job, sighting: Sighting, *, now: int) -> Ending | None:
-    """Why a job that runs must be ended now, if it must."""
+def ending_due(job: Job, sighting: Sighting, *, now: int) -> Ending | None:
+    """Why a running job must be ended now; None if it need not."""
     if job.ending is not None:
         return job.ending
     if sighting.output_bytes > limits.JOB_OUTPUT_BYTES_MAX:
@@ -95,46 +95,46 @@ def due(job: Job, sighting: Sighting, *, now: int) -> Ending | None:
     return "timed_out" if now >= job.deadline else None
 
 
-def settled(job: Job, sighting: Sighting, *, now: int) -> Job:
-    """The job as it is once its process is gone."""
+def settle(job: Job, sighting: Sighting, *, now: int) -> Job:
+    """The job after its process is gone."""
     code = sighting.exit_code
     state: JobState = job.ending or ("lost" if code is None else "exited")
     return replace(job, state=state, exit_code=code, time_ended=now)
 
 
-def check_room(*, of_session: int, of_all: int) -> None:
-    """Whether one more may run; else JobLimitError."""
-    if of_session >= limits.JOBS_PER_SESSION_MAX:
+def check_limits(*, in_session: int, in_total: int) -> None:
+    """Raise JobLimitError if no further job may run."""
+    if in_session >= limits.JOBS_PER_SESSION_MAX:
         raise JobLimitError(
-            f"{of_session} background jobs of this session are running, which is the limit."
+            f"{in_session} background jobs of this session are running, which is the limit."
             " Wait for one with bash_output, or end one with bash_cancel."
         )
-    if of_all >= limits.JOBS_MAX:
+    if in_total >= limits.JOBS_MAX:
         raise JobLimitError(
-            f"{of_all} background jobs are running on this machine, which is the limit."
+            f"{in_total} background jobs are running on this machine, which is the limit."
             " Run the command without `background`, or try again later."
         )
 
 
-def message_id(job_id: JobID) -> MessageID:
-    """Of the notice of its end: always the same, so that it is told once."""
+def notice_id(job_id: JobID) -> MessageID:
+    """The id of its end notice, derived from the job, so that the notice is added once."""
     return ids.message_from_external(f"job\x00{job_id}")
 
 
 def notice(job: Job, last_words: str) -> str:
-    """What the Session is told of a job that has been settled."""
-    shown = last_words.strip("\n")
-    said = f"Its output ended with:\n{shown}" if shown else "It printed nothing."
+    """The notice to the Session about a settled job."""
+    last_output = last_words.strip("\n")
+    output_line = f"Its output ended with:\n{last_output}" if last_output else "It printed nothing."
     return (
-        f"Background job {job.id} {how_it_is(job.info)}\n"
+        f"Background job {job.id} {describe_state(job.info)}\n"
         f"Command: {_short(job.command)}\n"
-        f"{said}\n"
+        f"{output_line}\n"
         f"All of its output is in {job.process.output}"
     )
 
 
-def how_it_is(job: JobInfo) -> str:
-    """The state in words, as the rest of a sentence about the job."""
+def describe_state(job: JobInfo) -> str:
+    """The state as the predicate of a sentence about the job."""
     match job.state:
         case "running":
             return "is running."

@@ -1,4 +1,4 @@
-"""The fold behind every read model: (value, event) -> value.
+"""The folds behind every projection: (value, event) -> value.
 
 Folding a Session's events from the first gives exactly what the projection tables hold; the store
 runs these functions inside the transaction that appends the events. Nothing here reads or writes.
@@ -220,8 +220,8 @@ def _checkpoint(event: events.CompactionEnded) -> CompactionMessage:
     )
 
 
-def superseded(message: AssistantMessage, event: events.StepStarted) -> AssistantMessage:
-    """A new step began while this one was open: whoever ran it is gone, so it is over."""
+def close_superseded(message: AssistantMessage, event: events.StepStarted) -> AssistantMessage:
+    """Close a step that was open when a new one began: the process that ran it is gone."""
     if message.time.completed is not UNSET:
         return message
     return replace(message, time=replace(message.time, completed=event.timestamp))

@@ -1,11 +1,11 @@
-"""What a dead process left unfinished: how it is settled, and whether the run goes on.
+"""Crash recovery: how unfinished work is settled, and whether the run continues.
 
 A call that was recorded but never settled may or may not have had its effect. It is failed with a
 fixed text before the next request, and never run again: the model decides what to do about it. An
-answer that was cut off is a failed step. A request that never went out is sent; one that may have
-gone out, and of which nothing came back, is a matter of policy or of a person.
+answer that was cut off is a failed step. A request that was never sent is sent. For a request that
+may have been sent and brought no answer, the configuration or a person decides.
 
-Invariant: nothing here alone has a request sent again that may have reached a provider.
+Invariant: nothing here alone resends a request that may have reached a provider.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,8 +28,8 @@ from perdure.schema.session.recovery import WaitReason
 from perdure.schema.session.tool import CallProvider, PendingState, RunningState, error_info
 from perdure.schema.value import Value
 
-Told = UserMessage | SyntheticMessage
-"""What waits for an answer."""
+InputMessage = UserMessage | SyntheticMessage
+"""Messages that wait for an answer."""
 
 INTERRUPTED: Final = "Tool execution interrupted"
 CUT_OFF: Final = "The server stopped before this answer was complete"
@@ -40,35 +40,35 @@ WAITING: Final[Mapping[WaitReason, str]] = {
     "unclear": "The request may have reached the provider before the server stopped",
     "deaths": "The server stopped again and again while this ran",
 }
-"""What a Session waits for a person's decision about, in words."""
+"""Why a Session waits for a person's decision, in words."""
 
 AttemptState = Literal["begun", "prepared", "dispatched", "settled"]
-"""How far a request has come. `begun`: a run was taken up, and owes nothing yet. `prepared`: all it
-depends on is durable, and nothing was sent. `dispatched`: the first byte may have gone out.
-`settled`: its tools are settled, and the next request is owed."""
+"""How far a request has come. `begun`: a run started, and no request is due yet. `prepared`: all
+it depends on is durable, and nothing was sent. `dispatched`: the first byte may have been sent.
+`settled`: its tools are settled, and the next request is due."""
 
 
 class Attempt(Value, kw_only=True):
-    """What a run owes. It is there while the run is, and outlives a process that dies."""
+    """The durable mark of a run's request. It survives the death of the process."""
 
     state: AttemptState
     step: int
     deaths: int = 0
     """How many processes died in the run, without a settled step in between."""
     waits: WaitReason | None = None
-    """Why nothing is done about it before a person decides."""
+    """Why the run waits for a person's decision."""
     abandoned: bool = False
-    """Whether somebody has said something new since it was left behind."""
+    """Whether new input has been admitted since."""
 
 
-class GoOn(Value):
-    """Send the request: none has gone out for this step."""
+class SendRequest(Value):
+    """Send the request: none was sent for this step."""
 
     step: int
 
 
 class Unclear(Value):
-    """It may have been sent, and nothing came back."""
+    """The request may have been sent, and no answer came."""
 
     step: int
 
@@ -78,29 +78,29 @@ class AskPerson(Value):
 
 
 class GiveUp(Value):
-    """Fail it for all to see, and go on with what was said since."""
+    """Record it as failed, and continue with the newer input."""
 
 
-class OwesNothing(Value):
+class NothingDue(Value):
     pass
 
 
-Verdict = GoOn | Unclear | AskPerson | GiveUp | OwesNothing
+Verdict = SendRequest | Unclear | AskPerson | GiveUp | NothingDue
 
 
 def classify(attempt: Attempt | None) -> Verdict:
-    """What is to be done about what was left, once open steps and calls are settled."""
+    """How to continue an unfinished run, after its open steps and calls are settled."""
     if attempt is None:
-        return OwesNothing()
+        return NothingDue()
     if attempt.waits is not None:
         return GiveUp() if attempt.abandoned else AskPerson(attempt.waits)
     if attempt.deaths >= limits.RECOVERY_DEATHS_MAX:
         return GiveUp() if attempt.abandoned else AskPerson("deaths")
     match attempt.state:
         case "begun":
-            return OwesNothing()
+            return NothingDue()
         case "prepared" | "settled":
-            return GoOn(attempt.step)
+            return SendRequest(attempt.step)
         case "dispatched":
             return GiveUp() if attempt.abandoned else Unclear(attempt.step)
 
@@ -143,15 +143,15 @@ def fail_open_step(
 
 
 def is_unanswered(messages: Sequence[SessionMessage]) -> bool:
-    """Whether the last thing said is a prompt or a notice that no step followed."""
-    said = (m for m in reversed(messages) if isinstance(m, AssistantMessage | Told))
-    return isinstance(next(said, None), Told)
+    """Whether the newest message is a prompt or a notice that no step followed."""
+    candidates = (m for m in reversed(messages) if isinstance(m, AssistantMessage | InputMessage))
+    return isinstance(next(candidates, None), InputMessage)
 
 
 def is_unfinished(newest: SessionMessage) -> bool:
-    """Whether a Session that ends with this message was left in the middle of something."""
+    """Whether a Session whose newest message is this one has unfinished work."""
     if not isinstance(newest, AssistantMessage):
-        return isinstance(newest, Told)
+        return isinstance(newest, InputMessage)
     return newest.time.completed is UNSET or any(map(_is_open, newest.content))
 
 
@@ -160,7 +160,7 @@ def _is_open(part: AssistantPart) -> TypeGuard[ToolPart]:
 
 
 def _provider(part: ToolPart) -> CallProvider:
-    # What the provider needs to see of its own call survives the settlement.
+    # The provider needs its metadata of the call in later requests.
     if part.provider is UNSET:
         return CallProvider(executed=False)
     return CallProvider(executed=part.provider.executed, metadata=part.provider.metadata)

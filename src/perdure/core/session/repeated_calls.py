@@ -1,9 +1,9 @@
-"""Whether a run still gets anywhere: calls that were made before and brought the same result.
+"""Detects tool calls that repeat without bringing a new result.
 
-A call is known by its tool and input, and brings news when its outcome is not the one it had
-before. As long as nothing brings news, each known call is counted, also when several take turns.
-Any news starts every count anew, and so does new input from a person: then there is a new object.
-Asking a person and telling the model is done in runtime.turn.tool_execution.
+A call is identified by its tool and input, and is new when its outcome differs from the previous
+one. While no call brings a new outcome, each repetition is counted, also of calls that alternate.
+A new outcome resets all counts; new input from a person starts with a new guard. Asking a person
+and telling the model is done in runtime.turn.tool_execution.
 """
 
 from collections.abc import Iterable
@@ -16,10 +16,10 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.value import State
 
 Verdict = Literal["run", "ask", "stop"]
-"""Run the call; ask a person first; or end the run, because even refusals change nothing."""
+"""Run the call; ask a person first; or end the run, because refusals do not help either."""
 
 ACTION = "doom_loop"
-"""The permission that a call needs which has brought nothing new for too long."""
+"""The permission that a call needs once it has repeated too often."""
 
 
 class _Known(State):
@@ -29,7 +29,7 @@ class _Known(State):
 
 
 class RepeatedCallGuard:
-    """The calls of one run, since a person last said something."""
+    """Counts the calls of one run since the last input from a person."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, _Known] = {}
@@ -41,18 +41,18 @@ class RepeatedCallGuard:
             return "run"
         return "stop" if known.refusals >= limits.CALLS_REFUSED_MAX else "ask"
 
-    def settled(self, tool: str, input: JsonObject, outcome: object) -> str | None:
-        """Take in how a call went; what the model should be told, if it repeats itself."""
-        call, brought = _call(tool, input), _digest((codec.encode(outcome),))
+    def record_outcome(self, tool: str, input: JsonObject, outcome: object) -> str | None:
+        """Record the outcome of a call; a note for the model, if the call repeats."""
+        call, digest = _call(tool, input), _digest((codec.encode(outcome),))
         known = self._known.get(call)
-        if known is None or known.outcome != brought:
-            self._news(call, brought)
+        if known is None or known.outcome != digest:
+            self._news(call, digest)
             return None
         known.count += 1
-        return nudge(known.count) if known.count >= limits.CALLS_REPEATED_MAX else None
+        return repetition_note(known.count) if known.count >= limits.CALLS_REPEATED_MAX else None
 
-    def refused(self, tool: str, input: JsonObject) -> None:
-        """A person or a rule did not let this call be made once more."""
+    def record_refusal(self, tool: str, input: JsonObject) -> None:
+        """Record that a person or a rule refused to repeat this call."""
         known = self._known.get(_call(tool, input))
         if known is not None:
             known.refusals += 1
@@ -66,20 +66,20 @@ class RepeatedCallGuard:
             del self._known[next(iter(self._known))]
 
 
-def nudge(count: int) -> str:
+def repetition_note(count: int) -> str:
     return (
         f"[This call has now been made {count} times with this very result. Making it again will"
         " not change that. Try something else, or tell the person what is in the way.]"
     )
 
 
-def refusal(reason: str) -> str:
-    """What the model is told when such a call is not made."""
+def refusal_text(reason: str) -> str:
+    """The result text of a repeated call that is not made."""
     return f"Not run again, because it keeps bringing the same result. {reason}"
 
 
 def _call(tool: str, input: JsonObject) -> bytes:
-    # The order of the arguments means nothing.
+    # The order of the arguments does not matter.
     return _digest((tool.encode(), codec.encode(sorted(input.items(), key=lambda item: item[0]))))
 
 

@@ -1,11 +1,11 @@
-"""Whether a request that failed is sent again, and when.
+"""Whether and when a failed request is retried.
 
-Only while nothing of its answer was published, and only for kinds of failure that pass by
-themselves. What a provider asks for is honoured, never shortened; one that asks for more than a
-person would wait is not waited for. Otherwise waits double, spread so that many Sessions do not
-come back together. Waiting is runtime.turn.retries.
+A request is retried only while nothing of its answer was published, and only for failures that
+can pass by themselves. A Retry-After of the provider is never shortened; if it is too long, the
+request fails. Otherwise delays double, with jitter, so that many Sessions do not retry together.
+Waiting is runtime.turn.retries.
 
-Invariant: every kind has an end; nothing is sent again for ever.
+Invariant: every kind of failure has a maximum number of attempts.
 """
 
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ from perdure.schema.value import Value
 
 
 class Retry(Value, kw_only=True):
-    """A turn that waits to be sent again."""
+    """A turn that waits to be retried."""
 
     failed: int
     """Attempts so far."""
     due: int
-    """Not before this time, in milliseconds since the epoch."""
+    """Earliest time of the next attempt, in milliseconds since the epoch."""
     delay: int
     """How long the whole wait is, in milliseconds."""
     step: int
@@ -35,46 +35,48 @@ class RetryLimits(Value):
     first_seconds: float
 
 
-_CROWDED: Final = RetryLimits(limits.RETRY_CROWDED_ATTEMPTS_MAX, limits.RETRY_CROWDED_SECONDS_FIRST)
+_OVERLOADED: Final = RetryLimits(
+    limits.RETRY_OVERLOAD_ATTEMPTS_MAX, limits.RETRY_OVERLOAD_SECONDS_FIRST
+)
 _BROKEN: Final = RetryLimits(limits.RETRY_ATTEMPTS_MAX, limits.RETRY_SECONDS_FIRST)
 RETRY_LIMITS: Final[Mapping[Reason, RetryLimits]] = {
-    "rate-limit": _CROWDED,
-    "overload": _CROWDED,
+    "rate-limit": _OVERLOADED,
+    "overload": _OVERLOADED,
     "provider-internal": _BROKEN,
     "transport": _BROKEN,
 }
-"""By kind of failure. What is not here does not pass by itself."""
+"""By kind of failure. Other kinds are not retried."""
 
 
-def seconds_left(retry: Retry, *, now: int) -> float:
-    """How long to wait still. A clock that was set back must not make it wait for years."""
+def remaining_seconds(retry: Retry, *, now: int) -> float:
+    """The remaining wait, bounded by the delay in case the clock was set back."""
     return min(max(retry.due - now, 0), retry.delay) / 1000
 
 
 def delay_seconds(error: LLMError, *, failed: int, chance: float) -> float | None:
-    """How long to wait after the `failed`-th attempt; None: it was the last.
+    """The delay after the `failed`-th attempt; None if it was the last.
 
-    `chance` is drawn from [0, 1).
+    `chance` is a random number from [0, 1).
     """
-    patience = RETRY_LIMITS.get(error.reason)
-    if patience is None or failed >= patience.attempts_max:
+    retry_limits = RETRY_LIMITS.get(error.reason)
+    if retry_limits is None or failed >= retry_limits.attempts_max:
         return None
     if error.retry_after_ms is not None:
-        told = error.retry_after_ms / 1000
-        return told if told <= limits.RETRY_TOLD_SECONDS_MAX else None
-    doubled = patience.first_seconds * 2 ** (failed - 1)
+        seconds = error.retry_after_ms / 1000
+        return seconds if seconds <= limits.RETRY_AFTER_SECONDS_MAX else None
+    doubled = retry_limits.first_seconds * 2 ** (failed - 1)
     spread = 1 + limits.RETRY_SPREAD * (2 * chance - 1)
     return min(doubled, limits.RETRY_SECONDS_MAX) * spread
 
 
-def last_words(error: LLMError) -> str:
-    """What a step that failed for good says, with the wait that was too long for us."""
-    told = (error.retry_after_ms or 0) / 1000
-    if error.reason not in RETRY_LIMITS or told <= limits.RETRY_TOLD_SECONDS_MAX:
+def failure_message(error: LLMError) -> str:
+    """The error text of a step that failed for good, with a Retry-After that was too long."""
+    seconds = (error.retry_after_ms or 0) / 1000
+    if error.reason not in RETRY_LIMITS or seconds <= limits.RETRY_AFTER_SECONDS_MAX:
         return error.message
-    return f"{error.message} (it asks to come back in {_shown(told)})"
+    return f"{error.message} (it asks to come back in {_format_wait(seconds)})"
 
 
-def _shown(seconds: float) -> str:
+def _format_wait(seconds: float) -> str:
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 120 else f"{round(minutes / 60)} h"

@@ -1,9 +1,9 @@
-"""Subagents: who may be called, what a child Session may do at most, and what its caller is told.
+"""Subagents: which agents may be called, the permissions of a child, and its report.
 
-A child is a Session like any other; making one and waiting for it is runtime.background.subagents.
+A child is an ordinary Session; creating one and waiting for it is runtime.background.subagents.
 
 Invariant: what is denied to the agent of a calling turn is denied to everything below it. `ask` and
-`allow` are not handed down: those are for the child's own agent to say.
+`allow` are not inherited: the child's own agent decides those.
 """
 
 from collections.abc import Callable, Iterable
@@ -32,7 +32,7 @@ Outcome = Literal["completed", "failed", "running"]
 
 
 class Report(Value, kw_only=True):
-    """How far a task is, for whoever asked for it."""
+    """The state of a task, reported to its caller."""
 
     state: Outcome
     text: str
@@ -40,23 +40,23 @@ class Report(Value, kw_only=True):
     cost: float = 0.0
 
 
-def child_of(parent: SessionID, message: MessageID, call: ToolCallID) -> SessionID:
-    """The Session that a call makes: the same, however often it is tried."""
+def child_session_id(parent: SessionID, message: MessageID, call: ToolCallID) -> SessionID:
+    """The id of the Session that a call creates; the same for every attempt."""
     return ids.session_from_external(f"task\x00{parent}\x00{message}\x00{call}")
 
 
-def prompt_of(parent: SessionID, message: MessageID, call: ToolCallID) -> MessageID:
-    """The prompt with which a call begins or continues a child."""
+def prompt_id(parent: SessionID, message: MessageID, call: ToolCallID) -> MessageID:
+    """The id of the prompt with which a call starts or continues a child."""
     return ids.message_from_external(f"task\x00{parent}\x00{message}\x00{call}")
 
 
-def notice_of(prompt: MessageID) -> MessageID:
-    """The message by which a parent hears how a task ended, if its call does not wait."""
+def notice_id(prompt: MessageID) -> MessageID:
+    """The id of the notice with a task's result, if its call did not wait for it."""
     return ids.message_from_external(f"task result\x00{prompt}")
 
 
 def callable_agents(agents: Iterable[AgentInfo], caller: Ruleset) -> tuple[AgentInfo, ...]:
-    """Those that may be called by an agent with these rules."""
+    """The agents that an agent with these rules may call."""
     return tuple(
         agent
         for agent in agents
@@ -68,10 +68,10 @@ def is_subagent(agent: AgentInfo) -> bool:
     return agent.mode != "primary" and not agent.hidden
 
 
-def model_of(
+def choose_model(
     agent: AgentInfo, *, chosen: ModelRef | None, caller: AgentInfo | None
 ) -> ModelRef | None:
-    """What a child runs on: its agent's model, else its parent's; None is the default one."""
+    """The model of a child: its agent's, else its parent's; None means the default."""
     if agent.model is not UNSET:
         return agent.model
     if chosen is not None:
@@ -79,20 +79,20 @@ def model_of(
     return None if caller is None or caller.model is UNSET else caller.model
 
 
-def ceilings(above: tuple[str, ...], rules: Callable[[str], Ruleset]) -> tuple[Ruleset, ...]:
-    """What bounds a Session from above, by the agents that called it and its callers."""
+def inherited_rules(above: tuple[str, ...], rules: Callable[[str], Ruleset]) -> tuple[Ruleset, ...]:
+    """The rules that bound a Session: those of the agents that called it, up to the root."""
     inherited = tuple(rules(agent) for agent in above)
     return inherited if len(above) < limits.TASK_DEPTH_MAX else (*inherited, _NO_TASK)
 
 
-def forbidden(
+def find_denial(
     bounds: tuple[Ruleset, ...],
     *,
     action: str,
     resources: tuple[str, ...],
     parts: ResourceParts | None,
 ) -> Decision | None:
-    """The denial that comes from above, if there is one."""
+    """The denial by one of the bounds, if any."""
     for rules in bounds:
         decision = permission.decide(rules, (), action=action, resources=resources, parts=parts)
         if decision.effect == "deny":
@@ -100,21 +100,23 @@ def forbidden(
     return None
 
 
-def ended(last: AssistantMessage | None, *, steps: int, cost: float) -> Report:
-    """The report of a child that rests after these steps on its prompt."""
+def build_report(last: AssistantMessage | None, *, steps: int, cost: float) -> Report:
+    """The report of a child that is idle after these steps on its prompt."""
     if last is None:
         text = "It ended before it was answered."
         return Report(state="failed", text=text, steps=steps, cost=cost)
-    said = "\n".join(part.text for part in last.content if isinstance(part, TextPart)).strip()
+    answer_text = "\n".join(
+        part.text for part in last.content if isinstance(part, TextPart)
+    ).strip()
     if last.error is UNSET:
-        return Report(state="completed", text=said or _NO_TEXT, steps=steps, cost=cost)
+        return Report(state="completed", text=answer_text or _NO_TEXT, steps=steps, cost=cost)
     failure = f"It failed: {last.error.message}"
-    text = f"{failure}\n\n{said}" if said else failure
+    text = f"{failure}\n\n{answer_text}" if answer_text else failure
     return Report(state="failed", text=text, steps=steps, cost=cost)
 
 
-def shown(child: SessionID, report: Report) -> str:
-    """What the model reads of a report."""
+def render_report(child: SessionID, report: Report) -> str:
+    """The report as text for the model."""
     return (
         f"task_id: {child} (give it to the task tool to go on with this subagent)\n"
         f"state: {report.state}\n\n"
@@ -122,11 +124,11 @@ def shown(child: SessionID, report: Report) -> str:
     )
 
 
-def told(child: SessionID, agent: str, report: Report) -> str:
-    """The notice of a task whose call does not wait for it any more."""
+def render_notice(child: SessionID, agent: str, report: Report) -> str:
+    """The notice of a task whose call no longer waits for it."""
     most = limits.TASK_NOTICE_CHARS_MAX
     text = report.text
     if len(text) > most:
         text = f"{text[:most]}\n(cut off; the whole text is in Session {child})"
     cut = Report(state=report.state, text=text, steps=report.steps, cost=report.cost)
-    return f"The task of the subagent {agent!r} has come to its end.\n{shown(child, cut)}"
+    return f"The task of the subagent {agent!r} has come to its end.\n{render_report(child, cut)}"

@@ -1,4 +1,4 @@
-"""A Session's title: a placeholder until the first prompt is promoted, then taken from its text."""
+"""A Session's title: a placeholder first, then the text of the first promoted prompt."""
 
 import re
 from datetime import UTC, datetime
@@ -10,9 +10,9 @@ _PLACEHOLDER: Final = "New session - "
 
 
 def placeholder(created_millis: int) -> str:
-    """`New session - <ISO time>`; recognised later, so that a chosen title is never replaced."""
+    """`New session - <ISO time>`. Only titles of this form are replaced later."""
     moment = datetime.fromtimestamp(created_millis / 1000, UTC)
-    # Not by strftime, which costs as much as the rest of a new Session's row.
+    # strftime would take as long as building the rest of a new Session's row.
     second = moment.replace(microsecond=0, tzinfo=None).isoformat()
     return f"{_PLACEHOLDER}{second}.{created_millis % 1000:03d}Z"
 
@@ -23,7 +23,7 @@ def is_placeholder(title: str) -> bool:
 
 def from_prompt(text: str) -> str:
     """The first line with words, shortened at a word where possible; empty if there is none."""
-    # Only the beginning is looked at: a prompt may be megabytes, and this runs while it commits.
+    # Only the beginning is read: a prompt may have megabytes, and this runs inside the commit.
     beginning = text[: limits.TITLE_SCAN_CHARS_MAX]
     line = next((line for line in map(_clean, beginning.splitlines()) if line), "")
     if len(line) <= limits.TITLE_CHARS_MAX:
@@ -33,12 +33,12 @@ def from_prompt(text: str) -> str:
     return (words if len(words) > limits.TITLE_CHARS_MAX // 2 else cut) + "…"
 
 
-def chosen(text: str) -> str:
+def clean_title(text: str) -> str:
     """A title as a person gave it, on one line."""
     return _clean(text)
 
 
-def of_fork(title: str) -> str:
+def fork_title(title: str) -> str:
     return title if is_placeholder(title) else f"{title} (fork)"
 
 
@@ -53,13 +53,13 @@ _LABEL: Final = re.compile(r"^\W*title\W*:\s*", re.IGNORECASE)
 _AROUND: Final = " \t\"'`*_#“”«»„."
 
 
-def text(prompt: str) -> str:
-    """The request. Only the beginning of a prompt counts; the rest would be paid for in vain."""
+def request_text(prompt: str) -> str:
+    """The request for a title. Only the beginning of the prompt is sent, to save tokens."""
     return f"{_ASKED}{prompt[: limits.TITLE_PROMPT_CHARS_MAX]}"
 
 
 def from_answer(answer: str) -> str:
-    """One line without what models put around it; empty when nothing of it is a title."""
-    said = _THOUGHTS.sub("", answer)
-    lines = (_LABEL.sub("", line).strip(_AROUND) for line in said.splitlines())
+    """The title line without the decoration that models add; empty if there is none."""
+    without_thoughts = _THOUGHTS.sub("", answer)
+    lines = (_LABEL.sub("", line).strip(_AROUND) for line in without_thoughts.splitlines())
     return from_prompt(next((line for line in lines if line), ""))

@@ -1,9 +1,8 @@
-"""One Provider Turn as it becomes durable: LLMEvents in, facts and live fragments out, in order.
+"""Turns the LLMEvents of one Provider Turn into durable events and live fragments, in order.
 
-The assistant message begins with the first output, or with a failure. Text and reasoning are kept
-as fragments until they end with their full value. A call is recorded before anyone may run it, and
-settled exactly once. A provider that breaks the lifecycle fails the turn; it is never guessed at.
-This module decides; it neither appends nor publishes.
+The assistant message begins with the first output, or with a failure. Text and reasoning stream as
+fragments and end with their full value. A call is recorded before it may run, and settled exactly
+once. A provider that breaks the event lifecycle fails the turn.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,7 +51,7 @@ class TurnRecorder:
         self._agent = agent
         self._model = model
         self.before = NOTHING_KEPT
-        """What is known of files when the step begins."""
+        """The file snapshot at the start of the step."""
         self._texts: dict[str, list[str]] = {}
         self._reasonings: dict[str, list[str]] = {}
         self._ended: set[str] = set()
@@ -62,7 +61,7 @@ class TurnRecorder:
         self._out: list[Output] = []
         self.started = False
         self.local_calls = 0
-        """Calls that the model expects an answer to from us."""
+        """Calls whose result the model expects from this program."""
         self.finish: llm.Finish | None = None
         self.provider_error: llm.ProviderError | None = None
         self._steps: dict[type[LLMEvent], Callable[..., None]] = {
@@ -83,9 +82,9 @@ class TurnRecorder:
         }
 
     def feed(self, batch: Sequence[LLMEvent], *, now: int, fragments: bool = True) -> list[Output]:
-        """Take a batch; what it makes of it, in order. Nothing counts after the end.
+        """Record a batch of events; returns the outputs in order. Events after the end are ignored.
 
-        Without `fragments` only facts come out: nobody listens to anything else.
+        Without `fragments` only durable events come out: there are no live listeners.
         """
         self._now = now
         self._fragments = fragments
@@ -133,32 +132,33 @@ class TurnRecorder:
         )
 
     def failed(
-        self, call_id: str, *, now: int, message: str, told: bool = True
+        self, call_id: str, *, now: int, message: str, reported: bool = True
     ) -> events.ToolFailed:
-        """`told` is whether the tool itself said so, as opposed to having been cut off."""
+        """`reported` is False if the call was cut off instead of failing by itself."""
         self._now = now
         call = self._settle(call_id)
         return events.ToolFailed(
             *self._stamp,
             call_id=ToolCallID(call_id),
             error=error_info(message),
-            result={"type": "error", "value": message} if told else UNSET,
+            result={"type": "error", "value": message} if reported else UNSET,
             provider=CallProvider(executed=call.executed),
         )
 
     def fail_unsettled(self, message: str, *, now: int) -> list[SessionEvent]:
         return [
-            self.failed(call_id, now=now, message=message, told=False) for call_id in self.unsettled
+            self.failed(call_id, now=now, message=message, reported=False)
+            for call_id in self.unsettled
         ]
 
     def fail_hosted(self, *, now: int) -> list[SessionEvent]:
         return [
-            self.failed(call_id, now=now, message=NO_HOSTED_RESULT, told=False)
+            self.failed(call_id, now=now, message=NO_HOSTED_RESULT, reported=False)
             for call_id in self.unsettled_hosted
         ]
 
     def flush(self, *, now: int) -> list[SessionEvent]:
-        """End every open fragment with what there is of it."""
+        """End every open fragment with the text so far."""
         self._now = now
         self._end_fragments()
         out, self._out = self._out, []
@@ -184,7 +184,7 @@ class TurnRecorder:
         return self._durable()
 
     def step_failed(self, message: str, *, now: int) -> list[SessionEvent]:
-        """The turn is lost; what was said so far is kept."""
+        """Fail the step; its output so far is kept."""
         self._now = now
         self._begin()
         self._end_fragments()
@@ -207,8 +207,8 @@ class TurnRecorder:
         self._out.append(live.TextDelta(*self._stamp, text_id=event.id, delta=event.text))
 
     def _text_end(self, event: llm.TextEnd) -> None:
-        shown = self._close(self._texts, event.id, "text")
-        text = shown if event.text is None else event.text
+        streamed = self._close(self._texts, event.id, "text")
+        text = streamed if event.text is None else event.text
         self._out.append(events.TextEnded(*self._stamp, text_id=event.id, text=text))
 
     def _reasoning_start(self, event: llm.ReasoningStart) -> None:
@@ -345,7 +345,7 @@ class TurnRecorder:
 
     @property
     def _stamp(self) -> tuple[int, SessionID, MessageID]:
-        """What every fact and fragment of this step begins with."""
+        """The leading fields of every event and fragment of this step."""
         return self._now, self._session_id, self._message_id
 
     def _begin(self) -> None:

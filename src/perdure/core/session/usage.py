@@ -1,7 +1,7 @@
 """Token usage: what a provider counted, as it is stored and added up.
 
-The totals of a Session are a projection; which model and which purpose they went to is folded from
-the log when somebody asks. A revert takes messages away and gives nothing back.
+The totals of a Session are a projection; the usage per model and purpose is folded from the log on
+request. A revert removes messages but does not reduce usage.
 """
 
 from collections.abc import Iterable
@@ -48,11 +48,11 @@ def total(session: SessionInfo, log: Iterable[UsageEvent]) -> UsageTotal:
         cost=session.cost,
         tokens=session.tokens,
         turns=sum(line.purpose == "turn" for line in lines),
-        models=_gathered(lines),
+        models=_merge_lines(lines),
     )
 
 
-def together(totals: Iterable[UsageTotal]) -> UsageTotal:
+def sum_totals(totals: Iterable[UsageTotal]) -> UsageTotal:
     whole = UsageTotal(cost=0.0, tokens=NO_TOKENS, turns=0, models=())
     for each in totals:
         whole = UsageTotal(
@@ -61,17 +61,17 @@ def together(totals: Iterable[UsageTotal]) -> UsageTotal:
             turns=whole.turns + each.turns,
             models=(*whole.models, *each.models),
         )
-    return replace(whole, models=_gathered(whole.models))
+    return replace(whole, models=_merge_lines(whole.models))
 
 
-def _line(model: ModelRef, purpose: Purpose, of: events.StepEnded | events.Spent) -> ModelUsage:
+def _line(model: ModelRef, purpose: Purpose, event: events.StepEnded | events.Spent) -> ModelUsage:
     plain = ModelRef(id=model.id, provider_id=model.provider_id)
-    cost = float(of.cost)
-    return ModelUsage(model=plain, purpose=purpose, requests=1, cost=cost, tokens=of.tokens)
+    cost = float(event.cost)
+    return ModelUsage(model=plain, purpose=purpose, requests=1, cost=cost, tokens=event.tokens)
 
 
-def _gathered(lines: Iterable[ModelUsage]) -> tuple[ModelUsage, ...]:
-    """One line for each model and purpose, in the order in which they were first used."""
+def _merge_lines(lines: Iterable[ModelUsage]) -> tuple[ModelUsage, ...]:
+    """One line per model and purpose, in order of first use."""
     gathered: dict[tuple[str, str, Purpose], ModelUsage] = {}
     for line in lines:
         key = (line.model.provider_id, line.model.id, line.purpose)

@@ -1,12 +1,11 @@
-"""A configuration document: what one file says, key by key.
+"""A configuration document: the content of one file, checked key by key.
 
 A key of the wrong type is dropped alone and reported with its address and line; an unknown key is
-ignored. Finding and reading files is not done here (location.config.config), nor laying documents
-over each other (core.settings.settings), nor deciding where placeholders may stand
-(core.config_file.substitution).
+ignored. Finding and reading files is location.config.config, merging documents is
+core.settings.settings, and core.config_file.substitution decides where placeholders are allowed.
 
-Invariant: whatever value a file decodes to, reading it as a document does not fail, and what was
-put in for a placeholder appears in no problem.
+Invariant: reading a document never fails, whatever value a file decodes to, and no problem quotes
+the value of a placeholder.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +37,7 @@ from perdure.core.config_file.entries import (
     WebFetchEntry,
     WebSearchEntry,
 )
-from perdure.core.config_file.problem import Problem, named
+from perdure.core.config_file.problem import Problem, format_address
 from perdure.core.config_file.substitution import Resolve, Substituted, Trust
 from perdure.core.credentials import oauth
 from perdure.core.credentials.oauth import LoginMethod
@@ -57,7 +56,7 @@ EntryT = TypeVar("EntryT", bound=Entry)
 
 
 class Document(Confidential, kw_only=True):
-    """One file after everything that makes no sense was dropped."""
+    """One file, without its invalid parts."""
 
     path: str
     trust: Trust
@@ -70,7 +69,7 @@ class Document(Confidential, kw_only=True):
     permissions: Ruleset = ()
     agents: tuple[tuple[str, AgentEntry], ...] = ()
     providers: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
-    """Each valid as a ProviderEntry; kept as JSON because that is how layers merge."""
+    """Each valid as a ProviderEntry; kept as JSON, because documents are merged as JSON."""
     policies: tuple[Policy, ...] = ()
     commands: tuple[tuple[str, CommandEntry], ...] = ()
     instructions: tuple[str, ...] = ()
@@ -89,26 +88,26 @@ class Document(Confidential, kw_only=True):
     websearch: JsonObject = field(default_factory=dict[str, JsonValue])
     """Valid as a WebSearchEntry."""
     logins: tuple[tuple[str, LoginMethod], ...] = ()
-    """Ways to log in, each with the provider it is for."""
+    """Pairs of provider and login method."""
     attachments: AttachmentsEntry = field(default_factory=AttachmentsEntry)
     formatter: bool | Mapping[str, ProgramEntry] | None = None
     diagnostics: Mapping[str, ProgramEntry] | None = None
     lsp: bool | Mapping[str, ProgramEntry] | None = None
     problems: tuple[Problem, ...] = ()
     written: JsonObject = field(default_factory=dict[str, JsonValue])
-    """The whole document in the current form, with its placeholders as they were written."""
+    """The whole document in the current form, with placeholders not replaced."""
     directory: str = ""
-    """Where relative paths in it begin."""
+    """Base directory of relative paths in it."""
     text: bytes = b""
-    """As it was read, for whoever asks where a key stands."""
+    """The bytes of the file, to find the lines of keys."""
     plugin: bool = False
-    """Whether a plugin says this and no file. It lies below every other."""
+    """Whether a plugin made it and not a file. Every other document overrides it."""
     granted: bool = False
-    """Whether a person granted what this document of a project asks for (core.settings.trust)."""
+    """Whether a person granted the requests of this project document (core.settings.trust)."""
 
     @property
     def is_trusted(self) -> bool:
-        """Whether programs that it names may be started, and keys sent to where it says."""
+        """Whether its programs may be started, and keys may be sent to its addresses."""
         return self.trust == "user" or self.granted
 
 
@@ -121,7 +120,7 @@ def read(
     text: bytes = b"",
     resolve: Resolve | None = None,
 ) -> Document:
-    """The document that the decoded content of a file, `text`, is.
+    """Build the document of a file from its decoded `value` and its bytes `text`.
 
     Without `resolve` placeholders are plain text.
     """
@@ -139,13 +138,13 @@ def read(
 
 
 def parse_model(text: str) -> ModelRef | None:
-    """`provider/model`, where the model's own name may hold more slashes."""
+    """Parse `provider/model`; the model's name may contain more slashes."""
     provider, _, model = text.partition("/")
     return ModelRef(id=model, provider_id=provider) if provider and model else None
 
 
 def _filled(blank: Document, substituted: Substituted) -> Document:
-    """`blank` with what every key says."""
+    """`blank` with the values of all keys."""
     reading = _Reading(blank.path, substituted)
     raw = substituted.value
     texts = reading.entry(_Texts, raw, ())
@@ -180,7 +179,7 @@ def _filled(blank: Document, substituted: Substituted) -> Document:
         formatter=None if other.formatter is UNSET else other.formatter,
         diagnostics=reading.diagnostics(experimental),
         lsp=None if other.lsp is UNSET else other.lsp,
-        problems=config_problem.located(reading.problems, blank.text),
+        problems=config_problem.with_positions(reading.problems, blank.text),
         written=blank.written,
         directory=blank.directory,
         text=blank.text,
@@ -188,7 +187,7 @@ def _filled(blank: Document, substituted: Substituted) -> Document:
 
 
 class _Texts(Entry, frozen=True):
-    """The top-level keys that are plain texts."""
+    """The top-level keys that are plain strings."""
 
     model: str | UnsetType = UNSET
     default_agent: str | UnsetType = UNSET
@@ -196,7 +195,7 @@ class _Texts(Entry, frozen=True):
 
 
 class _Reading:
-    """One document being read: takes what is sound and collects what is not."""
+    """Reads one document: returns valid parts and collects problems."""
 
     def __init__(self, path: str, substituted: Substituted) -> None:
         self._path = path
@@ -206,14 +205,14 @@ class _Reading:
             self._report(refused.at, f"is ignored: {refused.reason}")
 
     def entry(self, kind: type[EntryT], raw: JsonObject, at: Address) -> EntryT:
-        """The entry that the sound keys of `raw` make; every field of `kind` is optional."""
+        """The entry from the valid keys of `raw`; every field of `kind` must be optional."""
         try:
             return codec.convert(kind, raw)
         except msgspec.ValidationError:
             return codec.convert(kind, self._sound_keys(kind, raw, at))
 
     def section(self, kind: type[Entry], raw: JsonObject, key: str, at: Address = ()) -> JsonObject:
-        """The sound keys of the object under `key`, as JSON."""
+        """The valid keys of the object under `key`, as JSON."""
         return codec.to_json_value(self.entry(kind, self.object(raw, key, at), (*at, key)))
 
     def object(self, raw: JsonObject, key: str, at: Address) -> JsonObject:
@@ -284,7 +283,7 @@ class _Reading:
         for provider in providers:
             for name, fields, place in self._objects(providers, provider, at):
                 try:
-                    method = oauth.method(name, codec.convert(LoginEntry, fields))
+                    method = oauth.read_method(name, codec.convert(LoginEntry, fields))
                 except (msgspec.ValidationError, oauth.LoginMethodError) as error:
                     self._ignore(place, error)
                 else:
@@ -322,9 +321,9 @@ class _Reading:
         return sound
 
     def _ignore(self, at: Address, error: Exception) -> None:
-        # The error may quote what it refuses, which is not ours to show once something was put in.
+        # The error may quote the value, which may be secret if a placeholder was replaced in it.
         secret = any(place[: len(at)] == at for place in self._replaced)
         self._report(at, "is ignored" if secret else f"is ignored: {error}")
 
     def _report(self, at: Address, message: str) -> None:
-        self.problems.append(Problem(self._path, f"`{named(at)}` {message}", at=at))
+        self.problems.append(Problem(self._path, f"`{format_address(at)}` {message}", at=at))

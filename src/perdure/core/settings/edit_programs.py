@@ -1,9 +1,7 @@
-"""Programs that look after a file once a tool has changed it: formatters, checkers and language
-servers.
+"""After-edit programs: formatters, checkers and language servers.
 
-A formatter may change the file again; a checker only says what it thinks of it, and so does a
-language server, which stays. Which of them are there is the configuration's to say, as far as its
-documents are trusted. Nothing is started here.
+They run after a tool has changed a file. A formatter may change the file again; a checker and a
+language server only report. The trusted configuration documents name them. Nothing is started here.
 """
 
 import posixpath
@@ -12,7 +10,7 @@ from typing import Final
 
 from msgspec import UNSET, field
 
-from perdure.core.config_file.entries import ProgramEntry, laid_over
+from perdure.core.config_file.entries import ProgramEntry, merge_entries
 from perdure.core.settings.document import Document
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.value import Confidential
@@ -25,10 +23,10 @@ class EditProgram(Confidential, kw_only=True):
     name: str
     command: tuple[str, ...]
     extensions: tuple[str, ...]
-    """Each with its dot; none is every file."""
+    """Each with its dot; empty means every file."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     initialization: JsonObject = field(default_factory=dict[str, JsonValue])
-    """What a language server is given as its own settings."""
+    """Initialization options of a language server."""
 
     def is_for(self, path: str) -> bool:
         name = posixpath.basename(path)
@@ -44,14 +42,14 @@ class EditPrograms(Confidential, kw_only=True):
     servers: tuple[EditProgram, ...] = ()
 
 
-def configured(documents: Iterable[Document]) -> EditPrograms:
-    """What the trusted documents name, the first lowest."""
+def configured_programs(documents: Iterable[Document]) -> EditPrograms:
+    """The programs of the trusted documents; later documents override earlier ones."""
     trusted = [document for document in documents if document.is_trusted]
     servers = _programs(document.lsp for document in trusted)
     return EditPrograms(
         formatters=_programs(document.formatter for document in trusted),
         checkers=_programs(document.diagnostics for document in trusted),
-        # A server for every file would be started by the first edit of whatever kind.
+        # Without extensions, the first edit of any file would start the server.
         servers=tuple(server for server in servers if server.extensions),
     )
 
@@ -67,7 +65,7 @@ def _programs(
         elif layer is not None:
             off = False
             for name, entry in layer.items():
-                entries[name] = laid_over(entries.get(name, ProgramEntry()), entry)
+                entries[name] = merge_entries(entries.get(name, ProgramEntry()), entry)
     found = (_program(name, entry) for name, entry in entries.items())
     return () if off else tuple(program for program in found if program is not None)
 

@@ -1,10 +1,9 @@
-"""Where the configuration in force comes from: each key, its value, and the line that says so.
+"""Where each setting comes from: the key, its value, and the file and line.
 
-Made for people to look at. What may be secret is masked by its name, and a placeholder is shown as
-it was written, never as what it stands for. Whether a value takes effect is decided in
-core.settings.settings; here the same decision is only shown.
+For display. Possible secrets are masked by their key, and a placeholder is shown as written, not
+as its value. core.settings.settings decides whether a value takes effect; this only shows it.
 
-Invariant: no value that was put in for a placeholder is part of an origin.
+Invariant: no origin contains the value of a placeholder.
 """
 
 import re
@@ -14,7 +13,7 @@ from typing import Final
 
 from perdure.core.config_file import substitution
 from perdure.core.config_file.entries import AgentEntry, CommandEntry, ProviderEntry
-from perdure.core.config_file.problem import Lines, named
+from perdure.core.config_file.problem import Lines, format_address
 from perdure.core.credentials import keys
 from perdure.core.settings import settings
 from perdure.core.settings.document import Document
@@ -63,7 +62,7 @@ _EXPERIMENTAL: Final = frozenset(
     {"bash", "logins", "policies", "recovery", "timezone", "webfetch", "websearch"}
 )
 _ADDING: Final = frozenset({"instructions", "permissions", "plugins", "policies", "skills"})
-"""Lists of which every document adds its own."""
+"""Lists to which every document adds."""
 _SECRET_NAME: Final = re.compile(
     r"api[-_]?key|token(?!s)|secret|passw|auth(?!or)|credential|cookie", re.IGNORECASE
 )
@@ -76,32 +75,32 @@ _SECRET_MAPS: Final = frozenset({"headers", "environment", "env"})
 class Origin(Value):
     key: str
     value: JsonValue
-    """Without its secrets."""
+    """With secrets masked."""
     path: str
     line: int | None = None
 
 
-def origins(found: Settings) -> tuple[Origin, ...]:
-    """The keys in force, in alphabetical order; one line for each document that adds to a list."""
+def list_origins(found: Settings) -> tuple[Origin, ...]:
+    """The keys in effect, in alphabetical order; a list has one origin per document."""
     kept: dict[Address, list[Origin]] = {}
     for document in found.documents:
         lines = Lines(document.text)
-        for at, value in _in_force(document, found):
-            place = lines.of(at)
+        for at, value in _in_effect(document, found):
+            place = lines.position_of(at)
             origin = Origin(
-                named(at), masked(value, at), document.path, place.line if place else None
+                format_address(at), mask(value, at), document.path, place.line if place else None
             )
-            _lay(kept, at, origin)
+            _add(kept, at, origin)
     in_order = sorted(kept.values(), key=lambda all_of_key: all_of_key[0].key)
     return tuple(origin for all_of_key in in_order for origin in all_of_key)
 
 
-def masked(value: JsonValue, at: Address) -> JsonValue:
-    """`value` as it may be shown: without keys, headers and other credentials."""
+def mask(value: JsonValue, at: Address) -> JsonValue:
+    """`value` for display, with keys, headers and other credentials masked."""
     if jsonc.is_object(value):
-        return {key: masked(item, (*at, key)) for key, item in value.items()}
+        return {key: mask(item, (*at, key)) for key, item in value.items()}
     if jsonc.is_list(value):
-        return [masked(item, (*at, index)) for index, item in enumerate(value)]
+        return [mask(item, (*at, index)) for index, item in enumerate(value)]
     if value is None or isinstance(value, bool):
         return value
     if _is_secret(at):
@@ -110,7 +109,7 @@ def masked(value: JsonValue, at: Address) -> JsonValue:
     return (keys.public_url(value) or value) if isinstance(value, str) else value
 
 
-def _in_force(document: Document, found: Settings) -> Iterator[tuple[Address, JsonValue]]:
+def _in_effect(document: Document, found: Settings) -> Iterator[tuple[Address, JsonValue]]:
     left_out = frozenset(problem.at for problem in document.problems)
     for at, value in _leaves(document.written, ()):
         known = at[0] in _KEYS and (len(at) < 2 or _is_known(at))
@@ -131,7 +130,7 @@ def _is_known(at: Address) -> bool:
 
 
 def _leaves(value: JsonValue, at: Address) -> Iterator[tuple[Address, JsonValue]]:
-    """What is not an object, or an empty one, with its address."""
+    """Every value that is not an object, and empty objects, with their addresses."""
     if jsonc.is_object(value) and value:
         for key, item in value.items():
             yield from _leaves(item, (*at, key))
@@ -139,7 +138,7 @@ def _leaves(value: JsonValue, at: Address) -> Iterator[tuple[Address, JsonValue]
         yield at, value
 
 
-def _lay(kept: dict[Address, list[Origin]], at: Address, origin: Origin) -> None:
+def _add(kept: dict[Address, list[Origin]], at: Address, origin: Origin) -> None:
     if at[-1] in _ADDING and at in kept:
         kept[at].append(origin)
     else:
@@ -147,7 +146,7 @@ def _lay(kept: dict[Address, list[Origin]], at: Address, origin: Origin) -> None
 
 
 def _is_secret(at: Address) -> bool:
-    # What somebody called an agent or a provider says nothing about what it holds.
+    # The name of an agent or a provider does not say whether it holds a secret.
     names = [
         name
         for above, name in pairwise(("", *at))

@@ -1,8 +1,8 @@
-"""References as the configuration names them: a directory, or a repository that may lie on disk.
+"""References in the configuration: a directory, or a repository.
 
-`"./docs"`, `"/srv/x"` and `"~/x"` are directories; any other text is a repository. An object says
-which by `path` or `repository`, and may add a description for the model. Where the copy of a
-repository lies is a matter of its name; fetching it is location.project.repositories.
+`"./docs"`, `"/srv/x"` and `"~/x"` are directories; any other text is a repository. An object has
+`path` or `repository`, and may have a description for the model. The directory of a repository's
+copy is derived from its name; fetching it is location.project.repositories.
 """
 
 import re
@@ -35,11 +35,11 @@ class ReferenceEntry(Value, kw_only=True):
     name: str
     source: ReferenceSource
     directory: str = ""
-    """Where a relative path begins; empty for the Location."""
+    """Base of a relative path; empty means the Location."""
 
 
 class ReferenceEntryError(ValueError):
-    """What is written cannot be a reference. The message says why."""
+    """The value is not a valid reference. The message says why."""
 
 
 class _Written(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class _Written(msgspec.Struct, frozen=True):
 
 
 def read(name: str, value: JsonValue, *, directory: str = "") -> ReferenceEntry:
-    """The entry of a document's `references`. Raises ReferenceEntryError."""
+    """Parse one entry of a document's `references`. Raises ReferenceEntryError."""
     if not name or _NAME_REFUSED.search(name) or not name.isprintable():
         raise ReferenceEntryError("a name has no slash, blank, backtick or comma")
     if isinstance(value, str):
@@ -67,14 +67,14 @@ def read(name: str, value: JsonValue, *, directory: str = "") -> ReferenceEntry:
 
 
 def repository_directory(source: GitReference) -> str:
-    """Where a copy of the repository lies, below the directory of all such copies."""
+    """The directory of the repository's copy, relative to the directory of all copies."""
     below = _repository(source.repository)
     branch = "" if source.branch is UNSET else f"@{quote(source.branch, safe='')}"
     return f"{below}{branch}"
 
 
 def address(source: GitReference) -> str:
-    """What git is given: the repository as written, or the https address of a short name."""
+    """The URL for git: the repository as written, or the https URL of a short name."""
     written = source.repository
     if _URL.fullmatch(written) or _REMOTE.fullmatch(written):
         return written
@@ -100,7 +100,7 @@ def _source(written: _Written) -> ReferenceSource:
 
 
 def _repository(text: str) -> str:
-    """`host/owner/name`, whichever way the repository is written."""
+    """The repository as `host/owner/name`, from any of its forms."""
     if text.startswith("-"):
         raise ReferenceEntryError("a repository does not begin with a dash")
     url = _URL.fullmatch(text)
@@ -118,5 +118,5 @@ def _short(text: str) -> tuple[str, str]:
     first, _, rest = text.partition("/")
     if "." in first and "/" in rest:
         return first, rest
-    # One word alone names no repository; an empty path is refused by the caller.
+    # A single word is not a repository; the caller refuses an empty path.
     return _HOST_DEFAULT, text if rest else ""

@@ -1,14 +1,13 @@
-"""Settings: what the configuration documents of a Location add up to, the nearest on top.
+"""Settings: the merged configuration documents of a Location; the nearest document wins.
 
 A project's documents may set rules, agents, models, and providers with their addresses. They may
-not choose the shell, which would be a program of theirs, nor which secrets commands are given; they
-may not open the user's network to webfetch nor say where searches go; they may not send a provider
-that the user's own documents define to another address, since the user's key would follow it there;
-they cannot lift a policy of the user's; and no key names a directory of ours. Programs and other
-people's keys need a person's trust (core.settings.trust). For placeholders see
+not choose the shell or the secrets that commands get, open the user's network to webfetch, choose
+the search service, move a provider of the user's own documents to another address (the user's key
+would follow it), or lift a policy of the user. No key names a directory of this program. Programs
+and keys of other documents need a person's trust (core.settings.trust). Placeholders are
 core.config_file.substitution.
 
-Invariant: merging never fails; what it leaves out stands in `problems`.
+Invariant: merging never fails; everything left out is reported in `problems`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +30,7 @@ from perdure.core.config_file.entries import (
     WebFetchEntry,
     WebSearchEntry,
 )
-from perdure.core.config_file.problem import Problem, named
+from perdure.core.config_file.problem import Problem, format_address
 from perdure.core.config_file.substitution import Trust
 from perdure.core.credentials.oauth import LoginMethod
 from perdure.core.request import media_limits
@@ -42,7 +41,7 @@ from perdure.core.settings import edit_programs, trust
 from perdure.core.settings.document import Document
 from perdure.core.settings.edit_programs import EditPrograms
 from perdure.core.settings.reference import ReferenceEntry
-from perdure.core.settings.trust import KeyRequest, ProgramRequest, Wish
+from perdure.core.settings.trust import KeyRequest, ProgramRequest, TrustRequest
 from perdure.core.text import jsonc
 from perdure.core.text.jsonc import Address
 from perdure.schema import codec
@@ -53,7 +52,7 @@ from perdure.schema.value import Confidential, Value
 
 
 class InstructionEntry(Value):
-    """One of `instructions`: a path, a pattern or an address, and where it was written."""
+    """One of `instructions`: a path, a pattern or a URL, and its document's directory."""
 
     text: str
     directory: str
@@ -61,7 +60,7 @@ class InstructionEntry(Value):
 
 
 class SkillEntry(Value):
-    """One of `skills`: the address or the directory of a source, and whose document names it."""
+    """One of `skills`: the URL or directory of a source, and the trust of its document."""
 
     text: str
     trust: Trust
@@ -70,74 +69,74 @@ class SkillEntry(Value):
 class CompactionSettings(Value, kw_only=True):
     auto: bool = True
     buffer_tokens: int = limits.COMPACTION_BUFFER_TOKENS
-    """Kept free in the model's context, at least."""
+    """Minimum to keep free in the model's context."""
     keep_tokens: int = limits.COMPACTION_KEEP_TOKENS
-    """Of the newest messages, which stay as they are."""
+    """Size of the newest messages, which stay verbatim."""
 
 
 class WebSettings(Value, kw_only=True):
     allowed_hosts: tuple[str, ...] = ()
-    """Hosts that webfetch may reach although they are not on the public internet."""
+    """Hosts outside the public internet that webfetch may reach."""
     search_provider: str | None = None
     search_url: str | None = None
-    """Where that provider is, when it is not at its usual address."""
+    """URL of the search provider, if not its default."""
 
 
 class Settings(Confidential, kw_only=True):
-    """The configuration in force at one Location."""
+    """The configuration in effect at one Location."""
 
     model: ModelRef | None = None
     default_agent: str | None = None
     shell: str | None = None
     shell_variables: tuple[str, ...] = ()
-    """Names of variables that commands are given although they look like secrets."""
+    """Variables passed to commands although their names look like secrets."""
     permissions: Ruleset = ()
     agents: tuple[tuple[str, AgentEntry], ...] = ()
-    """Changes to agents by name, in the order in which they apply."""
+    """Changes to agents by name, in order of application."""
     plugin_agents: tuple[tuple[str, AgentEntry], ...] = ()
-    """What plugins say of them, below everything that is configured."""
+    """Changes by plugins, which any configuration overrides."""
     commands: tuple[tuple[str, CommandEntry], ...] = ()
-    """In the order in which they apply; the last of a name counts."""
+    """In order of application; the last of a name wins."""
     providers: Mapping[str, ProviderEntry] = field(default_factory=dict[str, ProviderEntry])
     user_providers: Mapping[str, ProviderEntry] = field(default_factory=dict[str, ProviderEntry])
-    """What the user's own documents alone say: the authority on where a key may be sent."""
+    """Providers of the user's own documents only; they decide where keys may be sent."""
     policies: tuple[Policy, ...] = ()
-    """Statements in the order in which they apply; the last that matches wins."""
+    """Statements in order of application; the last that matches wins."""
     tool_output: OutputLimits = field(default_factory=OutputLimits)
     instructions: tuple[InstructionEntry, ...] = ()
     skills: tuple[SkillEntry, ...] = ()
     references: tuple[ReferenceEntry, ...] = ()
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
     budget: Budget = NO_BUDGET
-    """Of each Session. A project can only narrow what the user allows."""
+    """The budget of each Session. A project can only lower the user's."""
     web: WebSettings = field(default_factory=WebSettings)
     logins: Mapping[str, tuple[LoginMethod, ...]] = field(
         default_factory=dict[str, tuple[LoginMethod, ...]]
     )
-    """How one logs in to a provider, by provider."""
+    """Login methods by provider."""
     recovery: RecoveryPolicy | None = None
-    """What happens to a request that may have been sent when the process died."""
+    """How a request is treated that may have been sent before the process died."""
     snapshots: bool = True
-    """Whether it is kept what steps do to files, so that a revert can take it back."""
+    """Whether file changes of steps are recorded, so that they can be reverted."""
     images: ImageBounds = field(default_factory=ImageBounds)
-    """How large an image may be that a model is shown."""
+    """Maximum size of images for the model."""
     after_edit: EditPrograms = field(default_factory=EditPrograms)
-    """What looks after a file that a tool has changed."""
+    """Programs that run after a tool has changed a file."""
     timezone: str | None = None
-    """IANA name; None is the zone of this machine."""
+    """IANA name; None means the zone of this machine."""
     may_run_commands: bool = True
-    """Whether every program that the documents name may be started. False while one of them is
-    named by a project's document that nobody trusts; see `Document.is_trusted` for which."""
+    """Whether all programs of the documents may be started. False if a project's document that is
+    not trusted names one; see `Document.is_trusted`."""
     granted_keys: tuple[KeyRequest, ...] = ()
-    """Where a person lets keys be sent, by trusting the project's documents that say so."""
-    ungranted: tuple[Wish, ...] = ()
-    """What a project's documents ask for and do not get until a person trusts them."""
+    """Keys that may be sent to addresses of project documents which a person trusts."""
+    ungranted: tuple[TrustRequest, ...] = ()
+    """Requests of project documents that a person has not granted."""
     problems: tuple[Problem, ...] = ()
     documents: tuple[Document, ...] = ()
-    """What these settings were made of, the first lowest."""
+    """The merged documents, in order of increasing precedence."""
 
 
-_USERS_ALONE: Final[tuple[Address, ...]] = (
+_USER_ONLY: Final[tuple[Address, ...]] = (
     ("shell",),
     ("experimental", "bash"),
     ("experimental", "webfetch"),
@@ -148,10 +147,10 @@ _USERS_ALONE: Final[tuple[Address, ...]] = (
 
 
 def merge(documents: Sequence[Document]) -> Settings:
-    """Lay `documents` over each other, the first lowest."""
+    """Merge `documents`, given in order of increasing precedence."""
     users = _providers(document.providers for document in documents if document.trust == "user")
-    checked = [_kept_in_place(document, users) for document in documents]
-    ungranted = trust.ungranted(documents)
+    checked = [_without_moved_providers(document, users) for document in documents]
+    ungranted = trust.list_ungranted(documents)
     return Settings(
         model=_last(document.model for document in documents),
         default_agent=_last(document.default_agent for document in documents),
@@ -163,7 +162,7 @@ def merge(documents: Sequence[Document]) -> Settings:
         commands=tuple(command for document in documents for command in document.commands),
         providers=_typed(_providers(providers for providers, _ in checked)),
         user_providers=_typed(users),
-        # Reversed: a lower layer has the last word, so that no project lifts a user's denial.
+        # Reversed, so that no project can lift a denial of the user.
         policies=tuple(policy for document in reversed(documents) for policy in document.policies),
         tool_output=_output_limits(documents),
         instructions=tuple(_instructions(documents)),
@@ -175,25 +174,28 @@ def merge(documents: Sequence[Document]) -> Settings:
         logins=_logins([document for document in documents if document.trust == "user"]),
         recovery=_recovery(documents),
         snapshots=_last(document.snapshots for document in documents) is not False,
-        images=media_limits.configured(document.attachments for document in documents),
-        after_edit=edit_programs.configured(documents),
+        images=media_limits.configured_bounds(document.attachments for document in documents),
+        after_edit=edit_programs.configured_programs(documents),
         timezone=_last(document.timezone for document in documents),
-        may_run_commands=not any(isinstance(wish, ProgramRequest) for wish in ungranted),
+        may_run_commands=not any(isinstance(request, ProgramRequest) for request in ungranted),
         granted_keys=tuple(
-            wish for document in documents if document.granted for wish in trust.keys(document)
+            request
+            for document in documents
+            if document.granted
+            for request in trust.key_requests(document)
         ),
         ungranted=ungranted,
         problems=(
             *(problem for document in documents for problem in document.problems),
             *(problem for _, problems in checked for problem in problems),
-            *(problem for document in documents for problem in _misplaced(document)),
+            *(problem for document in documents for problem in _user_only_problems(document)),
         ),
         documents=tuple(documents),
     )
 
 
 def overlay(lower: JsonObject, upper: JsonObject) -> JsonObject:
-    """Objects merge key by key; everything else is replaced."""
+    """Merge `upper` over `lower`: objects key by key; other values are replaced."""
     result = dict(lower)
     for key, value in upper.items():
         below: JsonValue = result.get(key)
@@ -203,14 +205,14 @@ def overlay(lower: JsonObject, upper: JsonObject) -> JsonObject:
 
 
 def is_refused(document: Document, at: Address, users: Mapping[str, ProviderEntry]) -> bool:
-    """Whether the key at `at` is one that this document, being a project's, may not set."""
+    """Whether a project's `document` may not set the key at `at`."""
     if document.trust == "user" or not at:
         return False
-    if any(at[: len(key)] == key for key in _USERS_ALONE):
+    if any(at[: len(key)] == key for key in _USER_ONLY):
         return True
     match at:
         case ("providers", str(provider), *below) if below and provider in users:
-            return _says_where(tuple(below)) and not _may_move(document, provider)
+            return _is_address_key(tuple(below)) and not _may_move(document, provider)
         case _:
             return False
 
@@ -222,8 +224,8 @@ def _last(values: Iterable[codec.T | None]) -> codec.T | None:
 def _agents(
     documents: Sequence[Document], *, of_plugins: bool
 ) -> tuple[tuple[str, AgentEntry], ...]:
-    theirs = (document for document in documents if document.plugin is of_plugins)
-    return tuple(change for document in theirs for change in document.agents)
+    chosen = (document for document in documents if document.plugin is of_plugins)
+    return tuple(change for document in chosen for change in document.agents)
 
 
 def _output_limits(documents: Sequence[Document]) -> OutputLimits:
@@ -251,18 +253,20 @@ def _compaction(documents: Sequence[Document]) -> CompactionSettings:
 
 
 def _budget(documents: Sequence[Document]) -> Budget:
-    said: dict[Trust, JsonObject] = {"user": {}, "project": {}}
+    values: dict[Trust, JsonObject] = {"user": {}, "project": {}}
     for document in documents:
-        said[document.trust] = {**said[document.trust], **document.budget}
-    users, projects = (Budget.of(codec.convert(BudgetEntry, each)) for each in said.values())
-    return users.narrowed(projects)
+        values[document.trust] = {**values[document.trust], **document.budget}
+    users, projects = (
+        Budget.from_settings(codec.convert(BudgetEntry, each)) for each in values.values()
+    )
+    return users.combine(projects)
 
 
 def _recovery(documents: Sequence[Document]) -> RecoveryPolicy | None:
-    said: list[RecoveryPolicy | None] = [
+    values: list[RecoveryPolicy | None] = [
         document.recovery for document in documents if document.trust == "user"
     ]
-    return _last(said)
+    return _last(values)
 
 
 def _instructions(documents: Sequence[Document]) -> Iterator[InstructionEntry]:
@@ -281,10 +285,10 @@ def _references(documents: Sequence[Document]) -> dict[str, ReferenceEntry]:
     return {entry.name: entry for document in documents for entry in document.references}
 
 
-def _misplaced(document: Document) -> tuple[Problem, ...]:
+def _user_only_problems(document: Document) -> tuple[Problem, ...]:
     if document.trust == "user":
         return ()
-    said = (
+    values = (
         document.shell,
         document.bash,
         document.webfetch,
@@ -293,11 +297,15 @@ def _misplaced(document: Document) -> tuple[Problem, ...]:
         document.recovery,
     )
     problems = [
-        Problem(document.path, f"`{named(at)}` can only be set in your own configuration", at=at)
-        for at, value in zip(_USERS_ALONE, said, strict=True)
+        Problem(
+            document.path,
+            f"`{format_address(at)}` can only be set in your own configuration",
+            at=at,
+        )
+        for at, value in zip(_USER_ONLY, values, strict=True)
         if value
     ]
-    return config_problem.located(problems, document.text)
+    return config_problem.with_positions(problems, document.text)
 
 
 def _shell_variables(documents: Sequence[Document]) -> tuple[str, ...]:
@@ -343,10 +351,10 @@ def _typed(providers: Mapping[str, JsonObject]) -> dict[str, ProviderEntry]:
     return {name: codec.convert(ProviderEntry, entry) for name, entry in providers.items()}
 
 
-def _kept_in_place(
+def _without_moved_providers(
     document: Document, users: Mapping[str, JsonObject]
 ) -> tuple[Mapping[str, JsonObject], tuple[Problem, ...]]:
-    """The providers of a document, without new addresses for those that are the user's."""
+    """The providers of a document, without new addresses for the user's own providers."""
     if document.trust == "user":
         return document.providers, ()
     kept: dict[str, JsonObject] = {}
@@ -360,19 +368,19 @@ def _kept_in_place(
                 "a project that you do not trust cannot change its address or protocol"
             )
             problems.append(Problem(document.path, message, at=("providers", name, "api")))
-    return kept, config_problem.located(problems, document.text)
+    return kept, config_problem.with_positions(problems, document.text)
 
 
 def _may_move(document: Document, provider: str) -> bool:
-    """Whether a person lets the document send a provider of the user's, and its key, elsewhere."""
+    """Whether a person granted the document to move this provider of the user, with its key."""
     entry = document.providers.get(provider)
     return document.granted and entry is not None and bool(trust.key_origins(entry))
 
 
-def _says_where(at: Address) -> bool:
-    """Whether a key of a provider or a model is part of what `_without_address` takes away."""
+def _is_address_key(at: Address) -> bool:
+    """Whether `_without_address` removes this key of a provider or a model."""
     if at[0] == "models":
-        return len(at) > 2 and _says_where(at[2:])
+        return len(at) > 2 and _is_address_key(at[2:])
     return (at[0] == "api" and at[1:2] != ("id",)) or at[:3] == ("request", "body", "baseURL")
 
 

@@ -1,12 +1,12 @@
-"""Trust in a project's configuration: what one of its documents asks for that only a person grants.
+"""Trust in a project's configuration: the requests of a document that only a person can grant.
 
-A project's documents come with a directory that somebody else wrote. Most of what they say holds
-anyway (core.settings.settings). A program that they name is not started, and a credential is not
-sent to an address that they name, until a person has granted the document: exactly these bytes at
-this place. What was granted is kept in location.config.trust; people are asked by the command line.
+A project's documents are not written by the user. Most of their settings apply anyway
+(core.settings.settings). A program that they name is not started, and a credential is not sent to
+an address that they name, until a person has granted the document: these exact bytes at this path.
+Grants are stored by location.config.trust; the command line asks the person.
 
-Invariant: a wish is read from the document that is in force, never from the file again. A provider
-with a key of its own in the same document asks for nothing.
+Invariant: requests are read from the document in effect, never from the file again. A provider
+with its own key in the same document requests nothing.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from typing import Final
 from msgspec import UNSET
 
 from perdure.core.config_file.entries import ModelEntry, ProviderEntry
-from perdure.core.config_file.problem import named
+from perdure.core.config_file.problem import format_address
 from perdure.core.credentials import keys as credential
 from perdure.core.settings.document import Document
 from perdure.core.text import jsonc
@@ -41,46 +41,46 @@ _PLUGINS: Final[tuple[tuple[str, ...], ...]] = (("plugin",), ("plugins",))
 
 
 class ProgramRequest(Value):
-    """A program that is to be started."""
+    """A request to start a program."""
 
     path: str
     at: Address
     command: str
 
     @property
-    def says(self) -> str:
-        return _visible(f"run {self.command} ({named(self.at)})")
+    def description(self) -> str:
+        return _escape_unprintable(f"run {self.command} ({format_address(self.at)})")
 
 
 class KeyRequest(Value):
-    """A credential of a provider that is to be sent to addresses which the document names."""
+    """A request to send a provider's credential to addresses that the document names."""
 
     path: str
     provider: str
     names: tuple[str, ...]
-    """The variables that hold it, as the document names them."""
+    """The variables of the credential, as named in the document."""
     origins: tuple[str, ...]
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         variables = f" ({', '.join(self.names)})" if self.names else ""
-        return _visible(
+        return _escape_unprintable(
             f"send your key for {self.provider}{variables} to {', '.join(self.origins)}"
         )
 
 
-Wish = ProgramRequest | KeyRequest
+TrustRequest = ProgramRequest | KeyRequest
 
 
-def wishes(document: Document) -> tuple[Wish, ...]:
-    """What the document asks for; nothing, if it is the user's own."""
+def list_requests(document: Document) -> tuple[TrustRequest, ...]:
+    """The requests of a document; none if it is the user's own."""
     if document.trust == "user":
         return ()
-    return (*_programs(document), *_plugins(document), *keys(document))
+    return (*_programs(document), *_plugins(document), *key_requests(document))
 
 
-def keys(document: Document) -> tuple[KeyRequest, ...]:
-    """The credentials that a project's document asks for."""
+def key_requests(document: Document) -> tuple[KeyRequest, ...]:
+    """The credentials that a project's document requests."""
     found = ((name, key_origins(entry)) for name, entry in document.providers.items())
     return tuple(
         KeyRequest(document.path, name, _variables(document.providers[name]), origins)
@@ -90,7 +90,7 @@ def keys(document: Document) -> tuple[KeyRequest, ...]:
 
 
 def key_origins(entry: JsonObject) -> tuple[str, ...]:
-    """Where a provider's entry would have somebody else's key sent; nowhere if it has its own."""
+    """Where a provider's entry would send the user's key; empty if it has its own key."""
     typed = codec.convert(ProviderEntry, entry)
     origins = credential.entry_origins(typed)
     if _has_own_key(typed):
@@ -105,14 +105,17 @@ def _is_local(origin: str) -> bool:
 
 
 def digest(document: Document) -> str:
-    """What stands for the bytes of a document."""
+    """The hash of a document's bytes."""
     return hashlib.sha256(document.text).hexdigest()
 
 
-def ungranted(documents: Sequence[Document]) -> tuple[Wish, ...]:
-    """What is asked for and was not granted."""
+def list_ungranted(documents: Sequence[Document]) -> tuple[TrustRequest, ...]:
+    """The requests that were not granted."""
     return tuple(
-        wish for document in documents if not document.is_trusted for wish in wishes(document)
+        wish
+        for document in documents
+        if not document.is_trusted
+        for wish in list_requests(document)
     )
 
 
@@ -122,9 +125,11 @@ def _programs(document: Document) -> Iterator[ProgramRequest]:
         if not jsonc.is_object(entries):
             continue
         for name, entry in entries.items():
-            # An entry without a command may still change the environment of somebody's program.
+            # An entry without a command may still change the environment of another program.
             if jsonc.is_object(entry) and entry.get("type") != "remote" and not _is_off(entry):
-                yield ProgramRequest(document.path, (*at, name), _shown(entry.get("command", name)))
+                yield ProgramRequest(
+                    document.path, (*at, name), _format_command(entry.get("command", name))
+                )
 
 
 def _plugins(document: Document) -> Iterator[ProgramRequest]:
@@ -132,7 +137,7 @@ def _plugins(document: Document) -> Iterator[ProgramRequest]:
         listed = _value_at(document.written, at)
         if jsonc.is_list(listed):
             for index, plugin in enumerate(listed):
-                yield ProgramRequest(document.path, (*at, index), _shown(plugin))
+                yield ProgramRequest(document.path, (*at, index), _format_command(plugin))
 
 
 def _is_off(entry: JsonObject) -> bool:
@@ -146,16 +151,16 @@ def _value_at(written: JsonObject, at: tuple[str, ...]) -> JsonValue:
     return value
 
 
-def _shown(command: JsonValue) -> str:
-    """A command as a shell would read it, for people; whatever was written in its place."""
+def _format_command(command: JsonValue) -> str:
+    """A command as a shell line, for display; also if it is not a valid command."""
     words: list[JsonValue] = list(command) if jsonc.is_list(command) else [command]
     line = shlex.join(word if isinstance(word, str) else repr(word) for word in words)
     more = len(line) - _COMMAND_CHARS_MAX
     return line if more <= 0 else f"{line[:_COMMAND_CHARS_MAX]}... ({more} more characters)"
 
 
-def _visible(text: str) -> str:
-    """Nothing that a person decides on may hide: what cannot be printed is spelled out."""
+def _escape_unprintable(text: str) -> str:
+    """`text` with unprintable characters escaped, so that a person sees all of it."""
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape", "surrogatepass").decode()
         for each in text

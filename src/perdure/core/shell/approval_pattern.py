@@ -1,18 +1,18 @@
-"""What a person approves when they approve a command for good.
+"""The pattern that is saved when a person approves a command with "always".
 
-A pattern ends in ` *` and covers the same command with other arguments: `git status *`. How many
-words name what is done stands in a table. Programs that run whatever they are told to, and those
-that destroy or send things, are approved word for word.
+A pattern ends in ` *` and covers the same command with other arguments: `git status *`. A table
+says how many words identify a command. Programs that run arbitrary code, destroy files or use the
+network are approved only word for word.
 
-Invariant: a saved text that is meant word for word matches nothing else. One that holds a wildcard
-itself cannot be saved that way, and so is not saved at all.
+Invariant: a text saved word for word matches nothing else. A text with a wildcard in it cannot be
+saved that way, so it is not saved at all.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from perdure.core.shell.word import Word, plain
+from perdure.core.shell.word import Word, render_words
 
 _NAME: Final = re.compile(r"(?:\./)?[A-Za-z0-9_][\w@%+:,./-]*")
 _WILDCARDS: Final = re.compile(r"[*?\\]")
@@ -69,7 +69,7 @@ _WORDS: Final[Mapping[str, int]] = {
     "yarn": 2,
     "yarn run": 3,
 }
-"""How many words say what is done; one, for programs that are not here."""
+"""How many words identify a command; one for other programs."""
 _WORDS_MAX: Final = max(_WORDS.values())
 
 _PROGRAMS: Final = """
@@ -82,7 +82,7 @@ _PROGRAMS: Final = """
     stdbuf strace su sudo systemd-run tar tclsh tee telnet time timeout tmux trap truncate ts-node
     tsx umount unshare unzip uvx vi vim watch wget xargs xdg-open zip zsh . [
 """
-"""Never a prefix: they run code, change or remove files, or speak to the network."""
+"""Never approved by prefix: they run code, change or remove files, or use the network."""
 
 _VERBS: Final = """
     apt install, apt purge, apt remove, brew uninstall, bun add, bun x, bundle exec, cargo install,
@@ -101,21 +101,21 @@ _WORD_FOR_WORD: Final = frozenset(_PROGRAMS.split())
 _VERBS_WORD_FOR_WORD: Final = frozenset(" ".join(verb.split()) for verb in _VERBS.split(","))
 
 
-def reusable(words: Sequence[Word]) -> str | None:
-    """The pattern to save for a command; its own text where no pattern may be made; or nothing."""
+def pattern_for(words: Sequence[Word]) -> str | None:
+    """The pattern to save for a command: a prefix pattern, its own text, or None."""
     named = _naming_words(words)
     if named is None or _is_word_for_word(named):
-        return exact(plain(words))
+        return exact_pattern(render_words(words))
     return f"{' '.join(named)} *"
 
 
-def exact(text: str) -> str | None:
-    """`text` as a pattern that matches it alone; None when it holds a wildcard."""
+def exact_pattern(text: str) -> str | None:
+    """`text` as a pattern that matches it alone; None if it contains a wildcard."""
     return None if _WILDCARDS.search(text) else text
 
 
 def _naming_words(words: Sequence[Word]) -> tuple[str, ...] | None:
-    """The words that say what is done; None when they are not all there and plain."""
+    """The words that identify the command; None if some are missing or not plain."""
     names = tuple(word.literal or "" for word in words[:_WORDS_MAX])
     count = 1
     for length in range(1, _WORDS_MAX):

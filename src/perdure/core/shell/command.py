@@ -1,12 +1,12 @@
-"""What a shell command would run, part by part, as permission rules see it.
+"""The parts of a shell command that permission rules must allow.
 
-Every simple command counts wherever it stands, and so does each variable that is set and each file
-that is written to: any of them can change what the others do. Programs that run other programs are
-looked through (core.shell.wrapper). What "always" would save for a part is in
-core.shell.approval_pattern. Parsing is not done here. This is a convenience for people and no
-sandbox: a program that is allowed may do anything.
+Every simple command counts wherever it appears, and so does each variable assignment and each file
+written to, because any of them can change what the others do. Programs that run other programs are
+expanded (core.shell.wrapper). core.shell.approval_pattern has the patterns that "always" saves.
+The caller passes in the parser. This is a convenience for people, not a sandbox: an allowed program
+may do anything.
 
-Invariant: what is not understood is said to be unclear; nothing is ever left out silently.
+Invariant: parts that cannot be determined make the review unclear; none is left out silently.
 """
 
 import posixpath
@@ -19,7 +19,7 @@ from msgspec import field
 from perdure.core.files.paths import is_within
 from perdure.core.limits import COMMAND_CHARS_MAX, COMMAND_DEPTH_MAX, COMMAND_PARTS_MAX
 from perdure.core.shell import approval_pattern, wrapper
-from perdure.core.shell.word import Word, plain
+from perdure.core.shell.word import Word, render_words
 from perdure.schema.value import State, Value
 
 _DIRECTORY_CHANGES: Final = frozenset({"cd", "pushd"})
@@ -34,7 +34,7 @@ _DESCRIPTOR: Final = re.compile(r"[0-9]*-?")
 
 
 class SimpleCommand(Value):
-    """A program or built-in with its arguments. Its first word names it."""
+    """A program or built-in with its arguments. The first word is its name."""
 
     words: tuple[Word, ...]
 
@@ -51,7 +51,7 @@ class Redirection(Value):
 
 
 class Script(Value):
-    """A parsed text: what stands in it, in order, and why some of it is not known."""
+    """A parsed text: its items in order, and why some of it is unclear."""
 
     items: tuple[SimpleCommand | Assignment | Redirection, ...] = ()
     unclear: str | None = None
@@ -61,33 +61,33 @@ Parse = Callable[[str], Script]
 
 
 class Part(Value, kw_only=True):
-    """One thing that a command does, and that a rule must allow."""
+    """One part of a command, which a rule must allow."""
 
     text: str
-    """In one spelling, however it was quoted."""
+    """Normalised, independent of quoting."""
     pattern: str | None = None
-    """What a person approves with "always"; None: it is never approved for good."""
+    """The pattern that "always" saves; None if it cannot be saved."""
     spellings: tuple[str, ...] = ()
-    """Other forms that a rule may deny it by."""
+    """Other forms by which a rule may deny it."""
     outside: bool = False
-    """Whether it reaches for a file outside the Location."""
+    """Whether it accesses a path outside the Location."""
 
 
 class Review(Value, kw_only=True):
     parts: tuple[Part, ...]
     unclear: str | None = None
-    """Why the parts are not all that the command does."""
+    """Why the command may do more than its parts."""
 
 
 class CommandDirectory(Value, kw_only=True):
     root: str
-    """The Location."""
+    """The Location's directory."""
     directory: str
-    """Where the command starts."""
+    """The working directory of the command."""
 
 
 def review(command: str, *, parse: Parse, place: CommandDirectory) -> Review:
-    """All that `command` would do, as far as its text tells."""
+    """The parts of `command`, as far as its text shows them."""
     found = _Found(parse=parse, place=place)
     _script(found, command, depth=0)
     parts = tuple(found.parts.values())[:COMMAND_PARTS_MAX]
@@ -124,7 +124,7 @@ def _script(found: _Found, text: str, *, depth: int) -> None:
             case SimpleCommand(words=words):
                 _command(found, words, depth=depth)
             case Assignment(source=source):
-                found.add(Part(text=source, pattern=approval_pattern.exact(source)))
+                found.add(Part(text=source, pattern=approval_pattern.exact_pattern(source)))
             case Redirection():
                 _redirection(found, item)
 
@@ -137,18 +137,18 @@ def _command(found: _Found, words: Sequence[Word], *, depth: int) -> None:
         found.doubt("the name of a command is only known when it runs")
         return
     if words[0].source in _RESERVED:
-        # The grammar took the start of a compound command for the name of a simple one.
+        # The grammar parsed the start of a compound command as the name of a simple one.
         found.doubt(f"where the command after {words[0].source} begins is not known here")
     if words[0].literal in _DIRECTORY_CHANGES:
         _directory_change(found, words)
         return
-    wrapped = wrapper.look_through(words)
+    wrapped = wrapper.unwrap(words)
     if wrapped.unclear is not None:
         found.doubt(wrapped.unclear)
     if wrapped.counts:
         found.add(_part(words))
     for setting in wrapped.settings:
-        found.add(Part(text=setting, pattern=approval_pattern.exact(setting)))
+        found.add(Part(text=setting, pattern=approval_pattern.exact_pattern(setting)))
     for inner in wrapped.commands:
         _command(found, inner, depth=depth + 1)
     for code in wrapped.scripts:
@@ -156,18 +156,18 @@ def _command(found: _Found, words: Sequence[Word], *, depth: int) -> None:
 
 
 def _part(words: Sequence[Word], *, outside: bool = False) -> Part:
-    text = plain(words)
+    text = render_words(words)
     source = " ".join(word.source for word in words)
     name = words[0].literal or ""
     short = f"{posixpath.basename(name)}{text.removeprefix(name)}" if "/" in name else text
     spellings = tuple({form: None for form in (source, short) if form != text})
     return Part(
-        text=text, pattern=approval_pattern.reusable(words), spellings=spellings, outside=outside
+        text=text, pattern=approval_pattern.pattern_for(words), spellings=spellings, outside=outside
     )
 
 
 def _directory_change(found: _Found, words: Sequence[Word]) -> None:
-    """Going down into the Location is free. Leaving it counts, and so does what is not known."""
+    """Changing within the Location is no part; leaving it or an unknown target is."""
     if len(words) == 2 and _is_inside(words[1].literal, found.place):
         return
     found.add(_part(words, outside=True))
@@ -183,12 +183,12 @@ def _redirection(found: _Found, redirection: Redirection) -> None:
     reads = operator == "<"
     if reads and inside:
         return
-    text = f"{'<' if reads else '>'} {plain((target,))}"
-    found.add(Part(text=text, pattern=approval_pattern.exact(text), outside=not inside))
+    text = f"{'<' if reads else '>'} {render_words((target,))}"
+    found.add(Part(text=text, pattern=approval_pattern.exact_pattern(text), outside=not inside))
 
 
 def _is_inside(path: str | None, place: CommandDirectory) -> bool:
-    """Whether `path` stays inside wherever in the Location the shell may be by then."""
+    """Whether `path` is inside, from any directory of the Location that the shell may be in."""
     if not path or path.startswith(("~", "-")):
         return False
     if path.startswith("/"):

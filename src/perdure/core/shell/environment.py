@@ -1,9 +1,9 @@
-"""Which variables of the user's environment a command of the model gets to see.
+"""Which environment variables the model's commands receive.
 
-Held back are names that usually hold a secret, those that a provider's configuration names as its
-key, and addresses with a password in them: what a command prints goes to the model and into the
-log. The user's own configuration can let names through (`experimental.bash.allowed_variables`).
-Values are not guessed at otherwise: a secret under an ordinary name passes.
+Withheld are names that usually hold a secret, those that a provider's configuration names as its
+key, and URLs with a password in them, because the output of a command goes to the model and into
+the log. The user's own configuration can allow names (`experimental.bash.allowed_variables`).
+Other values are not inspected: a secret under an ordinary name is passed on.
 """
 
 import re
@@ -32,12 +32,12 @@ _SECRET: Final = (
 _WITH_PASSWORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#\s@]*:[^/?#\s@]+@")
 
 
-def scrubbed(
+def without_secrets(
     variables: Mapping[str, str], *, keys: Collection[str] = (), allowed: Sequence[str] = ()
 ) -> dict[str, str]:
-    """The variables to pass on.
+    """The variables to pass to a command.
 
-    `keys` are names that a provider's key is taken from. `allowed` are names or patterns, as in
+    `keys` are variables that hold a provider's key. `allowed` are names or patterns, as in
     permission rules.
     """
     return {

@@ -1,7 +1,7 @@
-"""A word of a shell command: as it is written, and its value where that is known beforehand.
+"""A word of a shell command: its source, and its value if that is known before running.
 
 Quotes do not hide a word from a rule: `"rm"` and `r\\m` are both `rm`. A word with an expansion or
-a pattern in it has no value until it runs, and is shown as it is written.
+a pattern in it has no value before it runs, and is shown as written.
 """
 
 import re
@@ -16,15 +16,15 @@ _BARE: Final = re.compile(r"(?:[\w@%+=:,./~^!-]|\{\})+")
 class Word(Value):
     source: str
     literal: str | None = None
-    """None: it depends on variables, files or other commands."""
+    """None if it depends on variables, files or other commands."""
 
 
-def plain(words: Sequence[Word]) -> str:
-    """The words in one spelling: quoted only where it matters, one space between two of them."""
-    return " ".join(_spelled(word) for word in words)
+def render_words(words: Sequence[Word]) -> str:
+    """The words normalised: quoted only if needed, separated by one space."""
+    return " ".join(_render_word(word) for word in words)
 
 
-def _spelled(word: Word) -> str:
+def _render_word(word: Word) -> str:
     if word.literal is None:
         return word.source
     if _BARE.fullmatch(word.literal):

@@ -1,11 +1,11 @@
-"""Programs that run other programs: what a command with one of them really runs.
+"""Programs that run other programs, and what a command with one of them runs.
 
-`timeout 5 git push` is `git push`. Where the program itself lends the other more than it has
-(`sudo`), or words that the text does not show (`xargs`), it counts too. An option that is not in
-the table makes the command unclear, since what follows it may be its value or the program.
+`timeout 5 git push` is `git push`. A wrapper that adds privileges (`sudo`), or words that are not
+in the text (`xargs`), is a part itself. An option that is not in the table makes the command
+unclear, since the next word may be its value or the program.
 
-Invariant: a program is taken for a wrapper only by its plain name. A path to one of that name may
-be anything, so it counts as itself as well.
+Invariant: a program counts as a wrapper only by its plain name. A path with that name may be any
+program, so it is also a part itself.
 """
 
 import posixpath
@@ -17,24 +17,24 @@ from perdure.core.shell.word import Word
 from perdure.schema.value import Value
 
 
-class LookedThrough(Value, kw_only=True):
+class Unwrapped(Value, kw_only=True):
     counts: bool = True
-    """Whether the command itself must be allowed, beside what it runs."""
+    """Whether the command itself must be allowed too, not only what it runs."""
     commands: tuple[tuple[Word, ...], ...] = ()
     scripts: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
-    """Variables that it sets for what it runs."""
+    """Variables that it sets for the inner command."""
     unclear: str | None = None
 
 
 class _Wrapper(Value, kw_only=True):
     flags: frozenset[str] = frozenset()
     valued: frozenset[str] = frozenset()
-    """Options whose value is the next word, or stands right behind a short one."""
+    """Options with a value, as the next word or attached to a short option."""
     operands: int = 0
-    """Words of its own before the program that it runs."""
+    """Number of its own arguments before the inner program."""
     sets: bool = False
-    """Whether `NAME=value` may stand before the program."""
+    """Whether `NAME=value` may precede the inner program."""
     counts: bool = False
 
 
@@ -85,18 +85,18 @@ _WRAPPERS: Final[Mapping[str, _Wrapper]] = {
 _SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
 _SHELL_FLAGS: Final = re.compile(r"-[elux]+")
 _SHELL_CODE: Final = re.compile(r"-[elux]*c[elux]*")
-_STRANGERS: Final = """
+_OTHER_WRAPPERS: Final = """
     chroot coproc entr flock ltrace mapfile nsenter parallel readarray runuser script setpriv strace
     su systemd-run unshare watch
 """
-_NOT_LOOKED_INTO: Final = frozenset(_STRANGERS.split())
-"""These run other programs too, each in its own way."""
+_NOT_ANALYSED: Final = frozenset(_OTHER_WRAPPERS.split())
+"""Other programs that run programs; they are not analysed."""
 _FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _SETTING: Final = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
 
 
-def look_through(words: Sequence[Word]) -> LookedThrough:
-    """What `words`, whose first has a known value, runs beside itself."""
+def unwrap(words: Sequence[Word]) -> Unwrapped:
+    """What a command runs besides itself; its first word must have a known value."""
     path = words[0].literal or ""
     name = posixpath.basename(path)
     by_name = name == path
@@ -108,53 +108,53 @@ def look_through(words: Sequence[Word]) -> LookedThrough:
         return _trap(words)
     if name == "find":
         return _find(words)
-    if name in _NOT_LOOKED_INTO:
-        return LookedThrough(unclear=f"what {name} runs is not looked into")
+    if name in _NOT_ANALYSED:
+        return Unwrapped(unclear=f"what {name} runs is not looked into")
     if name in _WRAPPERS:
         return _wrapped(words, _WRAPPERS[name], by_name=by_name)
-    return LookedThrough()
+    return Unwrapped()
 
 
-def _shell(words: Sequence[Word], *, by_name: bool) -> LookedThrough:
+def _shell(words: Sequence[Word], *, by_name: bool) -> Unwrapped:
     unclear = f"the text given to {words[0].literal} is only known when it runs"
     for at, word in enumerate(words[1:], start=2):
         option = word.literal
         if option is None:
             break
         if _SHELL_CODE.fullmatch(option):
-            # Another option may follow, and only then the code.
+            # Another option may precede the code.
             given = words[at : at + 1]
             known = given and not (given[0].literal or "").startswith(("-", "+"))
-            looked = _code(given, unclear) if known else LookedThrough(unclear=unclear)
-            return LookedThrough(counts=not by_name, scripts=looked.scripts, unclear=looked.unclear)
+            looked = _code(given, unclear) if known else Unwrapped(unclear=unclear)
+            return Unwrapped(counts=not by_name, scripts=looked.scripts, unclear=looked.unclear)
         if not option.startswith(("-", "+")):
-            return LookedThrough()
+            return Unwrapped()
         if not _SHELL_FLAGS.fullmatch(option):
             break
-    return LookedThrough(unclear=unclear)
+    return Unwrapped(unclear=unclear)
 
 
-def _code(words: Sequence[Word], unclear: str) -> LookedThrough:
+def _code(words: Sequence[Word], unclear: str) -> Unwrapped:
     texts = [word.literal for word in words]
     known = [text for text in texts if text is not None]
     if len(known) < len(texts):
-        return LookedThrough(unclear=unclear)
-    return LookedThrough(counts=not known, scripts=(" ".join(known),) if known else ())
+        return Unwrapped(unclear=unclear)
+    return Unwrapped(counts=not known, scripts=(" ".join(known),) if known else ())
 
 
 def _given(words: Sequence[Word]) -> Sequence[Word]:
     return words[2:] if len(words) > 1 and words[1].literal == "--" else words[1:]
 
 
-def _trap(words: Sequence[Word]) -> LookedThrough:
+def _trap(words: Sequence[Word]) -> Unwrapped:
     first = next(iter(_given(words)), None)
     if first is None or (first.literal or "").startswith("-"):
-        return LookedThrough()
+        return Unwrapped()
     looked = _code((first,), "the text given to trap is only known when it runs")
-    return LookedThrough(scripts=looked.scripts, unclear=looked.unclear)
+    return Unwrapped(scripts=looked.scripts, unclear=looked.unclear)
 
 
-def _find(words: Sequence[Word]) -> LookedThrough:
+def _find(words: Sequence[Word]) -> Unwrapped:
     commands: list[tuple[Word, ...]] = []
     inner: list[Word] | None = None
     for word in words[1:]:
@@ -166,20 +166,20 @@ def _find(words: Sequence[Word]) -> LookedThrough:
         else:
             inner.append(word)
     if inner is not None:
-        return LookedThrough(unclear="a command given to find has no end")
-    return LookedThrough(commands=tuple(commands))
+        return Unwrapped(unclear="a command given to find has no end")
+    return Unwrapped(commands=tuple(commands))
 
 
-def _wrapped(words: Sequence[Word], wrapper: _Wrapper, *, by_name: bool) -> LookedThrough:
+def _wrapped(words: Sequence[Word], wrapper: _Wrapper, *, by_name: bool) -> Unwrapped:
     at, unclear = _after_options(words, wrapper)
     if unclear is not None:
-        return LookedThrough(unclear=unclear)
+        return Unwrapped(unclear=unclear)
     settings: list[str] = []
     while wrapper.sets and at < len(words) and _SETTING.fullmatch(words[at].source):
         settings.append(words[at].source)
         at += 1
     inner = tuple(words[at + wrapper.operands :])
-    return LookedThrough(
+    return Unwrapped(
         counts=wrapper.counts or not by_name or not inner,
         commands=(inner,) if inner else (),
         settings=tuple(settings),
@@ -187,7 +187,7 @@ def _wrapped(words: Sequence[Word], wrapper: _Wrapper, *, by_name: bool) -> Look
 
 
 def _after_options(words: Sequence[Word], wrapper: _Wrapper) -> tuple[int, str | None]:
-    """Where the options of a wrapper end; else why that is not known."""
+    """The index after the options of a wrapper, or why it is unknown."""
     at = 1
     while at < len(words):
         option = words[at].literal
@@ -205,7 +205,7 @@ def _after_options(words: Sequence[Word], wrapper: _Wrapper) -> tuple[int, str |
 
 
 def _carries_value(option: str, valued: frozenset[str]) -> bool:
-    """`-n10`, `--signal=KILL`."""
+    """Whether an option contains its value: `-n10`, `--signal=KILL`."""
     if option.startswith("--"):
         return option.partition("=")[0] in valued and "=" in option
     return option[:2] in valued and len(option) > 2

@@ -1,9 +1,9 @@
-"""The index of a skill source on the network: which skills it offers, and of which files.
+"""The index of a skill source on the network: its skills and their files.
 
-An index comes from outside and its names become paths and addresses here. A name that could lead
-anywhere else is refused with its skill, and the others stay. Fetching is location.skills.downloads.
+An index is untrusted, and its names become local paths and URLs. A skill with a name that could
+leave its directory is refused; the others stay. Fetching is location.skills.downloads.
 
-Invariant: the address of a file lies below that of its source, and its path below its skill's.
+Invariant: the URL of a file is below that of its source, and its path below its skill's.
 """
 
 import re
@@ -20,12 +20,12 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
 _REFUSED: Final = re.compile(r"[\\:?#%*]")
-"""Separators elsewhere, ends of a path in an address, wildcards; `%` could encode any of them."""
+"""Separators of other systems, URL delimiters, wildcards; `%` could encode any of them."""
 _DEPTH_MAX: Final = 16
 
 
 class SkillIndexError(ValueError):
-    """Not an index, or no address that one could be fetched from."""
+    """The document is not an index, or the URL cannot be fetched from."""
 
 
 class IndexedSkill(Value, kw_only=True):
@@ -37,7 +37,7 @@ class IndexedSkill(Value, kw_only=True):
 class SkillIndex(Value):
     skills: tuple[IndexedSkill, ...]
     refused: tuple[str, ...]
-    """One sentence for each skill that is not among them."""
+    """One sentence for each refused skill."""
 
 
 class _Item(msgspec.Struct):
@@ -50,8 +50,8 @@ class _Index(msgspec.Struct):
     skills: Annotated[tuple[JsonObject, ...], Meta(max_length=limits.SKILLS_MAX)]
 
 
-def base_of(url: str) -> str:
-    """The address below which everything of a source lies. Raises SkillIndexError."""
+def base_url(url: str) -> str:
+    """The base URL of a skill source. Raises SkillIndexError."""
     try:
         split = urlsplit(url)
         port = split.port
@@ -74,7 +74,7 @@ def file_url(base: str, offered: IndexedSkill, file: str) -> str:
 
 
 def read(data: bytes) -> SkillIndex:
-    """The index that an answer holds. Raises SkillIndexError when it holds none."""
+    """Decode an index. Raises SkillIndexError."""
     try:
         items = codec.decode(_Index, data).skills
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -97,31 +97,31 @@ def _skill(item: JsonObject) -> IndexedSkill:
     except msgspec.ValidationError as error:
         raise SkillIndexError(str(error)) from error
     if not _is_safe(given.name) or given.name.startswith("."):
-        raise SkillIndexError(f"{_shown(given.name)} cannot be the name of a skill")
+        raise SkillIndexError(f"{_quoted(given.name)} cannot be the name of a skill")
     if len(given.name) > limits.SKILL_NAME_CHARS_MAX:
         raise SkillIndexError("its name is too long")
     files = tuple(dict.fromkeys(given.files))
     for file in files:
         parts = file.split("/")
         if len(parts) > _DEPTH_MAX or not all(map(_is_safe, parts)):
-            raise SkillIndexError(f"{_shown(file)} cannot be one of its files")
+            raise SkillIndexError(f"{_quoted(file)} cannot be one of its files")
     if not set(files) & set(own_files(given.name)):
-        raise SkillIndexError(f"{_shown(given.name)} has no {skill.FILE_NAME}")
+        raise SkillIndexError(f"{_quoted(given.name)} has no {skill.FILE_NAME}")
     version = None if given.version is UNSET else str(given.version)
     return IndexedSkill(name=given.name, files=files, version=version)
 
 
 def own_files(name: str) -> tuple[str, str]:
-    """The files of a skill that may hold its text."""
+    """The file names that may hold the text of a skill."""
     return skill.FILE_NAME, f"{name}.md"
 
 
 def _is_safe(part: str) -> bool:
-    """Whether it is the name of one file or directory, here and in an address."""
+    """Whether `part` is a single file or directory name, in a path and in a URL."""
     short = 0 < len(part.encode(errors="replace")) <= 255
     named = part not in (".", "..") and "/" not in part and part == part.strip()
     return short and named and part.isprintable() and _REFUSED.search(part) is None
 
 
-def _shown(text: str) -> str:
+def _quoted(text: str) -> str:
     return repr(text[:80])

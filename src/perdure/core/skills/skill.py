@@ -1,7 +1,7 @@
-"""What a file must be to count as a skill. Finding and reading files is location.skills.files.
+"""Parses skill files. Finding and reading files is location.skills.files.
 
-Its name is the one in its front matter, else the one its place gives it. A name stands in
-permission rules and in what the model is told, so it is one short line without wildcards.
+The name comes from the front matter, else from the file's location. It appears in permission rules
+and in texts for the model, so it is one short line without wildcards.
 """
 
 from typing import Final
@@ -16,16 +16,16 @@ from perdure.schema.settings.skill import SkillInfo
 
 FILE_NAME: Final = "SKILL.md"
 BUILT_IN_DIRECTORY: Final = "/builtin"
-"""Where skills that come with the program are said to lie. There is no such directory."""
+"""Reported location of built-in skills. There is no such directory."""
 _WILDCARDS: Final = frozenset("*?")
 
 
 class SkillError(ValueError):
-    """The file is no skill. The message says why, to follow the file's path."""
+    """The file is not a skill. The message says why and is appended to the file's path."""
 
 
 def read(path: str, data: bytes, *, name: str | None) -> SkillInfo:
-    """The skill that a file holds. `name` is what its place calls it. Raises SkillError."""
+    """Parse a skill file. `name` is the name by its location. Raises SkillError."""
     try:
         fields, content = front_matter.split(_text(data))
     except FrontMatterError as error:

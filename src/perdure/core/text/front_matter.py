@@ -1,8 +1,8 @@
-"""Front matter: what a Markdown file says about itself before its text begins.
+"""Front matter: the keys at the top of a Markdown file.
 
-It stands between a first line `---` and the next line `---` or `...`. Where the second is missing,
-the front matter ends with its paragraph, if that reads as keys and values; else there is none, and
-nothing of the text is lost. What the keys mean is up to the reader of the file.
+It is between a first line `---` and the next line `---` or `...`. Without the second line it ends
+with its paragraph if that parses as keys and values; otherwise there is no front matter and the
+text is unchanged. The caller interprets the keys.
 """
 
 import re
@@ -18,7 +18,7 @@ _BLANK_LINE: Final = re.compile(r"\n[ \t]*\n")
 
 
 class FrontMatterError(ValueError):
-    """There is front matter, and it cannot be read. The message names the line."""
+    """The front matter cannot be parsed. The message names the line."""
 
 
 def split(text: str) -> tuple[JsonObject, str]:

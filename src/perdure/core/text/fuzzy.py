@@ -1,16 +1,16 @@
-"""Finding paths by what a person remembers of them.
+"""Fuzzy matching of paths.
 
-A path is better the more plainly it holds the query: in its last name before the rest, in one
-piece before letter by letter. Among equals the shorter path comes first. Case and blanks in the
-query do not count.
+Matches in the last name of a path rank before matches in the rest, and contiguous matches before
+single letters in order. Among equals the shorter path comes first. Case and blanks in the query
+are ignored.
 """
 
 import heapq
 from collections.abc import Iterable, Iterator
 
 
-def best(query: str, paths: Iterable[str], *, limit: int) -> list[str]:
-    """The paths that hold every letter of `query` in order, the best first."""
+def best_matches(query: str, paths: Iterable[str], *, limit: int) -> list[str]:
+    """The paths that contain the letters of `query` in order, best first."""
     wanted = "".join(query.split()).casefold()
     ranked = (
         (rank, len(path), path) for path in paths if (rank := _rank(wanted, path)) is not None
@@ -33,5 +33,5 @@ def _rank(wanted: str, path: str) -> int | None:
 
 
 def _in_order(wanted: str, letters: Iterator[str]) -> bool:
-    # Each look goes on where the last one found its letter.
+    # Each search continues after the previously found letter.
     return all(letter in letters for letter in wanted)

@@ -1,11 +1,10 @@
-"""JSON for people: comments and trailing commas are allowed, and mistakes have an address.
+"""JSON with comments and trailing commas, and errors with positions.
 
-What is not JSON is overwritten with spaces, byte for byte, so that a position in the result is a
-position in the file. Strings are never touched. A comma is trailing only after a value: `[,]`
-stays wrong. Where a key stands is found by a second pass, made only when somebody must be told.
-Reading files is not done here.
+Comments and trailing commas are overwritten with spaces, byte for byte, so that positions stay the
+same. Strings are never changed. A comma is trailing only after a value: `[,]` stays an error. The
+positions of keys are found in a second pass, made only if they are needed.
 
-Invariant: each pass is linear in the input, whatever the input is.
+Invariant: each pass is linear in any input.
 """
 
 import re
@@ -20,10 +19,10 @@ from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.value import Value
 
 Address = tuple[str | int, ...]
-"""The way to a value: names of objects, indexes of lists."""
+"""The path to a value: keys of objects and indexes of lists."""
 
 NESTING_MAX: Final = 100
-"""Deeper than any configuration, and shallow enough for every recursive reader after us."""
+"""More than any configuration needs, and few enough for recursive readers."""
 
 _TOO_DEEP: Final = f"nested deeper than {NESTING_MAX} levels"
 _BOM: Final = b"\xef\xbb\xbf"
@@ -43,7 +42,7 @@ _MARK: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{},:]|[^][{},:"\s]++', re.D
 
 
 class JsoncError(ValueError):
-    """Not JSON, even with our indulgence. Line and column count from 1, in characters."""
+    """Invalid JSONC. Line and column count from 1, in characters."""
 
     def __init__(self, message: str, *, line: int, column: int) -> None:
         super().__init__(f"{message} (line {line}, column {column})")
@@ -53,22 +52,22 @@ class JsoncError(ValueError):
 
 
 class Position(Value):
-    """Both count from 1, in characters."""
+    """A position in a text. Both count from 1, in characters."""
 
     line: int
     column: int
 
 
 class Positions:
-    """Where the keys and list items of a sound document stand."""
+    """Positions of the keys and list items of a valid document."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data.removeprefix(_BOM)
         self._lines = [match.end() for match in re.finditer(rb"\n", self._data)]
-        # Of a name that is given twice the last stays, as in the decoded value.
+        # Of a repeated key the last counts, as in the decoded value.
         self._offsets: Mapping[Address, int] = dict(_offsets(blank(self._data)))
 
-    def of(self, address: Address) -> Position | None:
+    def position_of(self, address: Address) -> Position | None:
         offset = self._offsets.get(address)
         if offset is None:
             return None
@@ -78,10 +77,10 @@ class Positions:
 
 
 def decode(data: bytes) -> JsonValue:
-    """The value that `data` says; raises JsoncError."""
+    """Parse `data`. Raises JsoncError."""
     data = data.removeprefix(_BOM)
     try:
-        # Most files are plain JSON and need no second look.
+        # Most files are plain JSON and need no further pass.
         value = codec.decode_any(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         value = _decode_strict(blank(data))
@@ -101,7 +100,7 @@ def is_list(value: JsonValue) -> TypeGuard[list[JsonValue]]:
 
 
 def blank(data: bytes) -> bytes:
-    """`data` with comments and trailing commas replaced by spaces; as long as before."""
+    """`data` with comments and trailing commas replaced by spaces, in the same length."""
     result = bytearray(data)
     last = ord("[")
     comma: int | None = None
@@ -139,7 +138,7 @@ def _decode_strict(data: bytes) -> JsonValue:
 
 
 def _offsets(data: bytes) -> Iterator[tuple[Address, int]]:
-    """The address of every key and list item of well-formed JSON, and where it begins."""
+    """The address of every key and list item of well-formed JSON, and its offset."""
     parents: list[tuple[Address, int]] = []
     """The open objects and lists: address, and the next index of a list or -1 for an object."""
     here: Address = ()
@@ -168,7 +167,7 @@ def _offsets(data: bytes) -> Iterator[tuple[Address, int]]:
 
 
 def _depth(value: JsonValue) -> int:
-    """How deep lists and objects nest, without recursion."""
+    """The nesting depth of lists and objects, without recursion."""
     depth, level = 0, [value]
     while level := [child for item in level for child in _children(item)]:
         depth += 1

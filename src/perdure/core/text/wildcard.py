@@ -1,9 +1,9 @@
-"""Wildcards of permission rules: `*` is any run of characters, `?` is one, the rest is literal.
+"""Wildcards of permission rules: `*` is any characters, `?` is one, the rest is literal.
 
 A match covers the whole text. Paths are compared with forward slashes. A pattern that ends in
 ` *` also matches without that ending, so that `ls *` covers a bare `ls`.
 
-Invariant: matching takes time proportional to pattern times text, whatever the pattern.
+Invariant: matching time is at most proportional to pattern times text.
 """
 
 import re
@@ -18,16 +18,16 @@ def matches(pattern: str, text: str) -> bool:
     if pattern == "*":
         return True
     if "*" not in pattern and "?" not in pattern:
-        # Most rules name one action: comparing is much quicker than an expression.
+        # Most rules name one action; comparing is much faster than a regular expression.
         return pattern.replace("\\", "/") == text.replace("\\", "/")
     return _compiled(pattern).fullmatch(text.replace("\\", "/")) is not None
 
 
-def starred(pieces: Sequence[str]) -> str:
-    """A regular expression for `pieces`, each of fixed length, with any run between two of them.
+def star_pattern(pieces: Sequence[str]) -> str:
+    """A regular expression for `pieces` of fixed length, with any characters between them.
 
-    Each inner piece is taken at its first place and never reconsidered (an atomic group). That is
-    exact, because an earlier place leaves more room for the rest, and it rules out backtracking.
+    Each inner piece is an atomic group that takes its first match. That is exact, because an
+    earlier match leaves more text for the rest, and it rules out backtracking.
     """
     first, *rest = pieces
     if not rest:
@@ -44,4 +44,4 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _expression(form: str) -> str:
-    return starred([re.escape(piece).replace(r"\?", ".") for piece in form.split("*")])
+    return star_pattern([re.escape(piece).replace(r"\?", ".") for piece in form.split("*")])

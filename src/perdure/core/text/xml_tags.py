@@ -1,4 +1,4 @@
-"""Text between tags, the way models read lists: what comes from outside cannot end its tag."""
+"""XML-like tags for texts to the model. Content is escaped, so that it cannot close its tag."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,14 +10,14 @@ def element(tag: str, text: str) -> str:
     return f"<{tag}>{escape_markup(text)}</{tag}>"
 
 
-def available(kind: str, entries: Iterable[Mapping[str, str]]) -> str:
-    """What there is of a kind: an element for each, with an element for each of its fields."""
+def list_available(kind: str, entries: Iterable[Mapping[str, str]]) -> str:
+    """The list of available items of a kind, with an element for each field."""
     listed = "".join(f"  <{kind}>\n{_fields(entry)}  </{kind}>\n" for entry in entries)
     return f"<available_{kind}s>\n{listed}</available_{kind}s>"
 
 
 def one_line(description: str) -> str:
-    """A description as it is told again and again: one line, and not too long."""
+    """A description shortened to one line of limited length."""
     line = " ".join(description.split())
     most = limits.CONTEXT_DESCRIPTION_CHARS_MAX
     return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -1,11 +1,11 @@
-"""The part of YAML that people write at the top of Markdown files, read with indulgence.
+"""The subset of YAML used in front matter, parsed leniently.
 
-Mappings and lists by indentation or in brackets, quoted and plain texts, block texts (`|`, `>`)
-and comments. A value that is none of these is the text as it stands, so that a colon in it needs
-no quotes. Anchors, tags and several documents are unknown and count as text. A key that is there
-twice has its last value.
+Supported are mappings and lists by indentation or in brackets, quoted and plain texts, block texts
+(`|`, `>`) and comments. Any other value is taken as text, so that a colon in it needs no quotes.
+Anchors, tags and multiple documents are not supported and count as text. Of a repeated key the
+last value counts.
 
-Invariant: reading takes time in proportion to the input, and nesting is bounded.
+Invariant: parsing time is proportional to the input, and nesting is bounded.
 """
 
 import re
@@ -26,7 +26,7 @@ _TAB_COLUMNS: Final = 4
 
 
 class PlainYamlError(ValueError):
-    """Cannot be read even with indulgence. Lines count from 1."""
+    """The text cannot be parsed. Lines count from 1."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class PlainYamlError(ValueError):
 
 
 def read(text: str) -> JsonValue:
-    """The value of the whole text; None when there is nothing but comments."""
+    """The value of the text; None if it has only comments."""
     return _Reader(text).whole()
 
 
@@ -43,7 +43,7 @@ class _Line(Value):
     number: int
     indent: int
     text: str
-    """Without indentation and without blanks at its end."""
+    """Without indentation and trailing blanks."""
 
     @property
     def is_item(self) -> bool:
@@ -66,11 +66,11 @@ class _Reader:
         value = self._block(-1, 0)
         line = self._next()
         if line is not None:
-            raise PlainYamlError("does not belong to what stands above it", line.number)
+            raise PlainYamlError("does not fit the indentation of the lines above it", line.number)
         return value
 
     def _next(self) -> _Line | None:
-        """The next line that says something. It is not taken yet."""
+        """The next line with content, without consuming it."""
         while self._at < len(self._lines):
             line = self._lines[self._at]
             if line.text and not line.text.startswith("#"):
@@ -79,7 +79,7 @@ class _Reader:
         return None
 
     def _block(self, outer: int, depth: int) -> JsonValue:
-        """What is indented deeper than `outer`; None when nothing is."""
+        """The value of the lines indented deeper than `outer`; None if there are none."""
         line = self._next()
         if line is None or line.indent <= outer:
             return None
@@ -106,7 +106,7 @@ class _Reader:
         return found
 
     def _below(self, indent: int, depth: int) -> JsonValue:
-        """The value of a key that has none on its line. A list may stand right under the key."""
+        """The value below a key. A list may have the same indentation as its key."""
         line = self._next()
         if line is not None and line.indent == indent and line.is_item:
             return self._items(indent, depth + 1)
@@ -117,7 +117,7 @@ class _Reader:
         while (line := self._next()) is not None and line.indent == indent and line.is_item:
             rest = line.text[1:].lstrip()
             if rest and not rest.startswith("#"):
-                # What follows the dash is a line of its own, indented to where it stands.
+                # The text after the dash is treated as a line indented to its column.
                 column = indent + len(line.text) - len(rest)
                 self._lines[self._at] = _Line(line.number, column, rest)
             else:
@@ -131,7 +131,7 @@ class _Reader:
             raise PlainYamlError("is indented deeper than the lines it follows", line.number)
 
     def _inline(self, first: str, indent: int) -> JsonValue:
-        """A value that begins on the line of its key and may go on below, indented deeper."""
+        """A value that begins on the line of its key and may continue below, indented deeper."""
         header = _BLOCK_TEXT.fullmatch(first)
         if header is not None:
             return self._block_text(header, indent)
@@ -183,7 +183,7 @@ def _line(number: int, raw: str) -> _Line:
 
 
 def _key(text: str) -> tuple[str, str] | None:
-    """`key: value` in two, both without blanks around them; None for any other line."""
+    """Split `key: value`, both stripped; None for any other line."""
     string = yaml_scalar.quoted_prefix(text)
     if string is not None:
         key, at = string
@@ -198,16 +198,16 @@ def _key(text: str) -> tuple[str, str] | None:
 
 
 def _plain(lines: Sequence[str]) -> JsonValue:
-    said = [yaml_scalar.uncommented(line) for line in lines]
-    if len(said) == 1:
-        return yaml_scalar.typed(said[0])
-    # A line that was nothing but a comment is no line; one that was empty ends a paragraph.
-    kept = [text for text, line in zip(said, lines, strict=True) if text or not line]
+    texts = [yaml_scalar.uncommented(line) for line in lines]
+    if len(texts) == 1:
+        return yaml_scalar.typed(texts[0])
+    # Comment lines are dropped; empty lines end a paragraph.
+    kept = [text for text, line in zip(texts, lines, strict=True) if text or not line]
     return yaml_scalar.folded(kept)
 
 
 def _folded_block(lines: Sequence[str]) -> str:
-    """As a paragraph, except that lines which are indented further stay lines."""
+    """Lines folded into a paragraph; lines that are indented further stay separate."""
     pieces: list[str] = []
     blanks, indented_before = 0, False
     for line in lines:
@@ -234,7 +234,7 @@ def _trailing_blanks(lines: Sequence[str]) -> int:
 
 
 def _chomped(body: str, chomp: str, blanks: int) -> str:
-    """The line ends at the end: one; with `-` none, with `+` all of them."""
+    """`body` with one line end; with `-` none, with `+` all of them."""
     text = body.rstrip("\n")
     if chomp == "-" or not text:
         return text

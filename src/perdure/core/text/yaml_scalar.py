@@ -1,8 +1,8 @@
-"""Values that stand on the line of their key: quoted texts, bracketed lists and maps, plain words.
+"""YAML values on the line of their key: quoted texts, bracketed lists and maps, plain words.
 
-Part of core.text.yaml, which knows about lines and indentation; nothing here does.
+Part of core.text.yaml, which handles lines and indentation.
 
-Invariant: a text that no rule fits is returned as it is, never refused.
+Invariant: a text that fits no rule is returned unchanged, never refused.
 """
 
 import math
@@ -34,7 +34,7 @@ _FLOW_WORD: Final = re.compile(r"[^\s,\[\]{}][^,\[\]{}\n]*+")
 
 
 def typed(text: str) -> JsonValue:
-    """What a plain word means: nothing, yes or no, a number, or itself."""
+    """The value of a plain word: null, a boolean, a number, or the text itself."""
     if text in _WORDS:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):
@@ -46,7 +46,7 @@ def typed(text: str) -> JsonValue:
 
 
 def quoted(text: str) -> str | None:
-    """The content, when `text` is one quoted string, perhaps with a comment behind it."""
+    """The content if `text` is one quoted string, optionally followed by a comment."""
     found = quoted_prefix(text)
     if found is None:
         return None
@@ -64,13 +64,13 @@ def quoted_prefix(text: str, at: int = 0) -> tuple[str, int] | None:
 
 
 def uncommented(line: str) -> str:
-    """`line` without a comment: one begins with a `#` at the start or behind a blank."""
+    """`line` without its comment, which begins with `#` at the start or after a blank."""
     comment = _COMMENT.search(line)
     return line if comment is None else line[: comment.start()].rstrip()
 
 
 def folded(lines: Iterable[str]) -> str:
-    """Lines as one paragraph; empty ones between them are line ends."""
+    """Lines joined into one paragraph; empty lines become line breaks."""
     pieces: list[str] = []
     blanks = 0
     for line in lines:
@@ -85,18 +85,18 @@ def folded(lines: Iterable[str]) -> str:
 
 
 class NotFlowError(ValueError):
-    """It began with a bracket and is no list and no map."""
+    """The text begins with a bracket but is not a list or a map."""
 
 
 class Flow:
-    """One bracketed value, from its opening bracket on."""
+    """Parser of one bracketed value."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
 
     def whole(self) -> JsonValue:
-        """The value that all of the text is. Raises NotFlowError."""
+        """The value of the whole text. Raises NotFlowError."""
         value = self._value(0)
         self._skip()
         if self._at != len(self._text):
@@ -152,7 +152,7 @@ class Flow:
         return uncommented(word[0]).strip()
 
     def _next(self, end: str) -> None:
-        """A comma, or the end without one; what stands there is not taken if it is the end."""
+        """Consume a comma, or check for the end without consuming it."""
         self._skip()
         if self._take(","):
             self._skip()
@@ -175,7 +175,7 @@ def _unescaped(text: str) -> str:
     if "\\" not in text:
         return text
     replaced = _ESCAPE.sub(_character, text)
-    # Halves of a pair become one character; a lone half could not be written as UTF-8.
+    # Join surrogate pairs; a lone surrogate could not be encoded as UTF-8.
     return replaced.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

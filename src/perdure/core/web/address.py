@@ -1,11 +1,11 @@
-"""Addresses on the web: what a URL names, and whether it lies on the public internet.
+"""Web addresses: parsing URLs, and whether a host is on the public internet.
 
-A host may be spelled in many ways that all mean this machine: shortened, octal, hexadecimal or
-full-width numbers, IPv6 forms that carry an IPv4 address. Each is read as a browser reads it before
-it is judged. Nothing is looked up here; what a name leads to is judged with the same `is_global`.
+A host can be spelled in many ways that mean this machine: shortened, octal, hexadecimal or
+full-width numbers, IPv6 forms that contain an IPv4 address. Each is read as a browser reads it
+before it is judged. No names are resolved here; resolved addresses are judged by `is_global` too.
 
-Invariant: an address is global only if it is listed nowhere as anything else; a host that cannot be
-read with certainty is refused.
+Invariant: an address is global only if no registry lists it as anything else; a host that cannot
+be parsed with certainty is refused.
 """
 
 import ipaddress
@@ -33,8 +33,8 @@ _NOT_GLOBAL_V4: Final = tuple(
         "10.0.0.0/8",  # private
         "100.64.0.0/10",  # shared by carriers
         "127.0.0.0/8",  # loopback
-        "168.63.129.16/32",  # a cloud's host, seen only from its own machines
-        "169.254.0.0/16",  # link-local, with the metadata of clouds
+        "168.63.129.16/32",  # an Azure host service, visible only from its virtual machines
+        "169.254.0.0/16",  # link-local, with cloud metadata services
         "172.16.0.0/12",  # private
         "192.0.0.0/24",  # protocol assignments
         "192.0.2.0/24",  # documentation
@@ -47,7 +47,7 @@ _NOT_GLOBAL_V4: Final = tuple(
         "240.0.0.0/4",  # reserved, and broadcast
     )
 )
-# Whatever is outside is not handed out: unspecified, loopback, IPv4 in IPv6 (mapped, compatible,
+# Everything outside is not global: unspecified, loopback, IPv4 in IPv6 (mapped, compatible,
 # translated), NAT64 of both prefixes, discard, unique local, link-local, site-local, multicast.
 _UNICAST_V6: Final = ipaddress.IPv6Network("2000::/3")
 _NOT_GLOBAL_V6: Final = tuple(
@@ -55,25 +55,25 @@ _NOT_GLOBAL_V6: Final = tuple(
     for network in (
         "2001::/23",  # protocol assignments, Teredo among them
         "2001:db8::/32",  # documentation
-        "2002::/16",  # 6to4: an IPv4 address in disguise
+        "2002::/16",  # 6to4: contains an IPv4 address
         "3fff::/20",  # documentation
     )
 )
 
 
 class WebAddressError(ValueError):
-    """The URL cannot be fetched, whoever asks. The message says why."""
+    """The URL cannot be fetched. The message says why."""
 
 
 class WebAddress(Value, kw_only=True):
-    """An http or https URL, its host in the one spelling that is judged and asked for."""
+    """An http or https URL with a normalised host."""
 
     scheme: str
     host: str
-    """A lower-case name without a final dot, or a number in its usual form."""
+    """A lower-case name without a final dot, or an IP address in canonical form."""
     port: int
     rest: str
-    """Path and query as they were written, without the fragment."""
+    """Path and query as written, without the fragment."""
 
     @property
     def authority(self) -> str:
@@ -86,7 +86,7 @@ class WebAddress(Value, kw_only=True):
 
     @property
     def number(self) -> Address | None:
-        """The address that the host is, when it is not a name."""
+        """The IP address of the host; None if it is a name."""
         try:
             return ipaddress.ip_address(self.host)
         except ValueError:
@@ -98,7 +98,7 @@ class WebAddress(Value, kw_only=True):
 
 
 def parse(url: str) -> WebAddress:
-    """Read `url`; raises WebAddressError."""
+    """Parse `url`. Raises WebAddressError."""
     if len(url) > limits.WEB_URL_CHARS_MAX:
         raise WebAddressError(f"The URL is longer than {limits.WEB_URL_CHARS_MAX} characters")
     _check_characters(url)
@@ -122,8 +122,8 @@ def parse(url: str) -> WebAddress:
 
 
 def follow(address: WebAddress, location: str) -> WebAddress:
-    """Where a redirect from `address` leads; raises WebAddressError."""
-    # Servers forget to encode a space; a browser does it for them.
+    """The target of a redirect from `address`. Raises WebAddressError."""
+    # Some servers do not encode spaces; browsers encode them.
     target = location.strip(" ").replace(" ", "%20")
     try:
         _check_characters(target)
@@ -133,7 +133,7 @@ def follow(address: WebAddress, location: str) -> WebAddress:
 
 
 def is_global(address: str) -> bool:
-    """Whether `address`, a number as a resolver gives it, lies on the public internet."""
+    """Whether the IP address is on the public internet."""
     try:
         number = ipaddress.ip_address(address)
     except ValueError:
@@ -146,7 +146,7 @@ def is_global(address: str) -> bool:
 
 
 def is_allowed(address: WebAddress, hosts: Sequence[str]) -> bool:
-    """Whether `hosts` names it: `host` for every port, `host:port`, or `*.domain`."""
+    """Whether `hosts` contains it: as `host` for every port, `host:port`, or `*.domain`."""
     bracketed = f"[{address.host}]" if ":" in address.host else address.host
     spellings = {address.host, bracketed, f"{bracketed}:{address.port}"}
     return any(
@@ -156,7 +156,7 @@ def is_allowed(address: WebAddress, hosts: Sequence[str]) -> bool:
 
 
 def _check_characters(url: str) -> None:
-    # Some of these the standard library takes out in silence, and then reads another URL.
+    # The standard library silently removes some of these and then parses another URL.
     if _UNSAFE.search(url):
         raise WebAddressError("The URL holds a space, a backslash or a control character")
 
@@ -186,7 +186,7 @@ def _bracketed(netloc: str) -> str:
 
 
 def _ascii(host: str) -> str:
-    """Full-width and other compatible characters become what they stand for; the rest Punycode."""
+    """Normalise compatibility characters such as full-width digits, and encode the rest."""
     try:
         return host.encode("idna").decode("ascii").lower()
     except UnicodeError as error:
@@ -194,7 +194,7 @@ def _ascii(host: str) -> str:
 
 
 def _ipv4(labels: list[str]) -> ipaddress.IPv4Address:
-    """One to four numbers, each decimal, octal or hexadecimal; the last one fills what is left."""
+    """Parse one to four numbers, decimal, octal or hexadecimal; the last fills the rest."""
     try:
         *leading, last = [_number(label) for label in labels]
     except ValueError as error:
@@ -207,7 +207,7 @@ def _ipv4(labels: list[str]) -> ipaddress.IPv4Address:
 
 
 def _number(label: str) -> int:
-    # Python's own reading of numbers also takes signs and underscores.
+    # int() also accepts signs and underscores.
     if len(label) > _NUMBER_CHARS_MAX or not _NUMBER.fullmatch(label):
         raise ValueError(label)
     if label.startswith("0x"):

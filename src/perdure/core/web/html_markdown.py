@@ -1,10 +1,10 @@
-"""An HTML page as Markdown: ATX headings, fenced code, `-` bullets, links, tables, quotes.
+"""Converts HTML to Markdown: ATX headings, fenced code, `-` bullets, links, tables, quotes.
 
-One pass over core.web.html_tokens; no tree is built, so that a page which is nested without end
-costs no more than its length. Elements are understood by their own tags alone, and a tag that
-closes nothing is passed over.
+One pass over core.web.html_tokens without building a tree, so that deep nesting costs no more than
+the page's length. Elements are interpreted by their own tags alone, and unmatched closing tags are
+ignored.
 
-Invariant: the words of the page are all there, in order, whatever becomes of its marks.
+Invariant: all words of the page appear in order, even if their formatting is lost.
 """
 
 import re
@@ -29,13 +29,13 @@ _CONTAINERS: Final = frozenset({"blockquote", "ol", "ul"})
 _ROWS: Final = frozenset({"tr", "thead", "tbody", "tfoot"})
 _CELLS: Final = frozenset({"td", "th"})
 _LAYOUT: Final = frozenset({*_HEADINGS, "hr", "pre"})
-"""No cell of data holds one of these."""
+"""Elements that do not occur in data cells."""
 _LANGUAGE: Final = re.compile(r"(?:language|lang|highlight-source)-([\w+#.-]{1,40})")
 _NO_TARGET: Final = re.compile(r"\s*(?:javascript|data|vbscript):", re.IGNORECASE)
 _BACKTICKS: Final = re.compile(r"`{3,}")
 
 
-def markdown(page: str) -> str:
+def to_markdown(page: str) -> str:
     """`page` as Markdown."""
     writer = _Writer()
     for token in html_tokens.tokens(page):
@@ -50,7 +50,7 @@ def markdown(page: str) -> str:
 
 
 class _Mark(Value):
-    """An inline element that is open: where it began, and where it points."""
+    """An open inline element: its start, and the target of a link."""
 
     name: str
     start: int
@@ -58,23 +58,23 @@ class _Mark(Value):
 
 
 class _Container(State):
-    """A list or a quote that is open, and what stands before its lines."""
+    """An open list or quote, and the prefixes of its lines."""
 
     name: str
     first: str = ""
-    """Before the next line, once."""
+    """Prefix of the next line only."""
     rest: str = ""
     items: int = 0
     begun: bool = False
-    """Whether something of it is written."""
+    """Whether a part of it has been written."""
 
 
 class _Table(State):
     layout: bool = False
-    """It arranges the page and holds no data: its cells are written as blocks."""
+    """Whether it is a layout table, whose cells are written as blocks."""
     in_cell: bool = False
     cells: list[str] = field(default_factory=list[str])
-    """Of the row that is open."""
+    """Cells of the open row."""
     rows: int = 0
 
 
@@ -87,13 +87,13 @@ class _Writer:
         self._tables: list[_Table] = []
         self._heading = ""
         self._code: str | None = None
-        """The language of the code block that is open."""
+        """The language of the open code block."""
 
     def text(self, text: str) -> None:
         if self._code is not None:
             self._words.append(text)
             return
-        shown = html_text.collapsed(text)
+        shown = html_text.collapse_spaces(text)
         begins = not self._words or self._words[-1][-1:] in {" ", "\n"}
         if begins:
             shown = shown.removeprefix(" ")
@@ -178,19 +178,19 @@ class _Writer:
 
     def _end_block(self) -> None:
         if self._cell() is not None:
-            # Lines are all that a cell has room for.
+            # A cell cannot contain blocks.
             self._words.append(" ")
             return
         self._marks.clear()
         text = "".join(self._words).strip()
         self._words.clear()
         if text and self._heading:
-            self._block([f"{self._heading} {html_text.collapsed(text)}"])
+            self._block([f"{self._heading} {html_text.collapse_spaces(text)}"])
         elif text:
             self._block([line.strip() for line in text.split("\n")])
 
     def _block(self, lines: list[str]) -> None:
-        """Write a block after an empty line; the items of a list follow each other closely."""
+        """Write a block after an empty line; items of a list follow without one."""
         first = "".join(container.first for container in self._containers)
         rest = self._indent()
         if self._lines and not self._continues_list():
@@ -219,7 +219,7 @@ class _Writer:
         self._marks.append(_Mark(tag.name, len(self._words), shown))
 
     def _close_mark(self, name: str) -> None:
-        # The outermost of its kind: what is bold within bold is marked once.
+        # Close the outermost mark of its kind, so that nested bold text is marked once.
         index = next((at for at, mark in enumerate(self._marks) if mark.name == name), None)
         if index is None:
             return
@@ -233,7 +233,7 @@ class _Writer:
         self._words += (part for part in (before, _marked(mark, words), after) if part)
 
     def _picture(self, tag: Open) -> None:
-        words = html_text.collapsed(html_tokens.attribute(tag, "alt") or "").strip()
+        words = html_text.collapse_spaces(html_tokens.attribute(tag, "alt") or "").strip()
         source = (html_tokens.attribute(tag, "src") or "").strip()
         if source and not _NO_TARGET.match(source):
             self._words.append(f"![{words}]({source})")
@@ -251,12 +251,12 @@ class _Writer:
         self._block([f"{fence}{language}", *text.split("\n"), fence])
 
     def _cell(self) -> _Table | None:
-        """The table of the cell that is open."""
+        """The table of the open cell."""
         table = self._tables[-1] if self._tables else None
         return table if table is not None and table.in_cell else None
 
     def _open_table(self) -> None:
-        # A table within a table: the outer one arranges the page.
+        # A table that contains a table is a layout table.
         self._lay_out()
         self._end_block()
         if len(self._tables) < limits.WEB_NESTING_MAX:
@@ -269,7 +269,7 @@ class _Writer:
             self._tables.pop()
 
     def _lay_out(self) -> None:
-        """From here on the table that is open is no table."""
+        """Treat the open table as a layout table from here on."""
         if not self._tables:
             return
         table = self._tables[-1]
@@ -290,7 +290,7 @@ class _Writer:
             self._end_block()
             return
         self._marks.clear()
-        text = html_text.collapsed("".join(self._words)).strip()
+        text = html_text.collapse_spaces("".join(self._words)).strip()
         self._words.clear()
         table.in_cell = False
         table.cells.append(text.replace("|", "\\|"))

@@ -1,7 +1,7 @@
 """The plain text of an HTML page: its words in order, a line for each block.
 
-Marks, links and pictures are not kept; core.web.html_markdown keeps them. What is never shown is
-left out by core.web.html_tokens.
+Formatting, links and pictures are dropped; core.web.html_markdown keeps them. Invisible elements
+are dropped by core.web.html_tokens.
 """
 
 import re
@@ -20,21 +20,21 @@ BLOCKS: Final = frozenset(
         *("textarea", "tfoot", "thead", "title", "tr", "ul"),
     }
 )
-"""Elements that begin on a line of their own, and whose end begins one."""
+"""Elements that start and end on lines of their own."""
 
 _SPACES: Final = re.compile(r"[ \t\n\r\f]+")
 _CELLS: Final = frozenset({"td", "th"})
 
 
-def plain(page: str) -> str:
-    """The words of `page`."""
+def to_text(page: str) -> str:
+    """The text of `page`."""
     lines: list[str] = []
     words: list[str] = []
     preformatted = 0
     for token in html_tokens.tokens(page):
         match token:
             case Text(text):
-                words.append(text if preformatted else collapsed(text))
+                words.append(text if preformatted else collapse_spaces(text))
             case Open("br"):
                 words.append("\n")
             case Open("pre"):
@@ -55,8 +55,8 @@ def plain(page: str) -> str:
     return "\n".join(lines)
 
 
-def collapsed(text: str) -> str:
-    """Every stretch of white space as one space; a non-breaking space stays as it is."""
+def collapse_spaces(text: str) -> str:
+    """`text` with white space collapsed to single spaces; non-breaking spaces stay."""
     return _SPACES.sub(" ", text)
 
 
@@ -67,6 +67,6 @@ def _lines(words: list[str], *, preformatted: bool = False) -> Iterator[str]:
         yield from text.strip("\n").split("\n")
         return
     for line in text.split("\n"):
-        shown = collapsed(line).strip()
+        shown = collapse_spaces(line).strip()
         if shown:
             yield shown

@@ -1,10 +1,10 @@
-"""HTML as a stream of tokens: text, tags that open, tags that close. No tree is built.
+"""HTML as a stream of tokens: text, opening tags and closing tags. No tree is built.
 
-What a page shows is in its text; what runs, styles or embeds is dropped here with all it contains,
-and so are comments. Characters are what entities stand for.
+Scripts, styles, embedded content and comments are dropped with everything in them. Entities are
+replaced by their characters.
 
-Invariant: the work grows with the length of the page and with nothing else, whatever the page is.
-The parser of the standard library has inputs for which it grows with the square.
+Invariant: the work is linear in the length of any page. The parser of the standard library is
+quadratic for some inputs.
 """
 
 import html
@@ -26,7 +26,7 @@ _DROPPED: Final = frozenset(
     {"script", "style", "noscript", "template", "iframe", "object", "svg", "canvas", "math"}
 )
 _RUNS_TO_THE_END: Final = frozenset({"script", "style"})
-"""Without a closing tag these swallow the rest of the page, in a browser as well."""
+"""Without a closing tag these extend to the end of the page, as in a browser."""
 
 
 class Text(Value):
@@ -36,7 +36,7 @@ class Text(Value):
 class Open(Value):
     name: str
     attributes: str = ""
-    """As they were written; see `attribute`."""
+    """As written; see `attribute`."""
 
 
 class Close(Value):
@@ -71,7 +71,7 @@ def tokens(page: str) -> Iterator[Token]:
 
 
 def attribute(tag: Open, name: str) -> str | None:
-    """The value of an attribute; None where the tag does not have it."""
+    """The value of an attribute; None if the tag does not have it."""
     for found in _ATTRIBUTE.finditer(tag.attributes, 0, limits.WEB_ATTRIBUTES_CHARS_MAX):
         if found[1].lower() == name:
             value = found[2] or ""
@@ -81,12 +81,12 @@ def attribute(tag: Open, name: str) -> str | None:
 
 
 def _after_tag(page: str, at: int) -> int:
-    """The position after the tag's end; a `>` inside a quoted value is not it."""
+    """The position after the end of the tag; a `>` inside a quoted value does not end it."""
     while stop := _TAG_STOP.search(page, at):
         if stop[1] is None:
             return stop.end()
         closing = page.find(stop[1], stop.end())
-        # A quote that never closes does not count. This search fails once for each kind of quote.
+        # An unclosed quote is ignored. This search fails at most once per kind of quote.
         at = stop.end() if closing < 0 else closing + 1
     return len(page) + 1
 
@@ -94,7 +94,7 @@ def _after_tag(page: str, at: int) -> int:
 def _after_declaration(page: str, start: int) -> int:
     comment = page.startswith("<!--", start)
     ending = "-->" if comment else ">"
-    # `<!-->` is a comment, and it is over.
+    # `<!-->` is a complete comment.
     end = page.find(ending, start + 2)
     return len(page) if end < 0 else end + len(ending)
 
@@ -110,5 +110,5 @@ def _after_dropped(page: str, at: int, name: str, unclosed: set[str]) -> int:
 def _characters(text: str) -> str:
     if "&" not in text:
         return text
-    # A reference of a million digits is no character, and a number too long for Python.
+    # Very long numeric references are not characters, and Python refuses such numbers.
     return html.unescape(_LONG_REFERENCE.sub(_REPLACEMENT, text))

@@ -1,10 +1,10 @@
-"""The text of a page that came from the web: whether it is text at all, and in which characters.
+"""Decodes web pages: whether a page is text, and in which encoding.
 
-A byte order mark counts first, then the header's charset, then what an HTML page says of itself;
-else it is UTF-8. Only the encodings of the web are known: some of Python's run for ever on hostile
-bytes, and some are no encodings of text.
+A byte order mark counts first, then the header's charset, then the page's own meta tag; otherwise
+it is UTF-8. Only web encodings are supported: some of Python's codecs take unbounded time on
+hostile bytes, and some are not text encodings.
 
-Invariant: decoding does not fail; what makes no character becomes U+FFFD, and NUL as well.
+Invariant: decoding never fails; invalid bytes and NUL become U+FFFD.
 """
 
 import codecs
@@ -52,7 +52,7 @@ _ENCODINGS: Final = {
 
 class ContentType(Value):
     media_type: str
-    """In lower case and without parameters; empty when the answer does not say."""
+    """In lower case and without parameters; empty if the response has none."""
     charset: str | None = None
 
     @property
@@ -69,14 +69,14 @@ class ContentType(Value):
 
 
 def content_type(header: str) -> ContentType:
-    """What a Content-Type header says; whatever it holds."""
+    """Parse a Content-Type header; never fails."""
     media_type, _, parameters = header.partition(";")
     named = _CHARSET.search(parameters)
     return ContentType(media_type.strip().lower(), named and named[1].lower())
 
 
-def sniffed(body: bytes) -> ContentType | None:
-    """What a body without a content type is; None when it is no text."""
+def sniff(body: bytes) -> ContentType | None:
+    """The content type of a body without a header; None if it is not text."""
     if b"\0" in body:
         return None
     try:
@@ -88,7 +88,7 @@ def sniffed(body: bytes) -> ContentType | None:
 
 
 def decode(body: bytes, kind: ContentType) -> str:
-    """The characters of `body`."""
+    """Decode `body` to text."""
     encoding = _ENCODINGS.get(kind.charset or "")
     for mark, meant in _MARKS:
         if body.startswith(mark):

@@ -32,7 +32,7 @@ _ABSENT: Final = FileStat(is_directory=False, is_file=False, size=0, mode=0, mod
 
 
 class LocalFilesystem:
-    """Adapter of ports.Filesystem. With a root it is what `beneath` gives."""
+    """Adapter of ports.Filesystem. With a root it is what `confined_to` gives."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class LocalFilesystem:
         self._walk = walk or confined.walk
         self._numbers = numbers or itertools.count(1)
 
-    def beneath(self, root: str) -> "LocalFilesystem":
+    def confined_to(self, root: str) -> "LocalFilesystem":
         return LocalFilesystem(root=root, walk=self._walk, numbers=self._numbers)
 
     async def stat(self, path: str) -> FileStat:

@@ -1,11 +1,10 @@
-"""The binary event stream of AWS: frames with a checked head, named headers and a JSON payload.
+"""The binary event stream of AWS: frames with checksums, headers and a JSON payload.
 
-Pure. An event comes out as a JSON object with one key, its type; a failure that the service tells
-in a frame of its own as `{"exception": <type>, "payload": <what it says>}`. What events mean is
-decided by the wire protocol.
+An event becomes a JSON object with one key, its type; an error frame becomes
+`{"exception": <type>, "payload": <content>}`. The wire protocol interprets the events.
 
-Invariant: no byte is taken for content before its checksum was right, and no more is held than one
-frame of the permitted size.
+Invariant: bytes are used only after their checksum was verified, and at most one frame of the
+permitted size is buffered.
 """
 
 import struct
@@ -20,22 +19,22 @@ _PRELUDE: Final = struct.Struct(">III")
 _CRC: Final = struct.Struct(">I")
 _OVERHEAD: Final = _PRELUDE.size + _CRC.size
 _FIXED_SIZES: Final = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
-"""Header value types whose values are always as long; bytes and texts say how long they are."""
+"""Value sizes of header types with fixed size; bytes and texts have a length field."""
 
 _BYTES: Final = 6
 _TEXT: Final = 7
 _KNOWN_HEADERS_MAX: Final = 64
-"""Frames of one kind have the same headers; so many kinds are remembered."""
+"""Frames of one kind have the same headers; this many parsed headers are cached."""
 
 
 class AwsFrames:
-    """Feed it bytes as they come; it gives the events that they complete."""
+    """Splits chunks of bytes into events."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._rest = bytearray()
         self._wanted = _PRELUDE.size
-        """Bytes that must be here before anything can be done."""
+        """Bytes needed for the next step."""
         self._known: dict[bytes, tuple[bytes, bytes] | None] = {}
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
@@ -56,7 +55,7 @@ class AwsFrames:
             del self._rest[:at]
 
     def _length(self, at: int) -> int:
-        """The length of the frame that begins there, once its head is known to be right."""
+        """The length of the frame at `at`, after checking the prelude's checksum."""
         total, headers, checksum = _PRELUDE.unpack_from(self._rest, at)
         if crc32(self._rest[at : at + 8]) != checksum:
             raise _damaged("the head of a frame does not match its checksum")
@@ -85,15 +84,15 @@ class AwsFrames:
 
 
 def _wrapping(headers: dict[str, str]) -> tuple[bytes, bytes] | None:
-    """What goes before and after a payload, or in its stead; None for a frame to be ignored."""
+    """The bytes before and after a payload, or instead of it; None to ignore the frame."""
     match headers:
         case {":message-type": "exception", ":exception-type": kind}:
             return b'{"exception":%b,"payload":' % codec.encode(kind), b"}"
         case {":message-type": "error"}:
-            # Here the headers say all.
+            # Error frames have no payload.
             kind = headers.get(":error-code", "error")
-            said = {"message": headers.get(":error-message", "")}
-            return codec.encode({"exception": kind, "payload": said}), b""
+            error_payload = {"message": headers.get(":error-message", "")}
+            return codec.encode({"exception": kind, "payload": error_payload}), b""
         case {":message-type": "event", ":event-type": kind}:
             return b"{%b:" % codec.encode(kind), b"}"
         case _:
@@ -101,7 +100,7 @@ def _wrapping(headers: dict[str, str]) -> tuple[bytes, bytes] | None:
 
 
 def _texts(headers: bytes) -> dict[str, str]:
-    """The headers whose values are texts; the others are passed over."""
+    """The headers with text values; others are skipped."""
     found: dict[str, str] = {}
     at = 0
     try:

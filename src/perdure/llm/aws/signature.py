@@ -1,4 +1,4 @@
-"""The key pair that requests to AWS are signed with."""
+"""AWS Signature Version 4 for requests."""
 
 import hashlib
 import hmac
@@ -17,7 +17,7 @@ class AwsKeys(Confidential):
     access_key_id: str
     secret_access_key: str
     session_token: str = ""
-    """Of keys that were lent for a while."""
+    """The session token of temporary keys."""
 
 
 ALGORITHM: Final = "AWS4-HMAC-SHA256"
@@ -25,7 +25,7 @@ _USUAL_PORTS: Final = {"http": 80, "https": 443}
 
 
 class Scope(Value):
-    """Where a signature is good for."""
+    """The region and service that a signature is valid for."""
 
     region: str
     service: str
@@ -34,24 +34,24 @@ class Scope(Value):
 def bedrock_signer(
     keys: AwsKeys, region: str, now_millis: Callable[[], int]
 ) -> Callable[[HttpRequest], HttpRequest]:
-    """What signs each request to Bedrock at the moment when it is made."""
+    """A function that signs a request to Bedrock with the current time."""
     scope = Scope(region, "bedrock")
 
     def sign(request: HttpRequest) -> HttpRequest:
-        return signed(request, keys, scope, now_millis())
+        return sign_request(request, keys, scope, now_millis())
 
     return sign
 
 
-def signed(request: HttpRequest, keys: AwsKeys, scope: Scope, at_millis: int) -> HttpRequest:
-    """The same request with its date and its authorization."""
+def sign_request(request: HttpRequest, keys: AwsKeys, scope: Scope, at_millis: int) -> HttpRequest:
+    """The request with date and authorization headers."""
     stamp = datetime.fromtimestamp(at_millis / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
     headers = {name.lower(): value for name, value in request.headers.items()}
     headers.pop("authorization", None)
     headers["x-amz-date"] = stamp
     if keys.session_token:
         headers["x-amz-security-token"] = keys.session_token
-    proven = _proven(request.url, headers)
+    proven = _signed_headers(request.url, headers)
     credential = f"{stamp[:8]}/{scope.region}/{scope.service}/aws4_request"
     canonical = _canonical(request, proven)
     to_sign = "\n".join((ALGORITHM, stamp, credential, _digest(canonical.encode())))
@@ -63,8 +63,8 @@ def signed(request: HttpRequest, keys: AwsKeys, scope: Scope, at_millis: int) ->
     return replace(request, headers=headers)
 
 
-def _proven(url: str, headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that are signed, in their order, with values in their one spelling."""
+def _signed_headers(url: str, headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers to sign, sorted, with normalised values."""
     chosen = {
         name: " ".join(value.split())
         for name, value in headers.items()

@@ -1,8 +1,8 @@
-"""The built-in model for a machine without any other: deterministic, offline, and not an AI.
+"""The built-in offline model: deterministic, and not an AI.
 
 It recognises a few tasks by their words (llm.demo.script) and drives the real tools through them.
-It keeps nothing between turns: how far a task has come is read from the conversation, so a Session
-may stop and go on anywhere. It never claims to understand.
+It keeps no state between turns: the progress of a task is read from the conversation, so a Session
+may stop and continue anywhere. It never claims to understand.
 """
 
 from collections.abc import AsyncGenerator
@@ -41,14 +41,14 @@ async def demo_call(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]
     script = demo_script.script_for(progress.prompt)
     call = _next_call(script, progress)
     if call is None:
-        said = _closing(script, progress)
+        spoken = _closing(script, progress)
     elif call.tool not in {tool.name for tool in request.tools}:
-        said, call = f"The next step needs the {call.tool} tool, which is not offered here.", None
+        spoken, call = f"The next step needs the {call.tool} tool, which is not offered here.", None
     else:
-        said = call.says
+        spoken = call.says
     if not progress.results:
-        said = f"{demo_script.INTRODUCTION} {said}"
-    for events in _spoken(said):
+        spoken = f"{demo_script.INTRODUCTION} {spoken}"
+    for events in _spoken(spoken):
         yield events
     if call is not None:
         yield _called(call, f"call_{len(progress.results)}")
@@ -63,7 +63,7 @@ class _Progress(Value, kw_only=True):
 
 
 def _progress(request: LLMRequest) -> _Progress:
-    messages = [message for run in request.runs for message in run.messages]
+    messages = [message for segment in request.segments for message in segment.messages]
     prompted = [at for at, message in enumerate(messages) if message.role == "user"]
     if not prompted:
         return _Progress(prompt="", results=())

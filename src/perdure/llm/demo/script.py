@@ -1,7 +1,6 @@
-"""What the demo model can do: a table of tasks, each a short script for the real tools.
+"""The tasks of the demo model: each a short script for the real tools.
 
-A task is recognised by words in the prompt, nothing more. Values only; playing a script against a
-conversation is done in llm.demo.model.
+A task is recognised by words in the prompt. llm.demo.model plays a script in a conversation.
 """
 
 import re
@@ -13,7 +12,7 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
 PROMPT_CHARS_MAX: Final = 2_000
-"""Words are looked for in the beginning of a prompt only: patterns must stay cheap."""
+"""Only the beginning of a prompt is searched, to keep the patterns cheap."""
 
 INTRODUCTION: Final = "This is the demo model: a fixed script, not an AI."
 
@@ -30,7 +29,7 @@ class Script(Value, kw_only=True):
     calls: tuple[Call, ...] = ()
     closing: str
     shows_result: bool = False
-    """Whether the closing text is followed by what the last tool answered."""
+    """Whether the result of the last tool follows the closing text."""
 
 
 class Task(Value):
@@ -41,7 +40,7 @@ class Task(Value):
 
 
 def script_for(prompt: str) -> Script:
-    """The script of the first task that `prompt` mentions, or a list of what there is."""
+    """The script of the first task that `prompt` mentions, or the list of tasks."""
     if summary.is_asked(prompt):
         return Script(closing=summary.summary_of(prompt))
     beginning = prompt[:PROMPT_CHARS_MAX]

@@ -1,8 +1,7 @@
-"""The demo model's answer when it is asked to condense a conversation.
+"""The demo model's answer to a request for a summary.
 
-It understands nothing, so it sums up nothing: it counts what there was and repeats the latest
-prompts word for word, in the sections that were asked for. How such a request begins is written in
-core.compaction.summary_request; a test keeps the two together.
+It counts messages and repeats the latest prompts verbatim, in the requested sections.
+core.compaction.summary_request defines how such a request begins; a test keeps the two in sync.
 """
 
 import re
@@ -21,7 +20,7 @@ def is_asked(prompt: str) -> bool:
 
 
 def summary_of(prompt: str) -> str:
-    """A checkpoint in the usual sections, the same each time for the same conversation."""
+    """A checkpoint in the usual sections; deterministic."""
     prompts = _PROMPT.findall(prompt)
     latest = [f"- {said[:PROMPT_CHARS_MAX]}" for said in prompts[-PROMPTS_SHOWN_MAX:]] or ["- None"]
     counted = f"- {len(prompts)} prompts and {len(_ANSWER.findall(prompt))} answers came before."

@@ -1,6 +1,6 @@
-"""The demo model's answer when it is asked to name a conversation: its first words.
+"""The demo model's answer to a request for a title: the first words.
 
-How such a request begins is written in core.session.title; a test keeps the two together.
+core.session.title defines how such a request begins; a test keeps the two in sync.
 """
 
 import re

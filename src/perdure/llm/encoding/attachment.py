@@ -1,9 +1,10 @@
-"""What an attached file is to a model: an image, text to inline, or a note that it was left out.
+"""How an attached file is sent to a model: as an image, as inline text, or as a note that it was
+left out.
 
-An attachment stays in the conversation for good, so one that a provider would refuse must never
-be sent: it would fail every later turn. Nothing is fetched here and no file is read.
+An attachment stays in the conversation for good. One that a provider refuses would fail every later
+turn, so it is never sent. Nothing is fetched or read here.
 
-Invariant: `classify` has an answer for every media part and never raises.
+Invariant: `classify` accepts every media part and never raises.
 """
 
 import base64
@@ -45,7 +46,7 @@ class TextAttachment(Value):
 
 
 class OmittedAttachment(Value):
-    """`note` tells the model, in one line, what is missing and why."""
+    """`note` is one line for the model: what is missing and why."""
 
     note: str
 
@@ -135,14 +136,14 @@ class InlineFile(Value):
 
 
 class InlineLimits(Value, kw_only=True):
-    """What one provider takes."""
+    """The files that one provider accepts."""
 
     types: frozenset[str]
     encoded_chars_max: int
 
 
-def inlined(media: MediaPart, limits: InlineLimits) -> InlineFile | str:
-    """The file itself, or what the model is told instead."""
+def inline_file(media: MediaPart, limits: InlineLimits) -> InlineFile | str:
+    """The file itself, or the text for the model instead."""
     document = _pdf(media) if PDF in limits.types else None
     if document is not None:
         return _checked(media, document, limits)
@@ -150,30 +151,30 @@ def inlined(media: MediaPart, limits: InlineLimits) -> InlineFile | str:
         case ImageAttachment(url=url) if url.startswith("data:"):
             return _checked(media, url.partition(",")[2], limits)
         case ImageAttachment():
-            return left_out(media, "the provider fetches no addresses")
+            return omitted_note(media, "the provider fetches no addresses")
         case TextAttachment(text=text):
             return text
         case OmittedAttachment(note=note):
             return note
 
 
-def document(media: MediaPart, *, encoded_chars_max: int) -> InlineFile | None:
-    """A PDF that is one by its first bytes, and within its bound; None for anything else."""
+def inline_document(media: MediaPart, *, encoded_chars_max: int) -> InlineFile | None:
+    """A PDF by its first bytes, within the size limit; None for anything else."""
     data = _pdf(media)
     if data is None or len(data) > encoded_chars_max:
         return None
-    is_pdf = type_of(base64.b64decode(data[:_SNIFFED_CHARS])) == PDF
+    is_pdf = sniff_type(base64.b64decode(data[:_SNIFFED_CHARS])) == PDF
     return InlineFile(PDF, data) if is_pdf else None
 
 
-def left_out(media: MediaPart, why: str) -> str:
-    """What the model is told instead of a file."""
+def omitted_note(media: MediaPart, why: str) -> str:
+    """The text for the model instead of a file."""
     name = " ".join((media.filename or "a file").split())[:120]
     return f"[Attachment left out: {name}: {why}]"
 
 
-def type_of(head: bytes) -> str | None:
-    """The type by the first bytes; a wrong name for it is refused."""
+def sniff_type(head: bytes) -> str | None:
+    """The media type by the first bytes; None if unknown."""
     if head.startswith(b"\x89PNG"):
         return "image/png"
     if head.startswith(b"\xff\xd8\xff"):
@@ -186,18 +187,18 @@ def type_of(head: bytes) -> str | None:
 
 
 def _checked(media: MediaPart, encoded: str, limits: InlineLimits) -> InlineFile | str:
-    media_type = type_of(base64.b64decode(encoded[:_SNIFFED_CHARS]))
+    media_type = sniff_type(base64.b64decode(encoded[:_SNIFFED_CHARS]))
     if media_type is None:
-        return left_out(media, "it is not what its type says")
+        return omitted_note(media, "it is not what its type says")
     if media_type not in limits.types:
-        return left_out(media, "the model cannot read this type")
+        return omitted_note(media, "the model cannot read this type")
     if len(encoded) > limits.encoded_chars_max:
-        return left_out(media, "it is too large")
+        return omitted_note(media, "it is too large")
     return InlineFile(media_type, encoded)
 
 
 def _pdf(media: MediaPart) -> str | None:
-    """A document's bytes in base64; None for anything that is no data URI of one."""
+    """The base64 bytes of a PDF data URI; None for anything else."""
     is_one = data_uri.type_of(media.data) == PDF
     if not is_one or len(media.data) > MEDIA_ENCODED_CHARS_MAX:
         return None

@@ -1,9 +1,9 @@
-"""Ids of tool calls. Providers count them anew in each answer, repeat them or leave them out.
+"""Ids of tool calls. Providers restart them in each answer, repeat them or omit them.
 
-Which ids are a provider's own is each wire protocol's knowledge. Ids that were stored are never
-changed; what is made here for a request is made again, the same, for the next one.
+Each wire protocol knows which ids are its provider's own. Stored ids are never changed; ids made
+for a request are deterministic, so the next request has the same ones.
 
-Invariant: no two calls of an answer have one id, and no two of a conversation where that counts.
+Invariant: call ids are unique within an answer, and within a conversation if the provider needs it.
 """
 
 import re
@@ -14,8 +14,8 @@ from perdure.llm.message import Segment
 from perdure.schema import codec
 
 
-def fresh(given: str | None, taken: Collection[str], number: int, *, prefix: str = "call") -> str:
-    """The id that a call came with; or one that is counted, from `number` on."""
+def free_id(given: str | None, taken: Collection[str], number: int, *, prefix: str = "call") -> str:
+    """The given id if it is free, else a counted one, starting with `number`."""
     if given and given not in taken:
         return given
     while (counted := f"{prefix}_{number}") in taken:
@@ -23,18 +23,18 @@ def fresh(given: str | None, taken: Collection[str], number: int, *, prefix: str
     return counted
 
 
-def in_conversation(run: Segment, own: re.Pattern[str]) -> dict[str, str]:
-    """Ids of our calls in an answer -> ids that are unique in the whole conversation.
+def unique_ids(segment: Segment, own: re.Pattern[str]) -> dict[str, str]:
+    """Ids of executed calls in an answer -> ids that are unique in the whole conversation.
 
-    Those that match `own` are. Other models often count theirs anew in each answer, so theirs are
-    made from all that the run holds.
+    Ids that match `own` already are. Other models often restart theirs in each answer, so new ones
+    are derived from the content of the segment.
     """
-    calls = [call.id for call in run.calls()]
+    calls = [call.id for call in segment.calls()]
     foreign = [call for call in calls if not own.fullmatch(call)]
-    seed = blake2b(codec.encode(run)).digest() if foreign else b""
-    made = {call: _made(seed, call) for call in foreign}
+    seed = blake2b(codec.encode(segment)).digest() if foreign else b""
+    made = {call: _derive_id(seed, call) for call in foreign}
     return {call: made.get(call, call) for call in calls}
 
 
-def _made(seed: bytes, call: str) -> str:
+def _derive_id(seed: bytes, call: str) -> str:
     return f"call_{blake2b(seed + codec.encode(call), digest_size=12).hexdigest()}"

@@ -1,6 +1,6 @@
-"""JSON as a provider sent it. What cannot be read, or is not all, is its failure and not ours.
+"""Decodes the JSON of a provider. Invalid or incomplete data is the provider's error.
 
-Which shapes there are is each wire protocol's knowledge.
+Each wire protocol defines the shapes.
 """
 
 from typing import TypeVar
@@ -12,8 +12,8 @@ from perdure.llm.error import LLMError
 T = TypeVar("T")
 
 
-def decoded(decoder: msgspec.json.Decoder[T], data: bytes, what: str) -> T:
-    """Raises LLMError when `data` is not `what` the decoder is for."""
+def decode(decoder: msgspec.json.Decoder[T], data: bytes, what: str) -> T:
+    """Decode `data`. Raises LLMError that names `what` was expected."""
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -21,13 +21,13 @@ def decoded(decoder: msgspec.json.Decoder[T], data: bytes, what: str) -> T:
 
 
 def not_understood(what: str, error: Exception) -> LLMError:
-    return broken(f"{what} that is not understood: {error}")
+    return invalid_output(f"{what} that is not understood: {error}")
 
 
-def broken(what: str) -> LLMError:
+def invalid_output(what: str) -> LLMError:
     return LLMError("invalid-provider-output", f"The provider sent {what}")
 
 
 def incomplete() -> LLMError:
-    """The stream is over, and the provider has not said that its answer is."""
+    """The error of a stream that ended without the provider's end of the answer."""
     return LLMError("transport", "The provider's answer ended before it was complete")

@@ -1,6 +1,6 @@
-"""Shared wording of what a provider has no form for: system updates, tool results, and nothing.
+"""Texts shared by wire protocols: system updates, tool results, and placeholders.
 
-Pure. Which provider has a form of its own for these is decided by each wire protocol.
+Each wire protocol decides whether its provider has its own form for these.
 """
 
 from typing import Final, TypeGuard
@@ -20,14 +20,14 @@ NO_RESULT: Final = "The result of this call is not known"
 
 
 class LoweredResult(Value):
-    """A tool result as text, and the media that its content carries beside it."""
+    """A tool result as text, and the media of its content."""
 
     text: str
     media: tuple[MediaPart, ...] = ()
 
 
 def system_update(message: LLMMessage) -> str:
-    """A system message as user text that cannot be mistaken for what the user wrote."""
+    """A system message as tagged user text, so that it is distinct from the user's own text."""
     text = "\n\n".join(part.text for part in message.content if isinstance(part, TextPart))
     return f"<system-update>\n{escape_markup(text)}\n</system-update>"
 
@@ -38,7 +38,7 @@ def escape_markup(text: str) -> str:
 
 
 def lower_result(result: ToolResult) -> LoweredResult:
-    """What the model is shown of a tool result."""
+    """A tool result as the model is shown it."""
     match result.type:
         case "content":
             return _lower_content(result.value)
@@ -49,8 +49,8 @@ def lower_result(result: ToolResult) -> LoweredResult:
             return LoweredResult(plain)
 
 
-def unwrapped(value: JsonValue) -> JsonValue:
-    """A provider's own result: it is stored in an envelope that names its type."""
+def unwrap(value: JsonValue) -> JsonValue:
+    """The value of a provider's own result, which is stored with its type."""
     if is_object(value) and value.keys() == {"type", "value"}:
         return value["value"]
     return value
@@ -66,7 +66,7 @@ def is_object(value: JsonValue) -> TypeGuard[JsonObject]:
 
 
 def elements(value: JsonValue) -> list[JsonValue]:
-    """Those of a list; none of anything else."""
+    """The elements of a list; empty for anything else."""
     match value:
         case [*found]:
             return found
@@ -75,7 +75,7 @@ def elements(value: JsonValue) -> list[JsonValue]:
 
 
 class _ContentItem(msgspec.Struct):
-    """A text or a file, as stored or as our own parts, read leniently: it must be sendable."""
+    """A text or a file, stored or as a message part, decoded leniently so that it can be sent."""
 
     type: str = ""
     text: str = ""

@@ -1,8 +1,7 @@
-"""The streamed input of a tool call, once it is whole: a call, or the reason why it is none.
+"""The complete input of a tool call: a valid call, or why it is invalid.
 
-Pure and total. Empty input is an empty object, unless the answer was cut off: then nobody knows
-whether an empty input was meant. Executing calls and checking them against a schema are not done
-here.
+Empty input is an empty object, unless the answer was cut off: then an empty input may not have been
+meant. Checking the schema and executing the call are done elsewhere.
 """
 
 import msgspec
@@ -13,7 +12,7 @@ from perdure.schema import codec
 from perdure.schema.session.tool import ProviderMetadata
 
 
-def settled(
+def parse_call(
     id: str,
     name: str,
     text: str,
@@ -22,7 +21,7 @@ def settled(
     hosted: bool = False,
     metadata: ProviderMetadata | None = None,
 ) -> ToolCall | ToolInputInvalid:
-    """What the call `id` with the raw input `text` comes to."""
+    """The call `id` with the raw input `text`, or why that input is invalid."""
     if not text.strip():
         if cut:
             message = "the answer was cut off before the tool's input was complete"

@@ -1,11 +1,11 @@
-"""A wire protocol: pure functions between our values and one provider's bytes.
+"""A wire protocol: pure functions between provider-neutral values and one provider's bytes.
 
-`encode` and `step` perform no input or output; a recorded stream is therefore a unit test. The
-conversation is encoded run by run. A EncodedHistory remembers the bytes of runs that are over,
-so that a long history costs nothing to send anew. A protocol with cache hints marks the latest
-user message: that run and those after it are encoded anew each time.
+`encode` and `step` do no I/O, so a recorded stream is a unit test. The conversation is encoded
+segment by segment. An EncodedHistory caches the bytes of closed segments, so that a long history
+need not be encoded again. A protocol with cache hints marks the latest user message: that segment
+and those after it are encoded each time.
 
-Invariant: the bytes of a run depend on it and on what stands before it, never on what follows.
+Invariant: the bytes of a segment depend on it and on earlier ones, never on later ones.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,32 +24,32 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
 State = Any
-"""Whatever a protocol keeps between frames; opaque to everyone else."""
+"""The state of a protocol between frames; opaque to callers."""
 
 
 class ModelFacts(Value, kw_only=True):
-    """What an encoding depends on beside the request. Fixed for a model."""
+    """Facts about the model that the encoding depends on."""
 
     name: str
     """The model's name on the provider's wire."""
     output_limit: int = 0
-    """The most tokens it writes; 0 is unknown."""
+    """Maximum output tokens; 0 if unknown."""
     system_role: bool = False
-    """Whether a system message may stand inside the conversation."""
+    """Whether the conversation may contain system messages."""
 
 
-class Place(Value):
-    """Where a run stands. It stays there while the conversation grows."""
+class SegmentPosition(Value):
+    """The position of a segment, which does not change while the conversation grows."""
 
     index: int
     before: Segment | None
 
 
 class FrameReader(Protocol):
-    """Raises sse.FrameTooLargeError when a frame is larger than it may be."""
+    """Splits a body into frames. Raises sse.FrameTooLargeError."""
 
     def feed(self, chunk: bytes) -> Iterable[bytes]:
-        """The frames that a piece of the body completes."""
+        """The frames that a chunk of the body completes."""
         ...
 
 
@@ -77,39 +77,39 @@ def _always(facts: ModelFacts) -> bool:
 class WireProtocol(Value, kw_only=True):
     name: str
     path: Callable[[str], str]
-    """Where requests for a model of that name go, below the provider's base URL."""
+    """URL path for a model name, relative to the provider's base URL."""
     conversation_field: str
-    """The body's key that holds the conversation items."""
+    """The body field of the conversation items."""
     head: Callable[[LLMRequest, ModelFacts], JsonObject]
-    """Everything of the body but the conversation."""
+    """The body without the conversation."""
     opening: Callable[[LLMRequest], list[JsonObject]]
-    """Conversation items that come before the runs (a system message, where it is one)."""
+    """Conversation items before the segments, such as a system message."""
     items: Callable[[Segment, ModelFacts], list[JsonObject]]
-    """The conversation items of one run."""
+    """The conversation items of one segment."""
     start: Callable[[], State]
     step: Callable[[State, bytes], tuple[LLMEvent, ...]]
-    """Take one frame's data into the state; return what it completes."""
+    """Process one frame; returns the events that it completes."""
     finish: Callable[[State], tuple[LLMEvent, ...]]
-    """The stream has ended: what is still open. Ends with Finish or ProviderError, or raises."""
+    """Events at the end of the stream. Ends with Finish or ProviderError, or raises."""
     closing: Callable[[LLMRequest], list[JsonObject]] = _nothing
-    """Conversation items that come after the runs, where the runs may not be the end."""
-    placed: Callable[[list[JsonObject], Place], list[JsonObject]] | None = None
-    """The items of a run as they may stand there, where a provider is strict about processes."""
+    """Conversation items after the segments."""
+    adapted: Callable[[list[JsonObject], SegmentPosition], list[JsonObject]] | None = None
+    """Adapts items to their position, for providers that restrict adjacent items."""
     marked: Callable[[list[JsonObject]], list[JsonObject]] | None = None
-    """The items of the run with the latest user message, with a cache hint on that message."""
-    takes_hints: Callable[[ModelFacts], bool] = _always
-    """Whether a model takes cache hints, where there are any."""
+    """Adds a cache hint to the latest user message in the items of its segment."""
+    accepts_hints: Callable[[ModelFacts], bool] = _always
+    """Whether a model accepts cache hints."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     accept: str = "text/event-stream"
     frames: Callable[[int], FrameReader] = SseFrames
 
 
 def encode(protocol: WireProtocol, request: LLMRequest, facts: ModelFacts) -> tuple[bytes, ...]:
-    """The request body as pieces to write one after the other."""
+    """The request body, in pieces to be written in order."""
     head = codec.encode(protocol.head(request, facts))
     opening, closing = _joined(protocol.opening(request)), _joined(protocol.closing(request))
     body = [head[:-1], b',"%s":[' % protocol.conversation_field.encode()]
-    # `head` is a non-empty JSON object: the conversation goes in before its closing brace.
+    # `head` is a non-empty JSON object: the conversation is inserted before its closing brace.
     for piece in filter(None, (opening, *_conversation(protocol, request, facts), closing)):
         body += (piece, b",")
     if len(body) > 2:
@@ -120,29 +120,31 @@ def encode(protocol: WireProtocol, request: LLMRequest, facts: ModelFacts) -> tu
 def _conversation(
     protocol: WireProtocol, request: LLMRequest, facts: ModelFacts
 ) -> tuple[bytes, ...]:
-    kept = request.kept or EncodedHistory()
-    key, runs = (protocol.name, facts), request.runs
+    history = request.encoded_history or EncodedHistory()
+    key, segments = (protocol.name, facts), request.segments
 
     def items(index: int) -> list[JsonObject]:
-        listed = protocol.items(runs[index], facts)
-        if protocol.placed is None:
+        listed = protocol.items(segments[index], facts)
+        if protocol.adapted is None:
             return listed
-        return protocol.placed(listed, Place(index, runs[index - 1] if index else None))
+        return protocol.adapted(
+            listed, SegmentPosition(index, segments[index - 1] if index else None)
+        )
 
     def encoded(index: int) -> bytes:
         return _joined(items(index))
 
-    at = _latest_user(runs)
-    if protocol.marked is None or at is None or not protocol.takes_hints(facts):
-        return kept.pieces(key, range(len(runs)), encoded)
+    at = _latest_user(segments)
+    if protocol.marked is None or at is None or not protocol.accepts_hints(facts):
+        return history.pieces(key, range(len(segments)), encoded)
     marked = _joined(protocol.marked(items(at)))
-    after = tuple(encoded(index) for index in range(at + 1, len(runs)))
-    return (*kept.pieces(key, range(at), encoded, open_last=False), marked, *after)
+    after = tuple(encoded(index) for index in range(at + 1, len(segments)))
+    return (*history.pieces(key, range(at), encoded, open_last=False), marked, *after)
 
 
-def _latest_user(runs: tuple[Segment, ...]) -> int | None:
-    for index in range(len(runs) - 1, -1, -1):
-        if any(message.role == "user" for message in runs[index].messages):
+def _latest_user(segments: tuple[Segment, ...]) -> int | None:
+    for index in range(len(segments) - 1, -1, -1):
+        if any(message.role == "user" for message in segments[index].messages):
             return index
     return None
 

@@ -1,10 +1,10 @@
-"""What kind of failure a provider tells of, by HTTP status and by its own words.
+"""Classifies provider errors by HTTP status and message, and reads Retry-After.
 
-The words decide where providers share a status: a spent quota comes as 429, a balance that is too
-low as 400, an overflow as anything. Without a status (an error inside a stream) they decide alone.
-Pure. What is done about a kind is decided in core.session.retry.
+The message decides if providers share a status: an exhausted quota comes as 429, a low balance as
+400, an overflow as anything. Without a status (an error inside a stream) it decides alone.
+core.session.retry decides what is retried.
 
-Invariant: every pair of status and words has exactly one kind.
+Invariant: every pair of status and message has exactly one reason.
 """
 
 import re
@@ -86,50 +86,50 @@ _STATUS: Final = re.compile(r"\b(4\d\d|5\d\d)\b")
 
 
 class ErrorDetail(Value):
-    """What an error object says: text for a person, and the provider's own code and type."""
+    """An error object: text for a person, and the provider's code and type."""
 
     text: str
     code: str = ""
 
     @property
-    def said(self) -> str:
+    def full_text(self) -> str:
         return f"{self.code} {self.text}"
 
     def reason(self, status: int | None = None, *, soon: bool = False) -> Reason:
-        """The kind of the failure. `soon`: the provider says when to come back."""
+        """The kind of failure. `soon`: the provider says when to retry."""
         if status is None:
             status = _status_in(self.code)
-        return _by_words(self.said, status, soon) or _by_status(self.said, status)
+        return _by_words(self.full_text, status, soon) or _by_status(self.full_text, status)
 
 
-def _by_words(said: str, status: int | None, soon: bool) -> Reason | None:
-    """Where the words count for more than the status."""
+def _by_words(message: str, status: int | None, soon: bool) -> Reason | None:
+    """The reason, if the message decides over the status."""
     if status in (401, 402):
         return None
-    if _QUOTA.search(said):
-        # One provider calls what passes within a minute a quota too, and says when it has passed.
+    if _QUOTA.search(message):
+        # One provider also calls a limit per minute a quota, and says when to retry.
         return "rate-limit" if soon else "quota-exceeded"
-    if _is_overflow(said, status):
+    if _is_overflow(message, status):
         return "overflow"
-    if (status is None or 400 <= status < 500) and status != 429 and _POLICY.search(said):
+    if (status is None or 400 <= status < 500) and status != 429 and _POLICY.search(message):
         return "content-policy"
-    if status == 400 and _KEY.search(said):
+    if status == 400 and _KEY.search(message):
         return "authentication"
     return None
 
 
-def _is_overflow(said: str, status: int | None) -> bool:
-    if status == 413 and not said.strip():
-        # A proxy's own size limit answers with a page of text; a model's says nothing or says why.
+def _is_overflow(message: str, status: int | None) -> bool:
+    if status == 413 and not message.strip():
+        # A size limit of a proxy has a text body; that of a model has none or a reason.
         return True
-    named = _OVERFLOW.search(said) is not None and _RATE_LIMIT.search(said) is None
+    named = _OVERFLOW.search(message) is not None and _RATE_LIMIT.search(message) is None
     return named and (status is None or status >= 400) and status != 429
 
 
-def _by_status(said: str, status: int | None) -> Reason:
+def _by_status(message: str, status: int | None) -> Reason:
     match status:
         case None:
-            return _by_words_alone(said)
+            return _by_words_alone(message)
         case 401 | 403:
             return "authentication"
         case 402:
@@ -141,22 +141,22 @@ def _by_status(said: str, status: int | None) -> Reason:
         case 408:
             return "provider-internal"
         case _ if status >= 500:
-            return "overload" if _OVERLOAD.search(said) else "provider-internal"
+            return "overload" if _OVERLOAD.search(message) else "provider-internal"
         case _ if status >= 400:
-            return "rate-limit" if _RATE_LIMIT.search(said) else "invalid-request"
+            return "rate-limit" if _RATE_LIMIT.search(message) else "invalid-request"
         case _:
             return "unknown"
 
 
-def _by_words_alone(said: str) -> Reason:
+def _by_words_alone(message: str) -> Reason:
     for words, reason in _KINDS:
-        if words.search(said):
+        if words.search(message):
             return reason
     return "unknown"
 
 
 def _status_in(code: str) -> int | None:
-    """An error inside a stream often names the status that it would have had."""
+    """The HTTP status in an error code inside a stream, if it names one."""
     named = _STATUS.search(code)
     return None if named is None else int(named.group())
 
@@ -167,7 +167,7 @@ RETRY_AFTER_MILLIS_MAX: Final = 24 * 60 * 60 * 1000
 
 _HTML_TITLE: Final = re.compile(r"<title[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
 
-_TOLD: Final = re.compile(
+_RETRY_DELAY: Final = re.compile(
     r"(?:retryDelay\W{1,6}|(?:retry|try again) (?:in|after) )"
     r"([0-9]{1,6}(?:\.[0-9]{1,9})?) ?(ms|s|m)\b",
     re.IGNORECASE | re.ASCII,
@@ -178,7 +178,7 @@ _DAILY: Final = re.compile(rb"per[ -]?day", re.IGNORECASE)
 _PLAIN_HEADERS: Final = frozenset(
     {"accept", "accept-language", "content-type", "http-referer", "origin", "referer", "user-agent"}
 )
-# What these switch on is often what an answer complains about.
+# Error messages often quote the values of these.
 _PLAIN_HEADER: Final = re.compile(r".*[-_](?:beta|title|version)", re.IGNORECASE)
 
 
@@ -190,12 +190,12 @@ def from_response(
     secrets: Iterable[str],
     now_millis: int,
 ) -> LLMError:
-    """The error that a response without success stands for. Header names are in lower case."""
+    """The error of an unsuccessful response. Header names are in lower case."""
     detail = detail_of_body(body)
-    text = clean(detail.text, secrets)
+    text = clean_message(detail.text, secrets)
     wait = _retry_after_millis(headers, now_millis)
     if wait is None:
-        wait = _told_millis(body)
+        wait = _body_delay_millis(body)
     return LLMError(
         detail.reason(status, soon=wait is not None),
         f"The provider answered HTTP {status}: {text}"
@@ -207,7 +207,7 @@ def from_response(
 
 
 def detail_of(value: JsonValue) -> ErrorDetail:
-    """Find the message in an error object, whichever of the usual shapes it has."""
+    """Find the message in an error object of any common shape."""
     match value:
         case str():
             return ErrorDetail(value)
@@ -222,7 +222,7 @@ def detail_of(value: JsonValue) -> ErrorDetail:
 
 
 def detail_of_body(body: bytes) -> ErrorDetail:
-    """The same for a whole body, which may not be JSON at all."""
+    """Find the message in a body, which may not be JSON."""
     try:
         return detail_of(codec.decode_any(body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -233,17 +233,17 @@ def detail_of_body(body: bytes) -> ErrorDetail:
     return ErrorDetail(text)
 
 
-def clean(text: str, secrets: Iterable[str]) -> str:
-    """One bounded line of `text` without secrets."""
+def clean_message(text: str, secrets: Iterable[str]) -> str:
+    """`text` as one line of limited length, without secrets."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     line = redaction.redact(line, secrets)
     return line if len(line) <= MESSAGE_CHARS_MAX else f"{line[: MESSAGE_CHARS_MAX - 1]}…"
 
 
 def may_carry_secret(header: str) -> bool:
-    """Whether a header of this name may hold a credential: any, but those that never do.
+    """Whether a header of this name may hold a credential: any but those that never do.
 
-    People authenticate with gateways by headers of every name.
+    Gateways authenticate with headers of many names.
     """
     name = header.lower()
     return name not in _PLAIN_HEADERS and _PLAIN_HEADER.fullmatch(name) is None
@@ -263,13 +263,13 @@ def _retry_after_millis(headers: Mapping[str, str], now_millis: int) -> int | No
     return None if millis is None else int(max(0, min(millis, RETRY_AFTER_MILLIS_MAX)))
 
 
-def _told_millis(body: bytes) -> int | None:
-    """When to come back, where only the body says so."""
-    told = _TOLD.search(body.decode(errors="replace"))
-    # What is said to pass within a day is no wait, whatever else the body names.
-    if told is None or _DAILY.search(body):
+def _body_delay_millis(body: bytes) -> int | None:
+    """The retry delay named in the body, if any."""
+    delay = _RETRY_DELAY.search(body.decode(errors="replace"))
+    # A daily limit gives no delay, whatever else the body says.
+    if delay is None or _DAILY.search(body):
         return None
-    seconds = float(told.group(1)) * _UNITS[told.group(2).lower()]
+    seconds = float(delay.group(1)) * _UNITS[delay.group(2).lower()]
     return int(min(seconds * 1000, RETRY_AFTER_MILLIS_MAX))
 
 

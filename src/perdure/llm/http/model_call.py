@@ -1,8 +1,7 @@
 """A model call over HTTP: encode, post, read frames, step the wire protocol.
 
-One batch of events for each piece of the body that arrived. Failures become LLMError, bounded and
-free of the route's secrets. Trying again (core.session.retry), and turning events into a
-transcript, are done elsewhere.
+Each chunk of the body gives one batch of events. Failures become LLMError, bounded and free of the
+route's secrets. Retries are core.session.retry; recording is core.session.turn_recorder.
 
 Invariant: one call is one request.
 """
@@ -23,8 +22,8 @@ from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
 from perdure.llm.route import Route, ToolCallMode
 from perdure.llm.tool_fallback import text_parser
-from perdure.llm.tool_fallback.json_schema import constrained
-from perdure.llm.tool_fallback.text_calls import Read, reading
+from perdure.llm.tool_fallback.json_schema import with_json_schema
+from perdure.llm.tool_fallback.text_calls import Read, with_text_calls
 from perdure.net import sse
 from perdure.net.transport import HttpRequest, HttpResponse, HttpTransport, TransportError
 from perdure.schema.codec import JsonObject
@@ -70,29 +69,29 @@ PROTOCOL_OWNED: Final = frozenset(
 
 
 _READERS: Final[Mapping[ToolCallMode, Read]] = {
-    "printed": text_parser.parse,
-    "constrained": text_parser.answer,
+    "printed": text_parser.parse_calls,
+    "constrained": text_parser.parse_answer,
 }
 
 
 class CallClock(Protocol):
-    """What a call needs of the program's clock."""
+    """The clock that a call needs."""
 
     def now_millis(self) -> int: ...
 
 
 class CallLimits(Value, kw_only=True):
-    """How patient a call is, and how much it takes in."""
+    """Timeouts and sizes of a call."""
 
     frame_bytes_max: int = 16 * 1024 * 1024
     refusal_seconds_max: float = 5.0
-    """For the body of an answer without success: what has come by then must do."""
+    """To read the body of an error response; the part received by then is used."""
     connect_seconds_max: float | None = None
-    """For a connection; None leaves it to the transport, 0 waits for ever."""
+    """To connect; None leaves it to the transport, 0 means no timeout."""
     first_byte_seconds_max: float = 0
-    """From the request to the beginning of its answer; 0 waits for ever."""
+    """From the request to the first byte of the answer; 0 means no timeout."""
     idle_seconds_max: float = 0
-    """Longest silence within an answer; 0 waits for ever."""
+    """The longest pause within an answer; 0 means no timeout."""
 
 
 DEFAULT_LIMITS: Final = CallLimits()
@@ -105,11 +104,13 @@ def model_call(
     *,
     limits: CallLimits = DEFAULT_LIMITS,
 ) -> ModelCall:
-    """A ModelCall that reaches `route` through `transport`."""
+    """A ModelCall that sends requests to `route` through `transport`."""
     if route.tool_calls == "constrained":
-        route = replace(route, protocol=constrained(route.protocol))
+        route = replace(route, protocol=with_json_schema(route.protocol))
     call = _HttpModelCall(route, transport, clock, limits=limits)
-    return call if route.tool_calls == "native" else reading(call, _READERS[route.tool_calls])
+    return (
+        call if route.tool_calls == "native" else with_text_calls(call, _READERS[route.tool_calls])
+    )
 
 
 class _HttpModelCall:
@@ -140,7 +141,7 @@ class _HttpModelCall:
         route = self._route
         asked = replace(
             request,
-            generation=request.generation.over(route.generation),
+            generation=request.generation.merge_over(route.generation),
             options=_deeply_merged(dict(route.options), dict(request.options)),
         )
         unsigned = HttpRequest(
@@ -204,7 +205,7 @@ class _HttpModelCall:
     def _step_all(
         self, reader: FrameReader, state: wire_protocol.State, chunk: bytes
     ) -> tuple[tuple[LLMEvent, ...], LLMError | None]:
-        """What a piece of the body completes, and the error that ends it there, if one does."""
+        """The events that a chunk completes, and the error that ends the stream, if any."""
         events: list[LLMEvent] = []
         error: LLMError | None = None
         try:
@@ -215,24 +216,24 @@ class _HttpModelCall:
         except sse.FrameTooLargeError as too_large:
             error = LLMError("invalid-provider-output", str(too_large))
         except LLMError as refused:
-            error = LLMError(refused.reason, errors.clean(refused.message, self._secrets))
+            error = LLMError(refused.reason, errors.clean_message(refused.message, self._secrets))
         return self._cleaned(tuple(events)), error
 
     def _cleaned(self, events: tuple[LLMEvent, ...]) -> tuple[LLMEvent, ...]:
         if events and isinstance(events[-1], ProviderError):
-            message = errors.clean(events[-1].message, self._secrets)
+            message = errors.clean_message(events[-1].message, self._secrets)
             return (*events[:-1], replace(events[-1], message=message))
         return events
 
     async def _begun(
         self, stack: AsyncExitStack, request: HttpRequest
     ) -> tuple[HttpResponse, bytes]:
-        """The response, and the first piece of its body if that is a stream."""
+        """The response, and the first chunk of its body if that is a stream."""
         response = await stack.enter_async_context(self._transport.open(request))
         return response, await anext(response.chunks, b"") if _is_stream(response) else b""
 
     async def _next(self, chunks: AsyncIterator[bytes]) -> bytes:
-        """The next piece of the body; empty at its end."""
+        """The next chunk of the body; empty at the end."""
         return await _within(self._limits.idle_seconds_max, "idle", anext(chunks, b""))
 
     async def _refusal_body(self, chunks: AsyncIterator[bytes]) -> bytes:
@@ -247,7 +248,7 @@ class _HttpModelCall:
 
     def _refusal(self, response: HttpResponse, body: bytes) -> LLMError:
         if 200 <= response.status < 300:
-            text = errors.clean(errors.detail_of_body(body).text, self._secrets)
+            text = errors.clean_message(errors.detail_of_body(body).text, self._secrets)
             return LLMError(
                 "invalid-provider-output",
                 f"The provider did not answer with an event stream: {text}",
@@ -262,8 +263,8 @@ class _HttpModelCall:
         )
 
     def _transport_failure(self, error: TransportError) -> LLMError:
-        said = errors.clean(str(error), self._secrets)
-        return LLMError("transport", f"The connection to the provider failed: {said}")
+        reason = errors.clean_message(str(error), self._secrets)
+        return LLMError("transport", f"The connection to the provider failed: {reason}")
 
 
 async def _within(seconds: float, limit: str, answer: Awaitable[T]) -> T:
@@ -278,7 +279,7 @@ async def _within(seconds: float, limit: str, answer: Awaitable[T]) -> T:
 
 
 def _with_overlay(protocol: WireProtocol, overlay: JsonObject) -> WireProtocol:
-    """The same protocol with compatibility fields laid over its body."""
+    """The protocol with compatibility fields merged over its body."""
     if not overlay:
         return protocol
     owned = sorted(PROTOCOL_OWNED & overlay.keys())
@@ -309,6 +310,6 @@ def _secrets_of(route: Route) -> tuple[str, ...]:
 
 
 def _is_stream(response: HttpResponse) -> bool:
-    # Some servers name another type for a stream, but these two always mean something else.
+    # Some servers send streams with another type, but never with these two.
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return 200 <= response.status < 300 and kind not in ("application/json", "text/html")

@@ -1,10 +1,10 @@
-"""Tools for a model that cannot call any, at a server that can hold it to a JSON Schema.
+"""Tool calls for models without native ones, forced by a JSON Schema.
 
-The tools are described in the system text, and the schema leaves two ways to answer: a text, or the
-call of one tool with an input of its schema. Calls and results of the conversation so far become
-text. What comes back is read by llm.tool_fallback.text_parser; see docs/adr/0020.
+The tools are described in the system text, and the schema allows two answers: a text, or a call of
+one tool with an input of its schema. Earlier calls and results become text.
+llm.tool_fallback.text_parser parses the answer; see docs/adr/0020.
 
-Invariant: a request without tools is written as the protocol itself writes it, but for the history.
+Invariant: without tools, a request differs from the protocol's own only in the history.
 """
 
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ _GUIDANCE = (
 )
 
 
-def constrained(protocol: WireProtocol) -> WireProtocol:
-    """`protocol`, a Chat Completions, with calls that are held to a schema instead of native."""
+def with_json_schema(protocol: WireProtocol) -> WireProtocol:
+    """A Chat Completions protocol with calls forced by a schema instead of native ones."""
 
     def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
         body = protocol.head(replace(request, tools=(), tool_choice=None), facts)
@@ -38,8 +38,8 @@ def constrained(protocol: WireProtocol) -> WireProtocol:
         described = (_described(request.tools),) if request.tools else ()
         return protocol.opening(replace(request, system=(*request.system, *described)))
 
-    def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
-        return protocol.items(Segment(tuple(_plain(run))), facts)
+    def items(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
+        return protocol.items(Segment(tuple(_plain(segment))), facts)
 
     return replace(
         protocol, name=f"{protocol.name}-constrained", head=head, opening=opening, items=items
@@ -55,7 +55,7 @@ def _format(tools: tuple[ToolDefinition, ...]) -> JsonObject:
 def _call_schema(tool: ToolDefinition) -> JsonObject:
     arguments = tool.input_schema
     if b'"$ref"' in shared.json_text(arguments).encode():
-        # A reference is read from the root of the schema, which is ours.
+        # References resolve from the schema root, which is the answer's schema here.
         arguments = {"type": "object"}
     return _object({"name": {"type": "string", "enum": [tool.name]}, "arguments": arguments})
 
@@ -77,10 +77,10 @@ def _described(tools: tuple[ToolDefinition, ...]) -> str:
     return "\n\n".join((_GUIDANCE, *texts))
 
 
-def _plain(run: Segment) -> Iterator[LLMMessage]:
-    """The run without calls: what was called as the model would print it, results as user text."""
+def _plain(segment: Segment) -> Iterator[LLMMessage]:
+    """The segment with calls as text that the model would print, and results as user text."""
     results: list[Part] = []
-    for message in run.messages:
+    for message in segment.messages:
         if message.role == "tool":
             results += (part for item in message.content for part in _result(item))
         else:
@@ -93,7 +93,7 @@ def _plain(run: Segment) -> Iterator[LLMMessage]:
 
 
 def _printed(part: Part, *, at: int) -> Part:
-    """A call begins a line, whatever stands before it."""
+    """A call as text on its own line; other parts unchanged."""
     if not isinstance(part, ToolCallPart) or part.provider_executed:
         return part
     called = shared.json_text({"name": part.name, "arguments": part.input})

@@ -1,8 +1,8 @@
-"""A ModelCall that reads the calls which its model prints.
+"""A ModelCall that turns calls in the model's text into tool calls.
 
-Text is passed on as it arrives. Only its end waits for the end of the answer: if the text turns out
-to be a call (llm.tool_fallback.text_parser), it ends with what was said beside it, and the call
-follows as any other does. An answer with a native call, or one that was cut off, is left as it is.
+Text is passed on as it arrives. Only its TextEnd waits for the end of the answer: if the text is a
+call (llm.tool_fallback.text_parser), it ends with the remaining text, and the call follows. An
+answer with a native call, or one that was cut off, is not changed.
 """
 
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -34,11 +34,11 @@ from perdure.llm.tool_fallback.text_parser import Printed
 from perdure.net.streams import close_stream
 from perdure.schema.value import State
 
-Read = Callable[[str, Sequence[ToolDefinition]], Printed | None]
+Read = Callable[[str, Sequence[ToolDefinition]], ParsedAnswer | None]
 
 
-def reading(call: ModelCall, read: Read) -> ModelCall:
-    """`call`, with what `read` finds in the text of its answers."""
+def with_text_calls(call: ModelCall, read: Read) -> ModelCall:
+    """Wrap `call`, adding the calls that `read` finds in its text."""
 
     async def asked(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
         answer = _Answer()
@@ -55,12 +55,12 @@ def reading(call: ModelCall, read: Read) -> ModelCall:
 
 class _Answer(State):
     pieces: list[str] = field(default_factory=list[str])
-    """Of the newest text."""
+    """Deltas of the newest text."""
     held: TextEnd | None = None
     called: bool = False
 
     def take(
-        self, batch: Sequence[LLMEvent], read: Callable[[str], Printed | None]
+        self, batch: Sequence[LLMEvent], read: Callable[[str], ParsedAnswer | None]
     ) -> tuple[LLMEvent, ...]:
         out: list[LLMEvent] = []
         for event in batch:
@@ -95,7 +95,7 @@ class _Answer(State):
         return tuple(out)
 
     def _finished(
-        self, finish: Finish, read: Callable[[str], Printed | None]
+        self, finish: Finish, read: Callable[[str], ParsedAnswer | None]
     ) -> tuple[LLMEvent, ...]:
         if self.held is None or self.called or finish.reason != "stop":
             return (*self._released(), finish)

@@ -1,11 +1,11 @@
-"""Tool calls that a model wrote into its text, because its server did not recognise them.
+"""Parses tool calls that a model wrote into its text because its server did not recognise them.
 
-Pure, and linear in the length of the text. Understood is what the open models print: a JSON object
-with name and arguments, alone, listed or fenced; `<tool_call>`, `[TOOL_CALLS]`, `<function=name>`
-and `<|python_tag|>`. Checking an input against its schema, and running it, are not done here.
+Linear in the length of the text. Supported is what open models print: a JSON object with name and
+arguments, alone, listed or fenced; `<tool_call>`, `[TOOL_CALLS]`, `<function=name>` and
+`<|python_tag|>`. Checking the input schema and executing are done elsewhere.
 
 Invariant: a call is the whole text, or a marked block that begins a line and reaches to the end,
-and names a tool that was offered. Whatever else it may be, it is text.
+and names an offered tool. Everything else is text.
 """
 
 import re
@@ -26,8 +26,8 @@ class PrintedCall(Value):
     input: JsonObject
 
 
-class Printed(Value):
-    """An answer: what was said, and the calls after it."""
+class ParsedAnswer(Value):
+    """An answer: its text, and the calls after it."""
 
     text: str
     calls: tuple[PrintedCall, ...] = ()
@@ -36,7 +36,7 @@ class Printed(Value):
 Tools = Mapping[str, ToolDefinition]
 
 _CHARS_MAX: Final = 256 * 1024
-"""Of a text with calls: a file that is written is in one. Reading this much takes a moment."""
+"""Maximum length of a text with calls; the input of a write call contains a whole file."""
 _BLOCK: Final = "<tool_call>"
 _BLOCK_END: Final = "</tool_call>"
 _LIST: Final = "[TOOL_CALLS]"
@@ -45,41 +45,41 @@ _FUNCTION: Final = "<function="
 _FUNCTION_END: Final = "</function>"
 _MARKER: Final = re.compile("|".join(map(re.escape, (_BLOCK, _LIST, _CODE, _FUNCTION))))
 _STOP: Final = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "</s>")
-"""What some servers leave of the end of an answer."""
+"""Stop tokens that some servers leave in the answer."""
 _THOUGHT, _THOUGHT_END = "<think>", "</think>"
 _FENCED: Final = re.compile(r"```(?:json|tool_call)?[ \t]*\n([^`]*)\n[ \t]*```")
 _FUNCTION_HEAD: Final = re.compile(r"<function=([^\s<>{}=]{1,256})>")
 _PARAMETER: Final = re.compile(r"<parameter=([^\s<>]{1,256})>\n?(.*?)\n?</parameter>\s*", re.DOTALL)
 _NAMED: Final = re.compile(r"([^\s{}\[\]]{1,256})(?:\[ARGS\])?\s*(?=\{)")
 _GAP: Final = re.compile(r"[\s;]*")
-"""What may stand between two calls."""
+"""Allowed between two calls."""
 _SYNTAX: Final = re.compile(r'["{}\[\]]')
 _IN_STRING: Final = re.compile(r'["\\]')
 _INPUTS: Final = frozenset({"arguments", "parameters"})
 _BESIDE: Final = frozenset({"name", "id", "type"})
 
 
-def parse(text: str, offered: Sequence[ToolDefinition]) -> Printed | None:
-    """The calls that `text` ends with; None where it is text and nothing else."""
+def parse_calls(text: str, offered: Sequence[ToolDefinition]) -> ParsedAnswer | None:
+    """The calls at the end of `text`; None if it is only text."""
     if len(text) > _CHARS_MAX:
         return None
     tools = {tool.name: tool for tool in offered}
     whole = _without_stop(text)
-    said, block = _thought_apart(whole)
+    spoken, block = _split_thought(whole)
     fenced = _FENCED.fullmatch(block)
     calls = _written(fenced[1] if fenced else block, tools)
     if calls is None and (marker := _MARKER.search(whole)) is not None:
-        said, block = whole[: marker.start()], whole[marker.start() :]
-        calls = _marked(block, tools) if _ends_apart(said) else None
-    return Printed(said.rstrip(), calls) if calls else None
+        spoken, block = whole[: marker.start()], whole[marker.start() :]
+        calls = _marked(block, tools) if _ends_before_block(spoken) else None
+    return ParsedAnswer(spoken.rstrip(), calls) if calls else None
 
 
-def answer(text: str, offered: Sequence[ToolDefinition]) -> Printed | None:
-    """Read an answer that follows llm.tool_fallback.json_schema; None if it does not."""
+def parse_answer(text: str, offered: Sequence[ToolDefinition]) -> ParsedAnswer | None:
+    """Parse an answer in the form of llm.tool_fallback.json_schema; None if it is not."""
     value = _decoded(text)
     if shared.is_object(value) and value.keys() == {"text"} and isinstance(value["text"], str):
-        return Printed(value["text"])
-    return parse(text, offered)
+        return ParsedAnswer(value["text"])
+    return parse_calls(text, offered)
 
 
 # ---- where a block begins -----------------------------------------------------------------------
@@ -92,14 +92,14 @@ def _without_stop(text: str) -> str:
     return whole
 
 
-def _ends_apart(said: str) -> bool:
-    """Whether what follows begins a line, outside of any quotation."""
-    before = said.rstrip(" \t")
+def _ends_before_block(spoken: str) -> bool:
+    """Whether the text after `said` begins a line outside of code fences."""
+    before = spoken.rstrip(" \t")
     begins_line = not before or before.endswith(("\n", _THOUGHT_END))
-    return begins_line and said.count("```") % 2 == 0
+    return begins_line and spoken.count("```") % 2 == 0
 
 
-def _thought_apart(text: str) -> tuple[str, str]:
+def _split_thought(text: str) -> tuple[str, str]:
     if not text.startswith(_THOUGHT) or _THOUGHT_END not in text:
         return "", text
     thought, _, rest = text.partition(_THOUGHT_END)
@@ -114,7 +114,7 @@ def _marked(block: str, tools: Tools) -> tuple[PrintedCall, ...] | None:
     at = 0
     while at < len(block):
         if block.startswith(_BLOCK, at):
-            # The end may be missing: servers stop at it and leave it out.
+            # The end tag may be missing, because servers stop at it and omit it.
             inner, at = _until(block, at + len(_BLOCK), _BLOCK_END)
             read = _function(inner.strip(), tools) or _written(inner, tools)
         elif block.startswith(_FUNCTION, at):
@@ -135,7 +135,7 @@ def _marked(block: str, tools: Tools) -> tuple[PrintedCall, ...] | None:
 
 
 def _until(text: str, begin: int, end: str, *, kept: bool = False) -> tuple[str, int]:
-    """From `begin` to `end`, or to the end of the text, and where to go on."""
+    """The text from `begin` to `end` or to the end of the text, and the next position."""
     found = text.find(end, begin)
     if found < 0:
         return text[begin:], len(text)
@@ -172,7 +172,7 @@ def _parameters(body: str, tool: ToolDefinition) -> JsonObject | None:
 
 
 def _typed(text: str, schema: JsonValue) -> JsonValue:
-    """A parameter is a text unless its schema says otherwise."""
+    """A parameter value: text, unless its schema says otherwise."""
     kind = schema.get("type", "string") if shared.is_object(schema) else "string"
     if kind == "string":
         return text
@@ -181,7 +181,7 @@ def _typed(text: str, schema: JsonValue) -> JsonValue:
 
 
 def _named(text: str, tools: Tools) -> tuple[PrintedCall, ...] | None:
-    """`name{…}`, or `name[ARGS]{…}`."""
+    """Parse `name{…}` or `name[ARGS]{…}`."""
     head = _NAMED.match(text)
     given = None if head is None else _decoded(text[head.end() :])
     if head is None or not shared.is_object(given):
@@ -193,7 +193,7 @@ def _named(text: str, tools: Tools) -> tuple[PrintedCall, ...] | None:
 
 
 def _written(text: str, tools: Tools) -> tuple[PrintedCall, ...] | None:
-    """Calls as JSON: objects one after the other, a list of them, or one with a list of them."""
+    """Calls as JSON: consecutive objects, a list of them, or an object with such a list."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     calls: list[PrintedCall] = []
@@ -214,7 +214,7 @@ def _listed(value: JsonValue) -> list[JsonValue]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The JSON values of `text` at its top level; what stands between them is a piece too."""
+    """The top-level JSON values of `text`; text between them is a piece too."""
     begin = at = depth = 0
     while (found := _SYNTAX.search(text, at)) is not None:
         at = found.end()
@@ -255,7 +255,7 @@ def _call(value: JsonValue, tools: Tools) -> PrintedCall | None:
 
 
 def _decoded(text: str) -> JsonValue:
-    """The JSON value of a text; None for what is none."""
+    """The JSON value of a text; None if it is invalid."""
     try:
         return codec.decode_any(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):

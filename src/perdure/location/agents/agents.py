@@ -246,10 +246,10 @@ def _model(named: ModelRef | UnsetType, variant: str | None) -> ModelRef | Unset
 
 def _changed_options(before: AgentOptions, entry: AgentEntry) -> AgentOptions:
     request = entry.request or RequestEntry()
-    added = model_options.read(request.headers or {}, request.body or {})
+    added = model_options.read_overrides(request.headers or {}, request.body or {})
     variant = entry.variant or request.variant or before.variant
-    budget = Budget.of(entry.budget).narrowed(before.budget)
-    return AgentOptions(added.over(before.request), variant, budget)
+    budget = Budget.from_settings(entry.budget).combine(before.budget)
+    return AgentOptions(added.merge_over(before.request), variant, budget)
 
 
 def _selectable(agent: AgentInfo) -> bool:

@@ -101,7 +101,7 @@ class LocationQuestions:
         Raises InvalidRequestError when they do not fit the questions; the request then still waits.
         """
         pending = self._find(request_id)
-        question_answers.check(pending.request.questions, given)
+        question_answers.check_answers(pending.request.questions, given)
         request = pending.request
         event = QuestionReplied(session_id=request.session_id, request_id=request.id, answers=given)
         self._settle(pending, event, Answered(given))

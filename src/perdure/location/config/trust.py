@@ -81,7 +81,9 @@ class Trust:
             return document
         kept = self._marked.get(document.path)
         if kept is None or kept.document is not document:
-            kept = _Marked(document, bool(trust.wishes(document)), replace(document, granted=True))
+            kept = _Marked(
+                document, bool(trust.list_requests(document)), replace(document, granted=True)
+            )
             if len(self._marked) >= limits.LOCATIONS_OPEN_MAX:
                 self._marked.clear()
             self._marked[document.path] = kept

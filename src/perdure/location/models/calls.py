@@ -50,7 +50,7 @@ class CallableModel(Confidential, kw_only=True):
 
     @property
     def url(self) -> str | None:
-        return model_access.url_of(self.model.api, self.model.reach, self.variables)
+        return model_access.url_of(self.model.api, self.model.transport, self.variables)
 
 
 class ModelCalls:
@@ -134,7 +134,7 @@ def _tool_calls(reached: CallableModel, wire: HttpProtocol) -> ToolCallMode:
         return "native"
     wanted = reached.request.options.get(tool_call_mode.OPTION)
     able = reached.model.capabilities.tools
-    return tool_call_mode.choose(wanted, url=reached.url, calls_tools=able)
+    return tool_call_mode.choose_mode(wanted, url=reached.url, calls_tools=able)
 
 
 def _limits(timeouts: Timeouts) -> "CallLimits":

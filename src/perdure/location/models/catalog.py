@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from perdure.core.credentials.google import LoginLook, NoGoogleLogin
+from perdure.core.credentials.google import GoogleLoginLookup, NoGoogleLogin
 from perdure.core.credentials.keys import KeyMissing, Stored, StoreUnreadable
 from perdure.core.models import access, catalog, key_origins, public, selection
 from perdure.core.models.access import AccessLookup, AccessSources
@@ -186,9 +186,9 @@ class Catalog:
         variant = _variant(model, ref)
         if variant is None:
             return VariantUnavailable(ref, tuple(model.variants))
-        request = over.over(variant)
-        if isinstance(model.reach, Unreachable):
-            return UnsupportedApi(ref, model.reach.reason)
+        request = over.merge_over(variant)
+        if isinstance(model.transport, Unreachable):
+            return UnsupportedApi(ref, model.transport.reason)
         key = self._key(provider, model, request)
         if isinstance(key, KeyMissing):
             return ModelUnavailable(ref, key.reason)
@@ -199,7 +199,7 @@ class Catalog:
             limit=model.limit,
             generation=request.generation,
             free=selection.is_free(model),
-            call=self._calls.of(self._reached(provider, model, model.reach, request), key),
+            call=self._calls.of(self._reached(provider, model, model.transport, request), key),
             media=_media(model),
         )
 
@@ -237,7 +237,7 @@ class Catalog:
     def _build(self, known: KnownProviders | None) -> None:
         settings = self._settings
         self._built, self._known = True, known
-        self._origins = key_origins.of_variables(settings, known)
+        self._origins = key_origins.variable_origins(settings, known)
         self._providers = catalog.build(settings, self._host_providers, known)
         self._forget()
 
@@ -248,7 +248,7 @@ class Catalog:
     def _stored_for(self, provider: CatalogProvider) -> Stored:
         if isinstance(self._stored, StoreUnreadable):
             return self._stored
-        return key_origins.widened(self._stored.get(provider.id), self._settings)
+        return key_origins.with_granted_origins(self._stored.get(provider.id), self._settings)
 
     def _available(self) -> list[CatalogModel]:
         self._look()
@@ -283,9 +283,9 @@ class Catalog:
             variables=self._variables, origins=self._origins, google=self._google_login
         )
         stored = self._stored_for(provider)
-        return access.find(provider, model, request, means=means, stored=stored)
+        return access.find_access(provider, model, request, sources=means, stored=stored)
 
-    def _google_login(self) -> LoginLook:
+    def _google_login(self) -> GoogleLoginLookup:
         return _NO_GOOGLE_LOGIN if self._clouds is None else self._clouds.google.look()
 
 
@@ -294,9 +294,9 @@ def _variant(model: CatalogModel, ref: ModelRef) -> Overrides | None:
     name = ref.variant_name
     if name == DEFAULT_VARIANT:
         name = model.default_variant or DEFAULT_VARIANT
-        return model.variants.get(name, Overrides()).over(model.request)
+        return model.variants.get(name, Overrides()).merge_over(model.request)
     variant = model.variants.get(name)
-    return None if variant is None else variant.over(model.request)
+    return None if variant is None else variant.merge_over(model.request)
 
 
 def _stored_ids(stored: Mapping[str, StoredCredential] | StoreUnreadable) -> Collection[str]:
@@ -308,6 +308,6 @@ def _ref(model: CatalogModel | None) -> ModelRef | None:
 
 
 def _media(model: CatalogModel) -> MediaLimits:
-    reach = model.reach
+    reach = model.transport
     family = reach.dialect if isinstance(reach, HttpProtocol) else "openai_compatible"
-    return media_limits.of_family(family, model.takes)
+    return media_limits.limits_for(family, model.takes)

@@ -36,7 +36,7 @@ class AwsProfile:
         read = (self._files.get(self._credentials) or "", self._files.get(self._config) or "")
         if read != self._read:
             self._read = read
-            self._laid = aws.over(self._given, credentials=read[0], config=read[1])
+            self._laid = aws.with_profile(self._given, credentials=read[0], config=read[1])
         return self._laid
 
 

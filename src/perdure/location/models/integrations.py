@@ -140,13 +140,13 @@ def _takes_credential(provider: CatalogProvider) -> bool:
     return (
         bool(provider.env)
         or isinstance(transport.transport_of(provider.api), HttpProtocol)
-        or any(isinstance(model.reach, HttpProtocol) for model in provider.models.values())
+        or any(isinstance(model.transport, HttpProtocol) for model in provider.models.values())
     )
 
 
 def _origins(provider: CatalogProvider, variables: Mapping[str, str]) -> frozenset[str]:
     reached = [(provider.api, transport.transport_of(provider.api))]
-    reached += [(model.api, model.reach) for model in provider.models.values()]
+    reached += [(model.api, model.transport) for model in provider.models.values()]
     urls = (
         access.url_of(api, wire, variables)
         for api, wire in reached

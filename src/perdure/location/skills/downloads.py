@@ -50,7 +50,7 @@ class SkillDownloads:
 
     def source(self, url: str) -> "DownloadedSkills":
         """The skills of an address; one for all Locations. Raises SkillIndexError."""
-        base = skill_index.base_of(url)
+        base = skill_index.base_url(url)
         known = self._sources.get(base)
         if known is None:
             refresh = _Refresh(

@@ -102,7 +102,7 @@ def _key_variables(site: ToolSite) -> frozenset[str]:
 
 def _variables(site: ToolSite) -> dict[str, str]:
     """The environment of commands: the user's, without what looks like a secret."""
-    return shell_environment.scrubbed(
+    return shell_environment.without_secrets(
         site.environment.variables,
         keys=_key_variables(site),
         allowed=site.settings.shell_variables,

@@ -100,7 +100,7 @@ class AttachedFiles:
             text = given.data.decode("utf-8-sig")
         except UnicodeDecodeError:
             return _note(name, "it is not UTF-8 text")
-        told = attachments.titled("file", name, attachments.bounded(text))
+        told = attachments.with_heading("file", name, attachments.truncate(text))
         return (TextContent(text=told),)
 
     async def _image(
@@ -150,11 +150,11 @@ def _document_given(file: FileAttachment, name: str, data: bytes) -> tuple[ToolC
 
 
 def _titled(kind: str, path: str, text: str) -> tuple[ToolContent, ...]:
-    return (TextContent(text=attachments.titled(kind, path, text)),)
+    return (TextContent(text=attachments.with_heading(kind, path, text)),)
 
 
 def _note(name: str, why: str) -> tuple[ToolContent, ...]:
-    return (TextContent(text=attachments.left_out(name, why)),)
+    return (TextContent(text=attachments.omitted_note(name, why)),)
 
 
 def _given(number: int | None) -> int | UnsetType:

@@ -97,7 +97,7 @@ class Attachments:
             if content is not None:
                 told.append(AttachedContent(content=purse.paid(_name(file), content), file=index))
         told += _uncounted(len(files))
-        for path in attachments.paths(prompt.text, known=_known(prompt)):
+        for path in attachments.mentioned_paths(prompt.text, known=_known(prompt)):
             content = await self._mention(path, listener)
             if content is not None:
                 told.append(AttachedContent(content=purse.paid(path, content)))
@@ -200,10 +200,10 @@ class Attachments:
             media = await web_content.media_of(page, self._environment.images)
             if media is not None:
                 return (media,)
-            text = attachments.bounded(await web_content.text_of(page, "markdown"))
+            text = attachments.truncate(await web_content.text_of(page, "markdown"))
         except ToolFailure as error:
             return _note(name, str(error))
-        return (TextContent(text=attachments.titled("page", page.url, text)),)
+        return (TextContent(text=attachments.with_heading("page", page.url, text)),)
 
 
 class _Purse:
@@ -233,7 +233,7 @@ def _uncounted(files: int) -> Iterator[AttachedContent]:
 
 
 def _note(name: str, why: str) -> tuple[ToolContent, ...]:
-    return (TextContent(text=attachments.left_out(name, why)),)
+    return (TextContent(text=attachments.omitted_note(name, why)),)
 
 
 def _name(file: FileAttachment) -> str:

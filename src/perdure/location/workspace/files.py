@@ -88,7 +88,7 @@ class LocationFiles:
         wanted = min(limit or limits.FS_FOUND_DEFAULT, limits.FS_FOUND_MAX)
         # Hundreds of thousands of paths take a while: not on the event loop.
         found = await asyncio.to_thread(
-            lambda: fuzzy.best(query, _candidates(listing.paths, type), limit=wanted)
+            lambda: fuzzy.best_matches(query, _candidates(listing.paths, type), limit=wanted)
         )
         return tuple(_entry(path.rstrip("/"), path.endswith("/")) for path in found)
 
@@ -112,7 +112,7 @@ class LocationFiles:
             raise _failure(path, error) from error
         if not await authority.contains(real):
             raise _refused(f"{path} leads outside the Location through a symbolic link")
-        return real, filesystem.beneath(root)
+        return real, filesystem.confined_to(root)
 
 
 def _extent(path: str, span: Span | None, size: int) -> tuple[int, int]:

@@ -56,7 +56,7 @@ class LanguageServers:
         slot = self._slot(_Spec(program=program, environment=environment))
         server = self._running(slot)
         errors = () if server is None else await server.errors_in(target.path, text)
-        return (*(error.told(target.resource) for error in errors), *slot.bad_news())
+        return (*(error.render(target.resource) for error in errors), *slot.bad_news())
 
     def close(self) -> None:
         """End every server, at once; none is started any more."""

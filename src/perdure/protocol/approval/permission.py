@@ -1,4 +1,4 @@
-"""The permission operations: what waits for a person's word, the word, and what was said for good.
+"""Permission operations: pending requests, replies, and saved approvals.
 
 Requests belong to a Session and are answered there. A Location lists those of all its Sessions.
 Saved approvals belong to a project.
@@ -38,7 +38,7 @@ class CreatePermission(Payload, frozen=True):
 
 
 class ReplyPermission(Payload, frozen=True):
-    """`message` tells the model what to do instead; it counts with `reject` only."""
+    """`message` tells the model what to do instead; it is used only with `reject`."""
 
     reply: Reply
     message: str | None = None
@@ -49,7 +49,7 @@ class PermissionParams(Payload, frozen=True):
 
 
 class ListSaved(Payload, frozen=True):
-    """Without a project, that of the Location."""
+    """Without a project, the Location's is used."""
 
     project_id: ProjectID | None = None
 

@@ -1,4 +1,4 @@
-"""The question operations: what waits for a person's answers, the answers, and the refusal.
+"""Question operations: pending questions, answers, and rejections.
 
 Requests belong to a Session and are answered there. A Location lists those of all its Sessions.
 """
@@ -13,7 +13,7 @@ from perdure.schema.ids import SuppliedQuestionID
 
 
 class ReplyQuestion(Payload, frozen=True):
-    """One list of labels for each question, in order; an empty one leaves it unanswered."""
+    """One list of labels per question, in order; an empty one leaves it unanswered."""
 
     answers: Answers
 

@@ -1,4 +1,4 @@
-"""The file operations: read a file of a Location, list a folder, find by name."""
+"""File operations: read a file of a Location, list a directory, find by name."""
 
 from typing import Annotated, Final
 
@@ -11,7 +11,7 @@ from perdure.schema.files.fs import EntryType, FileEntry
 
 
 class ReadFile(Payload, frozen=True):
-    """`path` is for callers that cannot put it into the address; it wins over what stands there."""
+    """`path` is for callers that cannot put it into the URL; it overrides the URL's path."""
 
     path: str | None = None
 

@@ -1,7 +1,7 @@
-"""The terminal operations: start, look at, rename and resize, end; and connect by WebSocket.
+"""Terminal operations: start, inspect, rename, resize and end; and connect by WebSocket.
 
-A browser cannot send a header with a WebSocket. It asks for a ticket first, which stands in the
-address and is good for one connection to one terminal.
+A browser cannot send headers with a WebSocket. It first requests a ticket, which is part of the URL
+and valid for one connection to one terminal.
 """
 
 from typing import Annotated, Final
@@ -38,7 +38,7 @@ class UpdatePty(Payload, frozen=True):
 
 
 class ConnectPty(Payload, frozen=True):
-    """`cursor`: where to read on; -1 is the end, and without one all that is kept is sent."""
+    """`cursor`: where to continue reading; -1 means the end, none means all kept output."""
 
     ticket: str | None = None
     cursor: Annotated[int, Meta(ge=-1)] | None = None

@@ -1,4 +1,4 @@
-"""The catalog of a Location: models and providers as the public may see them."""
+"""The catalog of a Location: models and providers without secrets."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The credential operations: what is stored can be renamed and forgotten, never read."""
+"""Credential operations: rename and remove stored credentials. They can never be read."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
-"""The integration operations: what can be connected, and connecting it by key or by login.
+"""Integration operations: list providers, and connect one by key or by login.
 
-A login is an attempt that is asked about, completed or cancelled by its id, wherever it was begun.
+A login is an attempt that is queried, completed or cancelled by its id.
 """
 
 from typing import Final

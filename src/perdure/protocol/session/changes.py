@@ -1,6 +1,6 @@
-"""Operations on a Session as a whole: its title, its archive, copies of it, its end, its state.
+"""Operations on a Session as a whole: rename, archive, fork, delete, resume, snapshot.
 
-The published contract has none of them; they are spelled as it would.
+These are extensions of the published contract, in its style.
 """
 
 from typing import Annotated, Final
@@ -26,7 +26,7 @@ class RenameSession(Payload, frozen=True):
 
 
 class ForkSession(Payload, frozen=True):
-    """Up to and with a message, or a sequence; all of it when neither is given."""
+    """Copies up to and including a message or a sequence; everything if neither is given."""
 
     id: SuppliedSessionID | None = None
     message_id: SuppliedMessageID | None = None

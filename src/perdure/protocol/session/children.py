@@ -1,4 +1,4 @@
-"""The Sessions that a Session's subagents work in. Each is a Session like any other."""
+"""The child Sessions in which a Session's subagents work."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
-"""The inbox operations: what waits in a Session, and changing it before it is promoted.
+"""Inbox operations: list pending prompts, and change them before promotion.
 
-The published contract has none of them; they are spelled as it would.
+These are extensions of the published contract, in its style.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ from perdure.schema.session.receipt import AdmittedPrompt
 
 
 class RevisePrompt(Payload, frozen=True):
-    """What is left out stays as it is."""
+    """Omitted fields stay unchanged."""
 
     prompt: PromptInput | None = None
     delivery: Delivery | None = None

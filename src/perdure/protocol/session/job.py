@@ -1,6 +1,6 @@
-"""The operations on background jobs: what runs on in a Session, what it prints, and ending it.
+"""Operations on background jobs: list them, read their output, and end them.
 
-The published contract has none of them; they are spelled as it would.
+These are extensions of the published contract, in its style.
 """
 
 from typing import Final

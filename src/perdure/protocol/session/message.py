@@ -1,4 +1,4 @@
-"""The message operations: a Session's projected messages, by page or one by one."""
+"""Message operations: a Session's projected messages, by page or one by one."""
 
 from typing import Annotated, Final
 
@@ -21,7 +21,7 @@ MESSAGES_LIMIT_MAX: Final = 200
 
 
 class ListMessages(Payload, frozen=True):
-    """`cursor` continues a page of the same Session; an empty one is none."""
+    """`cursor` continues a page of the same Session; an empty one is ignored."""
 
     limit: Annotated[int, Meta(ge=1, le=MESSAGES_LIMIT_MAX)] | None = None
     order: Order | None = None

@@ -1,4 +1,4 @@
-"""What a crash left of a Session for a person to decide, and their decision."""
+"""Recovery operations: whether a Session waits for a decision after a crash, and the decision."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from perdure.schema.session.recovery import Decision, RecoveryInfo
 
 
 class DecideRecovery(Payload, frozen=True):
-    """`retry` sends the request again. `abandon` makes it a failed step."""
+    """`retry` sends the request again. `abandon` records it as a failed step."""
 
     decision: Decision
 

@@ -1,4 +1,4 @@
-"""The revert operations of a Session: choose the last message that stays, then keep or commit."""
+"""Revert operations: stage a revert to a message, then clear or commit it."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ from perdure.schema.session.session import RevertState
 
 
 class StageRevert(Payload, frozen=True):
-    """`files` left out means true."""
+    """`files` defaults to true."""
 
     message_id: SuppliedMessageID
     files: bool | None = None

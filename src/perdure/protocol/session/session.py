@@ -1,4 +1,4 @@
-"""The Session operations: create, find, prompt, steer, observe."""
+"""Session operations: create, find, prompt, steer, observe."""
 
 from typing import Annotated, Final, Literal
 
@@ -34,7 +34,7 @@ from perdure.schema.session.request_preview import ProviderContext
 from perdure.schema.session.session import SessionActivity, SessionInfo
 
 SESSIONS_PER_PAGE_MAX: Final = 200
-"""A larger `limit` is served this many: older clients ask for thousands."""
+"""A larger `limit` is reduced to this, because older clients ask for thousands."""
 HISTORY_LIMIT_MAX: Final = 100
 INSTRUCTION_CHARS_MAX: Final = 16 * 1024
 
@@ -55,13 +55,13 @@ class ListSessions(Payload, frozen=True):
     project: str | None = None
     subpath: str | None = None
     archived: Literal["true", "false"] | None = None
-    """Only those that are, or those that are not; both when left out."""
+    """Only archived Sessions, or only others; both if omitted."""
     cursor: str | None = None
 
 
 class CompactSession(Payload, frozen=True):
     instruction: Annotated[str, Meta(max_length=INSTRUCTION_CHARS_MAX)] | None = None
-    """What the summary should heed in particular."""
+    """Additional instruction for the summary."""
 
 
 class SwitchAgent(Payload, frozen=True):
@@ -75,7 +75,7 @@ class SwitchModel(Payload, frozen=True):
 class MoveSession(Payload, frozen=True):
     destination: LocationRef
     move_changes: bool | None = None
-    """Take the uncommitted changes of the work tree along."""
+    """Also move the uncommitted changes of the work tree."""
 
 
 class PromptSession(Payload, frozen=True):

@@ -1,4 +1,4 @@
-"""The list of what a Session's model means to do. It is written by a tool and read here."""
+"""The todo list of a Session, which its model writes with a tool."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
-"""What a Session has used, and the budget that a person gives it.
+"""Usage of a Session, and the budget that a person sets.
 
-The published contract has neither; they are spelled as it would.
+These are extensions of the published contract, in its style.
 """
 
 from typing import Annotated, Final
@@ -18,7 +18,7 @@ Count = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class SetBudget(Payload, frozen=True):
-    """In place of the one before. What is not given is not bounded."""
+    """Replaces the previous budget. Omitted fields are unbounded."""
 
     cost: Money | None = None
     tokens: Count | None = None

@@ -1,4 +1,4 @@
-"""The agents a Location offers."""
+"""The agents of a Location."""
 
 from typing import Final
 

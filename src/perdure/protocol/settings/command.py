@@ -1,4 +1,4 @@
-"""The commands a Location has."""
+"""The commands of a Location."""
 
 from typing import Final
 

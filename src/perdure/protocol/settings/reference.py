@@ -1,4 +1,4 @@
-"""The references a Location has."""
+"""The references of a Location."""
 
 from typing import Final
 

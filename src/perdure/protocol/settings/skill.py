@@ -1,4 +1,4 @@
-"""The skills a Location offers, each with its whole text."""
+"""The skills of a Location, with their texts."""
 
 from typing import Final
 

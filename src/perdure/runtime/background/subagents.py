@@ -253,9 +253,9 @@ class Subagents:
         child = await session_table.require(tx, task.child_id)
         agent = "" if child.agent is UNSET else child.agent
         return Notice(
-            id=subagent.notice_of(task.message_id),
+            id=subagent.notice_id(task.message_id),
             session_id=task.parent_id,
-            text=subagent.told(task.child_id, agent, report),
+            text=subagent.render_notice(task.child_id, agent, report),
             time_created=self._clock.now_millis(),
         )
 

@@ -38,7 +38,7 @@ def due(demand: Demand, chosen: ChosenModel, location: Location) -> int | None:
     """The room that a compaction before the turn is to make; None where none is due."""
     if not location.settings.compaction.auto:
         return None
-    return token_budget.room_due(demand, window(chosen, location))
+    return token_budget.due_compaction_target(demand, window(chosen, location))
 
 
 def demand(request: LLMRequest, history: History, tools: TurnTools | None) -> Demand:

@@ -83,22 +83,24 @@ class Summarizer:
     ) -> str | CompactionFailed:
         """The rolling summary of what is condensed. Only its last version is shown as it comes."""
         limit, summary = by.model.limit, plan.previous_summary
-        context = summary_request.context_tokens(limit, believed=by.believed)
+        context = summary_request.context_tokens(limit, learned_max=by.believed)
         answer = summary_request.answer_tokens(limit, context, wanted=plan.summary_tokens)
         readable = summary_request.conversation_tokens(
-            context, answer=answer, previous_summary=summary, wish=by.wish
+            context, answer=answer, previous_summary=summary, instructions=by.wish
         )
         if readable is not None and readable < limits.SUMMARY_TOKENS_MIN:
             return CompactionFailed(_TOO_LITTLE)
-        parts = summary_input.readable(plan.older, plan.earlier, tokens_max=readable)
+        parts = summary_input.split_conversation(plan.older, plan.earlier, tokens_max=readable)
         for index, part in enumerate(parts or [""]):
-            asked = summary_request.text(part, previous_summary=summary, wish=by.wish)
+            asked = summary_request.request_text(
+                part, previous_summary=summary, instructions=by.wish
+            )
             request = _request(session, by.model, asked, tokens_max=answer)
             shown_as = message_id if index >= len(parts) - 1 else None
             said = await self._ask(session, shown_as, by.model, request)
             if isinstance(said, CompactionFailed):
                 return said
-            if reason := summary_request.fault(said, tokens_max=plan.summary_tokens):
+            if reason := summary_request.find_fault(said, tokens_max=plan.summary_tokens):
                 return CompactionFailed(reason)
             summary = said
         return summary
@@ -178,7 +180,7 @@ def _request(
     return LLMRequest(
         model=model.ref,
         system=(),
-        runs=(Segment((LLMMessage("user", (TextPart(asked),)),)),),
+        segments=(Segment((LLMMessage("user", (TextPart(asked),)),)),),
         generation=GenerationControls(max_tokens=tokens_max),
         headers=model_choice.correlation(session.id),
     )

@@ -17,7 +17,7 @@ from perdure.core.session import drain, projection
 from perdure.core.session.drain import RunTurn
 from perdure.core.session.history import Cut
 from perdure.llm.encoded_history import EncodedHistory
-from perdure.llm.message import LLMMessage, segments_of
+from perdure.llm.message import LLMMessage, split_segments
 from perdure.location.location import Location
 from perdure.ports import Transaction
 from perdure.runtime.compaction import context_window
@@ -73,7 +73,7 @@ class RequestPreviews:
                 shown |= _planned(boundary, observation, snapshot)
                 return shown | await self._request(boundary, chosen, location)
         except InvalidRequestError as unusable:
-            details = preview.told(snapshot)
+            details = preview.describe_snapshot(snapshot)
             return shown | {"sourceDetails": details, "refusal": unusable.message}
 
     def _plan(self, found: TurnInput, observation: Observation) -> Boundary:
@@ -116,7 +116,7 @@ class RequestPreviews:
             size = history_cache.measured(size, message, said, model=model)
             lowered.extend(said)
         media = MediaSent(there=message_media.has_media(lowered))
-        return History(segments_of(tuple(lowered)), EncodedHistory(), size, media)
+        return History(split_segments(tuple(lowered)), EncodedHistory(), size, media)
 
 
 def _window(demand: Demand, chosen: ChosenModel, location: Location) -> WindowInfo:
@@ -156,6 +156,6 @@ def _blocked(
 ) -> JsonObject:
     return {
         "pending": PendingContext(type="blocked", keys=blocked.keys),
-        "sourceDetails": preview.sources(observation, snapshot, all_told=False),
+        "sourceDetails": preview.describe_sources(observation, snapshot, new_baseline=False),
         "refusal": str(blocked),
     }

@@ -70,7 +70,7 @@ class FileReverts:
         return RevertState(
             message_id=message_id,
             snapshot=first or await self._snapshot(session.id) or UNSET,
-            diff=revert_diff.joined(files),
+            diff=revert_diff.join_patches(files),
             files=files,
             conflicts=conflicts or UNSET,
         )
@@ -121,7 +121,7 @@ class FileReverts:
 
     def _diffs(self, moves: Sequence[Move], root: str) -> tuple[FileDiff, ...]:
         return tuple(
-            revert_diff.of_move(
+            revert_diff.diff_move(
                 move,
                 step_journal.display_path(move.path, root),
                 before=self._content(move.base),

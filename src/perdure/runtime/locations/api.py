@@ -50,7 +50,7 @@ class Locations:
             TrustWish(
                 kind="program" if isinstance(wish, ProgramRequest) else "key",
                 path=wish.path.encode(errors="surrogateescape").decode(errors="replace"),
-                message=wish.says,
+                message=wish.description,
             )
             for wish in wishes
         )

@@ -49,7 +49,7 @@ class SessionForks:
         now = self._clock.now_millis()
         facts: list[SessionEvent] = [
             SessionCreated(session_id=forked, info=_seed(forked, source, log[0], now=now)),
-            *fork.copied(log, into=forked),
+            *fork.copy_events(log, into=forked),
             Forked(timestamp=now, session_id=forked, source=session_id, seq=cut),
         ]
         try:

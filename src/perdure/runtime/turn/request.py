@@ -11,7 +11,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from perdure.core.session import drain, subagent
-from perdure.llm.message import LLMMessage, TextPart, segments_of
+from perdure.llm.message import LLMMessage, TextPart, split_segments
 from perdure.llm.request import LLMRequest
 from perdure.location.context.registry import Subject
 from perdure.location.location import Location
@@ -59,8 +59,8 @@ def build(
     request = LLMRequest(
         model=chosen.model.ref,
         system=tuple(text for text in system if text),
-        runs=history.runs,
-        kept=history.kept,
+        segments=history.runs,
+        encoded_history=history.kept,
         tools=() if tools is None else tools.definitions,
         generation=chosen.model.generation,
         options={"openai": {"promptCacheKey": _cache_key(session_id)}},
@@ -72,10 +72,10 @@ def build(
 def _final(request: LLMRequest) -> LLMRequest:
     """The request of a last step: no tools, and a note that is not part of the history."""
     note = LLMMessage("system", (TextPart(STEP_LIMIT),))
-    closed, last = request.runs[:-1], request.runs[-1:]
-    ending = segments_of((*(said for run in last for said in run.messages), note))
+    closed, last = request.segments[:-1], request.segments[-1:]
+    ending = split_segments((*(said for run in last for said in run.messages), note))
     # The history goes on without the note, so bytes that follow it must not be kept.
-    return replace(request, runs=(*closed, *ending), kept=None, tool_choice="none")
+    return replace(request, segments=(*closed, *ending), encoded_history=None, tool_choice="none")
 
 
 def _cache_key(session_id: SessionID) -> str:

@@ -96,8 +96,10 @@ class Titles:
         request = LLMRequest(
             model=model.ref,
             system=() if guidance is UNSET else (guidance,),
-            runs=(
-                Segment((LLMMessage("user", (TextPart(title_request.text(untitled.prompt)),)),)),
+            segments=(
+                Segment(
+                    (LLMMessage("user", (TextPart(title_request.request_text(untitled.prompt)),)),)
+                ),
             ),
             generation=GenerationControls(max_tokens=limits.TITLE_TOKENS_MAX),
             headers=model_choice.correlation(untitled.session.id),

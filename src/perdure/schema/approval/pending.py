@@ -1,6 +1,6 @@
-"""What waits for a person, and the person's word on its way to the process where it is waited for.
+"""Pending requests, and replies on their way to the process that waits for them.
 
-A word travels through the store when it was said to another process than the one that asked.
+A reply given to another process than the one that asked travels through the store.
 """
 
 from typing import Literal
@@ -32,6 +32,6 @@ PendingWord = PermissionWord | AnswersGiven | AnswersRefused
 
 
 class LeftWord(Record):
-    """As it lies in the store."""
+    """A reply as stored."""
 
     word: PendingWord

@@ -1,4 +1,4 @@
-"""What may be done: rules, and the request put to a person when a rule says `ask`."""
+"""Permission rules, and the request to a person if a rule says `ask`."""
 
 from typing import Literal
 
@@ -10,11 +10,11 @@ from perdure.schema.ids import MessageID, PermissionID, ProjectID, SessionID, To
 Effect = Literal["allow", "deny", "ask"]
 Reply = Literal["once", "always", "reject"]
 Headless = Literal["wait", "deny"]
-"""What happens when a person is needed: wait for one, or refuse because none will come."""
+"""If a person is needed: wait for one, or refuse because none is available."""
 
 
 class Rule(Record):
-    """Both patterns are wildcards; the last matching rule of a set wins."""
+    """A permission rule with two wildcard patterns; the last matching rule of a set wins."""
 
     action: str
     resource: str
@@ -25,7 +25,7 @@ Ruleset = tuple[Rule, ...]
 
 
 class PermissionSource(Record):
-    """The tool call that wants to know."""
+    """The tool call that asks."""
 
     type: Literal["tool"]
     message_id: MessageID
@@ -33,7 +33,7 @@ class PermissionSource(Record):
 
 
 class PermissionInput(Record):
-    """What somebody wants to do, before it is known whether a person must be asked."""
+    """A permission question, before rules decide whether a person must be asked."""
 
     action: str
     resources: tuple[str, ...]
@@ -43,7 +43,7 @@ class PermissionInput(Record):
 
 
 class PermissionDecision(Record):
-    """What an asker is told. A request with this id is pending only when the effect is `ask`."""
+    """The decision. A request with this id is pending only if the effect is `ask`."""
 
     id: PermissionID
     effect: Effect
@@ -60,7 +60,7 @@ class PermissionRequest(Record):
 
 
 class SavedRule(Record):
-    """Something a person approved for good, for one project."""
+    """An approval that a person saved for one project."""
 
     id: str
     project_id: ProjectID

@@ -1,4 +1,4 @@
-"""What a model asks a person: questions with options, and the answers in their order."""
+"""Questions of a model to a person: with options, and answers in the same order."""
 
 from msgspec import UNSET, UnsetType
 
@@ -12,7 +12,7 @@ class QuestionOption(Record):
 
 
 class Question(Record):
-    """Takes one label unless `multiple`, and words of the person's own unless `custom` is false."""
+    """A question with one answer unless `multiple`; free text unless `custom` is false."""
 
     question: str
     header: str
@@ -30,7 +30,7 @@ class Question(Record):
 
 
 class QuestionSource(Record):
-    """The tool call that wants to know."""
+    """The tool call that asks."""
 
     message_id: MessageID
     call_id: ToolCallID
@@ -44,4 +44,4 @@ class QuestionRequest(Record):
 
 
 Answers = tuple[tuple[str, ...], ...]
-"""One list of labels for each question, in the order of the questions; empty is unanswered."""
+"""One list of labels per question, in the order of the questions; empty means unanswered."""

@@ -15,17 +15,17 @@ class FileEntry(Record):
 
 
 class Span(Value):
-    """A part of a file, both ends included. Without a first byte: that many at the end."""
+    """A byte range of a file, both ends included. Without `first`: that many bytes at the end."""
 
     first: int | None
     last: int | None
 
 
 class FileContent(Value, kw_only=True):
-    """A file, or the part of it that was asked for."""
+    """A file, or the requested part of it."""
 
     data: bytes
     offset: int
     size: int
-    """Of the whole file."""
+    """Size of the whole file."""
     content_type: str

@@ -1,4 +1,4 @@
-"""Terminals as clients see them, and the ticket with which one is connected to."""
+"""Terminals as clients see them, and the ticket for connecting to one."""
 
 from typing import Annotated, Literal
 
@@ -11,7 +11,7 @@ from perdure.schema.value import Value
 
 PtyStatus = Literal["running", "exited"]
 Cells = Annotated[int, Meta(gt=0, le=65_535)]
-"""A number of rows or columns. The kernel counts no further."""
+"""A number of rows or columns, within the kernel's limit."""
 
 
 class PtyInfo(Record):
@@ -31,26 +31,26 @@ class PtySize(Record):
 
 
 class PtyTicket(Record):
-    """Lets whoever has it connect to one terminal, once."""
+    """A ticket for one connection to one terminal."""
 
     ticket: str
     expires_in: int = msgspec.field(name="expires_in")
-    """Seconds."""
+    """In seconds."""
 
     def __repr__(self) -> str:
         return "PtyTicket(...)"
 
 
 class PtyExitedError(Exception):
-    """The terminal is known, and there is nothing to attach to any more."""
+    """The terminal's program has exited, so no client can attach."""
 
 
 class PtyStart(Value, kw_only=True):
-    """What a terminal is to run. Everything that is not said has a default."""
+    """What a new terminal runs. Every field has a default."""
 
     command: str | None = None
     args: tuple[str, ...] | None = None
     cwd: str | None = None
     title: str | None = None
     env: tuple[tuple[str, str], ...] = ()
-    """The caller's variables, with those of the host already laid over them."""
+    """The caller's variables, overridden by those of the host."""

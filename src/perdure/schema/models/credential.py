@@ -1,9 +1,9 @@
-"""Credentials as they are stored: a key, or the tokens of a login, each for the origins it is for.
+"""Stored credentials: a key or the tokens of a login, with the origins they may be sent to.
 
-They are written to one file and to nothing else. No answer, event or log is made from them: clients
-see schema.models.integration.
+They are written to one file only. No answer, event or log contains them: clients see
+schema.models.integration.
 
-Invariant: printing one shows neither key nor token.
+Invariant: the repr shows neither key nor token.
 """
 
 from msgspec import UNSET, UnsetType
@@ -29,14 +29,14 @@ class StoredKey(_Stored, kw_only=True, tag_field="type", tag="key"):
 
 class StoredLogin(_Stored, kw_only=True, tag_field="type", tag="oauth"):
     token_url: str
-    """Where tokens are renewed. They are sent there, to `origins`, and nowhere else."""
+    """Where tokens are renewed. They are sent only there and to `origins`."""
     client_id: str
     access: str
     refresh: str | UnsetType = UNSET
     expires: int | UnsetType = UNSET
-    """When `access` runs out; unset when nobody said."""
+    """When `access` expires; unset if unknown."""
     due: int | UnsetType = UNSET
-    """When to renew it, some time before that."""
+    """When to renew it, before it expires."""
     lost: str | UnsetType = UNSET
     """Why it can no longer be used, once the provider has refused to renew it."""
 
@@ -45,7 +45,7 @@ StoredCredential = StoredKey | StoredLogin
 
 
 class CredentialFile(Record, kw_only=True):
-    """The whole file."""
+    """The content of the credential file."""
 
     version: int
     credentials: tuple[StoredCredential, ...]

@@ -1,7 +1,7 @@
-"""Integrations as clients see them: how a provider can be connected, and how it is.
+"""Integrations as clients see them: how a provider can be connected, and its connections.
 
-Nothing here can hold a secret: a connection is an id and a label, or the name of a variable. What
-is stored is schema.models.credential.
+They contain no secrets: a connection is an id and a label, or the name of a variable. Stored
+credentials are schema.models.credential.
 """
 
 from typing import Literal
@@ -12,7 +12,7 @@ from perdure.schema.codec import Record
 
 
 class When(Record):
-    """A prompt is shown when an earlier answer is, or is not, this value."""
+    """Shows a prompt only if an earlier answer is, or is not, this value."""
 
     key: str
     op: Literal["eq", "neq"]
@@ -72,7 +72,7 @@ Connection = CredentialConnection | EnvConnection
 
 
 class IntegrationInfo(Record):
-    """A provider that takes a credential; the first connection is the one in use."""
+    """A provider that accepts a credential; the first connection is in use."""
 
     id: str
     name: str
@@ -88,7 +88,7 @@ class AttemptTime(Record):
 class Attempt(Record):
     """A login that a person has to finish in a browser, at `url`.
 
-    `auto` completes by itself when the browser comes back; `code` waits for what it was shown.
+    `auto` completes when the browser is redirected; `code` waits for the code that it shows.
     """
 
     attempt_id: str

@@ -1,4 +1,4 @@
-"""Naming a model, and what the public may know about models and providers (never a secret)."""
+"""Models and providers as clients see them, without secrets."""
 
 from typing import Literal, Self
 
@@ -10,7 +10,7 @@ DEFAULT_VARIANT = "default"
 
 
 class ModelRef(Record):
-    """A provider's model, and one of its variants."""
+    """A reference to a provider's model and one of its variants."""
 
     id: str
     provider_id: str
@@ -32,11 +32,11 @@ class ModelRef(Record):
         return cls(id=model_id, provider_id=provider_id, variant=variant or UNSET)
 
     def same_model(self, other: "ModelRef") -> bool:
-        """Whether provider-native metadata made by one may be replayed to the other."""
+        """Whether provider metadata of one may be replayed to the other."""
         return self.id == other.id and self.provider_id == other.provider_id
 
     def same_selection(self, other: "ModelRef") -> bool:
-        """Whether choosing `other` instead would change nothing."""
+        """Whether switching to `other` would change nothing."""
         return self.same_model(other) and self.variant_name == other.variant_name
 
     @property
@@ -50,7 +50,7 @@ class TokenCache(Record):
 
 
 class TokenUsage(Record):
-    """Tokens that do not overlap: `input` was not read from cache, `output` was not reasoning."""
+    """Non-overlapping counts: `input` excludes cache, `output` excludes reasoning."""
 
     input: int
     output: int
@@ -73,7 +73,7 @@ NO_TOKENS = TokenUsage(input=0, output=0, reasoning=0, cache=TokenCache(read=0, 
 
 
 class ApiInfo(Record):
-    """How a provider is spoken to. Settings stay empty in public: they may hold keys."""
+    """The API of a provider. Settings are always empty here, because they may hold keys."""
 
     type: Literal["aisdk", "native"]
     package: str | UnsetType = UNSET
@@ -83,7 +83,7 @@ class ApiInfo(Record):
 
 
 class RequestInfo(Record):
-    """Request overrides. Always empty in public."""
+    """Request overrides. Always empty for clients."""
 
     headers: dict[str, str]
     body: JsonObject
@@ -131,7 +131,7 @@ class ModelTime(Record):
 
 
 class ModelInfo(Record):
-    """One model of the catalog, as the public sees it."""
+    """One model of the catalog, as clients see it."""
 
     id: str
     provider_id: str
@@ -149,7 +149,7 @@ class ModelInfo(Record):
 
 
 class ProviderInfo(Record):
-    """One provider of the catalog, as the public sees it."""
+    """One provider of the catalog, as clients see it."""
 
     id: str
     name: str

@@ -1,7 +1,7 @@
-"""The durable vocabulary of a Session: facts in the past tense, whole, with the ids they create.
+"""The durable events of a Session: facts in the past tense, complete, with the ids they create.
 
-Every value here is the `data` of an event. Which stored name and version it goes by stands in
-`manifest`. All of them carry `timestamp` (domain time, not an order) and `session_id`.
+Every value here is the `data` of an event. `manifest` has its stored name and version. All of them
+have `timestamp` (domain time, not an order) and `session_id`.
 """
 
 from typing import Literal
@@ -28,7 +28,7 @@ CompactionReason = Literal["auto", "manual"]
 
 
 class SessionSeed(Record):
-    """The Session as it was created."""
+    """The Session at its creation."""
 
     id: SessionID
     slug: str
@@ -56,7 +56,7 @@ class SessionCreated(Record):
 
 
 class Fact(Record):
-    """What every later event says: when in the domain's time, and of which Session."""
+    """The common fields of all later events: domain time and Session."""
 
     timestamp: int
     session_id: SessionID
@@ -90,13 +90,13 @@ class Unarchived(Fact):
 
 
 class BudgetChanged(Fact):
-    """What the Session may use from now on, whole."""
+    """The whole new budget of the Session."""
 
     budget: SessionBudget
 
 
 class Spent(Fact):
-    """A request beside the conversation was answered; the Session pays for it."""
+    """A request outside the conversation, such as for a title, was answered and is charged."""
 
     purpose: SidePurpose
     model: ModelRef
@@ -109,7 +109,7 @@ class Deleted(Fact):
 
 
 class Forked(Fact):
-    """Ends the copy that a fork's log begins with: of which Session, and up to which sequence."""
+    """Ends the copied part of a fork's log: the original Session, and its last sequence."""
 
     source: SessionID
     seq: Seq
@@ -128,11 +128,11 @@ class PromptPromoted(Fact):
     prompt: Prompt
     delivery: Delivery
     attached: tuple[AttachedContent, ...] | UnsetType = UNSET
-    """What was told of the attachments; those that go out as they were given are not in it."""
+    """Attached content; attachments that are sent as given are not included."""
 
 
 class PromptRevised(Fact):
-    """A pending prompt says this from now on, whole, and is delivered like this."""
+    """The whole new content and delivery of a pending prompt."""
 
     message_id: MessageID
     prompt: Prompt
@@ -140,13 +140,13 @@ class PromptRevised(Fact):
 
 
 class PromptCancelled(Fact):
-    """A pending prompt will never be promoted."""
+    """A pending prompt was cancelled and will never be promoted."""
 
     message_id: MessageID
 
 
 class InboxReordered(Fact):
-    """These pending prompts have exchanged their places, so that they stand in this order."""
+    """The new order of these pending prompts."""
 
     message_ids: tuple[MessageID, ...]
 
@@ -173,7 +173,7 @@ class ShellEnded(Fact):
 
 
 class StepFact(Fact):
-    """Owned by one assistant message, the response of one Provider Turn."""
+    """A fact about one assistant message, the response of one Provider Turn."""
 
     assistant_message_id: MessageID
 
@@ -201,7 +201,7 @@ class TextStarted(StepFact):
 
 
 class TextEnded(StepFact):
-    """The full value. Deltas are live only and never reach the log."""
+    """The full text. Deltas are live only and never stored."""
 
     text_id: str
     text: str
@@ -219,7 +219,7 @@ class ReasoningEnded(StepFact):
 
 
 class ToolFact(StepFact):
-    """About one call. Provider call ids repeat across turns; the pair with the message does not."""
+    """A fact about one call. Call ids may repeat across turns, not within a message."""
 
     call_id: ToolCallID
 
@@ -233,7 +233,7 @@ class ToolInputEnded(ToolFact):
 
 
 class ToolCalled(ToolFact):
-    """Recorded before the side effect it announces."""
+    """Recorded before the call takes effect."""
 
     tool: str
     input: JsonObject
@@ -260,7 +260,7 @@ class ToolFailed(ToolFact):
 
 
 class TodosUpdated(ToolFact):
-    """The Session's list as this call wrote it, whole. Commits with the call's success."""
+    """The whole todo list that this call wrote. Commits with the call's success."""
 
     todos: Todos
 
@@ -275,21 +275,21 @@ class RetryError(Record):
 
 
 class Retried(Fact):
-    """A request failed before anything of its answer came, and will be sent again."""
+    """A request failed before any of its answer came, and will be retried."""
 
     attempt: int
-    """The one that failed, counted from 1."""
+    """The failed attempt, counted from 1."""
     error: RetryError
-    """Its `metadata` has the kind of the failure as `reason`."""
+    """Its `metadata` contains the kind of failure as `reason`."""
     next: int | UnsetType = UNSET
-    """When it will be, in milliseconds since the epoch."""
+    """Time of the retry, in milliseconds since the epoch."""
 
 
 class CompactionStarted(Fact):
     message_id: MessageID
     reason: CompactionReason
     instruction: str | UnsetType = UNSET
-    """What the person who asked wants of the summary."""
+    """Instruction for the summary from the person who asked."""
 
 
 class CompactionEnded(Fact):
@@ -298,9 +298,9 @@ class CompactionEnded(Fact):
     text: str
     recent: str
     directives: tuple[str, ...] | UnsetType = UNSET
-    """What the user said before the recent text, word for word."""
+    """User messages before the recent text, verbatim."""
     todos: Todos | UnsetType = UNSET
-    """What was still to be done."""
+    """Open todos."""
 
 
 class RevertStaged(Fact):

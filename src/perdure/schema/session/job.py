@@ -1,4 +1,4 @@
-"""Background jobs as clients see them: commands that run on while their Session does other work."""
+"""Background jobs as clients see them: commands that run while their Session does other work."""
 
 from typing import Literal
 
@@ -8,11 +8,11 @@ from perdure.schema.codec import Record
 from perdure.schema.ids import JobID, SessionID, ToolCallID
 
 JobState = Literal["running", "exited", "cancelled", "timed_out", "overflowed", "lost"]
-"""`lost`: it is gone, and nobody knows how it ended. `overflowed`: it was ended for all it said."""
+"""`lost`: it ended with an unknown result. `overflowed`: it was ended for printing too much."""
 
 
 class JobTime(Record):
-    """In milliseconds. At `deadline` it is ended."""
+    """Times in milliseconds. At `deadline` the job is ended."""
 
     started: int
     deadline: int
@@ -27,16 +27,16 @@ class JobInfo(Record):
     directory: str
     state: JobState
     path: str
-    """The Managed Tool Output File that holds what it prints."""
+    """The Managed Tool Output File with its output."""
     time: JobTime
     exit_code: int | UnsetType = UNSET
 
 
 class JobOutput(Record):
-    """A job with the end of what it has printed."""
+    """A job with the end of its output."""
 
     job: JobInfo
     output: str
     bytes: int
-    """How much there is in all."""
+    """Total size of the output."""
     truncated: bool

@@ -1,4 +1,4 @@
-"""What a person (or a program) says to a Session, and when it wants to be heard."""
+"""Prompts to a Session, and their delivery."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ Delivery = Literal["steer", "queue"]
 
 
 class TextSource(Record):
-    """The place in the prompt's text that names an attachment."""
+    """The position in the prompt's text that names an attachment."""
 
     start: int
     end: int
@@ -24,7 +24,7 @@ class AgentMention(Record):
 
 
 class FileInput(Record):
-    """An attachment as the caller names it. Its media type is ours to derive."""
+    """An attachment as the caller names it. The server derives its media type."""
 
     uri: str
     name: str | UnsetType = UNSET

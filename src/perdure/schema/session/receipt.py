@@ -1,4 +1,4 @@
-"""The receipt of an admission: a prompt that is on disk and will run, or visibly fail."""
+"""The receipt of an admission: the prompt is durable and will run, or fail visibly."""
 
 from msgspec import UNSET, UnsetType
 
@@ -8,7 +8,7 @@ from perdure.schema.session.prompt import Delivery, Prompt
 
 
 class AdmittedPrompt(Record):
-    """One entry of the inbox. `promoted_seq` is there once the prompt is part of history."""
+    """One entry of the inbox. `promoted_seq` is set once the prompt is part of history."""
 
     admitted_seq: Seq
     id: MessageID

@@ -1,4 +1,4 @@
-"""What a crash left for a person to decide, as clients see it."""
+"""Recovery decisions after a crash, as clients see them."""
 
 from typing import Literal
 
@@ -7,8 +7,8 @@ from msgspec import UNSET, UnsetType
 from perdure.schema.codec import Record
 
 WaitReason = Literal["unclear", "deaths"]
-"""`unclear`: a request may have reached the provider, and nothing came back. `deaths`: processes
-died in the run, one after the other."""
+"""`unclear`: a request may have reached the provider, and no answer came. `deaths`: several
+processes died during the run."""
 Decision = Literal["retry", "abandon"]
 
 

@@ -1,7 +1,7 @@
-"""Everything a model was told and would be told next: for whoever wants to look.
+"""Preview of a Session's context: what the model was told, and the next request.
 
-No secrets: what only a provider's server may see (address, headers, key, configured fields of the
-body) has no place in these records.
+No secrets: the provider's URL, headers, key and configured body fields are not part of these
+records.
 """
 
 from typing import Literal
@@ -16,32 +16,32 @@ from perdure.schema.session.tool import ProviderMetadata
 
 
 class EpochInfo(Record):
-    """The Context Epoch: the same for every model that the Session talks to."""
+    """The Context Epoch, which is the same for every model of the Session."""
 
     baseline_seq: Seq
     began: int
-    """When the log reached `baselineSeq`, in milliseconds."""
+    """Time of the event `baselineSeq`, in milliseconds."""
 
 
 class SourceDetail(Record):
-    """One Context Source as it is now."""
+    """The current state of one Context Source."""
 
     key: str
     removable: bool
-    """Whether its end can be told. If not, its end starts a new epoch."""
+    """Whether its removal can be told. If not, its removal starts a new epoch."""
     available: bool
     """Whether it can be observed now."""
     changed: bool
-    """Whether the next boundary tells of it."""
+    """Whether the next boundary tells the model of it."""
     value: JsonValue | UnsetType = UNSET
-    """As observed; where it cannot be, as the model was told. Left out once it is gone."""
+    """The observed value; if unavailable, the value last told. Omitted once it is gone."""
 
 
 class PendingContext(Record):
-    """What the next boundary adds to what the model knows.
+    """What the next boundary tells the model.
 
     `baseline`: a new epoch begins with `text`. `message`: `text` is told as a Mid-Conversation
-    System Message. `blocked`: a baseline is due, and waits for the sources in `keys`.
+    System Message. `blocked`: a baseline is due but the sources in `keys` are unavailable.
     """
 
     type: Literal["nothing", "baseline", "message", "blocked"]
@@ -57,7 +57,7 @@ class RequestText(Record, tag_field="type", tag="text"):
 class RequestMedia(Record, tag_field="type", tag="media"):
     media_type: str
     data: str
-    """A data URI, an http(s) URL or a managed file URI, as it was attached."""
+    """A data URI, an http(s) URL or a managed file URI, as attached."""
     filename: str | UnsetType = UNSET
 
 
@@ -98,7 +98,7 @@ class RequestTool(Record):
 
 
 class ProviderRequest(Record):
-    """The next request before a wire protocol encodes it, as if the next boundary were now."""
+    """The next request before encoding, as if the next boundary were now."""
 
     agent: str
     model: ModelRef
@@ -111,38 +111,38 @@ class ProviderRequest(Record):
 
 
 class WindowInfo(Record):
-    """How full the model's context is with the next request, in tokens, about."""
+    """Estimated use of the model's context by the next request, in tokens."""
 
     tokens: int
-    """Of the request."""
+    """Size of the request."""
     compacts: bool
-    """Whether the next turn begins with a compaction, which makes the request smaller."""
+    """Whether the next turn begins with a compaction, which shrinks the request."""
     context: int | UnsetType = UNSET
-    """What the model takes with its answer. Left out where nobody knows."""
+    """The model's context size, including the answer. Omitted if unknown."""
     request_max: int | UnsetType = UNSET
-    """What a request may have, so that the answer has room. Beyond this a compaction is due."""
+    """Maximum size of a request. Beyond this a compaction is due."""
 
 
 class ProviderContext(Record):
-    """The baseline of the current Context Epoch, the Session History after it, and what is next.
+    """The baseline of the current Context Epoch, the messages after it, and the next request.
 
-    Before the first turn there is no epoch, and nothing has been told.
+    Before the first turn there is no epoch.
     """
 
     sources: tuple[str, ...]
-    """Keys of the Context Sources that were admitted."""
+    """Keys of the Context Sources in the baseline or told since."""
     messages: tuple[SessionMessage, ...]
     source_details: tuple[SourceDetail, ...]
     pending_prompts: int
     """Admitted and not yet promoted."""
     baseline: str | UnsetType = UNSET
-    """The exact text."""
+    """The exact text of the baseline."""
     baseline_seq: Seq | UnsetType = UNSET
     epoch: EpochInfo | UnsetType = UNSET
     pending: PendingContext | UnsetType = UNSET
-    """Left out when the Location cannot be looked at."""
+    """Omitted if the Location cannot be observed."""
     request: ProviderRequest | UnsetType = UNSET
     refusal: str | UnsetType = UNSET
     """Why there is no `request`."""
     window: WindowInfo | UnsetType = UNSET
-    """Of the `request`."""
+    """Context use of the `request`."""

@@ -26,7 +26,7 @@ class FileDiff(Record):
 
 
 class FileConflict(Record):
-    """A file that a revert leaves as it is."""
+    """A file that a revert does not change."""
 
     path: str
     reason: str
@@ -41,7 +41,7 @@ class RevertState(Record):
     diff: str | UnsetType = UNSET
     files: tuple[FileDiff, ...] | UnsetType = UNSET
     conflicts: tuple[FileConflict, ...] | UnsetType = UNSET
-    """Ours: what it leaves as it is although the Session changed it."""
+    """An extension: files changed by the Session that the revert leaves alone."""
 
 
 class SessionInfo(Record):

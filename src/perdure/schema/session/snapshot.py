@@ -1,4 +1,4 @@
-"""A Session as it is at one sequence, with everything a screen needs to show it."""
+"""A Session at one sequence, with everything a client needs to show it."""
 
 from msgspec import UNSET, UnsetType
 
@@ -10,13 +10,13 @@ from perdure.schema.session.session import SessionInfo
 
 
 class EarlierMessages(Record):
-    """`previous` continues the list of messages, as a page of them does."""
+    """A link to earlier messages: `previous` is a cursor for the list of messages."""
 
     previous: str | UnsetType = UNSET
 
 
 class SessionSnapshot(Record):
-    """The newest messages, oldest of them first. Follow the durable stream after `seq`."""
+    """The newest messages in chronological order. Follow the durable stream after `seq`."""
 
     session: SessionInfo
     messages: tuple[SessionMessage, ...]

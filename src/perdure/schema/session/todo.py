@@ -1,10 +1,10 @@
-"""What a model means to do in a Session, item by item, as it last said."""
+"""The todo list of a Session, as its model last wrote it."""
 
 from perdure.schema.codec import Record
 
 
 class Todo(Record):
-    """One item. Status and priority are words of the model's own choosing."""
+    """One item. Status and priority are free text of the model."""
 
     content: str
     status: str
@@ -12,4 +12,4 @@ class Todo(Record):
 
 
 Todos = tuple[Todo, ...]
-"""The whole list, in order. A new list takes the place of the one before."""
+"""The whole list, in order. A new list replaces the previous one."""

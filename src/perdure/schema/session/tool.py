@@ -1,4 +1,4 @@
-"""What a tool call leaves behind, in the transcript and for the model."""
+"""Tool calls: their states, content and metadata."""
 
 from typing import Literal
 
@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 from perdure.schema.codec import JsonObject, JsonValue, Record
 
 ProviderMetadata = dict[str, JsonObject]
-"""Provider-native facts by provider namespace, replayed only to the same model."""
+"""Provider metadata by namespace, replayed only to the same model."""
 
 
 class TextContent(Record, tag_field="type", tag="text"):
@@ -26,22 +26,22 @@ ToolContent = TextContent | FileContent
 
 
 class AttachedContent(Record):
-    """What the model is told of one attachment, as it was read when the prompt was promoted."""
+    """Attached content of one attachment, read when the prompt was promoted."""
 
     content: tuple[ToolContent, ...]
     file: int | UnsetType = UNSET
-    """Which of the prompt's files it stands for; none, for a path that only its text mentions."""
+    """Index of the prompt's file; unset for a path that only the text mentions."""
 
 
 class CallProvider(Record):
-    """Who ran a call, with what the provider needs to see again."""
+    """Who executed a call, with metadata to send back to the provider."""
 
     executed: bool
     metadata: ProviderMetadata | UnsetType = UNSET
 
 
 class PartProvider(Record):
-    """Call-side metadata survives settlement; the result's stands beside it."""
+    """Metadata of the call, kept after settlement, and of its result."""
 
     executed: bool
     metadata: ProviderMetadata | UnsetType = UNSET
@@ -49,7 +49,7 @@ class PartProvider(Record):
 
 
 class ErrorInfo(Record):
-    """A failure as stored and shown. The one type there is says that it is for reading."""
+    """A failure as stored and shown. The only `type` means that it is text for reading."""
 
     type: Literal["unknown"]
     message: str
@@ -60,7 +60,7 @@ def error_info(message: str) -> ErrorInfo:
 
 
 class PendingState(Record, tag_field="status", tag="pending"):
-    """Its input is still raw text: it may never become JSON."""
+    """A call whose input is still raw text and may be invalid JSON."""
 
     input: str
 

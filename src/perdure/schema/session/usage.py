@@ -1,4 +1,4 @@
-"""What a Session has used, and what it may use."""
+"""Usage and budget of a Session."""
 
 from typing import Literal
 
@@ -8,27 +8,27 @@ from perdure.schema.codec import Record
 from perdure.schema.models.model import ModelRef, TokenUsage
 
 SidePurpose = Literal["title", "summary"]
-"""What a model is asked for beside the conversation."""
+"""Purposes of model requests."""
 Purpose = Literal["turn", "title", "summary"]
 
 
 class SessionBudget(Record):
-    """For one Session with all below it, beside what the configuration allows. Absent: no bound."""
+    """The budget of one Session and its children, in addition to the configured one."""
 
     cost: float | UnsetType = UNSET
     """In US dollars."""
     tokens: int | UnsetType = UNSET
-    """Of every kind, in and out."""
+    """Of all kinds, input and output."""
     turns: int | UnsetType = UNSET
 
 
 class ModelUsage(Record):
-    """Of one model for one purpose."""
+    """Usage of one model for one purpose."""
 
     model: ModelRef
     purpose: Purpose
     requests: int
-    """That were answered to their end."""
+    """Requests that were answered completely."""
     cost: float
     tokens: TokenUsage
 
@@ -41,7 +41,7 @@ class UsageTotal(Record):
 
 
 class SessionUsage(Record):
-    """What a Session has used by itself, and together with all Sessions below it."""
+    """Usage of a Session alone, and together with its children."""
 
     session: UsageTotal
     tree: UsageTotal

@@ -1,4 +1,4 @@
-"""An agent: how the model is instructed, and what it may do."""
+"""An agent: instructions for the model, and its permissions."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""A command: a prompt with a name, which clients offer to whoever types a slash."""
+"""A command: a named prompt that a user can run with a slash."""
 
 from msgspec import UNSET, UnsetType
 
@@ -9,7 +9,7 @@ from perdure.schema.models.model import ModelRef
 class CommandInfo(Record):
     name: str
     template: str
-    """The prompt. `$ARGUMENTS` stands for what was typed after the name."""
+    """The prompt. `$ARGUMENTS` stands for the text typed after the name."""
     description: str | UnsetType = UNSET
     agent: str | UnsetType = UNSET
     model: ModelRef | UnsetType = UNSET

@@ -1,4 +1,4 @@
-"""A reference: a directory beside the project that the model may be told of by name."""
+"""A reference: a named directory outside the project that the model may read."""
 
 from msgspec import UNSET, UnsetType
 
@@ -6,7 +6,7 @@ from perdure.schema.codec import Record
 
 
 class LocalReference(Record, tag_field="type", tag="local"):
-    """A directory of this machine."""
+    """A directory on this machine."""
 
     path: str
     description: str | UnsetType = UNSET
@@ -14,7 +14,7 @@ class LocalReference(Record, tag_field="type", tag="local"):
 
 
 class GitReference(Record, tag_field="type", tag="git"):
-    """A repository, of which a copy may lie on this machine."""
+    """A repository, which may have a copy on this machine."""
 
     repository: str
     branch: str | UnsetType = UNSET
@@ -28,7 +28,7 @@ ReferenceSource = LocalReference | GitReference
 class ReferenceInfo(Record):
     name: str
     path: str
-    """Absolute: where it lies."""
+    """The absolute path."""
     source: ReferenceSource
     description: str | UnsetType = UNSET
     hidden: bool | UnsetType = UNSET

@@ -1,4 +1,4 @@
-"""A skill: instructions for one kind of task, given to the model when it asks for them."""
+"""A skill: instructions for one kind of task, given to the model on request."""
 
 from msgspec import UNSET, UnsetType
 

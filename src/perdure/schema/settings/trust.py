@@ -1,4 +1,4 @@
-"""What a project's configuration asks for that only a person grants, as clients see it."""
+"""Trust requests of a project's configuration, as clients see them."""
 
 from typing import Literal
 
@@ -6,17 +6,17 @@ from perdure.schema.codec import Record
 
 
 class TrustWish(Record):
-    """Something that is off until a person trusts the document that asks for it."""
+    """A request of a document that has no effect until a person trusts the document."""
 
     kind: Literal["program", "key"]
     path: str
     """The document."""
     message: str
-    """What it wants to do, as the end of a sentence that begins with its path and `would`."""
+    """What it would do; completes a sentence that begins with its path and `would`."""
 
 
 class TrustInfo(Record):
-    """Whether everything that a Location's configuration asks for is granted, and what is not."""
+    """Whether all requests of a Location's configuration are granted, and which are not."""
 
     trusted: bool
     off: tuple[TrustWish, ...]

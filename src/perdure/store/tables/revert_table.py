@@ -42,8 +42,8 @@ async def begin(
                 "session_id": session_id,
                 "path": move.path,
                 "root": move.root,
-                "base": file_state.written(move.base),
-                "next": file_state.written(move.wanted),
+                "base": file_state.encode(move.base),
+                "next": file_state.encode(move.wanted),
                 "process": process,
             },
         )
@@ -108,19 +108,19 @@ async def digests(tx: Transaction) -> set[str]:
     """Every content that a revert may want back."""
     found: set[str] = set()
     for row in await tx.fetch("SELECT base, staged, next FROM session_revert_file"):
-        found |= {file_state.read(str(text)).digest for text in row if text is not None}
+        found |= {file_state.decode(str(text)).digest for text in row if text is not None}
     return found
 
 
 def _staged(row: Row) -> StagedFile:
     root, path, base, left = (str(value) for value in row)
     return StagedFile(
-        root=root, path=path, base=file_state.read(base), staged=file_state.read(left)
+        root=root, path=path, base=file_state.decode(base), staged=file_state.decode(left)
     )
 
 
 def _on_its_way(row: Row) -> RevertInProgress:
     root, path, origin, to = (str(value) for value in row)
     return RevertInProgress(
-        root=root, path=path, origin=file_state.read(origin), next=file_state.read(to)
+        root=root, path=path, origin=file_state.decode(origin), next=file_state.decode(to)
     )

@@ -23,7 +23,7 @@ from perdure.tools.shell import parser
 def permission_ask(
     command: str, *, shell: str, place: CommandDirectory, context: ToolCallContext
 ) -> PermissionAsk:
-    saved = approval_pattern.exact(command)
+    saved = approval_pattern.exact_pattern(command)
     ask = PermissionAsk(
         session_id=context.session_id,
         agent=context.agent,

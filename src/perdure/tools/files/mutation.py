@@ -81,7 +81,7 @@ class FileMutations:
             await self._files(target).remove(target.path)
 
     def _files(self, target: Target) -> Filesystem:
-        return self._filesystem.beneath(target.root)
+        return self._filesystem.confined_to(target.root)
 
     async def _require_unchanged(self, target: Target, read: bytes) -> None:
         try:

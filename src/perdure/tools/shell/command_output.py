@@ -81,7 +81,9 @@ class CommandOutput:
         fitting = OutputLimits(
             lines_max=limits.lines_max, bytes_max=min(limits.bytes_max, _END_BYTES)
         )
-        return tool_output.framed(self.text(), fitting, marker=f"[Output cut here: {self._size()}]")
+        return tool_output.truncate_around(
+            self.text(), fitting, marker=f"[Output cut here: {self._size()}]"
+        )
 
     async def describe_binary(self) -> str:
         """In place of what cannot be read; the file holds the bytes themselves."""

@@ -54,7 +54,7 @@ async def text_of(page: WebPage, wanted: Format) -> str:
 
 def _kind(page: WebPage) -> ContentType:
     kind = page_text.content_type(page.content_type)
-    sniffed = kind if kind.media_type else page_text.sniffed(page.body)
+    sniffed = kind if kind.media_type else page_text.sniff(page.body)
     if sniffed is None or not sniffed.is_text:
         named = kind.media_type or "binary data"
         raise ToolFailure(f"{page.url} is {named[:100]}, which cannot be read as text")

@@ -10,7 +10,7 @@ import pytest
 
 from perdure.core.models.transport import HttpProtocol
 from perdure.llm.error import LLMError
-from perdure.llm.message import LLMMessage, TextPart, segments_of
+from perdure.llm.message import LLMMessage, TextPart, split_segments
 from perdure.llm.request import LLMRequest
 from perdure.location.models import facts_cache
 from perdure.location.models.catalog import Catalog, ResolvedModel
@@ -73,7 +73,9 @@ def catalog_of(
 
 async def sent(model: ResolvedModel, transport: RefusingTransport) -> HttpRequest:
     message = LLMMessage("user", (TextPart("hello"),))
-    request = LLMRequest(model=model.ref, system=("Be brief.",), runs=segments_of((message,)))
+    request = LLMRequest(
+        model=model.ref, system=("Be brief.",), segments=split_segments((message,))
+    )
     with pytest.raises(LLMError):
         async for _ in model.call(request):
             pass
@@ -230,7 +232,7 @@ async def test_each_known_model_can_be_called_or_says_why_not(folders: LocationF
             if not model.enabled or provider.id == "demo":
                 continue
             resolution = catalog.resolve(ModelRef(id=model.id, provider_id=provider.id))
-            if not isinstance(model.reach, HttpProtocol):
+            if not isinstance(model.transport, HttpProtocol):
                 assert isinstance(resolution, UnsupportedApi)
                 continue
             assert isinstance(resolution, ResolvedModel), (provider.id, model.id, resolution)
@@ -250,8 +252,8 @@ async def test_each_known_variant_makes_a_request(folders: LocationFolders) -> N
         for model in provider.models.values():
             for name, variant in model.variants.items():
                 way = (
-                    codec.encode([model.reach, variant])
-                    if isinstance(model.reach, HttpProtocol)
+                    codec.encode([model.transport, variant])
+                    if isinstance(model.transport, HttpProtocol)
                     else b""
                 )
                 if not model.enabled or not way or way in tried:

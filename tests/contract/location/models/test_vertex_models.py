@@ -4,7 +4,7 @@ import pytest
 
 from perdure.core import limits
 from perdure.llm.error import LLMError
-from perdure.llm.message import LLMMessage, TextPart, segments_of
+from perdure.llm.message import LLMMessage, TextPart, split_segments
 from perdure.llm.request import LLMRequest
 from perdure.location.models import cloud_logins
 from perdure.location.models.catalog import Catalog, ResolvedModel
@@ -69,7 +69,7 @@ async def requests_of(folders: LocationFolders, ref: ModelRef = GEMINI) -> list[
     resolved = catalog_of(folders).resolve(ref)
     assert isinstance(resolved, ResolvedModel)
     asked = LLMRequest(
-        model=ref, system=(), runs=segments_of((LLMMessage("user", (TextPart("hi"),)),))
+        model=ref, system=(), segments=split_segments((LLMMessage("user", (TextPart("hi"),)),))
     )
     with pytest.raises(LLMError):
         async for _ in resolved.call(asked):
@@ -229,10 +229,10 @@ async def test_a_server_that_only_looks_like_vertex_gets_no_token(
         (login(refresh_token=""), "not complete"),
         (login(client_secret="canary two\nlines"), "not complete"),
         (login(client_id="x" * limits.GOOGLE_LOGIN_BYTES_MAX), "larger than"),
-        (login(token_uri="https://evil.example/token"), "another place"),
-        (login(token_uri="http://oauth2.googleapis.com/token"), "another place"),
-        (login(token_uri="https://oauth2.googleapis.com@evil.example/token"), "another place"),
-        (login(token_uri="file:///127.0.0.1"), "another place"),
+        (login(token_uri="https://evil.example/token"), "token server"),
+        (login(token_uri="http://oauth2.googleapis.com/token"), "token server"),
+        (login(token_uri="https://oauth2.googleapis.com@evil.example/token"), "token server"),
+        (login(token_uri="file:///127.0.0.1"), "token server"),
         (login(type="service_account", private_key="canary"), "not complete"),
         (login(type="external_account"), "not supported here"),
     ],

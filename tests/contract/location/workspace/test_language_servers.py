@@ -60,7 +60,7 @@ class Bench:
         path = self.root / name
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         target = Target(path=str(path), root=str(self.root), resource=name, external=False)
-        files = LocalFilesystem().beneath(str(self.root))
+        files = LocalFilesystem().confined_to(str(self.root))
         return await self.servers.complaints(program, target, files, environment or {})
 
     def heard(self) -> list[JsonObject]:

@@ -18,7 +18,7 @@ from typing import Final, Literal
 import pytest
 from msgspec.structs import replace
 
-from perdure.core.models.catalog import CatalogProvider, supplied_provider
+from perdure.core.models.catalog import CatalogProvider, host_provider
 from perdure.core.request import token_budget
 from perdure.host import environment
 from perdure.host.process_locks import ProcessLocks
@@ -122,12 +122,17 @@ class Model:
 
 
 def _texts(request: LLMRequest) -> list[str]:
-    parts = (part for run in request.runs for message in run.messages for part in message.content)
+    parts = (
+        part
+        for segment in request.segments
+        for message in segment.messages
+        for part in message.content
+    )
     return [part.text for part in parts if isinstance(part, TextPart)]
 
 
 def provider(model: ModelCall, context: int) -> CatalogProvider:
-    supplied = supplied_provider("torture", {"one": model})
+    supplied = host_provider("torture", {"one": model})
     limit = ModelLimit(context=context, output=context // 16)
     models = {name: replace(found, limit=limit) for name, found in supplied.models.items()}
     return replace(supplied, models=models)
@@ -279,7 +284,7 @@ def _check_sizes(model: Model) -> None:
 
 
 def _is_fresh(request: LLMRequest) -> bool:
-    messages = [message for run in request.runs for message in run.messages]
+    messages = [message for segment in request.segments for message in segment.messages]
     return len(messages) == 1 and "<conversation-checkpoint>" in _texts(request)[0]
 
 
@@ -288,7 +293,7 @@ def _check_prefixes(model: Model) -> None:
     before: tuple[LLMMessage, ...] = ()
     system: tuple[str, ...] = ()
     for request in model.turns:
-        messages = tuple(message for run in request.runs for message in run.messages)
+        messages = tuple(message for segment in request.segments for message in segment.messages)
         if not _is_fresh(request):
             assert messages[: len(before)] == before
             assert not system or request.system == system

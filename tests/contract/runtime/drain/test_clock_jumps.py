@@ -17,7 +17,7 @@ from typing import Final
 
 import pytest
 
-from perdure.core.models.catalog import supplied_provider
+from perdure.core.models.catalog import host_provider
 from perdure.host import environment
 from perdure.host.ids import SystemIds
 from perdure.host.process_locks import ProcessLocks
@@ -93,7 +93,12 @@ class Model:
 
 def _prompt(request: LLMRequest) -> str:
     """The last one; a new date may be told after it."""
-    parts = [part for run in request.runs for message in run.messages for part in message.content]
+    parts = [
+        part
+        for segment in request.segments
+        for message in segment.messages
+        for part in message.content
+    ]
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     return [text for text in texts if text.startswith("prompt ")][-1]
 
@@ -107,7 +112,7 @@ async def process(
         environment=environment.from_variables({"HOME": str(root), "TMPDIR": str(root)}),
         data_dir=str(root),
         default_directory=str(root),
-        providers=(supplied_provider("wayward", {"one": model}),),
+        providers=(host_provider("wayward", {"one": model}),),
     )
     async with AsyncExitStack() as stack:
         foundations = Platform(

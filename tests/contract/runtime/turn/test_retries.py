@@ -64,7 +64,7 @@ async def test_each_wait_is_a_fact_that_says_why_and_until_when(tmp_path: Path) 
         log = await stage.at_rest(SESSION)
         assert isinstance(log[-1], events.StepEnded)
         assert not await waits(stage)
-        assert stage.model.requests[0].runs == stage.model.requests[1].runs
+        assert stage.model.requests[0].segments == stage.model.requests[1].segments
 
 
 async def test_who_watches_sees_the_wait_and_its_end(tmp_path: Path) -> None:

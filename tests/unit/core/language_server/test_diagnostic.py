@@ -17,7 +17,7 @@ def item(line: int, message: str, **more: JsonValue) -> JsonObject:
 
 
 def errors(*items: JsonValue) -> tuple[Diagnostic, ...]:
-    found = diagnostic.published({"uri": "file:///a.py", "diagnostics": list(items)})
+    found = diagnostic.parse_published({"uri": "file:///a.py", "diagnostics": list(items)})
     assert found is not None
     return found.errors
 
@@ -29,7 +29,7 @@ def test_errors_are_told_in_the_order_of_their_lines() -> None:
         item(1, "a warning", severity=2),
         item(1, "a hint", severity=4),
     )
-    assert [error.told("src/a.py") for error in found] == [
+    assert [error.render("src/a.py") for error in found] == [
         "src/a.py:1:5: error: early and long [12]",
         "src/a.py:9:5: error: late [mypy arg-type]",
     ]
@@ -55,18 +55,18 @@ def test_what_makes_no_sense_is_left_out_alone(spoilt: JsonValue) -> None:
 def test_a_line_has_a_bound_and_so_has_their_number() -> None:
     found = errors(*[item(n, "x\n" * 100_000, source="s" * 10_000) for n in range(2_000)])
     assert len(found) == limits.LSP_DIAGNOSTICS_READ_MAX
-    assert all(len(error.told("a.py")) <= limits.DIAGNOSTICS_LINE_CHARS_MAX for error in found)
-    assert "\n" not in found[0].told("a.py")
+    assert all(len(error.render("a.py")) <= limits.DIAGNOSTICS_LINE_CHARS_MAX for error in found)
+    assert "\n" not in found[0].render("a.py")
 
 
 @pytest.mark.parametrize("params", [None, 5, {}, {"uri": 5}, {"uri": "file:///a"}, {"uri": "x:y"}])
 def test_what_names_no_file_is_not_published(params: JsonValue) -> None:
-    assert diagnostic.published(params) is None
+    assert diagnostic.parse_published(params) is None
 
 
 @pytest.mark.parametrize("items", [None, 5, "x", {"a": 1}])
 def test_diagnostics_that_are_no_list_are_none(items: JsonValue) -> None:
-    found = diagnostic.published({"uri": "file:///a.py", "diagnostics": items, "version": 3})
+    found = diagnostic.parse_published({"uri": "file:///a.py", "diagnostics": items, "version": 3})
     assert found == diagnostic.Published("/a.py", 3, ())
 
 

@@ -132,7 +132,7 @@ def test_what_cannot_be_reached_says_why(api: Api, kind: type) -> None:
 
 def test_the_demo_is_always_there_and_says_that_it_is_no_ai() -> None:
     demo = catalog.build(Settings())["demo"].models["demo"]
-    assert isinstance(demo.reach, BuiltIn)
+    assert isinstance(demo.transport, BuiltIn)
     assert "not an AI" in demo.name
 
 

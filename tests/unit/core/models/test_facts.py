@@ -61,7 +61,7 @@ def test_a_model_has_what_is_published_about_it() -> None:
     assert made.capabilities.input == ("text", "image", "pdf", "audio")
     assert (made.limit.context, made.limit.output, made.limit.input) == (200_000, 64_000, 150_000)
     assert made.released == 20_455 * DAY
-    assert isinstance(made.reach, HttpProtocol)
+    assert isinstance(made.transport, HttpProtocol)
 
 
 @pytest.mark.parametrize(
@@ -231,13 +231,13 @@ def test_the_configuration_lies_over_the_facts_field_by_field() -> None:
     changed = made.models["m"]
     assert (changed.name, changed.limit.context, changed.limit.output) == ("Known", 9, 4)
     assert (changed.cost[0].input, changed.request.headers) == (1, {"x-team": "a"})
-    assert isinstance(made.models["new"].reach, HttpProtocol)
+    assert isinstance(made.models["new"].transport, HttpProtocol)
 
 
 def test_who_moves_a_known_provider_moves_its_models() -> None:
     api = {"type": "aisdk", "package": "@ai-sdk/openai-compatible", "url": "http://127.0.0.1:1/v1"}
     moved = model({}, {"api": api})
-    assert (moved.api.url, moved.reach) == (api["url"], PACKAGES[api["package"]])
+    assert (moved.api.url, moved.transport) == (api["url"], PACKAGES[api["package"]])
 
 
 def test_only_models_that_are_on_the_list_can_be_used() -> None:
@@ -261,10 +261,10 @@ def test_variables_complete_an_address(
 ) -> None:
     made = model({}, variables=variables, api=url, env=["ACME_HOST"])
     if reached is None:
-        assert isinstance(made.reach, Unreachable)
-        assert "ACME_HOST" in made.reach.reason
+        assert isinstance(made.transport, Unreachable)
+        assert "ACME_HOST" in made.transport.reason
     else:
-        assert (made.api.url, isinstance(made.reach, HttpProtocol)) == (reached, True)
+        assert (made.api.url, isinstance(made.transport, HttpProtocol)) == (reached, True)
 
 
 def test_variables_do_not_complete_a_configured_address() -> None:
@@ -272,7 +272,7 @@ def test_variables_do_not_complete_a_configured_address() -> None:
         {}, {"api": {"url": "https://x.example/${SECRET}"}}, variables={"SECRET": "canary"}
     )
     assert "canary" not in (made.api.url or "")
-    assert isinstance(made.reach, Unreachable)
+    assert isinstance(made.transport, Unreachable)
 
 
 @pytest.mark.parametrize("name", ["OTHER_API_KEY", "AWS_SECRET_ACCESS_KEY", "DATABASE_URL", "HOME"])
@@ -318,11 +318,11 @@ def test_fetched_facts_do_not_send_a_known_key_elsewhere() -> None:
 def test_a_model_with_another_protocol_is_where_its_provider_is_or_nowhere() -> None:
     other: JsonObject = {"provider": {"npm": "@ai-sdk/anthropic"}}
     placed = model(other, api="https://acme.example/v1")
-    assert (placed.api.url, placed.reach) == (
+    assert (placed.api.url, placed.transport) == (
         "https://acme.example/v1",
         PACKAGES["@ai-sdk/anthropic"],
     )
-    assert isinstance(model(other, npm="acme-package").reach, Unreachable)
+    assert isinstance(model(other, npm="acme-package").transport, Unreachable)
 
 
 def test_odd_facts_make_models_all_the_same() -> None:
@@ -337,7 +337,7 @@ def test_odd_facts_make_models_all_the_same() -> None:
         }
     )
     assert (made.limit.context, made.limit.output) == (0, 0)
-    assert isinstance(made.reach, Unreachable)
+    assert isinstance(made.transport, Unreachable)
 
 
 # ---- everything that comes with the program -----------------------------------------------------
@@ -356,16 +356,16 @@ def test_every_provider_that_comes_with_the_program_can_be_read() -> None:
 def test_the_providers_that_people_use_most_can_be_reached(id: str) -> None:
     models = BUNDLED.providers[id].models.values()
     assert models
-    assert [model.id for model in models if not isinstance(model.reach, HttpProtocol)] == []
+    assert [model.id for model in models if not isinstance(model.transport, HttpProtocol)] == []
 
 
 def test_what_cannot_be_reached_says_what_is_missing() -> None:
     reasons = {
-        model.reach.reason
+        model.transport.reason
         for found in BUNDLED.providers.values()
         for model in found.models.values()
-        if isinstance(model.reach, Unreachable)
+        if isinstance(model.transport, Unreachable)
     }
     assert reasons
-    said = ("not supported here", "needs the variable", "`api.url` is not set")
+    said = ("not supported here", "needs the environment variable", "`api.url` is not set")
     assert [reason for reason in reasons if not any(text in reason for text in said)] == []

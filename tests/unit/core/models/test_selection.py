@@ -19,7 +19,7 @@ def model(
     *,
     months: float = 1,
     price: float = 1,
-    reach: ModelTransport = NATIVE,
+    transport: ModelTransport = NATIVE,
     output: str = "text",
     tools: bool = True,
     status: Status = "active",
@@ -31,7 +31,7 @@ def model(
         name=id,
         wire_name=id,
         api=Api(),
-        reach=reach,
+        transport=transport,
         capabilities=ModelCapabilities(tools=tools, input=("text",), output=(output,)),
         limit=ModelLimit(context=1, output=1),
         released=NOW - round(months * MONTH),
@@ -49,10 +49,10 @@ def model(
         ([model("plain", tools=False), model("old", months=9)], "old"),
         ([model("plain", tools=False)], "plain"),
         ([model("retired", status="deprecated"), model("old", months=9)], "old"),
-        ([model("far", reach=Unreachable("why")), model("old", months=9)], "old"),
-        ([model("far", reach=Unreachable("why"))], None),
-        ([model("demo", reach=BuiltIn("x")), model("old", months=9)], "old"),
-        ([model("demo", reach=BuiltIn("x"))], "demo"),
+        ([model("far", transport=Unreachable("why")), model("old", months=9)], "old"),
+        ([model("far", transport=Unreachable("why"))], None),
+        ([model("demo", transport=BuiltIn("x")), model("old", months=9)], "old"),
+        ([model("demo", transport=BuiltIn("x"))], "demo"),
     ],
 )
 def test_a_conversation_begins_with_the_newest_model_that_can_hold_it(
@@ -76,7 +76,7 @@ def test_a_conversation_begins_with_the_newest_model_that_can_hold_it(
         ([model("a-mini", months=-1)], None),
         ([model("a-mini", output="image")], None),
         ([model("a-mini", status="beta")], None),
-        ([model("a-mini", reach=Unreachable("why"))], None),
+        ([model("a-mini", transport=Unreachable("why"))], None),
         ([model("a-mini", provider="azure")], None),
         (
             [

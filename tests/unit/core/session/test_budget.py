@@ -25,20 +25,20 @@ from perdure.schema.models.model import TokenCache, TokenUsage
     ],
 )
 def test_a_budget_that_is_used_up_is_named(bounds: Budget, spent: Spent, named: str | None) -> None:
-    told = budget.reached(bounds, spent)
+    told = budget.check_budget(bounds, spent)
     assert told is None if named is None else told is not None and named in told
 
 
 def test_of_two_budgets_the_smaller_counts() -> None:
     one, other = Budget(cost=2, tokens=10), Budget(cost=1, turns=5)
-    assert one.narrowed(other) == other.narrowed(one) == Budget(cost=1, tokens=10, turns=5)
-    assert one.narrowed(NO_BUDGET) == one
-    assert not NO_BUDGET.narrowed(NO_BUDGET).is_bound
+    assert one.combine(other) == other.combine(one) == Budget(cost=1, tokens=10, turns=5)
+    assert one.combine(NO_BUDGET) == one
+    assert not NO_BUDGET.combine(NO_BUDGET).is_bound
 
 
 def test_every_kind_of_token_is_counted() -> None:
     used = TokenUsage(input=1, output=2, reasoning=4, cache=TokenCache(read=8, write=16))
-    assert budget.total(used) == 31
+    assert budget.total_tokens(used) == 31
 
 
 def document(value: JsonValue, trust: Trust) -> Document:

@@ -51,13 +51,13 @@ def test_waits_are_spread_and_bounded(reason: Reason, chance: float) -> None:
         assert spread <= limits.RETRY_SECONDS_MAX * (1 + limits.RETRY_SPREAD)
 
 
-@pytest.mark.parametrize("told", [0, 1, 30_000, limits.RETRY_TOLD_SECONDS_MAX * 1000])
+@pytest.mark.parametrize("told", [0, 1, 30_000, limits.RETRY_AFTER_SECONDS_MAX * 1000])
 def test_what_the_provider_asks_for_is_never_shortened(told: int) -> None:
     assert set(delays("overload", chance=0, told=told)) == {told / 1000}
 
 
 def test_a_provider_that_asks_for_too_much_is_not_waited_for() -> None:
-    told = limits.RETRY_TOLD_SECONDS_MAX * 1000 + 1
+    told = limits.RETRY_AFTER_SECONDS_MAX * 1000 + 1
     assert delays("rate-limit", told=told) == []
 
 
@@ -72,10 +72,10 @@ def test_a_provider_that_asks_for_too_much_is_not_waited_for() -> None:
     ],
 )
 def test_a_wait_that_is_too_long_is_told(reason: Reason, told: int | None, words: str) -> None:
-    assert retry.last_words(LLMError(reason, "no", retry_after_ms=told)) == words
+    assert retry.failure_message(LLMError(reason, "no", retry_after_ms=told)) == words
 
 
 @pytest.mark.parametrize(("due", "left"), [(500, 0.0), (1_000, 0.0), (2_500, 1.5), (10**13, 4.0)])
 def test_a_clock_that_was_set_back_makes_nobody_wait_for_years(due: int, left: float) -> None:
     waits = Retry(failed=1, due=due, delay=4_000, step=1, message="busy")
-    assert retry.seconds_left(waits, now=1_000) == left
+    assert retry.remaining_seconds(waits, now=1_000) == left

@@ -19,7 +19,7 @@ PATHS = ("src/app.py", "src/app/", "docs/application.md", "src/a/p/p.txt", "read
     ],
 )
 def test_the_plainest_match_comes_first(query: str, found: list[str]) -> None:
-    assert fuzzy.best(query, PATHS, limit=10) == found
+    assert fuzzy.best_matches(query, PATHS, limit=10) == found
 
 
 def test_an_empty_query_finds_everything_the_shortest_first_up_to_the_limit() -> None:

@@ -1,10 +1,9 @@
 """Anthropic Messages: parts of a conversation as content blocks.
 
-Pure. The provider refuses blank text, unsigned thinking, call ids that it has seen and images that
-are not what they say, and a part stays in the conversation for good. So each of these has a form
-here that it takes.
+The provider refuses blank text, unsigned thinking, call ids that it has seen and mislabelled
+images, and a part stays in the conversation for good. Each of these therefore has an accepted form.
 
-Invariant: every block is valid by itself, and blocks of one run depend on that run alone.
+Invariant: every block is valid by itself, and blocks of a segment depend on that segment alone.
 """
 
 import base64
@@ -30,7 +29,7 @@ from perdure.schema.session.tool import ProviderMetadata
 
 IMAGE_ENCODED_CHARS_MAX: Final = 5 * 1024 * 1024
 DOCUMENT_ENCODED_CHARS_MAX: Final = 16 * 1024 * 1024
-"""All of a request must be below 32 MB."""
+"""A whole request must be below 32 MB."""
 
 TOOL_NAME_CHARS_MAX: Final = 64
 THINKING: Final = frozenset({"thinking", "redacted_thinking"})
@@ -42,7 +41,7 @@ _SILENT_FAILURE: Final = "The tool failed and did not say why"
 
 
 def text(value: str) -> list[JsonObject]:
-    """A text block, or none for blank text."""
+    """A text block, or none if the text is blank."""
     return [{"type": "text", "text": value}] if value.strip() else []
 
 
@@ -54,11 +53,11 @@ def user(message: LLMMessage) -> Iterator[JsonObject]:
             yield from _media(part)
 
 
-def answer(run: Segment) -> list[JsonObject]:
-    """What the model answered, in its order. It may end neither with thinking nor with a space."""
-    ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
+def answer(segment: Segment) -> list[JsonObject]:
+    """The model's answer, in order. It may end neither with thinking nor with a space."""
+    ids, found = call_id.unique_ids(segment, _OWN_ID), segment.results()
     blocks: list[JsonObject] = []
-    for part in run.answered():
+    for part in segment.answer_parts():
         if isinstance(part, TextPart):
             blocks += text(part.text)
         elif isinstance(part, ReasoningPart):
@@ -71,13 +70,13 @@ def answer(run: Segment) -> list[JsonObject]:
         blocks.pop()
     if blocks and blocks[-1]["type"] == "text":
         blocks[-1] = {"type": "text", "text": blocks[-1]["text"].rstrip()}
-    # Left out, it would join what was said before and after it.
+    # Without a placeholder, the texts before and after it would be joined.
     return blocks or text(shared.EMPTY_ANSWER)
 
 
-def results(run: Segment) -> list[JsonObject]:
-    """One result for each call of the run that we were to make."""
-    ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
+def results(segment: Segment) -> list[JsonObject]:
+    """One result for each call of the segment that this program executed."""
+    ids, found = call_id.unique_ids(segment, _OWN_ID), segment.results()
     return [_result(found.get(own_id), wire_id) for own_id, wire_id in ids.items()]
 
 
@@ -87,7 +86,7 @@ def _thinking(part: ReasoningPart) -> list[JsonObject]:
         return [{"type": "redacted_thinking", "data": data}]
     if (signature := native.get("signature")) and isinstance(signature, str):
         return [{"type": "thinking", "thinking": part.text, "signature": signature}]
-    # Of a turn that failed: thinking is refused without its signature.
+    # From a failed turn: thinking without a signature is refused.
     return text(part.text)
 
 
@@ -97,13 +96,13 @@ def _call(part: ToolCallPart, wire_id: str) -> JsonObject:
 
 
 def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObject]:
-    """A call with its result, if both are this model's own and whole; else nothing."""
+    """A hosted call with its result, if both are complete and this model's own; else nothing."""
     native = _native(result.metadata) if result else {}
     kind = native.get("type")
     known = isinstance(kind, str) and kind.endswith("_tool_result")
     if result is None or not known or not _HOSTED_ID.fullmatch(call.id):
         return []
-    content = native.get("content") or shared.unwrapped(result.result.value)
+    content = native.get("content") or shared.unwrap(result.result.value)
     if content is None:
         return []
     return [
@@ -118,17 +117,17 @@ def _result(part: ToolResultPart | None, wire_id: str) -> JsonObject:
         return block | {"content": shared.NO_RESULT, "is_error": True}
     lowered = shared.lower_result(part.result)
     if part.result.type == "error":
-        said = lowered.text if lowered.text.strip() else _SILENT_FAILURE
-        return block | {"content": said, "is_error": True}
+        error_text = lowered.text if lowered.text.strip() else _SILENT_FAILURE
+        return block | {"content": error_text, "is_error": True}
     if lowered.media:
-        shown = [image for media in lowered.media for image in _media(media)]
-        listed = text(lowered.text) + shown
+        images = [image for media in lowered.media for image in _media(media)]
+        listed = text(lowered.text) + images
         return block | {"content": listed} if listed else block
     return block | {"content": lowered.text} if lowered.text.strip() else block
 
 
 def _media(media: MediaPart) -> list[JsonObject]:
-    document = inline_file.document(media, encoded_chars_max=DOCUMENT_ENCODED_CHARS_MAX)
+    document = inline_file.inline_document(media, encoded_chars_max=DOCUMENT_ENCODED_CHARS_MAX)
     if document is not None:
         source = {"type": "base64", "media_type": document.media_type, "data": document.data}
         return [{"type": "document", "source": source}]
@@ -137,7 +136,7 @@ def _media(media: MediaPart) -> list[JsonObject]:
             return [{"type": "image", "source": {"type": "url", "url": url}}]
         case ImageAttachment(url=url) if url.startswith("http://"):
             why = "the provider fetches only from https addresses"
-            return text(inline_file.left_out(media, why))
+            return text(inline_file.omitted_note(media, why))
         case ImageAttachment(url=url):
             return _image(media, url.partition(",")[2])
         case TextAttachment(text=inlined):
@@ -148,10 +147,10 @@ def _media(media: MediaPart) -> list[JsonObject]:
 
 def _image(media: MediaPart, encoded: str) -> list[JsonObject]:
     if len(encoded) > IMAGE_ENCODED_CHARS_MAX:
-        return text(inline_file.left_out(media, "it is too large"))
-    media_type = inline_file.type_of(base64.b64decode(encoded[:16]))
+        return text(inline_file.omitted_note(media, "it is too large"))
+    media_type = inline_file.sniff_type(base64.b64decode(encoded[:16]))
     if media_type is None or media_type == inline_file.PDF:
-        return text(inline_file.left_out(media, "it is not an image"))
+        return text(inline_file.omitted_note(media, "it is not an image"))
     source = {"type": "base64", "media_type": media_type, "data": encoded}
     return [{"type": "image", "source": source}]
 

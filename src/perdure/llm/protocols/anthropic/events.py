@@ -1,7 +1,7 @@
-"""Anthropic Messages: the events of a stream as they are written, and the counts in them.
+"""Anthropic Messages: stream events and token counts.
 
-Pure. Decoding is lenient: unknown fields are skipped, and what may be left out may be. What the
-events mean together is decided in anthropic_messages_stream.
+Decoding is lenient: unknown fields are skipped, and optional ones may be missing. `stream`
+interprets the events.
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ class Delta(msgspec.Struct, gc=False):
 
 
 class Content(msgspec.Struct, gc=False):
-    """What a content block starts with."""
+    """The start of a content block."""
 
     type: str = ""
     id: str | None = None
@@ -74,12 +74,12 @@ class _Counts(msgspec.Struct, omit_defaults=True):
 
 
 def decode(data: bytes) -> Event:
-    """Raises LLMError for what is not an event."""
-    return provider_json.decoded(_EVENT, data, "an event")
+    """Decode an event. Raises LLMError."""
+    return provider_json.decode(_EVENT, data, "an event")
 
 
 def counted(raw: msgspec.Raw) -> JsonObject:
-    """The counts that `raw` gives, by their wire names; nothing of odd ones, worth no turn."""
+    """The counts by their wire names; empty if invalid, because they must not fail a turn."""
     if bytes(raw) in _NOT_GIVEN:
         return {}
     try:
@@ -89,7 +89,7 @@ def counted(raw: msgspec.Raw) -> JsonObject:
 
 
 def usage_of(counts: JsonObject) -> Usage | None:
-    """`input_tokens` is without cache here; thinking is part of the output."""
+    """The usage. `input_tokens` excludes the cache; `output_tokens` includes thinking."""
     usage = codec.convert(_Counts, counts)
     if usage.input_tokens is None and usage.output_tokens is None:
         return None

@@ -1,11 +1,11 @@
 """Anthropic Messages: the request side.
 
-Pure. Blocks are made in anthropic_messages_content. The provider reads processes of one role as
-one turn, so runs stand side by side without fillers. Cache hints are three: the last tool, the
-last system part and the latest user message.
+`content` makes the blocks. The provider reads adjacent messages of one role as one turn, so
+segments need no filler between them. There are three cache hints: the last tool, the last system
+part and the latest user message.
 
-Invariant: a run's items depend on that run alone, the conversation begins with the user, and
-options that the provider refuses together are never sent together.
+Invariant: a segment's items depend on that segment alone, the conversation begins with the user,
+and options that the provider refuses together are never sent together.
 """
 
 import re
@@ -27,7 +27,7 @@ from perdure.schema.value import State
 VERSION: Final = "2023-06-01"
 VERTEX_VERSION: Final = "vertex-2023-10-16"
 OUTPUT_TOKENS: Final = 4096
-"""The most that an answer may have where neither the request nor the model says."""
+"""Maximum output tokens if neither the request nor the model sets them."""
 THINKING_TOKENS_MIN: Final = 1024
 
 _CACHED: Final[JsonObject] = {"cache_control": {"type": "ephemeral"}}
@@ -40,7 +40,7 @@ _AFTER_AN_ANSWER: Final = "Go on."
 
 
 def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
-    """Everything of the body but the messages. What was not asked for is not written."""
+    """The body without the messages. Unset options are omitted."""
     body = _options(request)
     most = request.generation.max_tokens or facts.output_limit or OUTPUT_TOKENS
     thinking = _thinking(request, most)
@@ -58,35 +58,39 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
 
 
 def vertex_head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
-    """The same at Vertex, where the address names the model."""
+    """The body for Vertex AI, where the URL names the model."""
     body = head(request, facts)
     del body["model"]
     return body | {"anthropic_version": VERTEX_VERSION}
 
 
 def opening(request: LLMRequest) -> list[JsonObject]:
-    """A word of the user, where the conversation would not begin with one."""
-    if request.runs and not request.runs[0].is_answer:
+    """A placeholder user message, if the conversation would not begin with the user."""
+    if request.segments and not request.segments[0].is_answer:
         return []
     return [_message("user", content.text(_BEFORE_AN_ANSWER))]
 
 
 def closing(request: LLMRequest) -> list[JsonObject]:
-    """A word of the user, where the conversation would end with an answer."""
-    if not request.runs or not request.runs[-1].is_answer or content.results(request.runs[-1]):
+    """A placeholder user message, if the conversation would end with an answer."""
+    if (
+        not request.segments
+        or not request.segments[-1].is_answer
+        or content.results(request.segments[-1])
+    ):
         return []
     return [_message("user", content.text(_AFTER_AN_ANSWER))]
 
 
-def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
-    if not run.is_answer:
-        return _asked(run, facts)
-    blocks = (("assistant", content.answer(run)), ("user", content.results(run)))
+def items(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
+    if not segment.is_answer:
+        return _asked(segment, facts)
+    blocks = (("assistant", content.answer(segment)), ("user", content.results(segment)))
     return [_message(role, listed) for role, listed in blocks if listed]
 
 
 def marked(listed: list[JsonObject]) -> list[JsonObject]:
-    """The same items with a cache hint on the last text of the user, or on the last thing."""
+    """The items with a cache hint on the user's last text, or on the last block."""
     at = max(index for index, item in enumerate(listed) if item["role"] == "user")
     blocks: list[JsonObject] = list(listed[at]["content"])
     texts = [index for index, block in enumerate(blocks) if block["type"] == "text"]
@@ -100,41 +104,41 @@ def _message(role: str, blocks: list[JsonObject]) -> JsonObject:
 
 
 class _Asked(State):
-    """What the user said, and the updates that no user message follows."""
+    """The user's content, and trailing system updates."""
 
-    said: list[JsonObject] = field(default_factory=list[JsonObject])
+    user_blocks: list[JsonObject] = field(default_factory=list[JsonObject])
     by_user: bool = False
     updates: list[str] = field(default_factory=list[str])
-    """As they are wrapped in user text."""
+    """System updates wrapped as user text."""
     plain: list[JsonObject] = field(default_factory=list[JsonObject])
-    """The same as they are."""
+    """System updates as plain text."""
 
     def wrap_updates(self) -> None:
         for update in self.updates:
-            self.said += content.text(update)
+            self.user_blocks += content.text(update)
         self.updates, self.plain = [], []
 
 
-def _asked(run: Segment, facts: ModelFacts) -> list[JsonObject]:
-    """One user message. Updates at its end may be a system message: then an answer is next."""
+def _asked(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
+    """One user message; trailing updates become a system message if the model accepts one."""
     asked = _Asked()
-    for message in run.messages:
+    for message in segment.messages:
         if message.role == "system":
             asked.updates.append(shared.system_update(message))
             asked.plain += content.user(message)
         else:
             asked.wrap_updates()
-            asked.said += content.user(message)
+            asked.user_blocks += content.user(message)
             asked.by_user = True
     if facts.system_role and asked.by_user and asked.plain:
-        said = asked.said or content.text(shared.EMPTY_MESSAGE)
-        return [_message("user", said), _message("system", asked.plain)]
+        user_blocks = asked.user_blocks or content.text(shared.EMPTY_MESSAGE)
+        return [_message("user", user_blocks), _message("system", asked.plain)]
     asked.wrap_updates()
-    return [_message("user", asked.said or content.text(shared.EMPTY_MESSAGE))]
+    return [_message("user", asked.user_blocks or content.text(shared.EMPTY_MESSAGE))]
 
 
 def _thinking(request: LLMRequest, most: int) -> JsonObject | None:
-    """The thinking option as it may be sent, or None where this request allows none."""
+    """The thinking option to send, or None if this request allows none."""
     asked = request.options.get(stream.NAMESPACE, {}).get("thinking")
     if not shared.is_object(asked) or asked.get("type") == "disabled":
         return None
@@ -149,20 +153,20 @@ def _thinking(request: LLMRequest, most: int) -> JsonObject | None:
             f"The `thinking` option needs a `budgetTokens` of at least {THINKING_TOKENS_MIN}",
         )
     budget = min(budget, most - 1)
-    if budget < THINKING_TOKENS_MIN or not _may_go_on_thinking(request.runs):
+    if budget < THINKING_TOKENS_MIN or not _may_go_on_thinking(request.segments):
         return None
     return _named(asked) | {"budget_tokens": budget}
 
 
-def _may_go_on_thinking(runs: tuple[Segment, ...]) -> bool:
-    """With a thinking budget, an answer whose calls we made must have begun with thinking."""
+def _may_go_on_thinking(segments: tuple[Segment, ...]) -> bool:
+    """Whether thinking may stay on: an answer with executed calls must begin with thinking."""
     latest: list[JsonObject] = []
-    for run in reversed(runs):
-        # Answers that no result parts are one turn to the provider.
-        if latest and (not run.is_answer or content.results(run)):
+    for segment in reversed(segments):
+        # Answers without results between them are one turn for the provider.
+        if latest and (not segment.is_answer or content.results(segment)):
             break
-        if run.is_answer:
-            latest = content.answer(run) + latest
+        if segment.is_answer:
+            latest = content.answer(segment) + latest
     calls = any(block["type"] == "tool_use" for block in latest)
     return not calls or latest[0]["type"] in content.THINKING
 
@@ -171,7 +175,7 @@ def _generation(request: LLMRequest, *, thinks: bool) -> JsonObject:
     controls = request.generation
     named: JsonObject = {"stop_sequences": [text for text in controls.stop if text.strip()] or None}
     if not thinks:
-        # A model that thinks takes none of these.
+        # The provider refuses these together with thinking.
         named |= {
             "temperature": controls.temperature,
             "top_p": controls.top_p,
@@ -181,13 +185,13 @@ def _generation(request: LLMRequest, *, thinks: bool) -> JsonObject:
 
 
 def _options(request: LLMRequest) -> JsonObject:
-    """Model Request Options by their wire names, but for what the protocol writes itself."""
+    """Model Request Options by their wire names, without those that the protocol writes."""
     options = _named(request.options.get(stream.NAMESPACE, {}))
     return {name: value for name, value in options.items() if name not in _OWNED}
 
 
 def _named(options: JsonObject) -> JsonObject:
-    """`budgetTokens` is `budget_tokens`."""
+    """Convert names such as `budgetTokens` to `budget_tokens`."""
     named: JsonObject = {}
     for name, value in options.items():
         named[_CAPITAL.sub("_", name).lower()] = value

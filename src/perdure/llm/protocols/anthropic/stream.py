@@ -1,12 +1,11 @@
-"""Anthropic Messages: the answer side, one event at a time.
+"""Anthropic Messages: the response side, one event at a time.
 
-Pure, and the hot path of every turn: an event is decoded straight into a typed struct. Content
-comes in numbered blocks. What is needed to send thinking and hosted results back to the same model
-is kept as provider metadata. Input and output are not done here, and messages are not yet free of
-secrets.
+The hot path of every turn: an event is decoded directly into a typed struct. Content comes in
+numbered blocks. Data that is needed to send thinking and hosted results back to the same model is
+kept as provider metadata. Secrets are removed from messages later.
 
-Invariant: a call for us leaves here only after the provider said why it stopped; a text or
-reasoning part is ended before the next part starts.
+Invariant: a tool call is emitted only after the provider's stop reason; a text or reasoning part
+ends before the next part starts.
 """
 
 from collections.abc import Iterator
@@ -44,7 +43,7 @@ from perdure.schema.session.tool import ProviderMetadata
 from perdure.schema.value import State
 
 NAMESPACE: Final = "anthropic"
-"""Under which metadata of this protocol is kept."""
+"""The metadata namespace of this protocol."""
 
 _REASONS: Final[dict[str, FinishReason]] = {
     "end_turn": "stop",
@@ -87,7 +86,7 @@ class _State(State):
     reasonings: int = 0
     calls: list[_Block] = field(default_factory=list[_Block])
     unanswered: set[str] = field(default_factory=set[str])
-    """Hosted calls whose result has not come."""
+    """Hosted calls without a result yet."""
     reason: FinishReason | None = None
     usage: JsonObject = field(default_factory=dict[str, object])
 
@@ -97,7 +96,7 @@ def start() -> _State:
 
 
 def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
-    """Take one event. `message_stop` and `error` end the answer; unknown ones say nothing."""
+    """Process one event. `message_stop` and `error` end the answer; unknown ones are ignored."""
     event = wire.decode(data)
     match event.type:
         case "content_block_delta":
@@ -110,7 +109,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
         case "message_start":
             state.usage |= wire.counted(event.message.usage if event.message else event.usage)
         case "message_delta":
-            # Counts are totals: what comes later replaces what came before.
+            # Counts are totals: later ones replace earlier ones.
             state.usage |= wire.counted(event.usage)
             return tuple(_message_delta(state, event))
         case "message_stop":
@@ -123,7 +122,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
 
 
 def finish(state: _State) -> tuple[LLMEvent, ...]:
-    """The stream has ended without `message_stop`: whole only if a stop reason came."""
+    """End a stream without `message_stop`: complete only if a stop reason came."""
     if state.reason is None:
         raise provider_json.incomplete()
     return (_finish(state, state.reason),)
@@ -153,7 +152,7 @@ def _delta(state: _State, event: Event) -> tuple[LLMEvent, ...]:
 def _text(block: _Block, text: str) -> tuple[LLMEvent, ...]:
     if block.begun:
         return (TextDelta(block.id, text),)
-    # An empty text is no part of an answer, so a text begins with its first piece.
+    # Empty texts are dropped, so a text begins with its first delta.
     block.begun = True
     return (TextStart(block.id), TextDelta(block.id, text))
 
@@ -193,22 +192,22 @@ def _thinking_start(block: _Block, content: Content) -> Iterator[LLMEvent]:
 
 def _call_start(state: _State, content: Content) -> _Block:
     if not content.name:
-        raise provider_json.broken("a tool call without a name")
+        raise provider_json.invalid_output("a tool call without a name")
     hosted = content.type == "server_tool_use"
     block = _Block("call", _fresh_id(state, content.id), content.name, hosted)
     if content.input:
-        # Servers that do not stream the input give all of it here.
+        # Servers that do not stream the input send all of it here.
         block.pieces.append(shared.json_text(content.input))
     state.calls.append(block)
     return block
 
 
 def _fresh_id(state: _State, given: str | None) -> str:
-    return call_id.fresh(given, {call.id for call in state.calls}, len(state.calls))
+    return call_id.free_id(given, {call.id for call in state.calls}, len(state.calls))
 
 
 def _hosted_result(state: _State, content: Content) -> Iterator[LLMEvent]:
-    """A result arrives whole. One for a call that is not known, or a second one, is ignored."""
+    """A complete hosted result. Results of unknown calls and second results are ignored."""
     call = content.tool_use_id
     if not content.type.endswith(_RESULT) or call is None or call not in state.unanswered:
         return
@@ -216,7 +215,7 @@ def _hosted_result(state: _State, content: Content) -> Iterator[LLMEvent]:
     value = content.content
     native: JsonObject = {"type": content.type}
     if shared.is_object(value) and isinstance(code := value.get("error_code"), str):
-        # Of a failure only its message is stored, so what the provider said goes along.
+        # Only the message of a failure is stored, so the provider's content goes into metadata.
         native["content"] = value
         yield HostedToolResult(call, ToolResult("error", code), {NAMESPACE: native})
     else:
@@ -232,7 +231,7 @@ def _block_end(state: _State, block: _Block) -> Iterator[LLMEvent]:
         block.ended = True
         yield ToolInputEnd(block.id, "".join(block.pieces))
         if block.hosted:
-            # The provider runs it now: its result may be the next block.
+            # The provider executes it now: its result may be the next block.
             made = _made(block, cut=False)
             if isinstance(made, ToolCall):
                 state.unanswered.add(block.id)
@@ -247,13 +246,13 @@ def _close_prose(state: _State) -> Iterator[LLMEvent]:
 
 
 def _message_delta(state: _State, event: Event) -> Iterator[LLMEvent]:
-    said = event.delta.stop_reason if event.delta else None
-    if not said or state.reason is not None:
+    stop_reason = event.delta.stop_reason if event.delta else None
+    if not stop_reason or state.reason is not None:
         return
     for block in state.open.values():
         yield from _block_end(state, block)
     state.open.clear()
-    reason = _REASONS.get(said, "unknown")
+    reason = _REASONS.get(stop_reason, "unknown")
     cut = reason in _CUT_REASONS
     wanted = [call for call in state.calls if not call.hosted]
     for call in wanted:
@@ -263,7 +262,7 @@ def _message_delta(state: _State, event: Event) -> Iterator[LLMEvent]:
 
 def _made(call: _Block, *, cut: bool) -> ToolCall | ToolInputInvalid:
     text = "".join(call.pieces)
-    return tool_input.settled(call.id, call.name, text, cut=cut, hosted=call.hosted)
+    return tool_input.parse_call(call.id, call.name, text, cut=cut, hosted=call.hosted)
 
 
 def _message_stop(state: _State) -> tuple[LLMEvent, ...]:

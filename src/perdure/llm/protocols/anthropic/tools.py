@@ -1,7 +1,7 @@
-"""Anthropic Messages: a tool's definition, with the shape of schema that the provider takes.
+"""Anthropic Messages: tool definitions, with a schema that the provider accepts.
 
-Pure. The provider wants an object at the top, without alternatives beside it; a tool from elsewhere
-may have been written otherwise, and one such tool would fail every request.
+The provider requires an object at the top without alternatives beside it. One tool with another
+schema would fail every request.
 """
 
 from typing import Final

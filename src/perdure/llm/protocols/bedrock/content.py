@@ -1,10 +1,10 @@
 """Bedrock Converse: parts of a conversation as content blocks.
 
-Pure. The service refuses blank text, reasoning without its signature, call ids that it has seen,
-files that are not what they say and more of them than it takes, and a part stays in the
-conversation for good. So each of these has a form here that it takes, or is left out.
+The service refuses blank text, reasoning without its signature, call ids that it has seen,
+mislabelled files and too many of them, and a part stays in the conversation for good. Each of these
+therefore has an accepted form or is left out.
 
-Invariant: every block is valid by itself, and blocks of one run depend on that run alone.
+Invariant: every block is valid by itself, and blocks of a segment depend on that segment alone.
 """
 
 import re
@@ -29,7 +29,7 @@ from perdure.schema.session.tool import ProviderMetadata
 
 NAME_CHARS_MAX: Final = 64
 FILE_CHARS_MAX: Final = 5 * 1024 * 1024
-"""3.75 MB of an image, in base64. Documents may be a little larger."""
+"""3.75 MB per image, in base64. Documents may be a little larger."""
 
 IMAGES_MAX: Final = 20
 DOCUMENTS_MAX: Final = 5
@@ -51,31 +51,31 @@ def reads_documents(model: str) -> bool:
 
 
 def text(value: str) -> list[JsonObject]:
-    """A text block, or none for blank text."""
+    """A text block, or none if the text is blank."""
     return [{"text": value}] if value.strip() else []
 
 
-def asked(run: Segment, *, documents: bool) -> list[JsonObject]:
-    """What the user said, and what the model was told in between."""
+def user_content(segment: Segment, *, documents: bool) -> list[JsonObject]:
+    """The user's content and system updates."""
     files = _FILES if documents else _IMAGES
     blocks: list[JsonObject] = []
-    for message in run.messages:
+    for message in segment.messages:
         if message.role == "system":
             blocks += text(shared.system_update(message))
         else:
             blocks += _user(message, files)
     blocks = _bounded(blocks)
     if any("document" in block for block in blocks) and not any("text" in b for b in blocks):
-        # A document never goes alone.
+        # A document needs a text beside it.
         blocks += text(_SEE_FILE)
     return blocks or text(shared.EMPTY_MESSAGE)
 
 
-def answer(run: Segment) -> list[JsonObject]:
-    """What the model answered, in its order. It may not end with reasoning."""
-    ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
+def answer(segment: Segment) -> list[JsonObject]:
+    """The model's answer, in order. It may not end with reasoning."""
+    ids, found = call_id.unique_ids(segment, _OWN_ID), segment.results()
     blocks: list[JsonObject] = []
-    for part in run.answered():
+    for part in segment.answer_parts():
         if isinstance(part, TextPart):
             blocks += text(part.text)
         elif isinstance(part, ReasoningPart):
@@ -90,18 +90,18 @@ def answer(run: Segment) -> list[JsonObject]:
     return blocks or text(shared.EMPTY_ANSWER)
 
 
-def results(run: Segment) -> list[JsonObject]:
-    """One result for each call of the run that we were to make."""
-    ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
+def results(segment: Segment) -> list[JsonObject]:
+    """One result for each call of the segment that this program executed."""
+    ids, found = call_id.unique_ids(segment, _OWN_ID), segment.results()
     return [
         {"toolResult": {"toolUseId": wire_id, "content": _result(found.get(own_id))}}
         for own_id, wire_id in ids.items()
     ]
 
 
-def called(run: Segment) -> Iterator[str]:
-    """The names of the tools that an answer called, as they are sent."""
-    return (_name(part) for part in run.calls())
+def called(segment: Segment) -> Iterator[str]:
+    """The wire names of the tools that an answer called."""
+    return (_name(part) for part in segment.calls())
 
 
 def _user(message: LLMMessage, files: InlineLimits) -> Iterator[JsonObject]:
@@ -113,7 +113,7 @@ def _user(message: LLMMessage, files: InlineLimits) -> Iterator[JsonObject]:
 
 
 def _media(media: MediaPart, files: InlineLimits) -> list[JsonObject]:
-    match attachment.inlined(media, files):
+    match attachment.inline_file(media, files):
         case InlineFile(media_type=media_type, data=data) if media_type == PDF:
             name = blake2b(data.encode(), digest_size=6).hexdigest()
             document = {"format": "pdf", "name": f"document {name}", "source": {"bytes": data}}
@@ -121,24 +121,24 @@ def _media(media: MediaPart, files: InlineLimits) -> list[JsonObject]:
         case InlineFile(media_type=media_type, data=data):
             kind = media_type.partition("/")[2]
             return [{"image": {"format": kind, "source": {"bytes": data}}}]
-        case told:
-            return text(told)
+        case note:
+            return text(note)
 
 
 def _bounded(blocks: list[JsonObject]) -> list[JsonObject]:
-    """The same blocks; files beyond what one message may hold are told instead."""
-    left = {"image": IMAGES_MAX, "document": DOCUMENTS_MAX}
+    """The blocks, with files beyond the limit of one message replaced by a note."""
+    remaining = {"image": IMAGES_MAX, "document": DOCUMENTS_MAX}
     kept: list[JsonObject] = []
     for block in blocks:
         (kind,) = block
-        if kind in left:
-            left[kind] -= 1
-        kept += [block] if left.get(kind, 0) >= 0 else text(_TOO_MANY)
+        if kind in remaining:
+            remaining[kind] -= 1
+        kept += [block] if remaining.get(kind, 0) >= 0 else text(_TOO_MANY)
     return kept
 
 
 def _reasoning(part: ReasoningPart) -> list[JsonObject]:
-    """Signed or sealed reasoning. Any other is not wanted back, or refused."""
+    """Signed or encrypted reasoning; other reasoning is not sent."""
     native = _native(part.metadata)
     if (sealed := native.get("redactedData")) and isinstance(sealed, str):
         return [{"reasoningContent": {"redactedContent": sealed}}]
@@ -149,23 +149,25 @@ def _reasoning(part: ReasoningPart) -> list[JsonObject]:
 
 
 def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObject]:
-    """A call with its result, if both are this model's own and whole; else nothing."""
+    """A hosted call with its result, if both are complete and this model's own; else nothing."""
     native = _native(result.metadata) if result else {}
     kind = native.get("type")
     if result is None or not isinstance(kind, str) or not _HOSTED_ID.fullmatch(call.id):
         return []
-    told = _elements(native.get("content")) or _elements(shared.unwrapped(result.result.value))
-    if not told:
+    result_content = _elements(native.get("content")) or _elements(
+        shared.unwrap(result.result.value)
+    )
+    if not result_content:
         return []
     use: JsonObject = {"toolUseId": call.id, "name": _name(call), "input": call.input}
-    came: JsonObject = {"toolUseId": call.id, "content": told}
+    came: JsonObject = {"toolUseId": call.id, "content": result_content}
     came |= {"type": kind} if kind else {}
     came |= {"status": "error"} if native.get("status") == "error" else {}
     return [{"toolUse": use | {"type": HOSTED}}, {"toolResult": came}]
 
 
 def _elements(value: JsonValue) -> list[JsonObject]:
-    """The blocks of a hosted result; none of what is no list of blocks."""
+    """The blocks of a hosted result; empty if it is not a list of blocks."""
     match value:
         case [*found] if all(shared.is_object(item) and item for item in found):
             return found
@@ -178,10 +180,10 @@ def _result(part: ToolResultPart | None) -> list[JsonObject]:
         return text(shared.NO_RESULT)
     lowered = shared.lower_result(part.result)
     if part.result.type == "error":
-        said = f"{_FAILED}: {lowered.text}" if lowered.text.strip() else _FAILED
-        return text(said)
-    shown = [block for media in lowered.media for block in _media(media, _IMAGES)]
-    return _bounded(text(lowered.text) + shown) or text(shared.NO_OUTPUT)
+        text_shown = f"{_FAILED}: {lowered.text}" if lowered.text.strip() else _FAILED
+        return text(text_shown)
+    files_shown = [block for media in lowered.media for block in _media(media, _IMAGES)]
+    return _bounded(text(lowered.text) + files_shown) or text(shared.NO_OUTPUT)
 
 
 def _name(call: ToolCallPart) -> str:

@@ -1,7 +1,7 @@
-"""Bedrock Converse: the events of a stream as they are written, and the counts in them.
+"""Bedrock Converse: stream events and token counts.
 
-Pure. Decoding is lenient: unknown fields are skipped, and what may be left out may be. Framing is
-llm.aws.event_stream; what the events mean together is decided in bedrock_converse_stream.
+Decoding is lenient: unknown fields are skipped, and optional ones may be missing. Framing is
+llm.aws.event_stream; `stream` interprets the events.
 """
 
 from typing import Final
@@ -73,7 +73,7 @@ class Metadata(msgspec.Struct, gc=False):
 
 
 class Event(msgspec.Struct, gc=False, rename="camel"):
-    """One of these is there, or none of them."""
+    """At most one of these fields is set."""
 
     content_block_delta: BlockDelta | None = None
     content_block_start: BlockStart | None = None
@@ -95,16 +95,16 @@ class _Counts(msgspec.Struct, rename="camel"):
 
 
 def decode(data: bytes) -> Event:
-    """Raises LLMError for what is not an event."""
-    return provider_json.decoded(_EVENT, data, "an event")
+    """Decode an event. Raises LLMError."""
+    return provider_json.decode(_EVENT, data, "an event")
 
 
 def usage_of(metadata: Metadata) -> Usage | None:
-    """Input is without cache here; reasoning is part of the output and not told apart."""
+    """The usage. Input excludes the cache; output includes reasoning."""
     try:
         counts = codec.decode(_Counts, bytes(metadata.usage))
     except msgspec.DecodeError:
-        # Odd counts are not worth a turn.
+        # Invalid counts must not fail a turn.
         return None
     if counts.input_tokens is None and counts.output_tokens is None:
         return None

@@ -1,12 +1,11 @@
 """Bedrock Converse: the request side.
 
-Pure. Messages of the two roles alternate strictly, so what is owed to the model after an answer,
-the results of its calls, is written with what comes next: the words of the user, the next answer,
-or the end. Cache points are blocks of their own, for the models that take them. The content of
-messages is made in bedrock_converse_content.
+Messages of the two roles must alternate strictly, so the results of an answer's calls are written
+with what follows it: the user's message, the next answer, or the end. Cache points are separate
+blocks, for the models that accept them. `content` makes the content of messages.
 
-Invariant: no two messages of one role stand side by side, the first and the last are the user's,
-and a conversation with calls never goes without tools.
+Invariant: no two messages of one role are adjacent, the first and the last are the user's, and a
+conversation with calls is never sent without tools.
 """
 
 import re
@@ -16,7 +15,7 @@ from urllib.parse import quote
 
 from perdure.llm.aws.event_stream import AwsFrames
 from perdure.llm.encoding import shared
-from perdure.llm.encoding.wire_protocol import ModelFacts, Place, WireProtocol
+from perdure.llm.encoding.wire_protocol import ModelFacts, SegmentPosition, WireProtocol
 from perdure.llm.error import LLMError
 from perdure.llm.message import Segment
 from perdure.llm.protocols.bedrock import content, stream
@@ -41,7 +40,7 @@ _PAST_TOOL: Final = "Was used earlier. It cannot be used now."
 
 
 def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
-    """Everything of the body but the messages. What was not asked for is not written."""
+    """The body without the messages. Unset options are omitted."""
     options = request.options.get(stream.NAMESPACE, {})
     body: JsonObject = {
         name: options[name] for name in _HEAD_OPTIONS if options.get(name) is not None
@@ -49,7 +48,7 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
     reasoning = _reasoning(request, options, facts)
     body["inferenceConfig"] = _inference(request, facts, reasoning)
     if system := [block for part in request.system for block in content.text(part)]:
-        body["system"] = [*system, *([_CACHE_POINT] if _takes_hints(facts) else [])]
+        body["system"] = [*system, *([_CACHE_POINT] if _accepts_hints(facts) else [])]
     if tools := _tools(request, facts):
         body["toolConfig"] = tools
     if fields := _additional(request, options, reasoning):
@@ -58,29 +57,29 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
 
 
 def opening(request: LLMRequest) -> list[JsonObject]:
-    """A word of the user, where the conversation would not begin with one."""
-    if request.runs and not request.runs[0].is_answer:
+    """A placeholder user message, if the conversation would not begin with the user."""
+    if request.segments and not request.segments[0].is_answer:
         return []
     return [_user(content.text(_BEFORE_AN_ANSWER))]
 
 
 def closing(request: LLMRequest) -> list[JsonObject]:
-    """What is owed after the last answer, or a word of the user."""
-    if not request.runs or not request.runs[-1].is_answer:
+    """The results of the last answer's calls, or a placeholder user message."""
+    if not request.segments or not request.segments[-1].is_answer:
         return []
-    return [_user(content.results(request.runs[-1]) or content.text(_AFTER_AN_ANSWER))]
+    return [_user(content.results(request.segments[-1]) or content.text(_AFTER_AN_ANSWER))]
 
 
-def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
-    """The words of the user or the answer of a run, without what is owed after it."""
-    if run.is_answer:
-        return [_assistant(content.answer(run))]
-    return [_user(content.asked(run, documents=content.reads_documents(facts.name)))]
+def items(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
+    """The user's message or the answer of a segment, without the results of its calls."""
+    if segment.is_answer:
+        return [_assistant(content.answer(segment))]
+    return [_user(content.user_content(segment, documents=content.reads_documents(facts.name)))]
 
 
-def placed(listed: list[JsonObject], place: Place) -> list[JsonObject]:
-    """The same items after what is owed, with each document's name unique by its place."""
-    before, named = place.before, [_with_names(item, place.index) for item in listed]
+def adapted(listed: list[JsonObject], position: SegmentPosition) -> list[JsonObject]:
+    """The items after the previous answer's results, with unique document names."""
+    before, named = position.before, [_with_names(item, position.index) for item in listed]
     if before is None:
         return named
     by_user = named[0]["role"] == "user"
@@ -93,7 +92,7 @@ def placed(listed: list[JsonObject], place: Place) -> list[JsonObject]:
 
 
 def marked(listed: list[JsonObject]) -> list[JsonObject]:
-    """The same items with a cache point after the last text of the user, or at the end."""
+    """The items with a cache point after the user's last text, or at the end."""
     blocks: list[JsonObject] = listed[-1]["content"]
     texts = [index for index, block in enumerate(blocks) if "text" in block]
     after = (texts[-1] if texts else len(blocks) - 1) + 1
@@ -109,7 +108,7 @@ def _assistant(blocks: list[JsonObject]) -> JsonObject:
 
 
 def _with_names(item: JsonObject, index: int) -> JsonObject:
-    """Names of documents are unique in a conversation, even of those that are sent twice."""
+    """The item with document names that are unique in the conversation."""
     blocks: list[JsonObject] = list(item["content"])
     for number, block in enumerate(blocks):
         document = block.get("document")
@@ -119,7 +118,7 @@ def _with_names(item: JsonObject, index: int) -> JsonObject:
     return item | {"content": blocks}
 
 
-def _takes_hints(facts: ModelFacts) -> bool:
+def _accepts_hints(facts: ModelFacts) -> bool:
     return bool(_CACHING_CLAUDE.search(facts.name) or _NOVA.search(facts.name))
 
 
@@ -134,7 +133,7 @@ def _inference(request: LLMRequest, facts: ModelFacts, reasoning: JsonObject) ->
         "stopSequences": [text for text in controls.stop if text.strip()] or None,
     }
     if not reasoning:
-        # A model that thinks takes none of these.
+        # The provider refuses these together with thinking.
         named |= {"temperature": controls.temperature, "topP": controls.top_p}
     return {name: value for name, value in named.items() if value is not None}
 
@@ -148,7 +147,7 @@ def _additional(request: LLMRequest, options: JsonObject, reasoning: JsonObject)
 
 
 def _reasoning(request: LLMRequest, options: JsonObject, facts: ModelFacts) -> JsonObject:
-    """The reasoning option in the model's own terms; empty where this request allows none."""
+    """The reasoning option in the model's own terms; empty if this request allows none."""
     asked = options.get("reasoningConfig")
     if not shared.is_object(asked) or asked.get("type") in (None, "disabled"):
         return {}
@@ -167,29 +166,31 @@ def _reasoning(request: LLMRequest, options: JsonObject, facts: ModelFacts) -> J
         )
     most = request.generation.max_tokens or facts.output_limit
     budget = min(budget, most - 1) if most else budget
-    if budget < THINKING_TOKENS_MIN or not _may_go_on_thinking(request.runs):
+    if budget < THINKING_TOKENS_MIN or not _may_go_on_thinking(request.segments):
         return {}
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
-def _may_go_on_thinking(runs: tuple[Segment, ...]) -> bool:
-    """With a thinking budget, an answer whose calls we made must have begun with thinking."""
-    latest = next((run for run in reversed(runs) if run.is_answer), None)
+def _may_go_on_thinking(segments: tuple[Segment, ...]) -> bool:
+    """Whether thinking may stay on: an answer with executed calls must begin with thinking."""
+    latest = next((segment for segment in reversed(segments) if segment.is_answer), None)
     if latest is None or not any(content.called(latest)):
         return True
     return "reasoningContent" in content.answer(latest)[0]
 
 
 def _tools(request: LLMRequest, facts: ModelFacts) -> JsonObject:
-    """The tools on offer. Where calls are part of the conversation, there must be some."""
+    """The offered tools. A conversation with calls must have some."""
     offered = [_tool(tool) for tool in request.tools]
     if not offered or request.tool_choice == "none":
-        # Only then is it worth to look through the whole conversation.
-        past = next((name for run in request.runs for name in content.called(run)), None)
+        # Only now is the whole conversation searched.
+        past = next(
+            (name for segment in request.segments for name in content.called(segment)), None
+        )
         if past is None:
             return {}
         offered = offered or [_tool(ToolDefinition(past, _PAST_TOOL, {}))]
-    # Nova takes no cache point here.
+    # Nova accepts no cache point here.
     hint = [_CACHE_POINT] if _CACHING_CLAUDE.search(facts.name) else []
     config: JsonObject = {"tools": [*offered, *hint]}
     if request.tools and request.tool_choice in _CHOICES:
@@ -215,9 +216,9 @@ BEDROCK_CONVERSE: Final = WireProtocol(
     opening=opening,
     items=items,
     closing=closing,
-    placed=placed,
+    adapted=adapted,
     marked=marked,
-    takes_hints=_takes_hints,
+    accepts_hints=_accepts_hints,
     start=stream.start,
     step=stream.step,
     finish=stream.finish,

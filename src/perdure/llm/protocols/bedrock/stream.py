@@ -1,12 +1,12 @@
-"""Bedrock Converse: the answer side, one event at a time.
+"""Bedrock Converse: the response side, one event at a time.
 
-Pure, and the hot path of every turn: an event is decoded straight into a typed struct. Content
-comes in numbered blocks; only calls and hosted results say that they begin. The stop reason and
-the counts come in two events at the end and make one Finish. What is needed to send reasoning and
-hosted results back to the same model is kept as provider metadata.
+The hot path of every turn: an event is decoded directly into a typed struct. Content comes in
+numbered blocks; only calls and hosted results have a start event. The stop reason and the counts
+come in two events at the end and make one Finish. Data that is needed to send reasoning and hosted
+results back to the same model is kept as provider metadata.
 
-Invariant: a call for us leaves here only after the provider said why it stopped; a text or
-reasoning part is ended before the next part starts.
+Invariant: a tool call is emitted only after the provider's stop reason; a text or reasoning part
+ends before the next part starts.
 """
 
 from collections.abc import Iterator
@@ -44,10 +44,10 @@ from perdure.schema.session.tool import ProviderMetadata
 from perdure.schema.value import State
 
 NAMESPACE: Final = "bedrock"
-"""Under which metadata of this protocol is kept."""
+"""The metadata namespace of this protocol."""
 
 HOSTED: Final = "server_tool_use"
-"""The type of a call that the provider makes by itself."""
+"""The type of a hosted call."""
 
 _REASONS: Final[dict[str, FinishReason]] = {
     "end_turn": "stop",
@@ -77,7 +77,7 @@ class _Block(State):
     """The input of a call, or the signature of reasoning."""
     redacted: list[str] = field(default_factory=list[str])
     content: list[JsonValue] = field(default_factory=list[JsonValue])
-    """Of a hosted result."""
+    """Content of a hosted result."""
 
     @property
     def metadata(self) -> ProviderMetadata | None:
@@ -95,7 +95,7 @@ class _State(State):
     reasonings: int = 0
     calls: list[_Block] = field(default_factory=list[_Block])
     unanswered: set[str] = field(default_factory=set[str])
-    """Hosted calls whose result has not come."""
+    """Hosted calls without a result yet."""
     reason: FinishReason | None = None
     metadata: Metadata | None = None
 
@@ -105,7 +105,7 @@ def start() -> _State:
 
 
 def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
-    """Take one event. An exception ends the answer; unknown events say nothing."""
+    """Process one event. An exception ends the answer; unknown events are ignored."""
     event = wire.decode(data)
     if event.content_block_delta is not None:
         return () if state.reason else _delta(state, event.content_block_delta)
@@ -125,7 +125,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
 
 
 def finish(state: _State) -> tuple[LLMEvent, ...]:
-    """The stream has ended without counts: whole only if a stop reason came."""
+    """End a stream without counts: complete only if a stop reason came."""
     if state.reason is None:
         raise provider_json.incomplete()
     return (_finish(state, state.reason),)
@@ -151,7 +151,7 @@ def _delta(state: _State, event: BlockDelta) -> tuple[LLMEvent, ...]:
 
 
 def _begin(state: _State, index: int, kind: _Kind) -> tuple[tuple[LLMEvent, ...], _Block]:
-    """A text or reasoning starts with its first piece."""
+    """Start a text or reasoning block with its first delta."""
     closed = [*_close_prose(state), *_replaced(state, index)]
     if kind == "text":
         block = _Block("text", f"text-{state.texts}")
@@ -210,7 +210,7 @@ def _block_start(state: _State, event: BlockStart) -> Iterator[LLMEvent]:
 
 def _call_start(state: _State, start: wire.ToolUse) -> _Block:
     if not start.name:
-        raise provider_json.broken("a tool call without a name")
+        raise provider_json.invalid_output("a tool call without a name")
     hosted = start.type == HOSTED
     block = _Block("call", _fresh_id(state, start.tool_use_id), start.name, hosted)
     state.calls.append(block)
@@ -218,11 +218,11 @@ def _call_start(state: _State, start: wire.ToolUse) -> _Block:
 
 
 def _fresh_id(state: _State, given: str | None) -> str:
-    return call_id.fresh(given, {call.id for call in state.calls}, len(state.calls))
+    return call_id.free_id(given, {call.id for call in state.calls}, len(state.calls))
 
 
 def _replaced(state: _State, index: int) -> Iterator[LLMEvent]:
-    """The end of a block that another one takes the place of."""
+    """End a block whose index a new one takes."""
     before = state.open.pop(index, None)
     if before is not None:
         yield from _block_end(state, before)
@@ -239,7 +239,7 @@ def _block_end(state: _State, block: _Block) -> Iterator[LLMEvent]:
         block.ended = True
         yield ToolInputEnd(block.id, "".join(block.pieces))
         if block.hosted:
-            # The provider runs it now: its result may be the next block.
+            # The provider executes it now: its result may be the next block.
             made = _made(block, cut=False)
             if isinstance(made, ToolCall):
                 state.unanswered.add(block.id)
@@ -247,13 +247,13 @@ def _block_end(state: _State, block: _Block) -> Iterator[LLMEvent]:
 
 
 def _hosted_result(state: _State, block: _Block) -> Iterator[LLMEvent]:
-    """One for a call that is not known, or a second one, is ignored."""
+    """A hosted result. Results of unknown calls and second results are ignored."""
     if block.id not in state.unanswered:
         return
     state.unanswered.remove(block.id)
     native: JsonObject = {"type": block.name}
     if block.failed:
-        # Of a failure only its message is stored, so what the provider said goes along.
+        # Only the message of a failure is stored, so the provider's content goes into metadata.
         native |= {"status": "error", "content": block.content}
     result = ToolResult("error" if block.failed else "json", block.content)
     yield HostedToolResult(block.id, result, {NAMESPACE: native})
@@ -266,13 +266,13 @@ def _close_prose(state: _State) -> Iterator[LLMEvent]:
             yield from _block_end(state, block)
 
 
-def _message_stop(state: _State, said: str) -> Iterator[LLMEvent]:
+def _message_stop(state: _State, stop_reason: str) -> Iterator[LLMEvent]:
     if state.reason is not None:
         return
     for block in state.open.values():
         yield from _block_end(state, block)
     state.open.clear()
-    reason = _REASONS.get(said, "unknown")
+    reason = _REASONS.get(stop_reason, "unknown")
     cut = reason in _CUT_REASONS
     wanted = [call for call in state.calls if not call.hosted]
     for call in wanted:
@@ -284,7 +284,7 @@ def _message_stop(state: _State, said: str) -> Iterator[LLMEvent]:
 
 def _made(call: _Block, *, cut: bool) -> ToolCall | ToolInputInvalid:
     text = "".join(call.pieces)
-    return tool_input.settled(call.id, call.name, text, cut=cut, hosted=call.hosted)
+    return tool_input.parse_call(call.id, call.name, text, cut=cut, hosted=call.hosted)
 
 
 def _finish(state: _State, reason: FinishReason) -> Finish:
@@ -292,7 +292,7 @@ def _finish(state: _State, reason: FinishReason) -> Finish:
 
 
 def _provider_error(kind: str, event: Event) -> ProviderError:
-    said = errors.detail_of_body(bytes(event.payload))
+    detail = errors.detail_of_body(bytes(event.payload))
     return ProviderError(
-        message=f"{kind}: {said.text}", reason=ErrorDetail(said.text, kind).reason()
+        message=f"{kind}: {detail.text}", reason=ErrorDetail(detail.text, kind).reason()
     )

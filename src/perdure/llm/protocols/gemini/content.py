@@ -1,11 +1,11 @@
-"""Google Gemini: one run of the conversation as contents.
+"""Google Gemini: one segment of the conversation as contents.
 
-Pure. Calls and their results are matched by place and by name; an id goes along only where the
-provider gave one. Newer models refuse an answer whose first call has no thought signature, so a
-call of another model gets the one that stands for none.
+Calls and their results are matched by order and name; an id is sent only if the provider gave one.
+Newer models refuse an answer whose first call has no thought signature, so a call of another model
+gets the dummy signature.
 
-Invariant: every content has parts, every call of an answer has its result right after it, and
-nothing but a signature comes without text.
+Invariant: every content has parts, every call of an answer is followed by its result, and only a
+signature has no text.
 """
 
 import re
@@ -29,13 +29,13 @@ from perdure.schema.session.tool import ProviderMetadata
 
 NAME_CHARS_MAX: Final = 64
 NO_SIGNATURE: Final = "skip_thought_signature_validator"
-"""What the provider takes for the signature of a call that it did not make."""
+"""The dummy signature that the provider accepts for calls of other models."""
 
 FILES: Final = InlineLimits(
     types=frozenset({"image/png", "image/jpeg", "image/webp", attachment.PDF}),
     encoded_chars_max=14 * 1024 * 1024,
 )
-"""All of a request must be below 20 MB."""
+"""A whole request must be below 20 MB."""
 
 _SIGNING_MODEL: Final = re.compile(r"(?:.*/)?gemini-(?:[3-9]|\d\d|[a-z])")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_.-]")
@@ -46,19 +46,19 @@ def needs_signature(model: str) -> bool:
     return _SIGNING_MODEL.match(model) is not None
 
 
-def ends_with_answer(run: Segment) -> bool:
-    """Whether the last word of a run is the model's."""
-    return run.is_answer and not run.calls()
+def ends_with_answer(segment: Segment) -> bool:
+    """Whether a segment ends with the model's answer."""
+    return segment.is_answer and not segment.calls()
 
 
 def user_text(text: str) -> JsonObject:
     return _content("user", [{"text": text}])
 
 
-def asked(run: Segment) -> JsonObject:
-    """What the user said, and what the model was told in between."""
+def user_content(segment: Segment) -> JsonObject:
+    """The user's content and system updates."""
     parts: list[JsonObject] = []
-    for message in run.messages:
+    for message in segment.messages:
         if message.role == "system":
             parts += _text(shared.system_update(message))
         else:
@@ -66,11 +66,11 @@ def asked(run: Segment) -> JsonObject:
     return _content("user", parts or _text(shared.EMPTY_MESSAGE))
 
 
-def answer(run: Segment, *, signed: bool) -> list[JsonObject]:
-    """What the model answered, in its order, and the results of the calls that we made for it."""
-    calls, found = run.calls(), run.results()
+def answer(segment: Segment, *, signed: bool) -> list[JsonObject]:
+    """The model's answer, in order, and the results of the calls that this program executed."""
+    calls, found = segment.calls(), segment.results()
     parts: list[JsonObject] = []
-    for part in run.answered():
+    for part in segment.answer_parts():
         if isinstance(part, TextPart):
             parts += _text(part.text)
         elif isinstance(part, ReasoningPart):
@@ -83,8 +83,8 @@ def answer(run: Segment, *, signed: bool) -> list[JsonObject]:
         parts += _text(shared.EMPTY_ANSWER)
     if signed:
         _sign_first_call(parts)
-    said = _content("model", parts)
-    return [said, _content("user", _results(calls, found))] if calls else [said]
+    answer_content = _content("model", parts)
+    return [answer_content, _content("user", _results(calls, found))] if calls else [answer_content]
 
 
 def _content(role: str, parts: list[JsonObject]) -> JsonObject:
@@ -92,7 +92,7 @@ def _content(role: str, parts: list[JsonObject]) -> JsonObject:
 
 
 def _text(text: str) -> list[JsonObject]:
-    """A text part, or none for blank text."""
+    """A text part, or none if the text is blank."""
     return [{"text": text}] if text.strip() else []
 
 
@@ -105,15 +105,15 @@ def _user(message: LLMMessage) -> Iterator[JsonObject]:
 
 
 def _media(media: MediaPart) -> list[JsonObject]:
-    match attachment.inlined(media, FILES):
+    match attachment.inline_file(media, FILES):
         case InlineFile(media_type=media_type, data=data):
             return [{"inlineData": {"mimeType": media_type, "data": data}}]
-        case told:
-            return _text(told)
+        case note:
+            return _text(note)
 
 
 def _add_reasoning(parts: list[JsonObject], part: ReasoningPart) -> None:
-    """A thought; or, without text, the signature of what was said before it."""
+    """Add a thought, or without text, the signature of the part before it."""
     signed = _signature(_native(part.metadata))
     if part.text.strip():
         parts.append({"text": part.text, "thought": True} | signed)
@@ -136,18 +136,18 @@ def _sign_first_call(parts: list[JsonObject]) -> None:
 
 
 def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObject]:
-    """What the provider ran itself and what came of it; nothing of what another one ran."""
+    """A hosted call of this provider with its result; nothing for other providers."""
     ran, came = _native(call.metadata), _native(result.metadata) if result else {}
     if result is None or ran.get("part") != CODE or came.get("part") != CODE_RESULT:
         return []
-    told = came.get("content") or shared.unwrapped(result.result.value)
-    if not shared.is_object(told):
+    result_content = came.get("content") or shared.unwrap(result.result.value)
+    if not shared.is_object(result_content):
         return []
-    return [{CODE: call.input} | _signature(ran), {CODE_RESULT: told} | _signature(came)]
+    return [{CODE: call.input} | _signature(ran), {CODE_RESULT: result_content} | _signature(came)]
 
 
 def _results(calls: list[ToolCallPart], found: dict[str, ToolResultPart]) -> list[JsonObject]:
-    """One response for each call, and after them the files that they hold."""
+    """One response per call, followed by the files of the results."""
     responses: list[JsonObject] = []
     files: list[JsonObject] = []
     for call in calls:

@@ -1,7 +1,7 @@
-"""Google Gemini: the chunks of a stream as they are written, and the counts in them.
+"""Google Gemini: stream chunks and token counts.
 
-Pure. Decoding is lenient: unknown fields are skipped, and what may be left out may be. What the
-chunks mean together is decided in gemini_stream.
+Decoding is lenient: unknown fields are skipped, and optional ones may be missing. `stream`
+interprets the chunks.
 """
 
 from typing import Final
@@ -23,7 +23,7 @@ class FunctionCall(msgspec.Struct, gc=False, rename="camel"):
 
 
 class Code(msgspec.Struct, omit_defaults=True, rename="camel"):
-    """What the provider runs by itself."""
+    """Code that the provider executes."""
 
     language: str | None = None
     code: str | None = None
@@ -81,12 +81,12 @@ class _Counts(msgspec.Struct, rename="camel"):
 
 
 def decode(data: bytes) -> Chunk:
-    """Raises LLMError for what is not a chunk."""
-    return provider_json.decoded(_CHUNK, data, "a chunk")
+    """Decode a chunk. Raises LLMError."""
+    return provider_json.decode(_CHUNK, data, "a chunk")
 
 
 def text_of(raw: msgspec.Raw) -> str:
-    """The input of a call as it was written; empty where there is none."""
+    """The raw input of a call; empty if there is none."""
     if bytes(raw) in _NOT_GIVEN:
         return ""
     try:
@@ -96,11 +96,11 @@ def text_of(raw: msgspec.Raw) -> str:
 
 
 def usage_of(raw: msgspec.Raw) -> Usage | None:
-    """Cached tokens are part of the prompt here; thoughts stand beside what was written."""
+    """The usage. The prompt count includes cached tokens; thoughts are counted separately."""
     try:
         counts = codec.decode(_Counts, bytes(raw))
     except msgspec.DecodeError:
-        # Odd counts are not worth a turn.
+        # Invalid counts must not fail a turn.
         return None
     if counts.prompt_token_count is None and counts.candidates_token_count is None:
         return None

@@ -1,17 +1,16 @@
 """Google Gemini: the request side, for its own API and for Vertex.
 
-Pure. Contents are made in gemini_content. The provider wants the first and the last word to be the
-user's, and no answer with calls right after another answer.
+`content` makes the contents. The provider requires the user's message first and last, and no answer
+with calls directly after another answer.
 
-Invariant: what is written for a run never depends on what follows it, and what was not asked for
-is not written.
+Invariant: the bytes of a segment never depend on later ones, and unset options are omitted.
 """
 
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
-from perdure.llm.encoding.wire_protocol import ModelFacts, Place, WireProtocol
+from perdure.llm.encoding.wire_protocol import ModelFacts, SegmentPosition, WireProtocol
 from perdure.llm.message import Segment
 from perdure.llm.protocols.gemini import content, schema, stream
 from perdure.llm.request import LLMRequest, ToolChoice, ToolDefinition
@@ -32,17 +31,17 @@ _GENERATION_OPTIONS: Final = (
     "speechConfig",
     "thinkingConfig",
 )
-"""Model Request Options that stand in `generationConfig`."""
+"""Model Request Options inside `generationConfig`."""
 
 _HEAD_OPTIONS: Final = ("cachedContent", "labels", "safetySettings", "serviceTier")
-"""Those that stand beside it."""
+"""Model Request Options at the top level."""
 
 _BEFORE_AN_ANSWER: Final = "(The conversation begins with an answer.)"
 _AFTER_AN_ANSWER: Final = "Go on."
 
 
 def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
-    """Everything of the body but the contents."""
+    """The body without the contents."""
     options = request.options.get(stream.NAMESPACE, {})
     body: JsonObject = {
         name: options[name] for name in _HEAD_OPTIONS if options.get(name) is not None
@@ -59,30 +58,30 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
 
 
 def opening(request: LLMRequest) -> list[JsonObject]:
-    """A word of the user, where the conversation would not begin with one."""
-    if request.runs and not request.runs[0].is_answer:
+    """A placeholder user message, if the conversation would not begin with the user."""
+    if request.segments and not request.segments[0].is_answer:
         return []
     return [content.user_text(_BEFORE_AN_ANSWER)]
 
 
 def closing(request: LLMRequest) -> list[JsonObject]:
-    """A word of the user, where the conversation would end with an answer."""
-    if not request.runs or not content.ends_with_answer(request.runs[-1]):
+    """A placeholder user message, if the conversation would end with an answer."""
+    if not request.segments or not content.ends_with_answer(request.segments[-1]):
         return []
     return [content.user_text(_AFTER_AN_ANSWER)]
 
 
-def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
-    if not run.is_answer:
-        return [content.asked(run)]
-    return content.answer(run, signed=content.needs_signature(facts.name))
+def items(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
+    if not segment.is_answer:
+        return [content.user_content(segment)]
+    return content.answer(segment, signed=content.needs_signature(facts.name))
 
 
-def placed(listed: list[JsonObject], place: Place) -> list[JsonObject]:
-    """The same items, with a word of the user between two answers."""
-    if place.before is None or listed[0]["role"] != "model":
+def adapted(listed: list[JsonObject], position: SegmentPosition) -> list[JsonObject]:
+    """The items, with a placeholder user message between two answers."""
+    if position.before is None or listed[0]["role"] != "model":
         return listed
-    if not content.ends_with_answer(place.before):
+    if not content.ends_with_answer(position.before):
         return listed
     return [content.user_text(_AFTER_AN_ANSWER), *listed]
 
@@ -110,7 +109,7 @@ def _generation(request: LLMRequest, options: JsonObject) -> JsonObject:
 
 
 def _path(model: str) -> str:
-    """Tuned models and those of other publishers have a whole path for a name."""
+    """The path of a model. Tuned models and other publishers' have a path as their name."""
     name = model if "/" in model else f"models/{model}"
     return f"/{quote(name)}:streamGenerateContent?alt=sse"
 
@@ -123,7 +122,7 @@ GEMINI: Final = WireProtocol(
     opening=opening,
     items=items,
     closing=closing,
-    placed=placed,
+    adapted=adapted,
     start=stream.start,
     step=stream.step,
     finish=stream.finish,

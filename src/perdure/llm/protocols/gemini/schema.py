@@ -1,10 +1,9 @@
-"""A tool's input schema in the form that Gemini takes: the part of OpenAPI that it knows.
+"""A tool's input schema in the OpenAPI subset that Gemini accepts.
 
-Keys outside of that part are refused by the provider, so they are left out: what cannot be said as
-a constraint is said in the description or not at all. References are resolved, to a bounded depth.
-Validation of what the model then sends is not done here; the tool does it against the original.
+The provider refuses other keys, so they are dropped; some constraints move into the description.
+References are resolved to a bounded depth. The tool validates inputs against the original schema.
 
-Invariant: any JSON object gives a schema whose every key and format is on the provider's list.
+Invariant: any JSON object gives a schema whose keys and formats are all on the provider's list.
 """
 
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.value import State, Value
 
 NODES_MAX: Final = 2_000
-"""Schemas inside of one schema. References can make a small one grow without end."""
+"""Maximum nested schemas: references could expand a small schema without end."""
 
 _NESTING_MAX: Final = 16
 _TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "object"})
@@ -38,14 +37,14 @@ _CHOICES: Final = ("anyOf", "oneOf")
 
 
 def parameters(schema: JsonObject) -> JsonObject | None:
-    """The schema of a tool's input; None for a tool without any: that is left out."""
+    """The schema of a tool's input; None if the tool has no parameters."""
     whole = tool_schema.flattened(schema)
-    projected = _Projection(schema).of(whole, _Depth())
+    projected = _Projection(schema).convert(whole, _Depth())
     return projected if projected.get("properties") else None
 
 
 class _Depth(Value):
-    """How far below the top a schema stands, and inside of which references."""
+    """The depth of a nested schema, and the references that enclose it."""
 
     nesting: int = 0
     within: frozenset[str] = frozenset()
@@ -58,7 +57,7 @@ class _Projection(State):
     root: JsonObject
     nodes_left: int = NODES_MAX
 
-    def of(self, value: JsonValue, depth: _Depth) -> JsonObject:
+    def convert(self, value: JsonValue, depth: _Depth) -> JsonObject:
         self.nodes_left -= 1
         if depth.nesting > _NESTING_MAX or self.nodes_left < 0:
             return {"type": "string"}
@@ -69,22 +68,22 @@ class _Projection(State):
             result["nullable"] = True
         choices = [choice for name in _CHOICES for choice in _objects(schema.get(name))]
         if choices and not kinds:
-            return result | _either([self.of(choice, depth.below()) for choice in choices])
+            return result | _either([self.convert(choice, depth.below()) for choice in choices])
         if len(kinds) > 1:
             return result | {"anyOf": [self._typed(schema, kind, depth) for kind in kinds]}
         kind = kinds[0] if kinds else _implied(schema)
         return result | self._typed(schema, kind, depth)
 
     def _resolved(self, value: JsonValue, depth: _Depth) -> tuple[JsonObject, _Depth]:
-        """What a chain of references points at, with what stands beside them and in `allOf`."""
+        """The target of a chain of references, merged with keys beside them and in `allOf`."""
         schema: JsonObject = value if shared.is_object(value) else {}
         while isinstance(reference := schema.get("$ref"), str):
-            beside = {key: item for key, item in schema.items() if key != "$ref"}
+            siblings = {key: item for key, item in schema.items() if key != "$ref"}
             if reference in depth.within:
-                # What is inside of itself has no end, and no form there.
-                return {"type": "object"} | beside, depth
+                # A recursive schema has no finite form.
+                return {"type": "object"} | siblings, depth
             depth = _Depth(depth.nesting, depth.within | {reference})
-            schema = _pointed_at(self.root, reference) | beside
+            schema = _pointed_at(self.root, reference) | siblings
         for part in _objects(schema.get("allOf")):
             self.nodes_left -= 1
             if depth.nesting <= _NESTING_MAX and self.nodes_left > 0:
@@ -105,7 +104,7 @@ class _Projection(State):
         if kind == "array":
             items = schema.get("items")
             first = _objects(items)
-            result["items"] = self.of(first[0] if first else items, depth.below())
+            result["items"] = self.convert(first[0] if first else items, depth.below())
         if kind == "object":
             result |= self._members(schema, depth)
         return result
@@ -115,13 +114,13 @@ class _Projection(State):
         properties: JsonObject = given if shared.is_object(given) else {}
         if not properties:
             return {}
-        members = {name: self.of(member, depth.below()) for name, member in properties.items()}
+        members = {name: self.convert(member, depth.below()) for name, member in properties.items()}
         required = [name for name in _strings(schema.get("required")) if name in members]
         return {"properties": members} | ({"required": required} if required else {})
 
 
 _NULL: Final[JsonObject] = {"type": "string", "nullable": True}
-"""What a schema of type null comes to."""
+"""The schema for type null."""
 
 
 def _either(choices: list[JsonObject]) -> JsonObject:
@@ -154,12 +153,12 @@ def _implied(schema: JsonObject) -> str:
 
 def _described(schema: JsonObject) -> JsonObject:
     given = schema.get("description")
-    said = [given] if isinstance(given, str) and given else []
+    texts = [given] if isinstance(given, str) and given else []
     values = _values(schema)
     if values and len(_strings(values)) != len(values):
-        # Only texts can be enumerated there.
-        said.append("One of: " + ", ".join(shared.json_text(value) for value in values))
-    return {"description": " ".join(said)} if said else {}
+        # The provider allows enums only for strings.
+        texts.append("One of: " + ", ".join(shared.json_text(value) for value in values))
+    return {"description": " ".join(texts)} if texts else {}
 
 
 def _values(schema: JsonObject) -> list[JsonValue]:

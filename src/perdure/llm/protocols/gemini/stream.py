@@ -1,12 +1,12 @@
-"""Google Gemini: the answer side, one chunk at a time.
+"""Google Gemini: the response side, one chunk at a time.
 
-Pure, and the hot path of every turn: a chunk is decoded straight into a typed struct. Calls come
-whole. Some models say in every chunk why they stopped, and none says that it is done, so the end
-of the stream is the end of the answer. What has to be sent back to the same model, signatures
-above all, is kept as provider metadata. Messages are not yet free of secrets.
+The hot path of every turn: a chunk is decoded directly into a typed struct. Calls come complete.
+Some models send a finish reason in every chunk, and none marks the end, so the end of the stream
+ends the answer. Data that must be sent back to the same model, mainly signatures, is kept as
+provider metadata. Secrets are removed from messages later.
 
-Invariant: a call for us leaves here only at the end, and only if the provider said why it stopped;
-a text or reasoning part is ended before the next part starts.
+Invariant: a tool call is emitted only at the end, and only if a finish reason came; a text or
+reasoning part ends before the next part starts.
 """
 
 from collections.abc import Iterator
@@ -43,10 +43,10 @@ from perdure.schema.session.tool import ProviderMetadata
 from perdure.schema.value import State, Value
 
 NAMESPACE: Final = "google"
-"""Under which metadata of this protocol is kept."""
+"""The metadata namespace of this protocol."""
 
 CODE_TOOL: Final = "code_execution"
-"""The one tool that the provider runs by itself and shows, in parts of these two kinds."""
+"""The only hosted tool, shown in parts of these two kinds."""
 
 CODE: Final = "executableCode"
 CODE_RESULT: Final = "codeExecutionResult"
@@ -86,16 +86,16 @@ class _State(State):
     text_id: str | None = None
     reasoning_id: str | None = None
     signature: str = ""
-    """Of the reasoning that is open."""
+    """Signature of the open reasoning."""
     texts: int = 0
     reasonings: int = 0
     calls: list[_Call] = field(default_factory=list[_Call])
     taken: set[str] = field(default_factory=set[str])
     hosted: str | None = None
-    """The hosted call whose result has not come."""
+    """The hosted call without a result yet."""
     reason: FinishReason | None = None
     usage: msgspec.Raw = msgspec.Raw()
-    """Counts so far. They come with every chunk, so they are read once, at the end."""
+    """Raw counts of the last chunk. Every chunk has them, so they are decoded at the end."""
 
 
 def start() -> _State:
@@ -103,7 +103,7 @@ def start() -> _State:
 
 
 def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
-    """Take one chunk. An error object ends the answer."""
+    """Process one chunk. An error object ends the answer."""
     chunk = wire.decode(data)
     if chunk.is_error:
         return (*_close(state), _provider_error(chunk))
@@ -124,12 +124,12 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
 
 
 def finish(state: _State) -> tuple[LLMEvent, ...]:
-    """The stream has ended: whole only if the provider said why it stopped."""
+    """End the stream: complete only if a finish reason came."""
     if state.reason is None:
         raise provider_json.incomplete()
     cut = state.reason in _CUT_REASONS
     made = [
-        tool_input.settled(call.id, call.name, call.text, cut=cut, metadata=call.metadata)
+        tool_input.parse_call(call.id, call.name, call.text, cut=cut, metadata=call.metadata)
         for call in state.calls
     ]
     reason: FinishReason = "tool-calls" if made and not cut else state.reason
@@ -159,7 +159,7 @@ def _text(state: _State, text: str, signature: str | None, events: list[LLMEvent
             events.append(TextStart(state.text_id))
         events.append(TextDelta(state.text_id, text))
     if signature:
-        # A text keeps no metadata: reasoning without words, right after it, keeps its signature.
+        # A text has no metadata, so an empty reasoning part after it keeps the signature.
         events += _close(state)
         _open_reasoning(state, events)
         state.signature = signature
@@ -199,7 +199,7 @@ def _close(state: _State) -> tuple[LLMEvent, ...]:
 def _call(state: _State, part: Part) -> Iterator[LLMEvent]:
     called = part.function_call
     if called is None or not called.name:
-        raise provider_json.broken("a tool call without a name")
+        raise provider_json.invalid_output("a tool call without a name")
     native: JsonObject = {}
     if part.thought_signature:
         native["thoughtSignature"] = part.thought_signature
@@ -216,7 +216,7 @@ def _call(state: _State, part: Part) -> Iterator[LLMEvent]:
 
 
 def _hosted(state: _State, part: Part) -> Iterator[LLMEvent]:
-    """Code that the provider ran, and what came of it. A result without its code is ignored."""
+    """Code that the provider executed, and its result. A result without code is ignored."""
     native: JsonObject = {}
     if part.thought_signature:
         native["thoughtSignature"] = part.thought_signature
@@ -232,7 +232,7 @@ def _hosted(state: _State, part: Part) -> Iterator[LLMEvent]:
         failed = part.code_execution_result.outcome not in (None, _SUCCESS)
         native["part"] = CODE_RESULT
         if failed:
-            # Of a failure only its message is stored, so what the provider said goes along.
+            # Only the message of a failure is stored, so the provider's content goes into metadata.
             native["content"] = came
         result = ToolResult("error" if failed else "json", came)
         yield HostedToolResult(state.hosted, result, _metadata(native))
@@ -240,13 +240,13 @@ def _hosted(state: _State, part: Part) -> Iterator[LLMEvent]:
 
 
 def _fresh_id(state: _State, given: str | None) -> str:
-    chosen = call_id.fresh(given, state.taken, len(state.taken), prefix="tool")
+    chosen = call_id.free_id(given, state.taken, len(state.taken), prefix="tool")
     state.taken.add(chosen)
     return chosen
 
 
 def _blocked(state: _State, chunk: Chunk) -> tuple[LLMEvent, ...]:
-    """A prompt that was refused has no answer at all."""
+    """The end of an answer to a refused prompt."""
     feedback = chunk.prompt_feedback
     if feedback is not None and feedback.block_reason:
         state.reason = "content-filter"

@@ -1,9 +1,10 @@
-"""OpenAI Chat Completions, also spoken by most compatible and local servers: the request side.
+"""OpenAI Chat Completions: the request side. Most compatible and local servers use it too.
 
-Pure. A system message inside the conversation becomes wrapped user text at its place. Calls that
-another provider executed itself have no form here and are left out with their results.
+A system message inside the conversation becomes wrapped user text. Calls that another provider
+executed cannot be encoded here and are left out with their results.
 
-Invariant: a run's items depend on that run alone, and no attachment makes a request invalid.
+Invariant: a segment's items depend on that segment alone, and no attachment makes a request
+invalid.
 """
 
 import re
@@ -34,7 +35,7 @@ _CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
-    """Everything of the body but the messages. What was not asked for is not written."""
+    """The body without the messages. Unset options are omitted."""
     body: JsonObject = _options(request)
     body |= {"model": facts.name, "stream": True, "stream_options": {"include_usage": True}}
     if request.tools:
@@ -45,18 +46,18 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
 
 
 def opening(request: LLMRequest) -> list[JsonObject]:
-    """One system message: many servers refuse a second."""
+    """One system message, because many servers refuse a second."""
     text = "\n\n".join(part for part in request.system if part)
     return [{"role": "system", "content": text}] if text else []
 
 
-def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
-    """The messages of one run, in order; images of tool results follow in one user message."""
+def items(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
+    """The messages of a segment, in order; images of tool results follow in one user message."""
     del facts
     messages: list[JsonObject] = []
     user: _UserContent | None = None
     result_images: list[str] = []
-    for message in run.messages:
+    for message in segment.messages:
         if message.role == "assistant":
             messages.append(_assistant(message))
         elif message.role == "tool":
@@ -77,7 +78,7 @@ class _UserContent(State):
     images: list[str] = field(default_factory=list[str])
 
     def item(self) -> JsonObject:
-        # A plain string where it can be: some local servers know no content parts.
+        # A plain string if possible: some local servers do not support content parts.
         text = "\n\n".join(text for text in self.texts if text)
         if not self.images:
             return {"role": "user", "content": text}
@@ -171,7 +172,7 @@ def _options(request: LLMRequest) -> JsonObject:
     cache_key = request.options.get("openai", {}).get("promptCacheKey")
     if cache_key is not None:
         body["prompt_cache_key"] = cache_key
-    # The conversation is written by the runs; an option must not add a second one.
+    # The segments write the conversation; an option must not add a second one.
     body.pop("messages", None)
     return body
 

@@ -1,11 +1,11 @@
-"""OpenAI Chat Completions: the answer side, one chunk at a time.
+"""OpenAI Chat Completions: the response side, one chunk at a time.
 
-Pure, and the hot path of every turn: a chunk is decoded straight into a typed struct. Servers
-differ in how they cut tool calls into chunks, so identity is settled in `_Calls`. Input and output
-are not done here, and messages are not yet free of secrets.
+The hot path of every turn: a chunk is decoded directly into a typed struct. Servers split tool
+calls into chunks differently, so `_find_call` matches them. Secrets are removed from messages
+later.
 
-Invariant: a tool call leaves here only after the provider said why it finished; a text or
-reasoning block is ended before the next part starts.
+Invariant: a tool call is emitted only after the provider's finish reason; a text or reasoning block
+ends before the next part starts.
 """
 
 from typing import Final
@@ -127,10 +127,10 @@ def start() -> _State:
 
 
 def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
-    """Take one chunk. `[DONE]` and an error object end the answer."""
+    """Process one chunk. `[DONE]` and an error object end the answer."""
     if data == b"[DONE]":
         return _done(state)
-    chunk = provider_json.decoded(_CHUNK, data, "a chunk")
+    chunk = provider_json.decode(_CHUNK, data, "a chunk")
     if chunk.error or chunk.object == "error":
         error = _provider_error(chunk, data)
         if error is not None:
@@ -141,7 +141,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
 
 
 def finish(state: _State) -> tuple[LLMEvent, ...]:
-    """The stream has ended without `[DONE]`: whole only if a finish reason came."""
+    """End a stream without `[DONE]`: complete only if a finish reason came."""
     if state.reason is None:
         raise provider_json.incomplete()
     return (Finish(state.reason, state.usage),)
@@ -204,7 +204,7 @@ def _tool_call(state: _State, delta: _CallDelta, events: list[LLMEvent]) -> None
         call.name = function.name
         events += _close_blocks(state)
         events.append(ToolInputStart(call.id, call.name))
-        # What came before the name could not be shown yet.
+        # Input that came before the name is emitted now.
         events += (ToolInputDelta(call.id, text) for text in call.arguments)
     arguments = function.arguments
     if arguments:
@@ -215,11 +215,11 @@ def _tool_call(state: _State, delta: _CallDelta, events: list[LLMEvent]) -> None
 
 
 def _find_call(state: _State, delta: _CallDelta, function: _Function) -> _Call | None:
-    """The call that a piece belongs to; None when it begins a new one.
+    """The call that a delta belongs to; None if it begins a new one.
 
-    Pieces are matched by index. Some servers send no index, some give every parallel call the
-    index 0, some repeat the id and some invent another one for each piece: only a new id together
-    with a name begins a new call at an index that is taken.
+    Deltas are matched by index. Some servers send no index, some give every parallel call the
+    index 0, some repeat the id and some invent a new id for each delta: only a new id together
+    with a name begins a new call at an index that is in use.
     """
     if delta.index is None:
         if not delta.id:
@@ -235,7 +235,7 @@ def _find_call(state: _State, delta: _CallDelta, function: _Function) -> _Call |
 
 def _fresh_id(state: _State, delta: _CallDelta) -> str:
     taken = {call.id for call in state.calls}
-    return call_id.fresh(delta.id, taken, _index_of(state, delta))
+    return call_id.free_id(delta.id, taken, _index_of(state, delta))
 
 
 def _index_of(state: _State, delta: _CallDelta) -> int:
@@ -253,10 +253,10 @@ def _finish_reason(state: _State, wire: str, events: list[LLMEvent]) -> None:
 
 def _settle_call(call: _Call, events: list[LLMEvent], *, cut: bool) -> None:
     if not call.name:
-        raise provider_json.broken("a tool call without a name")
+        raise provider_json.invalid_output("a tool call without a name")
     text = "".join(call.arguments)
     events.append(ToolInputEnd(call.id, text))
-    events.append(tool_input.settled(call.id, call.name, text, cut=cut))
+    events.append(tool_input.parse_call(call.id, call.name, text, cut=cut))
 
 
 def _close_blocks(state: _State) -> tuple[LLMEvent, ...]:
@@ -285,7 +285,7 @@ def _usage(raw: msgspec.Raw) -> Usage | None:
     try:
         usage = codec.decode(_Usage, bytes(raw))
     except msgspec.DecodeError:
-        # Odd counts are not worth a turn.
+        # Invalid counts must not fail a turn.
         return None
     if usage.prompt_tokens is None and usage.completion_tokens is None:
         return None

@@ -1,10 +1,10 @@
-"""OpenAI Responses: one run of the conversation as input items.
+"""OpenAI Responses: one segment of the conversation as input items.
 
-Pure. The order of an answer is kept: text is flushed around reasoning, calls and hosted items.
-What another provider executed itself has no form here and is left out.
+The order of an answer is kept: text is flushed around reasoning, calls and hosted items. Calls that
+another provider executed cannot be encoded here and are left out.
 
-Invariant: a run's items depend on that run alone. No reasoning item stands last in its answer,
-no text is empty or longer than the API takes, and a call's id is the same in call and output.
+Invariant: a segment's items depend on that segment alone. No answer ends with a reasoning item, no
+text is empty or too long for the API, and call and output have the same call id.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.value import State
 
 DOCUMENT_ENCODED_CHARS_MAX: Final = 16 * 1024 * 1024
-"""All files of a request must be below 50 MB."""
+"""All files of a request together must be below 50 MB."""
 
 TEXT_CHARS_MAX: Final = 10 * 1024 * 1024
 CALL_ID_CHARS_MAX: Final = 64
@@ -42,26 +42,26 @@ _EMPTY_MESSAGE: Final = "(The message is empty.)"
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
-    """The input items of one run, in order."""
-    said: list[JsonObject] = []
+def items(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
+    """The input items of one segment, in order."""
+    listed: list[JsonObject] = []
     user: list[JsonObject] | None = None
-    for message in run.messages:
+    for message in segment.messages:
         if message.role == "assistant":
-            said += _answer(message)
+            listed += _answer(message)
         elif message.role == "tool":
-            said += _outputs(message)
+            listed += _outputs(message)
         elif message.role == "user":
             user = _user_content(message)
-            said.append({"role": "user", "content": user})
+            listed.append({"role": "user", "content": user})
         elif facts.system_role:
-            said += _system(message)
+            listed += _system(message)
         elif user is not None:
             user += _texts(shared.system_update(message))
         else:
             content = list(_texts(shared.system_update(message)))
-            said.append({"role": "user", "content": content})
-    return said
+            listed.append({"role": "user", "content": content})
+    return listed
 
 
 def _user_content(message: LLMMessage) -> list[JsonObject]:
@@ -81,7 +81,7 @@ def _system(message: LLMMessage) -> list[JsonObject]:
 
 
 def _media(media: MediaPart) -> Iterable[JsonObject]:
-    document = inline_file.document(media, encoded_chars_max=DOCUMENT_ENCODED_CHARS_MAX)
+    document = inline_file.inline_document(media, encoded_chars_max=DOCUMENT_ENCODED_CHARS_MAX)
     if document is not None:
         data = data_uri.write_encoded(document.media_type, document.data)
         name = " ".join((media.filename or "").split())[:120]
@@ -96,7 +96,7 @@ def _media(media: MediaPart) -> Iterable[JsonObject]:
 
 
 def _texts(text: str, *, kind: str = "input_text") -> Iterable[JsonObject]:
-    # One text has a limit; nothing is lost by sending a longer one as several.
+    # A text has a maximum length; a longer one is sent as several.
     for at in range(0, len(text), TEXT_CHARS_MAX):
         yield {"type": kind, "text": text[at : at + TEXT_CHARS_MAX]}
 
@@ -110,11 +110,11 @@ class _Entry(State):
 
 
 class _Answer(State):
-    """The items of one assistant message as they gather."""
+    """Collects the items of one assistant message."""
 
     entries: list[_Entry] = field(default_factory=list[_Entry])
     content: list[JsonObject] | None = None
-    """Of the message item that further text belongs to."""
+    """Content of the message item that further text is added to."""
     references: set[str] = field(default_factory=set[str])
     reasonings: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
 
@@ -153,7 +153,7 @@ class _Answer(State):
             self.add({"type": "item_reference", "id": id}, reasoning=reasoning)
 
     def items(self) -> list[JsonObject]:
-        """All that can be sent: reasoning in the clear is not, nor reasoning that led nowhere."""
+        """The items to send, without unencrypted reasoning and without trailing reasoning."""
         whole = [entry for entry in self.entries if not _is_unsealed(entry.item)]
         while whole and whole[-1].reasoning:
             whole.pop()
@@ -194,13 +194,13 @@ def _call(part: ToolCallPart) -> JsonObject:
     }
     stored = native.read(part.metadata)
     if stored is not None and stored.referable and stored.id.startswith("fc"):
-        # Reasoning that is referred to asks for the very item that followed it.
+        # Reasoning sent by reference requires the exact item that followed it.
         item["id"] = stored.id
     return item
 
 
 def _call_id(id: str) -> str:
-    """The id as it came, or, where another provider's is too long for this one, its digest."""
+    """The call id, or its digest if another provider's id is too long."""
     if 0 < len(id) <= CALL_ID_CHARS_MAX:
         return id
     return f"call_{hashlib.sha256(id.encode()).hexdigest()[:32]}"
@@ -219,7 +219,7 @@ def _hosted(part: ToolResultPart, answer: _Answer) -> None:
 
 
 def _kept_item(value: JsonValue) -> JsonObject | None:
-    """The item itself, which history keeps inside the result's own envelope."""
+    """The original item, which is stored inside the result's envelope."""
     match value:
         case {"type": str() as kind} if kind in native.HOSTED:
             return value

@@ -1,7 +1,7 @@
-"""OpenAI Responses: the events of a stream as typed values, and what some of them mean.
+"""OpenAI Responses: stream events as typed values.
 
-Pure. One struct serves every event. Fields that only some events have are left undecoded or
-unchecked until a known event asks for them, so that an event of a new type is never refused.
+One struct serves every event. Fields that only some events have stay undecoded until a known event
+needs them, so that an event of a new type is never refused.
 """
 
 from typing import Final, TypeVar
@@ -30,7 +30,7 @@ _INPUTS: Final = {
     "file_search_call": ("queries",),
     "image_generation_call": ("revised_prompt", "size", "quality"),
 }
-"""What of a hosted item the model asked for; the rest is what came of it."""
+"""Input fields of a hosted item; the other fields are its result."""
 
 
 class Frame(msgspec.Struct, gc=False):
@@ -97,11 +97,11 @@ _FRAME: Final = msgspec.json.Decoder(Frame)
 
 
 def frame_of(data: bytes) -> Frame:
-    return provider_json.decoded(_FRAME, data, "an event")
+    return provider_json.decode(_FRAME, data, "an event")
 
 
 def part_of(kind: type[T], raw: msgspec.Raw, what: str) -> T:
-    """A part of an event, of which a known event must have a sound one."""
+    """Decode a required part of a known event."""
     try:
         return codec.decode(kind, bytes(raw))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -125,11 +125,11 @@ def incomplete_reason(response: Response) -> FinishReason:
 
 
 def usage_of(response: Response) -> Usage | None:
-    """Counts that do not overlap; None when there are none, or odd ones."""
+    """Non-overlapping counts; None if missing or invalid."""
     try:
         usage = codec.decode(_Usage, bytes(response.usage)) if response.usage else _Usage()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # Odd counts are not worth a turn. A null is no object either.
+        # Invalid counts or null must not fail a turn.
         return None
     if usage.input_tokens is None and usage.output_tokens is None:
         return None
@@ -145,9 +145,11 @@ def usage_of(response: Response) -> Usage | None:
     )
 
 
-def provider_error(said: JsonValue) -> ProviderError:
-    """The failure that an error event or a failed response tells of."""
-    error = said.get("error") or said if shared.is_object(said) else said
+def provider_error(error_value: JsonValue) -> ProviderError:
+    """The failure in an error event or a failed response."""
+    error = (
+        error_value.get("error") or error_value if shared.is_object(error_value) else error_value
+    )
     if not error:
         return ProviderError(message="The provider failed and did not say why")
     code = ""
@@ -162,7 +164,7 @@ def provider_error(said: JsonValue) -> ProviderError:
 
 
 def hosted_call(id: str, item: JsonObject, metadata: ProviderMetadata) -> ToolCall:
-    """The call of an item that the provider executed itself."""
+    """The call of a hosted item."""
     kind = item["type"]
     name = native.HOSTED[kind]
     if kind == "web_search_call":
@@ -177,7 +179,7 @@ def hosted_call(id: str, item: JsonObject, metadata: ProviderMetadata) -> ToolCa
 
 
 def hosted_result(item: JsonObject) -> ToolResult:
-    """The whole item, which is all that there is to send back; or why it failed."""
+    """The whole item, which is sent back later; or its error."""
     error = item.get("error")
     if error:
         return ToolResult("error", errors.detail_of(error).text)

@@ -1,9 +1,9 @@
-"""What an item of an OpenAI answer leaves behind, so that it can be sent back to the same model.
+"""Metadata of OpenAI items, so that they can be sent back to the same model.
 
-Kept as provider metadata under `openai`. An item that the provider stored is referred to by its
-id; one that it did not store is sent again, reasoning in its encrypted form.
+Stored under `openai`. An item that the provider stored is referenced by its id; others are sent
+again, reasoning in its encrypted form.
 
-Invariant: `read` accepts any metadata, and an id that it calls referable is one the API takes.
+Invariant: `read` accepts any metadata, and the API accepts every id that is `referable`.
 """
 
 import re
@@ -21,7 +21,7 @@ HOSTED: Final[Mapping[str, str]] = {
     "mcp_call": "mcp",
     "web_search_call": "web_search",
 }
-"""Types of items that the provider executes itself -> the tool's name."""
+"""Types of hosted items -> the tool's name."""
 
 _REFERABLE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -33,7 +33,7 @@ class NativeItem(Value, kw_only=True):
 
     @property
     def referable(self) -> bool:
-        """Whether a request may name the item instead of repeating it."""
+        """Whether a request may reference the item instead of repeating it."""
         return self.stored and is_item_id(self.id)
 
 
@@ -51,7 +51,7 @@ def write(item: NativeItem) -> ProviderMetadata:
 
 
 def read(metadata: ProviderMetadata | None) -> NativeItem | None:
-    """None when there is nothing of this provider, or nothing that names an item."""
+    """The item of this provider; None if the metadata names none."""
     fields = (metadata or {}).get(NAMESPACE, {})
     item_id = fields.get("itemId")
     if not isinstance(item_id, str) or not item_id:

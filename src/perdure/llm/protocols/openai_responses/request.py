@@ -1,8 +1,8 @@
 """OpenAI Responses: the request side, for OpenAI itself and for Azure.
 
-Pure. Nothing is stored at the provider unless asked for: reasoning comes back encrypted and goes
-out again that way. Generation Controls without a form here (top_k, penalties, seed, stop) are not
-sent. The conversation's items are made in openai_responses_items.
+Nothing is stored at the provider unless configured: reasoning comes back encrypted and is sent
+again that way. Generation Controls without a form here (top_k, penalties, seed, stop) are not
+sent. `content` makes the items of the conversation.
 """
 
 import re
@@ -45,13 +45,13 @@ _PLAIN: Final[Mapping[str, str]] = {
     "truncation": "truncation",
     "user": "user",
 }
-"""Model Request Options that are sent as they are -> their wire names."""
+"""Model Request Options that are sent unchanged -> their wire names."""
 
 _REASONING_MODEL: Final = re.compile(r"(?:.*/)?(?:o\d|codex|gpt-(?:[5-9]|\d\d))(?!.*chat)")
 
 
 def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
-    """Everything of the body but the input. What was not asked for is not written."""
+    """The body without the input. Unset options are omitted."""
     options = request.options.get(native.NAMESPACE, {})
     body: JsonObject = {
         wire: options[name] for name, wire in _PLAIN.items() if options.get(name) is not None
@@ -136,4 +136,4 @@ OPENAI_RESPONSES: Final = WireProtocol(
 )
 
 AZURE_RESPONSES: Final = replace(OPENAI_RESPONSES, path=_azure_path)
-"""The same below an Azure resource's `/openai` address."""
+"""The same protocol below an Azure resource's `/openai` URL."""

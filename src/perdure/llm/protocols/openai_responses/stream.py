@@ -1,11 +1,11 @@
-"""OpenAI Responses: the answer side, one event at a time.
+"""OpenAI Responses: the response side, one event at a time.
 
-Pure, and the hot path of every turn: a delta is one typed decode, one comparison and one value.
-Items are told apart by their place in the output, because some servers give an item another id
-in every event. Input and output are not done here, and messages are not yet free of secrets.
+The hot path of every turn: a delta is one typed decode, one comparison and one value. Items are
+matched by their output index, because some servers change an item's id in every event. Secrets are
+removed from messages later.
 
-Invariant: a tool call leaves here only when its item is done or the answer is; a text or
-reasoning block is ended before the next part starts; ids are unique within the answer.
+Invariant: a tool call is emitted only when its item or the answer is done; a text or reasoning
+block ends before the next part starts; ids are unique within the answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ BlockKind = Literal["text", "reasoning"]
 
 
 class _Block(State):
-    """The text or reasoning that is being said."""
+    """The open text or reasoning block."""
 
     kind: BlockKind
     id: str
@@ -61,10 +61,10 @@ class _State(State):
     block: _Block | None = None
     calls: dict[int, _Call] = field(default_factory=dict[int, _Call])
     item_ids: dict[int, str] = field(default_factory=dict[int, str])
-    said: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
-    """Parts of which something was streamed: (place in the output, place in the item)."""
+    streamed: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    """Parts with streamed deltas: (output index, content index)."""
     taken: set[str] = field(default_factory=set[str])
-    """Ids that were given out."""
+    """Ids in use."""
     stored: bool = False
     refused: bool = False
     ended: bool = False
@@ -78,7 +78,7 @@ def start() -> _State:
 
 
 def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
-    """Take one event. Completed, incomplete, failed and error end the answer."""
+    """Process one event. Completed, incomplete, failed and error end the answer."""
     if state.ended or data == b"[DONE]":
         return ()
     frame = wire.frame_of(data)
@@ -93,12 +93,12 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
     elif frame.error:
         _fail(state, frame, data, events)
     else:
-        raise provider_json.broken("an event without a type")
+        raise provider_json.invalid_output("an event without a type")
     return tuple(events)
 
 
 def finish(state: _State) -> tuple[LLMEvent, ...]:
-    """The stream has ended without an event that ends the answer: it is not whole."""
+    """End a stream without a final event: the answer is incomplete."""
     del state
     raise provider_json.incomplete()
 
@@ -109,7 +109,7 @@ def finish(state: _State) -> tuple[LLMEvent, ...]:
 def _text_delta(state: _State, frame: Frame, events: _Events) -> None:
     block, text = state.block, frame.delta
     if not isinstance(text, str):
-        raise provider_json.broken("a text delta that is not a text")
+        raise provider_json.invalid_output("a text delta that is not a text")
     if not text:
         return
     if (
@@ -138,7 +138,7 @@ def _reasoning_delta(state: _State, frame: Frame, events: _Events) -> None:
 def _reasoning(state: _State, frame: Frame, part: object, events: _Events) -> None:
     block, output, text = state.block, frame.output_index, frame.delta
     if not isinstance(text, str):
-        raise provider_json.broken("a reasoning delta that is not a text")
+        raise provider_json.invalid_output("a reasoning delta that is not a text")
     if not text:
         return
     if block is None or block.part != part or block.output != output or block.kind != "reasoning":
@@ -149,7 +149,7 @@ def _reasoning(state: _State, frame: Frame, part: object, events: _Events) -> No
 def _open(state: _State, kind: BlockKind, at: tuple[object, object], events: _Events) -> _Block:
     place, index = _index(at[0]), _index(at[1])
     _close(state, events)
-    state.said.add((place, index))
+    state.streamed.add((place, index))
     item_id = state.item_ids.get(place)
     if kind == "text":
         block = _Block(kind, _fresh(state, item_id or f"text-{place}"), *at)
@@ -209,11 +209,11 @@ def _item_done(state: _State, frame: Frame, events: _Events) -> None:
 
 
 def _message_done(state: _State, place: int, item: Item, events: _Events) -> None:
-    """End the message. What was never streamed of it is said now."""
+    """End the message, emitting the text that was not streamed."""
     for index, piece in enumerate(item.content or ()):
         text = piece.text or piece.refusal
         state.refused = state.refused or bool(piece.refusal)
-        if text and (place, index) not in state.said:
+        if text and (place, index) not in state.streamed:
             block = _open(state, "text", (place, index), events)
             events.append(TextDelta(block.id, text))
     if _is_open(state, "text", place):
@@ -221,9 +221,9 @@ def _message_done(state: _State, place: int, item: Item, events: _Events) -> Non
 
 
 def _reasoning_done(state: _State, place: int, item: Item, events: _Events) -> None:
-    """End the reasoning with what it takes to send it back, even when none of it was shown."""
+    """End the reasoning with the metadata to send it back, even if none was streamed."""
     for index, piece in enumerate(item.summary or ()):
-        if piece.text and (place, index) not in state.said:
+        if piece.text and (place, index) not in state.streamed:
             block = _open(state, "reasoning", (place, index), events)
             events.append(ReasoningDelta(block.id, piece.text))
     item_id = state.item_ids.get(place)
@@ -240,7 +240,7 @@ def _reasoning_done(state: _State, place: int, item: Item, events: _Events) -> N
 def _hosted(state: _State, item: JsonObject, events: _Events) -> None:
     item_id = item.get("id")
     if not isinstance(item_id, str) or not item_id:
-        raise provider_json.broken(f"a {item['type']} item without an id")
+        raise provider_json.invalid_output(f"a {item['type']} item without an id")
     _close(state, events)
     metadata = native.write(NativeItem(id=item_id, stored=state.stored))
     call = wire.hosted_call(_fresh(state, item_id), item, metadata)
@@ -252,7 +252,7 @@ def _hosted(state: _State, item: JsonObject, events: _Events) -> None:
 
 def _begin_call(state: _State, place: int, item: Item, events: _Events) -> _Call:
     if not item.name:
-        raise provider_json.broken("a tool call without a name")
+        raise provider_json.invalid_output("a tool call without a name")
     _close(state, events)
     call_id = _fresh(state, item.call_id or item.id or f"call_{place}")
     call = state.calls[place] = _Call(call_id, item.name, item.id)
@@ -264,9 +264,9 @@ def _arguments_delta(state: _State, frame: Frame, events: _Events) -> None:
     call = state.calls.get(_index(frame.output_index))
     text = frame.delta
     if call is None:
-        raise provider_json.broken("arguments of a tool call that it did not begin")
+        raise provider_json.invalid_output("arguments of a tool call that it did not begin")
     if not isinstance(text, str):
-        raise provider_json.broken("tool arguments that are not a text")
+        raise provider_json.invalid_output("tool arguments that are not a text")
     if text and not call.settled:
         call.arguments.append(text)
         events.append(ToolInputDelta(call.id, text))
@@ -281,7 +281,7 @@ def _settle(state: _State, call: _Call, item: Item | None, events: _Events, *, c
     metadata = _metadata(state, call.item_id or (item.id if item is not None else None))
     _close(state, events)
     events.append(ToolInputEnd(call.id, text))
-    events.append(tool_input.settled(call.id, call.name, text, cut=cut, metadata=metadata))
+    events.append(tool_input.parse_call(call.id, call.name, text, cut=cut, metadata=metadata))
 
 
 # ---- the end ------------------------------------------------------------------------------------
@@ -314,10 +314,10 @@ def _fail(state: _State, frame: Frame, data: bytes, events: _Events) -> None:
     _close(state, events)
     if frame.response and frame.type != "error":
         error = wire.response_of(frame).error
-        said = wire.json_of(error, "an error") if error else None
+        error_value = wire.json_of(error, "an error") if error else None
     else:
-        said = wire.json_of(data, "an error")
-    events.append(wire.provider_error(said))
+        error_value = wire.json_of(data, "an error")
+    events.append(wire.provider_error(error_value))
     state.ended = True
 
 
@@ -330,12 +330,12 @@ def _is_open(state: _State, kind: BlockKind, place: int) -> bool:
 
 
 def _index(value: object) -> int:
-    """A place; a server that names none has only one."""
+    """An index; 0 for servers that send none."""
     if value is None:
         return 0
     if isinstance(value, int):
         return value
-    raise provider_json.broken("a place in the answer that is not a number")
+    raise provider_json.invalid_output("a place in the answer that is not a number")
 
 
 def _metadata(

@@ -1,1 +1,1 @@
-"""What two or more wire protocols encode alike."""
+"""Encodings that several wire protocols share."""

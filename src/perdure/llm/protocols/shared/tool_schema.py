@@ -1,8 +1,8 @@
-"""A tool's input schema in the form that OpenAI takes: one object at the top.
+"""A tool's input schema in the form that OpenAI accepts: one object at the top.
 
 Alternatives at the top (`anyOf`, `oneOf`, `allOf`) are merged into one object: every property of
-any of them, required where all of them require it. A schema below the top is left as it is.
-Validation of what the model then sends is not done here; the tool does it against the original.
+any of them, required if all of them require it. Nested schemas are not changed. The tool validates
+inputs against the original schema.
 
 Invariant: any JSON object gives a schema of type `object` without a combinator at its top.
 """
@@ -32,7 +32,7 @@ _REPLACED: Final = frozenset(
 )
 _NESTING_MAX: Final = 16
 _PARTS_MAX: Final = 500
-"""References may lead back, each to several others: what is met after so many parts is left out."""
+"""Maximum parts to merge; recursive references could go on without end."""
 
 
 def flattened(schema: JsonObject) -> JsonObject:
@@ -47,7 +47,7 @@ class _Merge:
         self._left = _PARTS_MAX
 
     def object(self, schema: JsonObject, nesting: int) -> JsonObject:
-        """`properties` and `required` of a schema, with its alternatives taken in."""
+        """`properties` and `required` of a schema, merged with its alternatives."""
         properties = _properties(schema)
         required = _required(schema)
         for inner in self._inner([*self._resolved(schema), *_listed(schema, "allOf")], nesting):
@@ -71,7 +71,7 @@ class _Merge:
         return found
 
     def _resolved(self, schema: JsonObject) -> list[JsonObject]:
-        """What a reference into the same document points at."""
+        """The target of a reference within the document."""
         reference = schema.get("$ref")
         if not isinstance(reference, str) or not reference.startswith("#/"):
             return []
@@ -82,7 +82,7 @@ class _Merge:
 
 
 def _take_in(properties: JsonObject, more: JsonObject) -> None:
-    """Add properties; one that is there with another schema may from now on be either."""
+    """Add properties; one with two schemas may be either."""
     for name, schema in more.items():
         if name not in properties:
             properties[name] = schema

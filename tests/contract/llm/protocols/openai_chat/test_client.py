@@ -87,7 +87,7 @@ async def test_an_answer_streams_and_the_request_carries_what_it_must() -> None:
 
 async def test_what_a_request_asks_for_wins_over_the_route() -> None:
     asked = LLMRequest(
-        model=REQUEST.model, system=(), runs=(), generation=GenerationControls(temperature=0.0)
+        model=REQUEST.model, system=(), segments=(), generation=GenerationControls(temperature=0.0)
     )
     async with chatting(closing(GOOD)) as (call, server):
         await collect(call, asked)
