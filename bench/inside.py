@@ -208,7 +208,7 @@ def rate(protocol: WireProtocol, body: bytes) -> float:
 @measure
 async def assembly() -> dict[str, object]:
     """Milliseconds to build the next request after 5,000 turns, with the cache (budget: 2)."""
-    runs = segments_of(tuple(message for number in range(TURNS) for message in turn(number)))
+    runs = split_segments(tuple(message for number in range(TURNS) for message in turn(number)))
     found: dict[str, object] = {}
     for protocol, _ in streams().values():
         facts = ModelFacts(name="claude-opus-4-8", output_limit=32_000)

@@ -37,8 +37,8 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "HTTP": """
         access address asgi auth binding body connection cursor endpoint exchange frame group
-        guard handler header http loopback media openapi operation pager proxy query reconnect remote
-        response result route routing socket sse stream transport uri web webfetch websearch
+        guard handler header http loopback media openapi operation pager proxy query reconnect
+        remote response result route routing socket sse stream transport uri web webfetch websearch
         websocket
     """,
     "operating system and shell": """

@@ -186,4 +186,4 @@ def _providers(models: Mapping[str, ModelCall]) -> tuple[CatalogProvider, ...]:
         if model.variant is not UNSET:
             raise ValueError(f"{name!r} names a variant; a model of the program has none")
         by_provider.setdefault(model.provider_id, {})[model.id] = call
-    return tuple(catalog.supplied_provider(name, calls) for name, calls in by_provider.items())
+    return tuple(catalog.host_provider(name, calls) for name, calls in by_provider.items())

@@ -91,7 +91,7 @@ class Segment(Value):
         """Whether it is a model's answer; it may consist of a tool result only."""
         return self.messages[0].role in ("assistant", "tool")
 
-    def answered(self) -> Iterator[AnswerPart]:
+    def answer_parts(self) -> Iterator[AnswerPart]:
         """What the model said, part by part. Results of hosted calls are in `results`."""
         answers = (message for message in self.messages if message.role == "assistant")
         for part in (part for message in answers for part in message.content):

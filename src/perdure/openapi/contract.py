@@ -192,7 +192,7 @@ def _outcome(endpoint: Endpoint, shapes: ShapeTable) -> Outcome:
         case "durable_stream" | "history":
             encoded = Ref(DURABLE_EVENT)
         case "data" | "location_data" | "bare" | "page" | "no_content" | "content" | "websocket":
-            encoded = None if success.type is None else shapes.of(success.type)
+            encoded = None if success.type is None else shapes.shape_of(success.type)
     return Outcome(kind=success.kind, encoded=encoded, decoded=success.type)
 
 

@@ -20,7 +20,7 @@ ANSWER = Segment(
 
 
 def test_results_are_not_what_the_model_said() -> None:
-    assert [*ANSWER.answered()] == [SAID, HOSTED, OURS]
+    assert [*ANSWER.answer_parts()] == [SAID, HOSTED, OURS]
 
 
 def test_calls_that_the_provider_made_itself_are_not_ours() -> None:

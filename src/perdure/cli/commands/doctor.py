@@ -208,4 +208,6 @@ def _configuration(environment: Environment, directory: str) -> Iterator[Finding
     else:
         yield Finding("trusted files", str(trusted))
     for wish in settings.ungranted:
-        yield Finding("not trusted", f"{wish.path} wants to {wish.says}; `perdure trust` allows it")
+        yield Finding(
+            "not trusted", f"{wish.path} wants to {wish.description}; `perdure trust` allows it"
+        )

@@ -131,11 +131,11 @@ def _read_settings(configuration: Configuration, directory: str) -> Settings:
 
 def _untrusted_documents(found: Settings) -> list[Document]:
     """Return the documents that ask for something and are not trusted."""
-    return [each for each in found.documents if not each.is_trusted and trust.wishes(each)]
+    return [each for each in found.documents if not each.is_trusted and trust.list_requests(each)]
 
 
 def _describe(documents: Sequence[Document]) -> str:
-    wishes = [wish for document in documents for wish in trust.wishes(document)]
+    wishes = [wish for document in documents for wish in trust.list_requests(document)]
     return "".join(
         f"  {terminal.clean(wish.description)}\n      {terminal.one_line(wish.path)}\n"
         for wish in wishes

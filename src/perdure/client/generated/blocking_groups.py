@@ -72,7 +72,7 @@ class SessionsInboxGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[AdmittedPrompt, ...]:
-        """Steers, then the queue, each in the order of promotion."""
+        """List pending prompts: steers, then the queue, in order of promotion."""
         return self._blocking.run(self._group.list(session_id=session_id, options=options))
 
     def revise(
@@ -84,7 +84,7 @@ class SessionsInboxGroup:
         delivery: Delivery | None = None,
         options: CallOptions | None = None,
     ) -> AdmittedPrompt:
-        """Say something else, or deliver it otherwise; `steer` lets a queued prompt join now."""
+        """Change a pending prompt or its delivery; `steer` makes a queued prompt join now."""
         return self._blocking.run(
             self._group.revise(
                 session_id=session_id,
@@ -102,7 +102,7 @@ class SessionsInboxGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Take back a prompt that was not promoted yet."""
+        """Cancel a pending prompt."""
         return self._blocking.run(
             self._group.cancel(session_id=session_id, message_id=message_id, options=options),
         )
@@ -114,7 +114,7 @@ class SessionsInboxGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Let these exchange their places, to be promoted in this order."""
+        """Reorder these pending prompts."""
         return self._blocking.run(
             self._group.reorder(session_id=session_id, message_ids=message_ids, options=options),
         )
@@ -131,7 +131,7 @@ class SessionsJobsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[JobInfo, ...]:
-        """Commands in the background, newest first."""
+        """List background jobs, newest first."""
         return self._blocking.run(self._group.list(session_id=session_id, options=options))
 
     def get(
@@ -141,7 +141,7 @@ class SessionsJobsGroup:
         *,
         options: CallOptions | None = None,
     ) -> JobOutput:
-        """A job, with the end of what it printed."""
+        """Get a job with the end of its output."""
         return self._blocking.run(
             self._group.get(session_id=session_id, job_id=job_id, options=options),
         )
@@ -153,7 +153,7 @@ class SessionsJobsGroup:
         *,
         options: CallOptions | None = None,
     ) -> JobInfo:
-        """End a job and all that it started; the Session is told."""
+        """End a job and its processes; the Session is notified."""
         return self._blocking.run(
             self._group.cancel(session_id=session_id, job_id=job_id, options=options),
         )
@@ -179,7 +179,7 @@ class SessionsPermissionsGroup:
         agent: str | None = None,
         options: CallOptions | None = None,
     ) -> PermissionDecision:
-        """An id and the effect of the rules. A request of that id waits only after `ask`."""
+        """Evaluate the rules; returns an id and the effect. With `ask` a request is pending."""
         return self._blocking.run(
             self._group.create(
                 session_id=session_id,
@@ -200,7 +200,7 @@ class SessionsPermissionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[PermissionRequest, ...]:
-        """Requests of a Session and its subagents that wait; `sessionID` says whose."""
+        """List pending requests of a Session and its subagents; `sessionID` names the Session."""
         return self._blocking.run(self._group.list(session_id=session_id, options=options))
 
     def get(
@@ -210,7 +210,7 @@ class SessionsPermissionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> PermissionRequest:
-        """One request that waits."""
+        """Get one pending request."""
         return self._blocking.run(
             self._group.get(session_id=session_id, request_id=request_id, options=options),
         )
@@ -224,7 +224,7 @@ class SessionsPermissionsGroup:
         message: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Settle a request. A `reject` stops the run, or with a `message` tells the model why."""
+        """Reply to a request. `reject` stops the run, or with a `message` tells the model why."""
         return self._blocking.run(
             self._group.reply(
                 session_id=session_id,
@@ -247,7 +247,7 @@ class SessionsQuestionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[QuestionRequest, ...]:
-        """What a Session and its subagents want to know from a person; `sessionID` says whose."""
+        """List pending questions of a Session and its subagents; `sessionID` names the Session."""
         return self._blocking.run(self._group.list(session_id=session_id, options=options))
 
     def reply(
@@ -258,7 +258,7 @@ class SessionsQuestionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """A list of labels for each question, in order; an empty one leaves it open."""
+        """Answer with one list of labels per question, in order; an empty one leaves it open."""
         return self._blocking.run(
             self._group.reply(
                 session_id=session_id,
@@ -275,7 +275,7 @@ class SessionsQuestionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Do not answer. The run that asked stops."""
+        """Reject the questions; the run that asked stops."""
         return self._blocking.run(
             self._group.reject(session_id=session_id, request_id=request_id, options=options),
         )
@@ -287,7 +287,7 @@ class SessionsRecoveryGroup:
         self._blocking = blocking
 
     def get(self, session_id: SessionID, *, options: CallOptions | None = None) -> RecoveryInfo:
-        """Whether a crash left something for a person to decide."""
+        """Get whether the Session waits for a recovery decision after a crash."""
         return self._blocking.run(self._group.get(session_id=session_id, options=options))
 
     def decide(
@@ -297,7 +297,7 @@ class SessionsRecoveryGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Send what may have been sent again, or give it up; 409 when nothing waits."""
+        """Retry or abandon a request that may have been sent; 409 if nothing waits."""
         return self._blocking.run(
             self._group.decide(session_id=session_id, decision=decision, options=options),
         )
@@ -316,7 +316,7 @@ class SessionsRevertGroup:
         files: bool | None = None,
         options: CallOptions | None = None,
     ) -> RevertState:
-        """Make a message the last that will stay; staging again moves the boundary."""
+        """Stage a revert to a message; staging again moves the boundary."""
         return self._blocking.run(
             self._group.stage(
                 session_id=session_id,
@@ -327,11 +327,11 @@ class SessionsRevertGroup:
         )
 
     def clear(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
-        """Keep everything. Without a staged revert this does nothing."""
+        """Clear a staged revert; no-op without one."""
         return self._blocking.run(self._group.clear(session_id=session_id, options=options))
 
     def commit(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
-        """Take away what came later. Without a staged revert this does nothing."""
+        """Commit a staged revert, removing later messages; no-op without one."""
         return self._blocking.run(self._group.commit(session_id=session_id, options=options))
 
 
@@ -347,7 +347,7 @@ class AgentsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[AgentInfo, ...]:
-        """The agents of a Location."""
+        """List the agents of a Location."""
         return self._blocking.run(
             self._group.list(directory=directory, workspace=workspace, options=options),
         )
@@ -365,7 +365,7 @@ class CommandsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[CommandInfo, ...]:
-        """The commands of a Location, for whoever types a slash."""
+        """List the slash commands of a Location."""
         return self._blocking.run(
             self._group.list(directory=directory, workspace=workspace, options=options),
         )
@@ -385,7 +385,7 @@ class CredentialsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Rename what is stored. It can never be read."""
+        """Rename a stored credential. Its secret can never be read."""
         return self._blocking.run(
             self._group.update(
                 credential_id=credential_id,
@@ -404,7 +404,7 @@ class CredentialsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Forget a credential. One that is gone already is no error."""
+        """Remove a credential; no error if it does not exist."""
         return self._blocking.run(
             self._group.remove(
                 credential_id=credential_id,
@@ -421,7 +421,7 @@ class EventsGroup:
         self._blocking = blocking
 
     def subscribe(self, *, options: CallOptions | None = None) -> Generator[LiveEvent]:
-        """What happens in the server from now on. Nothing is replayed."""
+        """Follow the live events of the server. Nothing is replayed."""
         return self._blocking.iterate(self._group.subscribe(options=options))
 
 
@@ -438,7 +438,7 @@ class FilesGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> bytes:
-        """The bytes of a file of the Location."""
+        """Read a file of the Location."""
         return self._blocking.run(
             self._group.read(path=path, directory=directory, workspace=workspace, options=options),
         )
@@ -451,7 +451,7 @@ class FilesGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[FileEntry, ...]:
-        """The entries of a folder of the Location."""
+        """List a directory of the Location."""
         return self._blocking.run(
             self._group.list(path=path, directory=directory, workspace=workspace, options=options),
         )
@@ -466,7 +466,7 @@ class FilesGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[FileEntry, ...]:
-        """Paths that resemble `query`, the best first."""
+        """Find paths similar to `query`, best first."""
         return self._blocking.run(
             self._group.find(
                 query=query,
@@ -485,11 +485,11 @@ class HealthGroup:
         self._blocking = blocking
 
     def get(self, *, options: CallOptions | None = None) -> Health:
-        """Whether the server is up."""
+        """Check whether the server is up."""
         return self._blocking.run(self._group.get(options=options))
 
     def detail(self, *, options: CallOptions | None = None) -> HealthDetail:
-        """How the server is, for whoever operates it: memory, latencies, problems."""
+        """Get a health report of the server: memory, latencies, problems."""
         return self._blocking.run(self._group.detail(options=options))
 
 
@@ -505,7 +505,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[IntegrationInfo, ...]:
-        """Providers that take a credential."""
+        """List providers that accept a credential."""
         return self._blocking.run(
             self._group.list(directory=directory, workspace=workspace, options=options),
         )
@@ -518,7 +518,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> IntegrationInfo:
-        """One provider that takes a credential."""
+        """Get one provider that accepts a credential."""
         return self._blocking.run(
             self._group.get(
                 integration_id=integration_id,
@@ -538,7 +538,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Store a key in place of what is stored; it is sent to this provider's address alone."""
+        """Store a key, replacing any stored one; it is sent only to this provider's address."""
         return self._blocking.run(
             self._group.connect_key(
                 integration_id=integration_id,
@@ -561,7 +561,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> Attempt:
-        """Begin to log in: open the `url` of the answer in a browser."""
+        """Start a login: open the returned `url` in a browser."""
         return self._blocking.run(
             self._group.connect_oauth(
                 integration_id=integration_id,
@@ -582,7 +582,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> AttemptStatus:
-        """How a login is going."""
+        """Get the status of a login attempt."""
         return self._blocking.run(
             self._group.attempt(
                 attempt_id=attempt_id,
@@ -600,7 +600,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """End a login. One that is gone already is no error."""
+        """Cancel a login; no error if it does not exist."""
         return self._blocking.run(
             self._group.cancel_attempt(
                 attempt_id=attempt_id,
@@ -619,7 +619,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Finish a login, with a code if it asks for one."""
+        """Complete a login, with a code if it asks for one."""
         return self._blocking.run(
             self._group.complete_attempt(
                 attempt_id=attempt_id,
@@ -643,7 +643,7 @@ class LocationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> LocationInfo:
-        """The Location with its project."""
+        """Get a Location with its project."""
         return self._blocking.run(
             self._group.get(directory=directory, workspace=workspace, options=options),
         )
@@ -655,7 +655,7 @@ class LocationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> TrustInfo:
-        """What the Location's configuration asks for and nobody granted."""
+        """Get the trust requests of a Location's configuration that are not granted."""
         return self._blocking.run(
             self._group.trust(directory=directory, workspace=workspace, options=options),
         )
@@ -673,7 +673,7 @@ class ModelsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[ModelInfo, ...]:
-        """The models that a Location can use."""
+        """List the models that a Location can use."""
         return self._blocking.run(
             self._group.list(directory=directory, workspace=workspace, options=options),
         )
@@ -691,7 +691,7 @@ class PermissionsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[PermissionRequest, ...]:
-        """Requests that wait in all Sessions of a Location."""
+        """List pending permission requests in all Sessions of a Location."""
         return self._blocking.run(
             self._group.requests(directory=directory, workspace=workspace, options=options),
         )
@@ -704,7 +704,7 @@ class PermissionsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[SavedRule, ...]:
-        """Approvals of a project; without one, of the project that the Location belongs to."""
+        """List saved approvals of a project, by default the Location's."""
         return self._blocking.run(
             self._group.saved(
                 project_id=project_id,
@@ -715,7 +715,7 @@ class PermissionsGroup:
         )
 
     def remove_saved(self, id: str, *, options: CallOptions | None = None) -> None:
-        """Forget an approval. One that is gone already is no error."""
+        """Remove a saved approval; no error if it does not exist."""
         return self._blocking.run(self._group.remove_saved(id=id, options=options))
 
 
@@ -731,7 +731,7 @@ class ProvidersGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[ProviderInfo, ...]:
-        """The providers of a Location."""
+        """List the providers of a Location."""
         return self._blocking.run(
             self._group.list(directory=directory, workspace=workspace, options=options),
         )
@@ -744,7 +744,7 @@ class ProvidersGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> ProviderInfo:
-        """One provider."""
+        """Get one provider."""
         return self._blocking.run(
             self._group.get(
                 provider_id=provider_id,
@@ -767,7 +767,7 @@ class QuestionsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[QuestionRequest, ...]:
-        """What the Sessions of a Location want to know."""
+        """List pending questions in all Sessions of a Location."""
         return self._blocking.run(
             self._group.requests(directory=directory, workspace=workspace, options=options),
         )
@@ -785,7 +785,7 @@ class ReferencesGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[ReferenceInfo, ...]:
-        """What the projects of a Location refer to."""
+        """List the references of a Location."""
         return self._blocking.run(
             self._group.list(directory=directory, workspace=workspace, options=options),
         )
@@ -811,7 +811,7 @@ class SessionsGroup:
         location: LocationRef | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
-        """A new Session; an `id` that exists gives the one that has it."""
+        """Create a Session; an `id` that already exists returns that Session."""
         return self._blocking.run(
             self._group.create(id=id, agent=agent, model=model, location=location, options=options),
         )
@@ -830,7 +830,7 @@ class SessionsGroup:
         cursor: str | None = None,
         options: CallOptions | None = None,
     ) -> Page[SessionInfo]:
-        """Sessions, the newest first. A `cursor` is a whole query and stands alone."""
+        """List Sessions, newest first. A `cursor` replaces all other parameters."""
         return self._blocking.run(
             self._group.list(
                 limit=limit,
@@ -847,11 +847,11 @@ class SessionsGroup:
         )
 
     def active(self, *, options: CallOptions | None = None) -> dict[SessionID, SessionActivity]:
-        """What the server's own process is running, by Session id."""
+        """Get the running Sessions of the server's process, by Session id."""
         return self._blocking.run(self._group.active(options=options))
 
     def get(self, session_id: SessionID, *, options: CallOptions | None = None) -> SessionInfo:
-        """One Session."""
+        """Get one Session."""
         return self._blocking.run(self._group.get(session_id=session_id, options=options))
 
     def switch_agent(
@@ -861,7 +861,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Work with another agent from the next turn on."""
+        """Switch to another agent from the next turn on."""
         return self._blocking.run(
             self._group.switch_agent(session_id=session_id, agent=agent, options=options),
         )
@@ -873,7 +873,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Work with another model from the next turn on."""
+        """Switch to another model from the next turn on."""
         return self._blocking.run(
             self._group.switch_model(session_id=session_id, model=model, options=options),
         )
@@ -887,7 +887,7 @@ class SessionsGroup:
         move_changes: bool | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Work in another directory of the project, with or without uncommitted changes."""
+        """Move to another directory of the project, with or without uncommitted changes."""
         return self._blocking.run(
             self._group.move(
                 session_id=session_id,
@@ -909,7 +909,7 @@ class SessionsGroup:
         resume: bool | None = None,
         options: CallOptions | None = None,
     ) -> AdmittedPrompt:
-        """Admit a prompt; the receipt. `text` is short for a `prompt` of nothing else."""
+        """Admit a prompt; returns the receipt. `text` is short for a `prompt` with only text."""
         return self._blocking.run(
             self._group.prompt(
                 session_id=session_id,
@@ -923,7 +923,7 @@ class SessionsGroup:
         )
 
     def interrupt(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
-        """Stop what runs. An idle Session stays as it is."""
+        """Interrupt a running Session; no-op if it is idle."""
         return self._blocking.run(self._group.interrupt(session_id=session_id, options=options))
 
     def compact(
@@ -933,13 +933,13 @@ class SessionsGroup:
         instruction: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Condense the older part of what the model is shown; returns when it is done."""
+        """Summarise older messages to free context; returns when done."""
         return self._blocking.run(
             self._group.compact(session_id=session_id, instruction=instruction, options=options),
         )
 
     def wait(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
-        """Return when nothing runs for this Session."""
+        """Wait until the Session is idle."""
         return self._blocking.run(self._group.wait(session_id=session_id, options=options))
 
     def context(
@@ -948,7 +948,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[SessionMessage, ...]:
-        """The messages that the model is shown."""
+        """Get the messages that the model is shown."""
         return self._blocking.run(self._group.context(session_id=session_id, options=options))
 
     def provider_context(
@@ -957,7 +957,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> ProviderContext:
-        """What the model was told, would be told next, and the request as it stands."""
+        """Get what the model was told, what it is told next, and the next request."""
         return self._blocking.run(
             self._group.provider_context(session_id=session_id, options=options),
         )
@@ -970,7 +970,7 @@ class SessionsGroup:
         after: int | None = None,
         options: CallOptions | None = None,
     ) -> History[DurableEvent]:
-        """Durable events after a sequence, as many as asked for."""
+        """Read durable events after a sequence, up to a limit."""
         return self._blocking.run(
             self._group.history(session_id=session_id, limit=limit, after=after, options=options),
         )
@@ -982,7 +982,7 @@ class SessionsGroup:
         after: int | None = None,
         options: CallOptions | None = None,
     ) -> Generator[DurableEvent]:
-        """Durable events after a sequence, then those to come. To resume, ask after the last."""
+        """Follow durable events after a sequence. To resume, continue after the last one."""
         return self._blocking.iterate(
             self._group.events(session_id=session_id, after=after, options=options),
         )
@@ -994,21 +994,21 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> SessionInfo:
-        """Give a Session another title."""
+        """Change the title of a Session."""
         return self._blocking.run(
             self._group.rename(session_id=session_id, title=title, options=options),
         )
 
     def delete(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
-        """Everything of it, for good, with the Sessions that it started."""
+        """Delete a Session permanently, with the Sessions that it started."""
         return self._blocking.run(self._group.delete(session_id=session_id, options=options))
 
     def archive(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
-        """Put a Session away; it can still be read."""
+        """Archive a Session; it can still be read."""
         return self._blocking.run(self._group.archive(session_id=session_id, options=options))
 
     def unarchive(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
-        """Take a Session out of the archive."""
+        """Restore a Session from the archive."""
         return self._blocking.run(self._group.unarchive(session_id=session_id, options=options))
 
     def fork(
@@ -1020,7 +1020,7 @@ class SessionsGroup:
         seq: int | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
-        """A new Session that begins with a copy of this one, up to a message or a sequence."""
+        """Create a Session with a copy of this one, up to a message or a sequence."""
         return self._blocking.run(
             self._group.fork(
                 session_id=session_id,
@@ -1032,7 +1032,7 @@ class SessionsGroup:
         )
 
     def resume(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
-        """Run what is pending."""
+        """Run pending prompts."""
         return self._blocking.run(self._group.resume(session_id=session_id, options=options))
 
     def snapshot(
@@ -1042,7 +1042,7 @@ class SessionsGroup:
         limit: int | None = None,
         options: CallOptions | None = None,
     ) -> SessionSnapshot:
-        """The Session, its newest messages and its inbox at one `seq`; follow `events` after it."""
+        """Get the Session, its newest messages and its inbox at one `seq`; then follow `events`."""
         return self._blocking.run(
             self._group.snapshot(session_id=session_id, limit=limit, options=options),
         )
@@ -1056,7 +1056,7 @@ class SessionsGroup:
         cursor: str | None = None,
         options: CallOptions | None = None,
     ) -> Page[SessionMessage]:
-        """Projected messages, the newest first unless asked otherwise."""
+        """List projected messages, newest first by default."""
         return self._blocking.run(
             self._group.messages(
                 session_id=session_id,
@@ -1074,7 +1074,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> SessionMessage:
-        """One projected message."""
+        """Get one projected message."""
         return self._blocking.run(
             self._group.message(session_id=session_id, message_id=message_id, options=options),
         )
@@ -1085,7 +1085,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[Todo, ...]:
-        """What the model means to do, as it last said."""
+        """Get the todo list of a Session."""
         return self._blocking.run(self._group.todos(session_id=session_id, options=options))
 
     def children(
@@ -1094,11 +1094,11 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[SessionInfo, ...]:
-        """The Sessions that its subagents work in, in the order of their making."""
+        """List the child Sessions of its subagents, in order of creation."""
         return self._blocking.run(self._group.children(session_id=session_id, options=options))
 
     def usage(self, session_id: SessionID, *, options: CallOptions | None = None) -> SessionUsage:
-        """What it has used by itself and with all below it, model by model."""
+        """Get the usage of a Session alone and with its children, by model."""
         return self._blocking.run(self._group.usage(session_id=session_id, options=options))
 
     def set_budget(
@@ -1110,7 +1110,7 @@ class SessionsGroup:
         turns: int | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
-        """What it may use with all below it, in place of any bound before."""
+        """Set the budget of a Session and its children, replacing the previous one."""
         return self._blocking.run(
             self._group.set_budget(
                 session_id=session_id,
@@ -1134,7 +1134,7 @@ class SkillsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[SkillInfo, ...]:
-        """The skills of a Location, each with its whole text."""
+        """List the skills of a Location, with their texts."""
         return self._blocking.run(
             self._group.list(directory=directory, workspace=workspace, options=options),
         )
@@ -1152,7 +1152,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[PtyInfo, ...]:
-        """Terminals of a Location that run, and those that exited lately."""
+        """List the running and recently exited terminals of a Location."""
         return self._blocking.run(
             self._group.list(directory=directory, workspace=workspace, options=options),
         )
@@ -1169,7 +1169,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> PtyInfo:
-        """Start a program; without one, the user's shell."""
+        """Start a program in a terminal, by default the user's shell."""
         return self._blocking.run(
             self._group.create(
                 command=command,
@@ -1191,7 +1191,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> PtyInfo:
-        """One terminal."""
+        """Get one terminal."""
         return self._blocking.run(
             self._group.get(
                 pty_id=pty_id,
@@ -1211,7 +1211,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> PtyInfo:
-        """Rename a terminal, resize it, or both."""
+        """Rename or resize a terminal."""
         return self._blocking.run(
             self._group.update(
                 pty_id=pty_id,
@@ -1231,7 +1231,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """End the program and forget the terminal."""
+        """End the program and remove the terminal."""
         return self._blocking.run(
             self._group.remove(
                 pty_id=pty_id,
@@ -1249,7 +1249,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> PtyTicket:
-        """A ticket with which somebody else may connect, once and soon."""
+        """Create a short-lived ticket for one connection by another client."""
         return self._blocking.run(
             self._group.connect_token(
                 pty_id=pty_id,
@@ -1268,7 +1268,7 @@ class TerminalsGroup:
         directory: str | None = None,
         workspace: str | None = None,
     ) -> str:
-        """The address of what is printed and typed, over a WebSocket."""
+        """The address of connect to a terminal over a WebSocket."""
         return self._group.connect_url(
             pty_id=pty_id,
             ticket=ticket,

@@ -95,7 +95,7 @@ class SessionsInboxGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[AdmittedPrompt, ...]:
-        """Steers, then the queue, each in the order of promotion."""
+        """List pending prompts: steers, then the queue, in order of promotion."""
         return await self._wire.data(
             tuple[AdmittedPrompt, ...],
             "GET",
@@ -112,7 +112,7 @@ class SessionsInboxGroup:
         delivery: Delivery | None = None,
         options: CallOptions | None = None,
     ) -> AdmittedPrompt:
-        """Say something else, or deliver it otherwise; `steer` lets a queued prompt join now."""
+        """Change a pending prompt or its delivery; `steer` makes a queued prompt join now."""
         return await self._wire.data(
             AdmittedPrompt,
             "PATCH",
@@ -128,7 +128,7 @@ class SessionsInboxGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Take back a prompt that was not promoted yet."""
+        """Cancel a pending prompt."""
         return await self._wire.done(
             "DELETE",
             f"/api/session/{segment(session_id)}/inbox/{segment(message_id)}",
@@ -142,7 +142,7 @@ class SessionsInboxGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Let these exchange their places, to be promoted in this order."""
+        """Reorder these pending prompts."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/inbox/order",
@@ -161,7 +161,7 @@ class SessionsJobsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[JobInfo, ...]:
-        """Commands in the background, newest first."""
+        """List background jobs, newest first."""
         return await self._wire.data(
             tuple[JobInfo, ...],
             "GET",
@@ -176,7 +176,7 @@ class SessionsJobsGroup:
         *,
         options: CallOptions | None = None,
     ) -> JobOutput:
-        """A job, with the end of what it printed."""
+        """Get a job with the end of its output."""
         return await self._wire.data(
             JobOutput,
             "GET",
@@ -191,7 +191,7 @@ class SessionsJobsGroup:
         *,
         options: CallOptions | None = None,
     ) -> JobInfo:
-        """End a job and all that it started; the Session is told."""
+        """End a job and its processes; the Session is notified."""
         return await self._wire.data(
             JobInfo,
             "POST",
@@ -217,7 +217,7 @@ class SessionsPermissionsGroup:
         agent: str | None = None,
         options: CallOptions | None = None,
     ) -> PermissionDecision:
-        """An id and the effect of the rules. A request of that id waits only after `ask`."""
+        """Evaluate the rules; returns an id and the effect. With `ask` a request is pending."""
         return await self._wire.data(
             PermissionDecision,
             "POST",
@@ -240,7 +240,7 @@ class SessionsPermissionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[PermissionRequest, ...]:
-        """Requests of a Session and its subagents that wait; `sessionID` says whose."""
+        """List pending requests of a Session and its subagents; `sessionID` names the Session."""
         return await self._wire.data(
             tuple[PermissionRequest, ...],
             "GET",
@@ -255,7 +255,7 @@ class SessionsPermissionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> PermissionRequest:
-        """One request that waits."""
+        """Get one pending request."""
         return await self._wire.data(
             PermissionRequest,
             "GET",
@@ -272,7 +272,7 @@ class SessionsPermissionsGroup:
         message: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Settle a request. A `reject` stops the run, or with a `message` tells the model why."""
+        """Reply to a request. `reject` stops the run, or with a `message` tells the model why."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/permission/{segment(request_id)}/reply",
@@ -291,7 +291,7 @@ class SessionsQuestionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[QuestionRequest, ...]:
-        """What a Session and its subagents want to know from a person; `sessionID` says whose."""
+        """List pending questions of a Session and its subagents; `sessionID` names the Session."""
         return await self._wire.data(
             tuple[QuestionRequest, ...],
             "GET",
@@ -307,7 +307,7 @@ class SessionsQuestionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """A list of labels for each question, in order; an empty one leaves it open."""
+        """Answer with one list of labels per question, in order; an empty one leaves it open."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/question/{segment(request_id)}/reply",
@@ -322,7 +322,7 @@ class SessionsQuestionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Do not answer. The run that asked stops."""
+        """Reject the questions; the run that asked stops."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/question/{segment(request_id)}/reject",
@@ -340,7 +340,7 @@ class SessionsRecoveryGroup:
         *,
         options: CallOptions | None = None,
     ) -> RecoveryInfo:
-        """Whether a crash left something for a person to decide."""
+        """Get whether the Session waits for a recovery decision after a crash."""
         return await self._wire.data(
             RecoveryInfo,
             "GET",
@@ -355,7 +355,7 @@ class SessionsRecoveryGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Send what may have been sent again, or give it up; 409 when nothing waits."""
+        """Retry or abandon a request that may have been sent; 409 if nothing waits."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/recovery",
@@ -376,7 +376,7 @@ class SessionsRevertGroup:
         files: bool | None = None,
         options: CallOptions | None = None,
     ) -> RevertState:
-        """Make a message the last that will stay; staging again moves the boundary."""
+        """Stage a revert to a message; staging again moves the boundary."""
         return await self._wire.data(
             RevertState,
             "POST",
@@ -386,7 +386,7 @@ class SessionsRevertGroup:
         )
 
     async def clear(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
-        """Keep everything. Without a staged revert this does nothing."""
+        """Clear a staged revert; no-op without one."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/revert/clear",
@@ -394,7 +394,7 @@ class SessionsRevertGroup:
         )
 
     async def commit(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
-        """Take away what came later. Without a staged revert this does nothing."""
+        """Commit a staged revert, removing later messages; no-op without one."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/revert/commit",
@@ -413,7 +413,7 @@ class AgentsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[AgentInfo, ...]:
-        """The agents of a Location."""
+        """List the agents of a Location."""
         return await self._wire.data(
             tuple[AgentInfo, ...],
             "GET",
@@ -434,7 +434,7 @@ class CommandsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[CommandInfo, ...]:
-        """The commands of a Location, for whoever types a slash."""
+        """List the slash commands of a Location."""
         return await self._wire.data(
             tuple[CommandInfo, ...],
             "GET",
@@ -457,7 +457,7 @@ class CredentialsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Rename what is stored. It can never be read."""
+        """Rename a stored credential. Its secret can never be read."""
         return await self._wire.done(
             "PATCH",
             f"/api/credential/{segment(credential_id)}",
@@ -474,7 +474,7 @@ class CredentialsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Forget a credential. One that is gone already is no error."""
+        """Remove a credential; no error if it does not exist."""
         return await self._wire.done(
             "DELETE",
             f"/api/credential/{segment(credential_id)}",
@@ -488,7 +488,7 @@ class EventsGroup:
         self._wire = wire
 
     def subscribe(self, *, options: CallOptions | None = None) -> AsyncGenerator[LiveEvent]:
-        """What happens in the server from now on. Nothing is replayed."""
+        """Follow the live events of the server. Nothing is replayed."""
         return self._wire.live_events("/api/event", options=options)
 
 
@@ -504,7 +504,7 @@ class FilesGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> bytes:
-        """The bytes of a file of the Location."""
+        """Read a file of the Location."""
         return await self._wire.content(
             "/api/fs/read/*",
             query=ReadFile(path=path),
@@ -520,7 +520,7 @@ class FilesGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[FileEntry, ...]:
-        """The entries of a folder of the Location."""
+        """List a directory of the Location."""
         return await self._wire.data(
             tuple[FileEntry, ...],
             "GET",
@@ -540,7 +540,7 @@ class FilesGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[FileEntry, ...]:
-        """Paths that resemble `query`, the best first."""
+        """Find paths similar to `query`, best first."""
         return await self._wire.data(
             tuple[FileEntry, ...],
             "GET",
@@ -556,11 +556,11 @@ class HealthGroup:
         self._wire = wire
 
     async def get(self, *, options: CallOptions | None = None) -> Health:
-        """Whether the server is up."""
+        """Check whether the server is up."""
         return await self._wire.bare(Health, "GET", "/api/health", options=options)
 
     async def detail(self, *, options: CallOptions | None = None) -> HealthDetail:
-        """How the server is, for whoever operates it: memory, latencies, problems."""
+        """Get a health report of the server: memory, latencies, problems."""
         return await self._wire.bare(HealthDetail, "GET", "/api/health/detail", options=options)
 
 
@@ -575,7 +575,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[IntegrationInfo, ...]:
-        """Providers that take a credential."""
+        """List providers that accept a credential."""
         return await self._wire.data(
             tuple[IntegrationInfo, ...],
             "GET",
@@ -592,7 +592,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> IntegrationInfo:
-        """One provider that takes a credential."""
+        """Get one provider that accepts a credential."""
         return await self._wire.data(
             IntegrationInfo,
             "GET",
@@ -611,7 +611,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Store a key in place of what is stored; it is sent to this provider's address alone."""
+        """Store a key, replacing any stored one; it is sent only to this provider's address."""
         return await self._wire.done(
             "POST",
             f"/api/integration/{segment(integration_id)}/connect/key",
@@ -631,7 +631,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> Attempt:
-        """Begin to log in: open the `url` of the answer in a browser."""
+        """Start a login: open the returned `url` in a browser."""
         return await self._wire.data(
             Attempt,
             "POST",
@@ -649,7 +649,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> AttemptStatus:
-        """How a login is going."""
+        """Get the status of a login attempt."""
         return await self._wire.data(
             AttemptStatus,
             "GET",
@@ -666,7 +666,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """End a login. One that is gone already is no error."""
+        """Cancel a login; no error if it does not exist."""
         return await self._wire.done(
             "DELETE",
             f"/api/integration/attempt/{segment(attempt_id)}",
@@ -683,7 +683,7 @@ class IntegrationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Finish a login, with a code if it asks for one."""
+        """Complete a login, with a code if it asks for one."""
         return await self._wire.done(
             "POST",
             f"/api/integration/attempt/{segment(attempt_id)}/complete",
@@ -704,7 +704,7 @@ class LocationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> LocationInfo:
-        """The Location with its project."""
+        """Get a Location with its project."""
         return await self._wire.bare(
             LocationInfo,
             "GET",
@@ -720,7 +720,7 @@ class LocationsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> TrustInfo:
-        """What the Location's configuration asks for and nobody granted."""
+        """Get the trust requests of a Location's configuration that are not granted."""
         return await self._wire.data(
             TrustInfo,
             "GET",
@@ -741,7 +741,7 @@ class ModelsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[ModelInfo, ...]:
-        """The models that a Location can use."""
+        """List the models that a Location can use."""
         return await self._wire.data(
             tuple[ModelInfo, ...],
             "GET",
@@ -762,7 +762,7 @@ class PermissionsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[PermissionRequest, ...]:
-        """Requests that wait in all Sessions of a Location."""
+        """List pending permission requests in all Sessions of a Location."""
         return await self._wire.data(
             tuple[PermissionRequest, ...],
             "GET",
@@ -779,7 +779,7 @@ class PermissionsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[SavedRule, ...]:
-        """Approvals of a project; without one, of the project that the Location belongs to."""
+        """List saved approvals of a project, by default the Location's."""
         return await self._wire.data(
             tuple[SavedRule, ...],
             "GET",
@@ -790,7 +790,7 @@ class PermissionsGroup:
         )
 
     async def remove_saved(self, id: str, *, options: CallOptions | None = None) -> None:
-        """Forget an approval. One that is gone already is no error."""
+        """Remove a saved approval; no error if it does not exist."""
         return await self._wire.done(
             "DELETE",
             f"/api/permission/saved/{segment(id)}",
@@ -809,7 +809,7 @@ class ProvidersGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[ProviderInfo, ...]:
-        """The providers of a Location."""
+        """List the providers of a Location."""
         return await self._wire.data(
             tuple[ProviderInfo, ...],
             "GET",
@@ -826,7 +826,7 @@ class ProvidersGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> ProviderInfo:
-        """One provider."""
+        """Get one provider."""
         return await self._wire.data(
             ProviderInfo,
             "GET",
@@ -847,7 +847,7 @@ class QuestionsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[QuestionRequest, ...]:
-        """What the Sessions of a Location want to know."""
+        """List pending questions in all Sessions of a Location."""
         return await self._wire.data(
             tuple[QuestionRequest, ...],
             "GET",
@@ -868,7 +868,7 @@ class ReferencesGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[ReferenceInfo, ...]:
-        """What the projects of a Location refer to."""
+        """List the references of a Location."""
         return await self._wire.data(
             tuple[ReferenceInfo, ...],
             "GET",
@@ -897,7 +897,7 @@ class SessionsGroup:
         location: LocationRef | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
-        """A new Session; an `id` that exists gives the one that has it."""
+        """Create a Session; an `id` that already exists returns that Session."""
         return await self._wire.data(
             SessionInfo,
             "POST",
@@ -920,7 +920,7 @@ class SessionsGroup:
         cursor: str | None = None,
         options: CallOptions | None = None,
     ) -> Page[SessionInfo]:
-        """Sessions, the newest first. A `cursor` is a whole query and stands alone."""
+        """List Sessions, newest first. A `cursor` replaces all other parameters."""
         return await self._wire.page(
             SessionInfo,
             "GET",
@@ -944,7 +944,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> dict[SessionID, SessionActivity]:
-        """What the server's own process is running, by Session id."""
+        """Get the running Sessions of the server's process, by Session id."""
         return await self._wire.data(
             dict[SessionID, SessionActivity],
             "GET",
@@ -958,7 +958,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> SessionInfo:
-        """One Session."""
+        """Get one Session."""
         return await self._wire.data(
             SessionInfo,
             "GET",
@@ -973,7 +973,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Work with another agent from the next turn on."""
+        """Switch to another agent from the next turn on."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/agent",
@@ -988,7 +988,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> None:
-        """Work with another model from the next turn on."""
+        """Switch to another model from the next turn on."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/model",
@@ -1005,7 +1005,7 @@ class SessionsGroup:
         move_changes: bool | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Work in another directory of the project, with or without uncommitted changes."""
+        """Move to another directory of the project, with or without uncommitted changes."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/move",
@@ -1028,7 +1028,7 @@ class SessionsGroup:
         resume: bool | None = None,
         options: CallOptions | None = None,
     ) -> AdmittedPrompt:
-        """Admit a prompt; the receipt. `text` is short for a `prompt` of nothing else."""
+        """Admit a prompt; returns the receipt. `text` is short for a `prompt` with only text."""
         return await self._wire.data(
             AdmittedPrompt,
             "POST",
@@ -1043,7 +1043,7 @@ class SessionsGroup:
         )
 
     async def interrupt(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
-        """Stop what runs. An idle Session stays as it is."""
+        """Interrupt a running Session; no-op if it is idle."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/interrupt",
@@ -1057,7 +1057,7 @@ class SessionsGroup:
         instruction: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Condense the older part of what the model is shown; returns when it is done."""
+        """Summarise older messages to free context; returns when done."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/compact",
@@ -1067,7 +1067,7 @@ class SessionsGroup:
         )
 
     async def wait(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
-        """Return when nothing runs for this Session."""
+        """Wait until the Session is idle."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/wait",
@@ -1081,7 +1081,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[SessionMessage, ...]:
-        """The messages that the model is shown."""
+        """Get the messages that the model is shown."""
         return await self._wire.data(
             tuple[SessionMessage, ...],
             "GET",
@@ -1095,7 +1095,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> ProviderContext:
-        """What the model was told, would be told next, and the request as it stands."""
+        """Get what the model was told, what it is told next, and the next request."""
         return await self._wire.data(
             ProviderContext,
             "GET",
@@ -1111,7 +1111,7 @@ class SessionsGroup:
         after: int | None = None,
         options: CallOptions | None = None,
     ) -> History[DurableEvent]:
-        """Durable events after a sequence, as many as asked for."""
+        """Read durable events after a sequence, up to a limit."""
         return await self._wire.history(
             "GET",
             f"/api/session/{segment(session_id)}/history",
@@ -1126,7 +1126,7 @@ class SessionsGroup:
         after: int | None = None,
         options: CallOptions | None = None,
     ) -> AsyncGenerator[DurableEvent]:
-        """Durable events after a sequence, then those to come. To resume, ask after the last."""
+        """Follow durable events after a sequence. To resume, continue after the last one."""
         return self._wire.durable_events(
             f"/api/session/{segment(session_id)}/event",
             query=FollowEvents(after=after),
@@ -1140,7 +1140,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> SessionInfo:
-        """Give a Session another title."""
+        """Change the title of a Session."""
         return await self._wire.data(
             SessionInfo,
             "PATCH",
@@ -1150,7 +1150,7 @@ class SessionsGroup:
         )
 
     async def delete(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
-        """Everything of it, for good, with the Sessions that it started."""
+        """Delete a Session permanently, with the Sessions that it started."""
         return await self._wire.done(
             "DELETE",
             f"/api/session/{segment(session_id)}",
@@ -1158,7 +1158,7 @@ class SessionsGroup:
         )
 
     async def archive(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
-        """Put a Session away; it can still be read."""
+        """Archive a Session; it can still be read."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/archive",
@@ -1166,7 +1166,7 @@ class SessionsGroup:
         )
 
     async def unarchive(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
-        """Take a Session out of the archive."""
+        """Restore a Session from the archive."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/unarchive",
@@ -1182,7 +1182,7 @@ class SessionsGroup:
         seq: int | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
-        """A new Session that begins with a copy of this one, up to a message or a sequence."""
+        """Create a Session with a copy of this one, up to a message or a sequence."""
         return await self._wire.data(
             SessionInfo,
             "POST",
@@ -1192,7 +1192,7 @@ class SessionsGroup:
         )
 
     async def resume(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
-        """Run what is pending."""
+        """Run pending prompts."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/resume",
@@ -1206,7 +1206,7 @@ class SessionsGroup:
         limit: int | None = None,
         options: CallOptions | None = None,
     ) -> SessionSnapshot:
-        """The Session, its newest messages and its inbox at one `seq`; follow `events` after it."""
+        """Get the Session, its newest messages and its inbox at one `seq`; then follow `events`."""
         return await self._wire.data(
             SessionSnapshot,
             "GET",
@@ -1224,7 +1224,7 @@ class SessionsGroup:
         cursor: str | None = None,
         options: CallOptions | None = None,
     ) -> Page[SessionMessage]:
-        """Projected messages, the newest first unless asked otherwise."""
+        """List projected messages, newest first by default."""
         return await self._wire.page(
             SessionMessage,
             "GET",
@@ -1240,7 +1240,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> SessionMessage:
-        """One projected message."""
+        """Get one projected message."""
         return await self._wire.data(
             SessionMessage,
             "GET",
@@ -1254,7 +1254,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[Todo, ...]:
-        """What the model means to do, as it last said."""
+        """Get the todo list of a Session."""
         return await self._wire.data(
             tuple[Todo, ...],
             "GET",
@@ -1268,7 +1268,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> tuple[SessionInfo, ...]:
-        """The Sessions that its subagents work in, in the order of their making."""
+        """List the child Sessions of its subagents, in order of creation."""
         return await self._wire.data(
             tuple[SessionInfo, ...],
             "GET",
@@ -1282,7 +1282,7 @@ class SessionsGroup:
         *,
         options: CallOptions | None = None,
     ) -> SessionUsage:
-        """What it has used by itself and with all below it, model by model."""
+        """Get the usage of a Session alone and with its children, by model."""
         return await self._wire.data(
             SessionUsage,
             "GET",
@@ -1299,7 +1299,7 @@ class SessionsGroup:
         turns: int | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
-        """What it may use with all below it, in place of any bound before."""
+        """Set the budget of a Session and its children, replacing the previous one."""
         return await self._wire.data(
             SessionInfo,
             "PUT",
@@ -1320,7 +1320,7 @@ class SkillsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[SkillInfo, ...]:
-        """The skills of a Location, each with its whole text."""
+        """List the skills of a Location, with their texts."""
         return await self._wire.data(
             tuple[SkillInfo, ...],
             "GET",
@@ -1341,7 +1341,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> tuple[PtyInfo, ...]:
-        """Terminals of a Location that run, and those that exited lately."""
+        """List the running and recently exited terminals of a Location."""
         return await self._wire.data(
             tuple[PtyInfo, ...],
             "GET",
@@ -1362,7 +1362,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> PtyInfo:
-        """Start a program; without one, the user's shell."""
+        """Start a program in a terminal, by default the user's shell."""
         return await self._wire.data(
             PtyInfo,
             "POST",
@@ -1380,7 +1380,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> PtyInfo:
-        """One terminal."""
+        """Get one terminal."""
         return await self._wire.data(
             PtyInfo,
             "GET",
@@ -1399,7 +1399,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> PtyInfo:
-        """Rename a terminal, resize it, or both."""
+        """Rename or resize a terminal."""
         return await self._wire.data(
             PtyInfo,
             "PUT",
@@ -1417,7 +1417,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """End the program and forget the terminal."""
+        """End the program and remove the terminal."""
         return await self._wire.done(
             "DELETE",
             f"/api/pty/{segment(pty_id)}",
@@ -1433,7 +1433,7 @@ class TerminalsGroup:
         workspace: str | None = None,
         options: CallOptions | None = None,
     ) -> PtyTicket:
-        """A ticket with which somebody else may connect, once and soon."""
+        """Create a short-lived ticket for one connection by another client."""
         return await self._wire.data(
             PtyTicket,
             "POST",
@@ -1451,7 +1451,7 @@ class TerminalsGroup:
         directory: str | None = None,
         workspace: str | None = None,
     ) -> str:
-        """The address of what is printed and typed, over a WebSocket."""
+        """The address of connect to a terminal over a WebSocket."""
         return self._wire.socket_url(
             f"/api/pty/{segment(pty_id)}/connect",
             query=ConnectPty(ticket=ticket, cursor=cursor),

@@ -121,11 +121,11 @@ def estimate_results(messages: Iterable[LLMMessage]) -> int:
     return estimate_messages(message for message in messages if message.role == "tool")
 
 
-def of_system(system: Sequence[str]) -> int:
+def estimate_system(system: Sequence[str]) -> int:
     return sum(map(estimate, system))
 
 
-def of_tools(tools: Sequence[ToolDefinition]) -> int:
+def estimate_tools(tools: Sequence[ToolDefinition]) -> int:
     return sum(
         _MESSAGE_TOKENS
         + estimate(tool.name)

@@ -39,7 +39,7 @@ class Stop(Value):
 DrainStep = RunTurn | Stop
 
 
-def begin(pending: Pending) -> DrainStep:
+def first_step(pending: Pending) -> DrainStep:
     """The first step of a drain."""
     if pending.joins:
         return RunTurn("steer", 1, for_input=True)
@@ -48,7 +48,7 @@ def begin(pending: Pending) -> DrainStep:
     return Stop()
 
 
-def after(step: int, pending: Pending, *, continues: bool) -> DrainStep:
+def next_step(step: int, pending: Pending, *, continues: bool) -> DrainStep:
     """What follows the turn that was `step`; `continues`: the model waits for tool results."""
     if continues or pending.joins:
         return RunTurn("steer", step + 1, for_input=not continues)
@@ -57,7 +57,7 @@ def after(step: int, pending: Pending, *, continues: bool) -> DrainStep:
     return Stop()
 
 
-def again(step: int) -> RunTurn:
+def repeat_turn(step: int) -> RunTurn:
     """The same turn once more. Steers and notices that arrived meanwhile join it."""
     return RunTurn("steer", step)
 

@@ -58,18 +58,18 @@ _OfMessage = (
 """Copied if its message is finished within the cut."""
 
 
-def copied(log: Sequence[SessionEvent], *, into: SessionID) -> tuple[SessionEvent, ...]:
+def copy_events(log: Sequence[SessionEvent], *, into: SessionID) -> tuple[SessionEvent, ...]:
     """`log`, from its first event to the cut, as the fork's own."""
     kept = [event for event in log if not isinstance(event, _OriginalOnly)]
-    finished = _finished(event for event in kept if not isinstance(event, _Whole))
+    finished = _finished_messages(event for event in kept if not isinstance(event, _Whole))
     return tuple(
-        _renamed(event, into)
+        _with_new_ids(event, into)
         for event in kept
         if isinstance(event, _Whole) or _message_of(event) in finished
     )
 
 
-def _finished(log: Iterable[_OfMessage]) -> set[MessageID]:
+def _finished_messages(log: Iterable[_OfMessage]) -> set[MessageID]:
     """Return the messages that are whole within the cut."""
     found: set[MessageID] = set()
     open_calls: set[tuple[MessageID, ToolCallID]] = set()

@@ -29,7 +29,7 @@ def tokens_of(usage: Usage) -> TokenUsage:
     )
 
 
-def total(session: SessionInfo, log: Iterable[UsageEvent]) -> UsageTotal:
+def session_total(session: SessionInfo, log: Iterable[UsageEvent]) -> UsageTotal:
     """Add up what one Session has used."""
     models: dict[MessageID, ModelRef] = {}
     lines: list[ModelUsage] = []

@@ -30,7 +30,7 @@ from perdure.llm.event import (
 )
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest, ToolDefinition
-from perdure.llm.tool_fallback.text_parser import Printed
+from perdure.llm.tool_fallback.text_parser import ParsedAnswer
 from perdure.net.streams import close_stream
 from perdure.schema.value import State
 

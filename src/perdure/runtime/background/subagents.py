@@ -204,8 +204,8 @@ class Subagents:
     def _build_task(self, ask: TaskAsk) -> ChildTask:
         call = ask.session_id, ask.assistant_message_id, ask.call_id
         return ChildTask(
-            message_id=subagent.prompt_of(*call),
-            child_id=ask.task_id or subagent.child_of(*call),
+            message_id=subagent.prompt_id(*call),
+            child_id=ask.task_id or subagent.child_session_id(*call),
             parent_id=ask.session_id,
             call_id=ask.call_id,
             agent=ask.calling_agent,
@@ -287,7 +287,7 @@ def _build_child_seed(
     ask: TaskAsk, task: ChildTask, parent: SessionInfo, *, now: int
 ) -> SessionSeed:
     chosen = None if parent.model is UNSET else parent.model
-    model = subagent.model_of(ask.agent, chosen=chosen, caller=ask.caller)
+    model = subagent.choose_model(ask.agent, chosen=chosen, caller=ask.caller)
     return build_seed(
         task.child_id,
         SessionPlace.from_session(parent),

@@ -237,7 +237,7 @@ def _room(found: _Found, location: Location, chosen: ChosenModel) -> int | None:
     system = ("" if agent.system is UNSET else agent.system, found.baseline)
     tools = location.tools.registry().materialize(agent.permissions)
     demand = Demand(
-        fixed=token_budget.of_system(system) + tools.tokens,
+        fixed=token_budget.estimate_system(system) + tools.tokens,
         conversation=ConversationSize(estimated=_tokens(found.material, chosen)),
     )
     return token_budget.compaction_target(demand, window)

@@ -43,7 +43,7 @@ def due(demand: Demand, chosen: ChosenModel, location: Location) -> int | None:
 
 def demand(request: LLMRequest, history: History, tools: TurnTools | None) -> Demand:
     """How large the request is; `tools` are those that it offers."""
-    fixed = token_budget.of_system(request.system) + (0 if tools is None else tools.tokens)
+    fixed = token_budget.estimate_system(request.system) + (0 if tools is None else tools.tokens)
     return Demand(fixed=fixed, conversation=history.tokens)
 
 
@@ -70,6 +70,6 @@ class ContextWindow:
             session,
             location,
             chosen,
-            room=token_budget.room(demand, limit),
+            room=token_budget.compaction_target(demand, limit),
             believed=believed,
         )

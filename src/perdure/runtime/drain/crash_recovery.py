@@ -12,11 +12,10 @@ from msgspec import UNSET
 from perdure.core.config_file.entries import RecoveryPolicy
 from perdure.core.session import recovery
 from perdure.core.session.drain import DrainStep, RunTurn, Stop
-from perdure.core.session.recovery import (
+from perdure.core.session.recovery import (, NothingDue
     AskPerson,
     Attempt,
     GiveUp,
-    NothingDue,
     SendRequest,
     Unclear,
 )
@@ -50,7 +49,7 @@ class CrashRecovery:
             return step
         verdict = recovery.classify(attempt)
         match verdict:
-            case OwesNothing():
+            case NothingDue():
                 self._marks.take_charge(session_id)
                 return step
             case SendRequest(step=number):

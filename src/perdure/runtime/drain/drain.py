@@ -110,7 +110,7 @@ class SessionDrain:
                 turn_input=found,
                 mark=await attempt_table.get(tx, session_id),
                 retry=await retry_table.get(tx, session_id),
-                step=drain.begin(_pending(found)),
+                step=drain.first_step(_pending(found)),
             )
 
         return await self._store.database.read(read)
@@ -190,7 +190,7 @@ class SessionDrain:
         read = await self._store.database.read(
             lambda tx: turn_inputs.load_pending(tx, session_id, continues=False)
         )
-        return drain.begin(_pending(read)), read
+        return drain.first_step(_pending(read)), read
 
     async def _after(
         self, session_id: SessionID, end: TurnEnd, state: DrainState
@@ -203,7 +203,7 @@ class SessionDrain:
         read = await self._store.database.read(
             lambda tx: turn_inputs.load_pending(tx, session_id, continues=end.continues)
         )
-        return drain.after(end.step, _pending(read), continues=end.continues), read
+        return drain.next_step(end.step, _pending(read), continues=end.continues), read
 
     async def _wait(
         self,
@@ -215,7 +215,7 @@ class SessionDrain:
     ) -> DrainStep:
         await self._services.retries.wait(session_id, waits, because=because)
         state.failures, state.waited = waits.failed, True
-        return drain.again(waits.step)
+        return drain.repeat_turn(waits.step)
 
     async def _load(self, session_id: SessionID) -> TurnInput:
         return await self._store.database.read(lambda tx: turn_inputs.load(tx, session_id))

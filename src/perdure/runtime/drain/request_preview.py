@@ -77,7 +77,7 @@ class RequestPreviews:
             return shown | {"sourceDetails": details, "refusal": unusable.message}
 
     def _plan(self, found: TurnInput, observation: Observation) -> Boundary:
-        step = drain.begin(found.inbox.pending)
+        step = drain.first_step(found.inbox.pending)
         turn = step if isinstance(step, RunTurn) else RunTurn("none", 1)
         return boundaries.plan(found, turn, observation, clock=self._clock, ids=self._ids)
 
@@ -96,7 +96,7 @@ class RequestPreviews:
         offered = request.offered(boundary, chosen.agent, location)
         built = request.build(boundary, chosen, history, offered)
         return {
-            "request": preview.request(built, agent=chosen.agent.id),
+            "request": preview.preview_request(built, agent=chosen.agent.id),
             "window": _window(context_window.demand(built, history, offered), chosen, location),
         }
 
@@ -136,7 +136,9 @@ async def _look(tx: Transaction, session_id: SessionID) -> _Found:
 
 def _planned(boundary: Boundary, observation: Observation, snapshot: Snapshot) -> JsonObject:
     pending = _pending(boundary)
-    details = preview.sources(observation, snapshot, all_told=pending.type == "baseline")
+    details = preview.describe_sources(
+        observation, snapshot, new_baseline=pending.type == "baseline"
+    )
     return {"pending": pending, "sourceDetails": details}
 
 

@@ -133,7 +133,7 @@ class Turn:
             attachments = self._location.attachments
             boundary = await boundaries.with_attachments(boundary, attachments, chosen.agent_id)
             await shielded(boundaries.commit(self._store, boundary))
-        self._metrics.count("boundary.unavailable", system_context.missing(observation))
+        self._metrics.count("boundary.unavailable", system_context.count_missing(observation))
         self._metrics.observe_baseline(boundary.epoch.baseline)
         return boundary
 
@@ -259,7 +259,7 @@ class Turn:
     async def _exceeded_budget(self, chosen: ChosenModel) -> str | None:
         """Which budget is used up, in words."""
         own = self._location.agents.options(chosen.agent.id).budget
-        bounds = self._location.settings.budget.narrowed(own)
+        bounds = self._location.settings.budget.combine(own)
         return await budget.reached(self._store.database, self._session, bounds)
 
     async def _retry_or_fail(
@@ -269,7 +269,7 @@ class Turn:
         planned = self._services.retries.plan(error, failed=failures, step=boundary.step)
         if planned is not None:
             return TurnEnd(step=boundary.step, failed=error, retry=planned)
-        return await self._fail(boundary, retry.last_words(error), chosen.model.ref)
+        return await self._fail(boundary, retry.failure_message(error), chosen.model.ref)
 
     async def _fail(
         self, boundary: Boundary, reason: str, model: ModelRef | UnsetType = UNSET

@@ -51,7 +51,7 @@ class FileReverts:
 
         changes, staged = await self._database.read(job)
         now = await asyncio.to_thread(self._look_at_all, (*changes, *staged))
-        return revert.plan(changes, {item.path: item for item in staged}, now)
+        return revert.plan_revert(changes, {item.path: item for item in staged}, now)
 
     async def describe_plan(
         self, session: SessionInfo, message_id: MessageID, plan: RevertPlan

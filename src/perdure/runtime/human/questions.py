@@ -54,7 +54,7 @@ class Questions:
         if waiting is not None and waiting.has(request_id, request.session_id):
             waiting.reply(request_id, answers)
             return
-        core_answers.check(request.questions, answers)
+        core_answers.check_answers(request.questions, answers)
         await self._store_answer(request.session_id, request_id, AnswersGiven(answers=answers))
 
     async def reject(self, session_id: SessionID, request_id: QuestionID) -> None:

@@ -24,7 +24,7 @@ class SessionChanges:
 
     async def rename(self, session_id: SessionID, asked: str) -> SessionInfo:
         """Set the title: one line, without control characters. Return the changed Session."""
-        chosen = title.chosen(asked)
+        chosen = title.clean_title(asked)
         if not chosen or len(chosen) > limits.TITLE_CHOSEN_CHARS_MAX:
             raise InvalidRequestError(
                 f"A title has 1 to {limits.TITLE_CHOSEN_CHARS_MAX} characters that can be seen",

@@ -124,7 +124,7 @@ def _seed(
     return build_seed(
         forked,
         SessionPlace.from_session(source),
-        title=title.of_fork(source.title),
+        title=title.fork_title(source.title),
         now=now,
         # Later switches are in the copy.
         agent=created.info.agent,

@@ -8,7 +8,14 @@ decided about too, before the configured policy is applied.
 from typing import assert_never
 
 from perdure.core.session import recovery
-from perdure.core.session.recovery import AskPerson, Attempt, GiveUp, GoOn, OwesNothing, Unclear
+from perdure.core.session.recovery import (
+    AskPerson,
+    Attempt,
+    GiveUp,
+    NothingDue,
+    SendRequest,
+    Unclear,
+)
 from perdure.ports import Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.schema.errors import NothingToDecideError, SessionNotFoundError
@@ -73,7 +80,7 @@ class SessionRecovery:
                 return reason
             case Unclear():
                 return None if await _is_begun(tx, session_id) else "unclear"
-            case GoOn() | GiveUp() | OwesNothing():
+            case SendRequest() | GiveUp() | NothingDue():
                 return None
             case _:
                 assert_never(verdict)

@@ -4,7 +4,6 @@ from typing import Self
 
 from msgspec import UNSET, UnsetType
 
-from perdure.version import __version__
 from perdure.core.session import slug
 from perdure.schema.ids import ProjectID, SessionID
 from perdure.schema.location import LocationInfo, LocationRef
@@ -12,6 +11,7 @@ from perdure.schema.models.model import NO_TOKENS, ModelRef
 from perdure.schema.session.event import SessionSeed
 from perdure.schema.session.session import SessionInfo, SessionTime
 from perdure.schema.value import Value
+from perdure.version import __version__
 
 
 class SessionPlace(Value):
@@ -43,7 +43,7 @@ def build_seed(
 ) -> SessionSeed:
     return SessionSeed(
         id=session_id,
-        slug=slug.of(session_id),
+        slug=slug.make_slug(session_id),
         project_id=place.project_id,
         workspace_id=place.location.workspace_id,
         directory=place.location.directory,

@@ -38,9 +38,9 @@ async def _load_usage(tx: Transaction, session_id: SessionID) -> SessionUsage:
     below = [
         await _load_total(tx, each) for each in await session_table.descendants(tx, session_id)
     ]
-    return SessionUsage(session=own, tree=usage.together((own, *below)), budget=session.budget)
+    return SessionUsage(session=own, tree=usage.sum_totals((own, *below)), budget=session.budget)
 
 
 async def _load_total(tx: Transaction, session_id: SessionID) -> UsageTotal:
     session = await session_table.require(tx, session_id)
-    return usage.total(session, await usage_log.load_usage_events(tx, session_id))
+    return usage.session_total(session, await usage_log.load_usage_events(tx, session_id))

@@ -47,7 +47,7 @@ def offered(boundary: Boundary, agent: AgentInfo, location: Location) -> TurnToo
     """The tools of the turn; None at the last step that the agent may take."""
     if drain.is_last(boundary.step, None if agent.steps is UNSET else agent.steps):
         return None
-    bounds = subagent.ceilings(boundary.callers, location.agents.rules)
+    bounds = subagent.inherited_rules(boundary.callers, location.agents.rules)
     return location.tools.registry().materialize(agent.permissions, *bounds)
 
 

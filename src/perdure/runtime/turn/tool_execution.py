@@ -119,8 +119,8 @@ class ToolExecutor:
         try:
             await self._with.permissions.require(self._ask_to_repeat(call))
         except (PermissionBlockedError, PermissionCorrectedError) as error:
-            guard.refused(call.tool, call.input)
-            return ToolError(repeated_calls.refusal(str(error)))
+            guard.record_refusal(call.tool, call.input)
+            return ToolError(repeated_calls.refusal_text(str(error)))
         return None
 
     async def _run(self, call: ToolCalled) -> Settled:
@@ -139,7 +139,7 @@ class ToolExecutor:
             settled = ToolError(f"Tool execution failed: {error}")
         finally:
             progress.close()
-        nudge = self._with.repeated_calls.settled(call.tool, call.input, settled)
+        nudge = self._with.repeated_calls.record_outcome(call.tool, call.input, settled)
         return settled if nudge is None else _nudged(settled, nudge)
 
     async def _bound_and_record(self, call: ToolCalled, success: ToolSuccess) -> None:

@@ -144,7 +144,7 @@ class TurnTools:
     @cached_property
     def tokens(self) -> int:
         """The estimated size of the definitions in a request."""
-        return token_budget.of_tools(self.definitions)
+        return token_budget.estimate_tools(self.definitions)
 
     async def settle(self, name: str, input: JsonObject, context: ToolCallContext) -> Settled:
         """Run one call. Declined permissions, rejected questions and defects are raised."""

@@ -68,7 +68,7 @@ def _text(body: bytes, kind: ContentType, wanted: Format) -> str:
     # Only a page of HTML needs the readers of HTML.
     from perdure.core.web import html_markdown, html_text
 
-    return html_text.plain(page) if wanted == "text" else html_markdown.markdown(page)
+    return html_text.to_text(page) if wanted == "text" else html_markdown.to_markdown(page)
 
 
 def _name(url: str) -> str:

@@ -181,13 +181,13 @@ def test_a_stored_key_follows_a_trusted_project_and_nobody_else(folders: Locatio
         time_created=0,
         key="canary",
     )
-    assert key_origins.widened(kept, folders.settings()) is kept
-    wider = key_origins.widened(kept, trusted(folders))
+    assert key_origins.with_granted_origins(kept, folders.settings()) is kept
+    wider = key_origins.with_granted_origins(kept, trusted(folders))
     assert wider is not None
     assert wider.origins == ("https://acme.example", "https://proxy.example")
     other = replace(kept, integration_id="other")
-    assert key_origins.widened(other, folders.settings()) is other
-    assert key_origins.widened(None, folders.settings()) is None
+    assert key_origins.with_granted_origins(other, folders.settings()) is other
+    assert key_origins.with_granted_origins(None, folders.settings()) is None
 
 
 def test_a_provider_with_its_own_key_works_untrusted(folders: LocationFolders) -> None:

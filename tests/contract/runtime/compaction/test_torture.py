@@ -116,9 +116,11 @@ class Model:
         yield (TextStart("t"), TextDelta("t", said), TextEnd("t"), Finish("stop", None))
 
     def count(self, request: LLMRequest) -> int:
-        messages = [message for run in request.runs for message in run.messages]
-        fixed = token_budget.of_system(request.system) + token_budget.of_tools(request.tools)
-        return round(self.factor * (fixed + token_budget.of_messages(messages)))
+        messages = [message for run in request.segments for message in run.messages]
+        fixed = token_budget.estimate_system(request.system) + token_budget.estimate_tools(
+            request.tools
+        )
+        return round(self.factor * (fixed + token_budget.estimate_messages(messages)))
 
 
 def _texts(request: LLMRequest) -> list[str]:

@@ -114,8 +114,8 @@ def test_an_image_counts_by_what_it_shows_and_not_by_its_bytes() -> None:
 
 def test_tools_and_system_texts_are_part_of_every_request() -> None:
     tool = ToolDefinition("read", "d" * 400, {"type": "object", "x": "y" * 400})
-    assert 100 <= token_budget.of_system(("s" * 400,)) < 110
-    assert 200 < token_budget.of_tools((tool,)) < 230
+    assert 100 <= token_budget.estimate_system(("s" * 400,)) < 110
+    assert 200 < token_budget.estimate_tools((tool,)) < 230
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ NOTICE_AND_QUEUE = Pending(steer=False, queue=True, notice=True)
     ],
 )
 def test_a_drain_begins(pending: Pending, first: DrainStep) -> None:
-    assert drain.begin(pending) == first
+    assert drain.first_step(pending) == first
 
 
 @requirement("S68", "S69")
@@ -48,7 +48,7 @@ def test_a_drain_begins(pending: Pending, first: DrainStep) -> None:
     ],
 )
 def test_a_drain_goes_on(pending: Pending, following: DrainStep, *, continues: bool) -> None:
-    assert drain.after(3, pending, continues=continues) == following
+    assert drain.next_step(3, pending, continues=continues) == following
 
 
 @requirement("S68")
@@ -83,16 +83,16 @@ def test_a_steer_and_two_queued_prompts_run_one_after_the_other_on_one_wake() ->
     def pending() -> Pending:
         return Pending(steer=bool(steers), queue=bool(queued))
 
-    step = drain.begin(pending())
+    step = drain.first_step(pending())
     while isinstance(step, RunTurn):
         if step.promotion == "queue":
             order.append(queued.pop(0))
         order += steers
         steers.clear()
-        step = drain.after(step.step, pending(), continues=False)
+        step = drain.next_step(step.step, pending(), continues=False)
     assert order == ["steer", "first", "second"]
 
 
 @requirement("S68")
 def test_a_steer_that_arrives_during_the_last_turn_is_not_left_behind() -> None:
-    assert drain.after(1, STEER, continues=False) == RunTurn("steer", 2, for_input=True)
+    assert drain.next_step(1, STEER, continues=False) == RunTurn("steer", 2, for_input=True)

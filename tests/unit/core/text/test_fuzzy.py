@@ -23,4 +23,4 @@ def test_the_plainest_match_comes_first(query: str, found: list[str]) -> None:
 
 
 def test_an_empty_query_finds_everything_the_shortest_first_up_to_the_limit() -> None:
-    assert fuzzy.best("", PATHS, limit=2) == ["src/app/", "maple.txt"]
+    assert fuzzy.best_matches("", PATHS, limit=2) == ["src/app/", "maple.txt"]
