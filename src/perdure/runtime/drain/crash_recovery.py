@@ -12,10 +12,11 @@ from msgspec import UNSET
 from perdure.core.config_file.entries import RecoveryPolicy
 from perdure.core.session import recovery
 from perdure.core.session.drain import DrainStep, RunTurn, Stop
-from perdure.core.session.recovery import (, NothingDue
+from perdure.core.session.recovery import (
     AskPerson,
     Attempt,
     GiveUp,
+    NothingDue,
     SendRequest,
     Unclear,
 )
