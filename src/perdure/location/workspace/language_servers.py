@@ -96,7 +96,7 @@ class LanguageServers:
             spec.program,
             directory=self._directory,
             environment=spec.environment,
-            patience=self._patience or module.Patience(),
+            patience=self._patience or module.ServerTimeouts(),
         )
         self._start(server.run(self._processes))
         return server

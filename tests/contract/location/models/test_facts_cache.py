@@ -243,11 +243,11 @@ REFRESH = """
 import asyncio, sys
 from perdure.host.clock import SystemClock
 from perdure.host.http.client import HttptoolsTransport
-from perdure.location.models.facts_cache import ModelSource
+from perdure.location.models.facts_cache import ModelFactsSource
 
 async def main(url, path):
     transport = HttptoolsTransport()
-    source = ModelSource(url, path, transport=transport, clock=SystemClock())
+    source = ModelFactsSource(url, path, transport=transport, clock=SystemClock())
     print("ready", flush=True)
     await source.refresh()
     await transport.aclose()
