@@ -144,7 +144,7 @@ async def test_a_write_ahead_log_of_another_database_is_found_by_the_doctor(
 async def crashed_copy(place: Place, provider: ScriptedProvider, target: Path) -> None:
     """The data directory as it is while a process has it open: most of it in the log beside."""
     migrate_first(place)
-    reader = sqlite_connection.opened(str(place.database))
+    reader = sqlite_connection.open_connection(str(place.database))
     try:
         # A reader keeps everything that is written from now on out of the file itself.
         reader.execute("BEGIN; SELECT count(*) FROM session")

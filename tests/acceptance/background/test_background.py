@@ -29,7 +29,7 @@ async def nothing_left(place: Place) -> AsyncGenerator[None]:
     if not place.database.exists():
         return
     async with opened(place.database) as database:
-        left = await database.read(job_table.running)
+        left = await database.read(job_table.list_running)
     for job in left:
         await LocalDetached().kill(job.process)
 

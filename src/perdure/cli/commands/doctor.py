@@ -80,7 +80,7 @@ def repair(surroundings: Environment) -> Iterator[Finding]:
     except DatabaseError as error:
         raise Problem(str(error)) from error
     yield Finding("copy made", done.backup)
-    for name in done.made:
+    for name in done.created:
         yield Finding("made anew", name)
     for session_id in done.restored:
         yield Finding("restored", session_id)
@@ -141,7 +141,7 @@ def _checks(connection: Connection) -> Iterator[Finding]:
     yield Finding("schema", known, "broken" if newer else "fine")
     if newer:
         return
-    missing = migrate.missing_parts(connection)
+    missing = migrate.find_missing_parts(connection)
     yield from (Finding("schema", f"lacks {name}", "broken") for name in missing)
     if not missing:
         yield from _rows(connection)
@@ -156,7 +156,9 @@ def _checks(connection: Connection) -> Iterator[Finding]:
 def _rows(connection: Connection) -> Iterator[Finding]:
     (sessions,) = _column(connection, "SELECT count(*) FROM session")
     yield Finding("sessions", sessions)
-    for error in asyncio.run(store_repair.find(SqliteTransaction(connection, DATABASE_NAME))):
+    for error in asyncio.run(
+        store_repair.find_damaged_rows(SqliteTransaction(connection, DATABASE_NAME))
+    ):
         yield Finding(f"row of {error.table}", error.message, "broken")
 
 

@@ -101,7 +101,7 @@ def _reclaim(path: str) -> None:
 
 def _report(path: str, data_dir: str) -> Iterator[str]:
     try:
-        found = storage.usage(path)
+        found = storage.load_usage(path)
     except DatabaseError as error:
         raise Problem(str(error)) from error
     yield f"database      {_size(found.file_bytes)}, of which {_size(found.free_bytes)} are free"

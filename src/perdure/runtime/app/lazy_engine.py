@@ -34,9 +34,12 @@ class LazyEngine:
         """Sessions that a dead process left in the middle of something, or with it unsaid."""
         store, processes = self.parts.store, self.parts.on.processes
         unheard = await store.database.read(
-            lambda tx: task_table.unheard(tx, process=processes.me, alive=processes.alive)
+            lambda tx: task_table.list_undelivered(tx, process=processes.me, alive=processes.alive)
         )
-        if not (await store.leases.left_behind() or await store.database.read(attempt_table.every)):
+        if not (
+            await store.leases.list_orphaned()
+            or await store.database.read(attempt_table.list_sessions)
+        ):
             return unheard
         return [*await self.get().runs.ownership.unfinished(), *unheard]
 
@@ -55,19 +58,19 @@ class LazyEngine:
 
     async def adopt_jobs(self) -> None:
         """Background jobs that dead processes watched; where there are none, nothing is loaded."""
-        if await self.parts.on.database.read(job_table.running):
+        if await self.parts.on.database.read(job_table.list_running):
             await self.get().side_work.jobs.adopt()
 
     async def end_jobs(self, session_id: SessionID) -> None:
         """Those of a Session that is going to be deleted."""
         if await self.parts.on.database.read(
-            lambda tx: job_table.of_session(tx, session_id, limit=1)
+            lambda tx: job_table.list_for_session(tx, session_id, limit=1)
         ):
             await self.get().side_work.jobs.end_all(session_id)
 
     async def take_back_reverts(self) -> None:
         """Files that dead processes were moving."""
-        if await self.parts.on.database.read(revert_table.begun):
+        if await self.parts.on.database.read(revert_table.list_sessions_in_progress):
             await self.get().reverted_files.take_back_left()
 
     async def aclose(self) -> None:

@@ -87,7 +87,7 @@ def location_host(parts: EngineDeps, shared: LocationDeps) -> LocationHost:
         tasks=shared.tasks,
         headless=settings.headless,
         patience_seconds=settings.permission_timeout,
-        book=parts.pending.at,
+        book=parts.pending.for_location,
         providers=settings.providers,
         credentials=shared.credentials,
         models=_models(parts, shared),

@@ -77,16 +77,18 @@ async def _left_at_boot(engine: LazyEngine) -> tuple[list[SessionID], list[Sessi
     while True:
         try:
             # First: what these left is committed, and so among what is found next.
-            dead = await on.database.read(partial(process_table.gone, alive=on.processes.alive))
+            dead = await on.database.read(
+                partial(process_table.list_dead, alive=on.processes.alive)
+            )
             await engine.reject_orphans()
             await engine.take_back_reverts()
             pending = await on.database.read(inbox_table.sessions_with_pending)
             pending += await on.database.read(notice_table.sessions_with_pending)
-            retries = await on.database.read(retry_table.waiting)
+            retries = await on.database.read(retry_table.list_sessions)
             others = dict.fromkeys((*pending, *await engine.unfinished()))
             if dead:
                 # Should this process die before it has run all that, the next start finds it.
-                await on.database.write(partial(process_table.forget, processes=dead))
+                await on.database.write(partial(process_table.remove, processes=dead))
             return retries, [found for found in others if found not in retries]
         except DatabaseError as error:
             logger.warning("cannot look for work that was left: %s", error)

@@ -46,7 +46,7 @@ async def watch(on: JobMonitorDeps, job: Job) -> None:
 
 async def end(on: JobMonitorDeps, job: Job, ending: Ending, *, quiet: bool) -> None:
     """End a job that runs, and settle it; `quiet` if nobody has to be told."""
-    await on.database.write(lambda tx: job_table.decide_ending(tx, job.id, ending, quiet=quiet))
+    await on.database.write(lambda tx: job_table.set_ending(tx, job.id, ending, quiet=quiet))
     on.detached.terminate(job.process)
     await _gone(on, job, within=limits.PROCESS_TERMINATE_SECONDS)
     # Also when it obeyed: something that it started may not have.

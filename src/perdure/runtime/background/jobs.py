@@ -67,7 +67,7 @@ class Jobs:
         seen = min(job.seen, total)
         start = max(seen, total - limits.JOB_OUTPUT_SHOWN_BYTES_MAX)
         said = await self._read(job, offset=start, bytes_max=total - start)
-        await self._on.database.write(lambda tx: job_table.show(tx, job_id, up_to=total))
+        await self._on.database.write(lambda tx: job_table.set_output_seen(tx, job_id, up_to=total))
         return JobLook(job=job.info, output=readable(said), skipped_bytes=start - seen, bytes=total)
 
     async def cancel(self, session_id: SessionID, job_id: JobID, *, quiet: bool) -> JobInfo:
@@ -84,9 +84,9 @@ class Jobs:
         """Those of one Session, the newest first."""
 
         async def job(tx: Transaction) -> list[Job]:
-            if await session_table.data(tx, session_id) is None:
+            if await session_table.load_json(tx, session_id) is None:
                 raise SessionNotFoundError(session_id)
-            return await job_table.of_session(tx, session_id, limit=limits.JOBS_LISTED_MAX)
+            return await job_table.list_for_session(tx, session_id, limit=limits.JOBS_LISTED_MAX)
 
         return tuple(found.info for found in await self._on.database.read(job))
 
@@ -102,7 +102,7 @@ class Jobs:
 
     async def adopt(self) -> None:
         """Watch the jobs whose process is gone. Those that ended meanwhile are settled and told."""
-        for job in await self._on.database.read(job_table.running):
+        for job in await self._on.database.read(job_table.list_running):
             if job.id in self._watched or self._processes.alive(job.owner):
                 continue
             adopt = partial(job_table.adopt, job=job, owner=self._processes.me)
@@ -112,7 +112,7 @@ class Jobs:
     async def end_all(self, session_id: SessionID) -> None:
         """End the jobs of a Session that is going to be deleted, and forget what they printed."""
         found = await self._on.database.read(
-            lambda tx: job_table.of_session(tx, session_id, limit=-1)
+            lambda tx: job_table.list_for_session(tx, session_id, limit=-1)
         )
         async with asyncio.TaskGroup() as group:
             for job in found:

@@ -21,7 +21,7 @@ _TAKEN_BACK: Final = "What it was asked for was taken back before it had come to
 async def of(tx: Transaction, task: ChildTask) -> Report | None:
     """The report of a child that rests; None while it still owes an answer, or waits to begin."""
     child_id = task.child_id
-    if await session_table.data(tx, child_id) is None:
+    if await session_table.load_json(tx, child_id) is None:
         return Report(state="failed", text=_GONE)
     if await attempt_table.get(tx, child_id) is not None:
         return None
@@ -34,7 +34,7 @@ async def of(tx: Transaction, task: ChildTask) -> Report | None:
     row = await message_table.latest_of_type(tx, child_id, "assistant", before=_LATEST)
     answer = None if row is None or row.seq < prompt.seq else row.message()
     last = answer if isinstance(answer, AssistantMessage) else None
-    steps = await message_table.count_answers(tx, child_id, after=prompt.seq)
+    steps = await message_table.count_steps(tx, child_id, after=prompt.seq)
     return subagent.ended(last, steps=steps, cost=cost)
 
 

@@ -44,7 +44,7 @@ from perdure.schema.value import Value
 from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflictError
 from perdure.store.tables import session_table, task_table
 from perdure.store.tables.notice_table import Notice
-from perdure.store.tables.task_table import NOBODY, ChildTask
+from perdure.store.tables.task_table import NO_PROCESS, ChildTask
 from perdure.tools.builtin.task import TaskAsk, TaskRefusedError, TaskResult
 
 logger = logging.getLogger(__name__)
@@ -212,7 +212,7 @@ class Subagents:
             parent_id=context.session_id,
             call_id=context.call_id,
             agent=context.agent,
-            process=NOBODY if ask.background else self._processes.me,
+            process=NO_PROCESS if ask.background else self._processes.me,
         )
 
     # ---- the end --------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class Subagents:
             # What was cut off goes on in the next process.
             return
         try:
-            if not await self._database.read(lambda tx: task_table.open_of(tx, session_id)):
+            if not await self._database.read(lambda tx: task_table.list_open(tx, session_id)):
                 return
             told = await self._database.write(lambda tx: self._tell(tx, session_id))
         except (DatabaseError, DamagedRowError) as error:
@@ -238,14 +238,14 @@ class Subagents:
         if await self._store.leases.runs_elsewhere(tx, session_id):
             return []
         told: list[SessionID] = []
-        for task in await task_table.open_of(tx, session_id):
+        for task in await task_table.list_open(tx, session_id):
             report = await subagent_report.of(tx, task)
             if report is None:
                 continue
-            if task.process != NOBODY and self._processes.alive(task.process):
-                await task_table.mark(tx, task.message_id, "ended")
+            if task.process != NO_PROCESS and self._processes.alive(task.process):
+                await task_table.set_state(tx, task.message_id, "ended")
                 continue
-            await task_table.mark(tx, task.message_id, "delivered")
+            await task_table.set_state(tx, task.message_id, "delivered")
             if await self._notices.put(tx, await self._notice(tx, task, report)):
                 told.append(task.parent_id)
         return told
@@ -273,7 +273,7 @@ async def _check_room(tx: Transaction, parent_id: SessionID, *, new: bool) -> No
             f"Subagents may be nested {limits.TASK_DEPTH_MAX} deep and no deeper. Do it yourself."
         )
     root = above[-1] if above else parent_id
-    if await task_table.running_below(tx, root) >= limits.TASKS_RUNNING_MAX:
+    if await task_table.count_running_below(tx, root) >= limits.TASKS_RUNNING_MAX:
         raise TaskRefusedError(
             f"{limits.TASKS_RUNNING_MAX} subagents are at work already. Wait for one to end."
         )

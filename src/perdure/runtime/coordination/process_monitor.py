@@ -82,17 +82,17 @@ class ProcessMonitor:
             await self._answer_wakes()
             await self._requests.deliver()
             # Among them those that came, wrote and died between two looks.
-            gone = await self._database.read(partial(process_table.gone, alive=self._alive))
+            gone = await self._database.read(partial(process_table.list_dead, alive=self._alive))
         if before - others or gone or (changed and not others):
             await self._adopt_orphans()
         if gone:
-            await self._database.write(partial(process_table.forget, processes=gone))
+            await self._database.write(partial(process_table.remove, processes=gone))
         self._missed = False
 
     async def _answer_wakes(self) -> None:
         me, alive = self._processes.me, self._processes.alive
         asked = await self._database.read(
-            lambda tx: wake_table.answerable(tx, process=me, alive=alive)
+            lambda tx: wake_table.list_for_process(tx, process=me, alive=alive)
         )
         for session_id in asked:
             await self._database.write(partial(self._take_up, session_id=session_id))
@@ -100,7 +100,7 @@ class ProcessMonitor:
 
     async def _take_up(self, tx: Transaction, session_id: SessionID) -> None:
         """Whoever asked and waits sees one run, from now to its end."""
-        await wake_table.answered(tx, session_id)
+        await wake_table.clear(tx, session_id)
         if await self._is_mine(tx, session_id):
             await attempt_table.begin(tx, session_id)
             self._taken_up.add(session_id)
@@ -113,7 +113,7 @@ class ProcessMonitor:
 
     async def _obey_interrupts(self) -> None:
         async def job(tx: Transaction) -> list[SessionID]:
-            asked = await interrupt_table.asked(tx)
+            asked = await interrupt_table.list_requested(tx)
             return [session_id for session_id in asked if await self._is_mine(tx, session_id)]
 
         for session_id in await self._database.read(job):

@@ -156,9 +156,9 @@ class SessionDrain:
     async def _pending(self, session_id: SessionID) -> Pending:
         async def job(tx: Transaction) -> Pending:
             return Pending(
-                steer=await inbox_table.is_pending(tx, session_id, "steer"),
-                queue=await inbox_table.is_pending(tx, session_id, "queue"),
-                notice=await notice_table.is_pending(tx, session_id),
+                steer=await inbox_table.has_pending(tx, session_id, "steer"),
+                queue=await inbox_table.has_pending(tx, session_id, "queue"),
+                notice=await notice_table.has_pending(tx, session_id),
             )
 
         return await self._store.database.read(job)

@@ -99,7 +99,7 @@ class RequestPreviews:
         crossed = plan.crossed
         cut = Cut(crossed.compaction, crossed.epoch.baseline_seq)
         rows = await self._store.database.read(
-            lambda tx: message_table.since(tx, crossed.session.id, NO_EVENTS)
+            lambda tx: message_table.list_after(tx, crossed.session.id, NO_EVENTS)
         )
         messages = [row.message() for row in rows if cut.shows(seq=row.seq, type=row.type)]
         created = (projection.message_created(fact) for fact in plan.facts)
@@ -126,9 +126,9 @@ def _window(demand: Demand, chosen: ChosenModel, location: Location) -> WindowIn
 
 async def _waiting(tx: Transaction, session_id: SessionID) -> _Waiting:
     pending = Pending(
-        steer=await inbox_table.is_pending(tx, session_id, "steer"),
-        queue=await inbox_table.is_pending(tx, session_id, "queue"),
-        notice=await notice_table.is_pending(tx, session_id),
+        steer=await inbox_table.has_pending(tx, session_id, "steer"),
+        queue=await inbox_table.has_pending(tx, session_id, "queue"),
+        notice=await notice_table.has_pending(tx, session_id),
     )
     step = drain.begin(pending, force=True)
     assert isinstance(step, RunTurn)

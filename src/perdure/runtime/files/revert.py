@@ -46,8 +46,10 @@ class FileReverts:
         """How to take back what was done after a sequence; None: how to clear what is staged."""
 
         async def job(tx: Transaction) -> tuple[list[FileChange], list[StagedFile]]:
-            done = [] if after is None else await file_change_table.after(tx, session_id, after)
-            return done, await revert_table.staged(tx, session_id)
+            done = (
+                [] if after is None else await file_change_table.list_after(tx, session_id, after)
+            )
+            return done, await revert_table.list_staged(tx, session_id)
 
         changes, staged = await self._database.read(job)
         now = await asyncio.to_thread(self._found, (*changes, *staged))
@@ -101,11 +103,13 @@ class FileReverts:
 
     async def take_back_left(self) -> None:
         """Put back what dead processes left on its way."""
-        for session_id, process in await self._database.read(revert_table.begun):
+        for session_id, process in await self._database.read(
+            revert_table.list_sessions_in_progress
+        ):
             if not self._processes.alive(process):
                 logger.warning("a revert of %s was cut off: its files are put back", session_id)
                 begun = await self._database.read(
-                    partial(revert_table.on_their_way, session_id=session_id)
+                    partial(revert_table.list_in_progress, session_id=session_id)
                 )
                 await self._take_back(session_id, begun)
 
@@ -116,7 +120,9 @@ class FileReverts:
 
     async def _snapshot(self, session_id: SessionID) -> str | None:
         """What names the Session's changes so far."""
-        return await self._database.read(lambda tx: file_change_table.snapshot(tx, session_id))
+        return await self._database.read(
+            lambda tx: file_change_table.latest_snapshot(tx, session_id)
+        )
 
     def _diffs(self, moves: Sequence[Move], root: str) -> tuple[FileDiff, ...]:
         return tuple(

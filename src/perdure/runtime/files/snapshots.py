@@ -126,7 +126,7 @@ class FileSnapshots:
         """Remove the contents that no Session needs any more."""
 
         async def needed(tx: Transaction) -> set[str]:
-            return await file_change_table.digests(tx) | await revert_table.digests(tx)
+            return await file_change_table.list_digests(tx) | await revert_table.list_digests(tx)
 
         wanted = await self.database.read(needed)
         try:

@@ -154,7 +154,7 @@ class StepJournal:
                     lambda tx: file_change_table.remove(tx, number)
                 )
                 self.end = await self._snapshots.database.read(
-                    lambda tx: file_change_table.snapshot(tx, self._session_id)
+                    lambda tx: file_change_table.latest_snapshot(tx, self._session_id)
                 )
             except DatabaseError as error:
                 logger.warning("the change of %s was not made: %s", path, error)
@@ -166,7 +166,9 @@ async def begin(
     snapshots: FileSnapshots, session_id: SessionID, message_id: MessageID, *, directory: str
 ) -> StepJournal:
     """The journal of a step that works in `directory`."""
-    start = await snapshots.database.read(lambda tx: file_change_table.snapshot(tx, session_id))
+    start = await snapshots.database.read(
+        lambda tx: file_change_table.latest_snapshot(tx, session_id)
+    )
     return StepJournal(snapshots, session_id, message_id, root=root_of(directory), start=start)
 
 

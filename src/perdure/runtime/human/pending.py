@@ -47,7 +47,7 @@ async def reject_orphans(requests: PendingRequests, hub: LiveHub) -> None:
 
 async def deliver(requests: PendingRequests, locations: "LocationRegistry") -> None:
     """Give every word that was left for us to the desk where it is waited for."""
-    for row in await requests.answered():
+    for row in await requests.list_answered():
         location = locations.if_open(row.location)
         # Settled by somebody here in the meantime, it needs no other word.
         with suppress(PermissionNotFoundError, QuestionNotFoundError, InvalidRequestError):
@@ -57,7 +57,7 @@ async def deliver(requests: PendingRequests, locations: "LocationRegistry") -> N
 
 
 async def _tell(location: "Location", row: PendingRow) -> None:
-    word, request_id = row.word, row.request.id
+    word, request_id = row.answer, row.request.id
     match word:
         case None:
             return
@@ -105,12 +105,12 @@ class PendingView(Generic[RequestT]):
         """Of a Session and all below it, oldest first of each. Raises SessionNotFoundError."""
         tree = await self._database.read(lambda tx: subtree.members(tx, session_id))
         here = [request for ref in tree.locations for request in self._here(ref)]
-        elsewhere = self._of(await self._requests.elsewhere(self._kind))
+        elsewhere = self._of(await self._requests.list_elsewhere(self._kind))
         return tuple(it for it in (*elsewhere, *here) if it.session_id in tree.ids)
 
     async def at(self, ref: LocationRef) -> tuple[RequestT, ...]:
         """Of a Location, for all its Sessions."""
-        rows = await self._requests.elsewhere(self._kind)
+        rows = await self._requests.list_elsewhere(self._kind)
         return (*self._of(row for row in rows if _is_at(row, ref)), *self._here(ref))
 
     def _of(self, rows: Iterable[PendingRow]) -> list[RequestT]:

@@ -137,11 +137,11 @@ class PromptAdmission:
 
     async def _tell_runner(self, tx: Transaction, asked: AdmittedPrompt) -> None:
         # With the admission: this process may die before its own wake finds who runs this.
-        await self._store.leases.announce(tx)
+        await self._store.leases.register_process(tx)
         holder = await self._store.leases.holder(tx, asked.session_id)
         if holder == "other":
             await wake_table.request(tx, asked.session_id)
-        await attempt_table.abandon(tx, asked.session_id, left_behind=holder == "dead")
+        await attempt_table.abandon(tx, asked.session_id, orphaned=holder == "dead")
 
     async def _admitted(self, message_id: MessageID) -> AdmittedPrompt | None:
-        return await self._store.database.read(lambda tx: inbox_table.admission(tx, message_id))
+        return await self._store.database.read(lambda tx: inbox_table.get_admission(tx, message_id))

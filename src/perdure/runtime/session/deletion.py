@@ -70,7 +70,7 @@ class SessionDeletions:
 
     async def finish(self) -> None:
         """Go on with what dead processes began."""
-        for session_id in sorted(await self._store.database.read(deletion_table.begun)):
+        for session_id in sorted(await self._store.database.read(deletion_table.list_sessions)):
             await self._purge(session_id)
 
     async def _delete(self, session_id: SessionID) -> None:
@@ -102,7 +102,7 @@ class SessionDeletions:
         while more:
             await self._discard_outputs(session_id)
             more = await self._store.database.write(
-                lambda tx: deletion_table.remove_some(
+                lambda tx: deletion_table.remove_batch(
                     tx, session_id, limit=limits.DELETION_ROWS_MAX
                 )
             )
@@ -112,7 +112,7 @@ class SessionDeletions:
         """Before the rows that name them, so that a death in between forgets none."""
         try:
             paths = await self._store.database.read(
-                lambda tx: deletion_table.kept_outputs(
+                lambda tx: deletion_table.list_output_paths(
                     tx, session_id, limit=limits.DELETION_ROWS_MAX
                 )
             )

@@ -46,7 +46,7 @@ class SessionRecovery:
             reason = None if attempt is None else await self._reason(tx, session_id, attempt)
             if reason is None:
                 raise NothingToDecideError(session_id)
-            await attempt_table.wait(tx, session_id, reason)
+            await attempt_table.set_waiting(tx, session_id, reason)
             await attempt_table.decide(tx, session_id, retry=decision == "retry")
             if await self._store.leases.runs_elsewhere(tx, session_id):
                 await wake_table.request(tx, session_id)
@@ -55,7 +55,7 @@ class SessionRecovery:
         self._coordinator.wake(session_id)
 
     async def _attempt(self, tx: Transaction, session_id: SessionID) -> Attempt | None:
-        if await session_table.data(tx, session_id) is None:
+        if await session_table.load_json(tx, session_id) is None:
             raise SessionNotFoundError(session_id)
         return await attempt_table.get(tx, session_id)
 
@@ -76,6 +76,6 @@ class SessionRecovery:
 
 async def _is_begun(tx: Transaction, session_id: SessionID) -> bool:
     """Whether something of the answer is durable: then it is a failed step, and settled."""
-    newest = await message_table.latest_said(tx, session_id)
+    newest = await message_table.latest_conversation_message(tx, session_id)
     message = None if newest is None else newest.message()
     return isinstance(message, AssistantMessage) and recovery.is_unfinished(message)

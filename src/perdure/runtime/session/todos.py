@@ -20,8 +20,8 @@ class SessionTodos:
         """The list as it was last written; empty when it never was."""
 
         async def job(tx: Transaction) -> Todos:
-            if await session_table.data(tx, session_id) is None:
+            if await session_table.load_json(tx, session_id) is None:
                 raise SessionNotFoundError(session_id)
-            return await todo_table.of(tx, session_id)
+            return await todo_table.load_todos(tx, session_id)
 
         return await self._store.database.read(job)

@@ -145,7 +145,7 @@ class Boundary:
             return TurnInput(
                 session=session,
                 above=await task_table.agents_above(tx, session),
-                discovered=await instruction_table.of(tx, session_id),
+                discovered=await instruction_table.list_paths(tx, session_id),
                 admitted=frozenset() if epoch is None else system_context.keys(epoch.snapshot),
             )
 
@@ -223,7 +223,7 @@ class Boundary:
         """Whether a prompt was cancelled that was going to be promoted."""
         session_id = plan.crossed.session.id
         return await self._store.database.read(
-            lambda tx: event_store.happened_since(tx, session_id, plan.read_at, PromptCancelled)
+            lambda tx: event_store.has_event_since(tx, session_id, plan.read_at, PromptCancelled)
         )
 
 
@@ -235,7 +235,7 @@ async def _check_unmoved(tx: Transaction, plan: BoundaryPlan) -> None:
         raise SessionMovedError(before.id)
     if now.revert is not UNSET:
         raise RevertStagedError(before.id)
-    if await event_store.happened_since(
+    if await event_store.has_event_since(
         tx, before.id, plan.read_at, RevertCommitted, *_INBOX_CHANGES
     ):
         raise StaleReadError(before.id)
@@ -243,7 +243,7 @@ async def _check_unmoved(tx: Transaction, plan: BoundaryPlan) -> None:
 
 async def _take_notices(tx: Transaction, plan: BoundaryPlan) -> None:
     for fact in plan.facts:
-        if isinstance(fact, SyntheticAdded) and not await notice_table.take(tx, fact.message_id):
+        if isinstance(fact, SyntheticAdded) and not await notice_table.remove(tx, fact.message_id):
             raise StaleReadError(fact.session_id)
 
 
@@ -299,13 +299,13 @@ async def _sample(tx: Transaction, session: SessionInfo, turn: RunTurn) -> _Inbo
     notices: list[Notice] = []
     if turn.promotion != "none":
         # One append can hold so many facts; whatever is over joins at the next boundary.
-        steers = await inbox_table.pending(
+        steers = await inbox_table.list_pending(
             tx, session.id, "steer", limit=limits.APPEND_EVENTS_MAX - 2
         )
         room = limits.APPEND_EVENTS_MAX - 2 - len(steers)
-        notices = await notice_table.pending(tx, session.id, limit=room)
+        notices = await notice_table.list_pending(tx, session.id, limit=room)
     if turn.promotion == "queue":
-        queued = await inbox_table.pending(tx, session.id, "queue", limit=1)
+        queued = await inbox_table.list_pending(tx, session.id, "queue", limit=1)
     return _Inbox(
         session=session,
         epoch=await epoch_table.get(tx, session.id),

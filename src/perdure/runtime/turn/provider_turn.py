@@ -355,7 +355,7 @@ class ProviderTurn:
             if brought is not None:
                 await instruction_table.add(tx, session_id, brought.discovered)
             if brought is not None and brought.delivers is not None:
-                await task_table.mark(tx, brought.delivers, "delivered")
+                await task_table.set_state(tx, brought.delivers, "delivered")
             if settles:
                 await self._attempt.settle(tx, continues=continues)
 

@@ -19,6 +19,6 @@ async def test_steps_and_side_work_are_told_in_order_and_answered_turns_counted(
     other = Facts(OTHER)
     await append(store, [other.created(), other.step("msg_o"), other.ended("msg_o")], OTHER)
     await append(store, [other.step("msg_q"), other.ended("msg_q")], OTHER)
-    assert await store.database.read(lambda tx: usage.of(tx, SESSION)) == told
+    assert await store.database.read(lambda tx: usage.load_usage_events(tx, SESSION)) == told
     assert await store.database.read(lambda tx: usage.count_turns(tx, SESSION)) == 1
     assert await store.database.read(lambda tx: usage.count_turns(tx, OTHER)) == 2
