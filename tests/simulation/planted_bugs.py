@@ -168,7 +168,7 @@ running=True,
     PlantedBug(
         name="an answered question stays written down",
         file="location/approval/questions.py",
-        before="            await self._book.remove([pending.request.id])\n        outcome",
+        before="            await self._store.remove([pending.request.id])\n        outcome",
         after="            pass\n        outcome",
         promise="P4",
     ),

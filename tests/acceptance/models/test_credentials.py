@@ -211,7 +211,7 @@ async def test_a_provider_without_an_address_says_so(place: Place) -> None:
     async with running(place) as instance:
         answer = await instance.api.call("POST", "/api/integration/gate/connect/key", {"key": "k"})
     assert answer.status == 400
-    assert "no address yet" in answer.json["message"]
+    assert "has no URL" in answer.json["message"]
 
 
 async def test_a_variable_is_a_connection_by_its_name(place: Place) -> None:

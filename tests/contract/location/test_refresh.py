@@ -190,7 +190,7 @@ async def test_looking_at_an_unchanged_configuration_is_quick(place: Place) -> N
         write_agent(place.project / ".opencode" / "agents" / f"a{index}.md")
     host = place.host()
     opened = factory.open_location(LocationRef(str(deep)), host)
-    assert best_of(50, lambda: factory.refreshed(opened, host) is opened) < 0.001
+    assert best_of(50, lambda: factory.refresh_location(opened, host) is opened) < 0.001
 
 
 def write_agent(path: Path) -> None:

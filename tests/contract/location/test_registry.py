@@ -15,7 +15,7 @@ from perdure.location.registry import LocationRegistry
 from perdure.location.skills.context_source import AgentSkills
 from perdure.location.tools import built_in
 from perdure.location.tools.built_in import BuiltinTools
-from perdure.location.tools.site import ToolSite
+from perdure.location.tools.location_tools import ToolServices
 from perdure.ports import PermissionAsk
 from perdure.schema import codec
 from perdure.schema.approval.permission import PermissionRequest
@@ -81,10 +81,10 @@ async def test_an_opener_that_is_cancelled_does_not_stop_the_others(
 async def test_looking_for_an_open_location_opens_none(
     place: Place, locations: LocationRegistry
 ) -> None:
-    assert locations.if_open(place.ref) is None
-    assert locations.if_open(LocationRef("/nowhere/at/all")) is None
+    assert locations.get_open(place.ref) is None
+    assert locations.get_open(LocationRef("/nowhere/at/all")) is None
     opened = await locations.get(place.ref)
-    assert locations.if_open(LocationRef(f"{place.ref.directory}/")) is opened
+    assert locations.get_open(LocationRef(f"{place.ref.directory}/")) is opened
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ async def test_the_built_in_tools_are_there_when_a_turn_needs_them(place: Place)
         mutations=FileMutations(filesystem),
     )
     opened = factory.open_location(place.ref, place.host())
-    site = ToolSite(
+    site = ToolServices(
         directory=str(place.project),
         settings=opened.settings,
         environment=place.environment,
@@ -255,7 +255,7 @@ def test_commands_run_in_the_users_shell_where_it_takes_the_usual_syntax(
     if configured is not None:
         place.configure_user({"shell": configured})
     opened = factory.open_location(place.ref, place.host())
-    site = ToolSite(
+    site = ToolServices(
         directory=str(place.project),
         settings=opened.settings,
         environment=place.environment,
@@ -263,4 +263,4 @@ def test_commands_run_in_the_users_shell_where_it_takes_the_usual_syntax(
         questions=opened.questions,
         skills=AgentSkills(opened.skills, opened.agents.rules),
     )
-    assert built_in.shell_of(site) == shell
+    assert built_in.choose_shell(site) == shell

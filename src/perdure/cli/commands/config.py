@@ -29,7 +29,7 @@ def main(argv: list[str]) -> int:
 
 
 def _settings(surroundings: Environment, directory: str) -> Settings:
-    return Configuration(surroundings).read(directory, root=project.root_of(directory))
+    return Configuration(surroundings).read(directory, root=project.find_root(directory))
 
 
 def _show_json(origins: Sequence[Origin], problems: Sequence[Problem]) -> None:

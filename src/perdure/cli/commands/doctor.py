@@ -179,7 +179,7 @@ def _column(connection: Connection, sql: str) -> list[str]:
 def _configuration(surroundings: Environment, directory: str) -> Iterator[Finding]:
     yield Finding("directory", directory)
     configuration = Configuration(surroundings)
-    settings = configuration.read(directory, root=project.root_of(directory))
+    settings = configuration.read(directory, root=project.find_root(directory))
     if not settings.problems:
         yield Finding("configuration", "no problems")
     for problem in settings.problems:

@@ -87,14 +87,14 @@ def _trust(configuration: Configuration, directory: str, data_dir: str | None) -
 def _revoke(configuration: Configuration, directory: str) -> None:
     dropped = configuration.trust.revoke(directory, _settings(configuration, directory).documents)
     for grant in dropped:
-        terminal.say(f"no longer trusted: {terminal.one_line(grant.shown)}\n")
+        terminal.say(f"no longer trusted: {terminal.one_line(grant.display_path)}\n")
     if not dropped:
         terminal.say("nothing here was trusted\n")
 
 
 def _list(configuration: Configuration) -> None:
     for grant in sorted(configuration.trust.grants(), key=lambda grant: grant.path):
-        terminal.say(f"{terminal.one_line(grant.shown)}\n")
+        terminal.say(f"{terminal.one_line(grant.display_path)}\n")
 
 
 def _grant(
@@ -107,7 +107,7 @@ def _grant(
 def _settings(configuration: Configuration, directory: str) -> Settings:
     if not os.path.isdir(directory):
         raise Problem(f"{terminal.one_line(directory)} is not a directory")
-    return configuration.read(directory, root=project.root_of(directory))
+    return configuration.read(directory, root=project.find_root(directory))
 
 
 def _asking(found: Settings) -> list[Document]:

@@ -1,11 +1,11 @@
 """The files of a Location, for clients: read one, list a folder, find by name.
 
-Who may ask is decided at the HTTP edge; no permission is involved, because a person asks and not a
-model. A path is relative to the Location and stays inside it, by its spelling and after every link
-is resolved. Finding is the search of the glob tool: hidden and ignored files are left out.
+The HTTP server authenticates the client; permission rules do not apply, because the user asks and
+not a model. A path is relative to the Location and must stay inside it, as written and after every
+link is resolved. Finding uses the search of the glob tool, without hidden and ignored files.
 
-Invariant: what is read lies below the Location, whatever is swapped for a link meanwhile, and
-every answer is bounded.
+Invariant: only files below the Location are read, even if a path is replaced by a link meanwhile,
+and every answer is bounded.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ _EVERYTHING = "**"
 
 
 class LocationFiles:
-    """`environment` makes what tools of this Location work in; asked for when first needed."""
+    """`environment` makes the ToolEnvironment of this Location; called on first use."""
 
     def __init__(self, environment: Callable[[], ToolEnvironment]) -> None:
         self._make = environment
 
     async def read(self, path: str, span: Span | None = None) -> FileContent:
-        """A file or a part of it. Raises NotFoundError and InvalidRequestError."""
-        real, files = await self._inside(path)
+        """Read a file or a part of it. Raises NotFoundError and InvalidRequestError."""
+        real, files = await self._resolve(path)
         try:
             status = await files.stat(real)
             if not status.is_file:
@@ -47,14 +47,14 @@ class LocationFiles:
         return FileContent(
             data=data,
             offset=offset,
-            # It may have changed between the two looks.
+            # The file may have grown between stat and read.
             size=max(status.size, offset + len(data)) if span else len(data),
             content_type=mime.of(real),
         )
 
     async def list(self, path: str = "") -> tuple[FileEntry, ...]:
-        """What lies in a folder: directories first, then files, each by name."""
-        real, files = await self._inside(path or ".")
+        """The entries of a folder: directories first, then files, each by name."""
+        real, files = await self._resolve(path or ".")
         try:
             if not (await files.stat(real)).is_directory:
                 raise _refused(f"{path} is not a directory")
@@ -75,7 +75,7 @@ class LocationFiles:
     async def find(
         self, query: str, *, type: EntryType | None = None, limit: int | None = None
     ) -> tuple[FileEntry, ...]:
-        """Paths that resemble `query`, the best first."""
+        """Paths that match `query` fuzzily, the best first."""
         environment = self.environment
         root = await environment.authority.root()
         try:
@@ -94,16 +94,16 @@ class LocationFiles:
 
     @cached_property
     def environment(self) -> ToolEnvironment:
-        """What tools of this Location work in."""
+        """The ToolEnvironment of this Location."""
         return self._make()
 
-    async def _inside(self, path: str) -> tuple[str, Filesystem]:
-        """The canonical path, and the disk as far as it lies in the Location."""
+    async def _resolve(self, path: str) -> tuple[str, Filesystem]:
+        """The canonical path, and a filesystem that is confined to the Location."""
         _require_sane(path)
         authority, filesystem = self.environment.authority, self.environment.filesystem
         root = await authority.root()
         lexical = posixpath.normpath(posixpath.join(root, path))
-        # By spelling first: what is outside is not looked at, not even to resolve a link.
+        # As written first: a path outside is not accessed, not even to resolve a link.
         if posixpath.isabs(path) or not await authority.contains(lexical):
             raise _refused(f"{path} is outside the Location")
         try:
@@ -116,7 +116,7 @@ class LocationFiles:
 
 
 def _extent(path: str, span: Span | None, size: int) -> tuple[int, int]:
-    """Where to begin and how much to read."""
+    """The offset and length to read."""
     if span is None:
         if size > limits.FS_READ_BYTES_MAX:
             most = limits.FS_READ_BYTES_MAX

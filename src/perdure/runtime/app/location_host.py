@@ -11,14 +11,14 @@ from perdure.host.process.pty import LocalPtys
 from perdure.host.process.runner import LocalProcesses, find_ripgrep
 from perdure.location.approval.stores import SavedRules
 from perdure.location.config.config import Configuration
-from perdure.location.factory import LocationHost
+from perdure.location.factory import SharedServices
 from perdure.location.models.credentials import Credentials
 from perdure.location.models.facts_cache import ModelFactsCache, ModelFactsSource
 from perdure.location.project.project import Projects
 from perdure.location.project.repositories import Repositories
 from perdure.location.skills.downloads import SkillDownloads
 from perdure.location.tools.built_in import BuiltinTools
-from perdure.location.tools.web_access import Web
+from perdure.location.tools.web_access import WebServices
 from perdure.net.transport import HttpTransport
 from perdure.ports.jobs import BackgroundJobs
 from perdure.runtime.app.parts import EngineDeps
@@ -49,11 +49,11 @@ def environment_of(parts: EngineDeps) -> Environment:
     return replace(parts.settings.environment, data_dir=parts.settings.data_dir)
 
 
-def location_host(parts: EngineDeps, shared: LocationDeps) -> LocationHost:
+def location_host(parts: EngineDeps, shared: LocationDeps) -> SharedServices:
     settings, on, environment = parts.settings, parts.on, environment_of(parts)
     pages = WebClient(proxies=proxy.from_environment(environment.variables))
     tools = _tools(shared, pages)
-    return LocationHost(
+    return SharedServices(
         environment=environment,
         configuration=Configuration(environment, shared.additions.documents),
         projects=Projects(LocalProcesses(), environment.variables),
@@ -86,8 +86,8 @@ def location_host(parts: EngineDeps, shared: LocationDeps) -> LocationHost:
         context=shared.additions.context,
         tasks=shared.tasks,
         headless=settings.headless,
-        patience_seconds=settings.permission_timeout,
-        book=parts.pending.for_location,
+        reply_timeout_seconds=settings.permission_timeout,
+        pending_store=parts.pending.for_location,
         providers=settings.providers,
         credentials=shared.credentials,
         models=_models(parts, shared),
@@ -124,6 +124,6 @@ def _tools(shared: LocationDeps, pages: WebClient) -> BuiltinTools:
         outputs=shared.outputs,
         ripgrep=find_ripgrep(),
         application=shared.additions.tools,
-        web=Web(pages=pages, transport=shared.transport),
+        web=WebServices(pages=pages, transport=shared.transport),
         jobs=shared.jobs,
     )

@@ -67,7 +67,7 @@ class RequestPreviews:
                 except ContextBlockedError as blocked:
                     return shown | _blocked(blocked, observation, snapshot)
                 agent = chosen.agent.id if isinstance(chosen, ChosenModel) else chosen.agent
-                looking = location.attachments.unnoticed()
+                looking = location.attachments.without_tracking()
                 plan = await attached_prompts.with_content(plan, looking, agent)
                 shown |= _planned(plan, observation, snapshot)
                 return shown | await self._request(plan, chosen, location)

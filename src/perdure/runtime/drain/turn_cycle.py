@@ -283,7 +283,7 @@ class TurnCycle:
             offered,
             self._services.outputs,
             location.output_limits,
-            location.instructions.beside,
+            location.instructions.find_for_file,
             location.permissions,
             discipline,
             turn.above,

@@ -48,7 +48,7 @@ async def reject_orphans(requests: PendingRequests, hub: LiveHub) -> None:
 async def deliver(requests: PendingRequests, locations: "LocationRegistry") -> None:
     """Give every word that was left for us to the desk where it is waited for."""
     for row in await requests.list_answered():
-        location = locations.if_open(row.location)
+        location = locations.get_open(row.location)
         # Settled by somebody here in the meantime, it needs no other word.
         with suppress(PermissionNotFoundError, QuestionNotFoundError, InvalidRequestError):
             if location is not None:

@@ -82,7 +82,7 @@ class Questions:
             raise QuestionNotFoundError(request_id)
 
     def _desk(self, ref: LocationRef) -> LocationQuestions | None:
-        location = self._locations.if_open(ref)
+        location = self._locations.get_open(ref)
         return None if location is None else location.questions
 
     async def _desk_of(self, session_id: SessionID) -> LocationQuestions | None:

@@ -52,13 +52,13 @@ class PluginHost:
 
         Raises PluginError when they make no sense.
         """
-        self._say(lambda: plugin_documents.agent(self._name, name, options))
+        self._say(lambda: plugin_documents.make_agent_document(self._name, name, options))
 
     def catalog(self, providers: JsonObject) -> None:
         """Add providers and models, or change them: as in `providers` of a configuration, and
         below it. Raises PluginError when that makes no sense.
         """
-        self._say(lambda: plugin_documents.catalog(self._name, providers))
+        self._say(lambda: plugin_documents.make_catalog_document(self._name, providers))
 
     def pty_environment(self, provide: PtyVariables) -> None:
         """Lay variables over those of every new terminal."""

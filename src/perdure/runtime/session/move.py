@@ -69,7 +69,7 @@ class SessionMoves:
             return
         source, target = trees
         try:
-            async with self._changes.captured(source) as captured:
+            async with self._changes.capture(source) as captured:
                 await shielded(self._carry(captured, target, session, there))
         except ChangesRefusedError as error:
             raise MoveConflictError(
@@ -83,7 +83,7 @@ class SessionMoves:
         try:
             await self._append(session, to)
         except BaseException:
-            if applied and not await captured.take_back(target):
+            if applied and not await captured.undo_apply(target):
                 logger.warning("changes of %s are in %s too", session.id, target.worktree)
             raise
         if not await captured.discard():

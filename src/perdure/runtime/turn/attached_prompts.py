@@ -6,7 +6,7 @@ at all, and the next attempt reads again. Reading may take a while and can be in
 
 from msgspec.structs import replace
 
-from perdure.location.workspace.attachments import Attachments, Listener
+from perdure.location.workspace.attachments import AttachmentContext, Attachments
 from perdure.runtime.turn.boundary import BoundaryPlan
 from perdure.schema.session.event import PromptPromoted, SessionEvent
 
@@ -19,6 +19,8 @@ async def with_content(plan: BoundaryPlan, attachments: Attachments, agent: str)
 async def _told(fact: SessionEvent, attachments: Attachments, agent: str) -> SessionEvent:
     if not isinstance(fact, PromptPromoted):
         return fact
-    listener = Listener(session_id=fact.session_id, message_id=fact.message_id, agent=agent)
-    told = await attachments.told(fact.prompt, listener)
+    listener = AttachmentContext(
+        session_id=fact.session_id, message_id=fact.message_id, agent=agent
+    )
+    told = await attachments.read(fact.prompt, listener)
     return replace(fact, attached=told) if told else fact

@@ -30,7 +30,7 @@ def _untold(path: str) -> None:
 class Diagnoser(Protocol):
     """Who keeps language servers and asks them."""
 
-    async def complaints(
+    async def diagnose(
         self,
         program: EditProgram,
         target: Target,
@@ -123,7 +123,7 @@ class PostEdit(Confidential, kw_only=True):
         async with asyncio.TaskGroup() as group:
             answers = [
                 group.create_task(
-                    self.diagnoser.complaints(
+                    self.diagnoser.diagnose(
                         program, target, files(target), self._environment(program)
                     )
                 )

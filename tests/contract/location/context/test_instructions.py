@@ -218,9 +218,9 @@ async def test_what_lies_beside_a_file_that_was_read_is_found_the_nearest_last(
     outer = write(place.project / "a" / "AGENTS.md", "a")
     near = write(inner / "AGENTS.md", "b")
     found = instructions(place)
-    assert found.beside(str(inner / "code.py")) == (str(outer), str(near))
-    assert found.beside(str(place.project / "code.py")) == ()
-    assert found.beside(str(place.root / "elsewhere" / "code.py")) == ()
+    assert found.find_for_file(str(inner / "code.py")) == (str(outer), str(near))
+    assert found.find_for_file(str(place.project / "code.py")) == ()
+    assert found.find_for_file(str(place.root / "elsewhere" / "code.py")) == ()
     baseline = await told(found, outer, near)
     assert baseline is not None
     assert baseline.index("root") < baseline.index("\na\n") < baseline.index("\nb")
@@ -233,5 +233,5 @@ async def test_switched_off_project_files_are_not_found_by_reading_either(
     near = write(inner / "AGENTS.md", "b")
     place.variables["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
     found = instructions(place)
-    assert found.beside(str(inner / "code.py")) == ()
+    assert found.find_for_file(str(inner / "code.py")) == ()
     assert await found.observe(subject(near)) == ()

@@ -49,7 +49,9 @@ def catalog_of(place: Place) -> Catalog:
         variables=place.variables,
         transport=place.transport,
         clock=clock,
-        clouds=cloud_logins.of(place.environment, transport=place.transport, clock=clock),
+        clouds=cloud_logins.make_cloud_logins(
+            place.environment, transport=place.transport, clock=clock
+        ),
     )
 
 

@@ -200,7 +200,7 @@ def test_a_provider_that_is_switched_off_is_not_offered(place: Place, config: Js
 
 def everything(place: Place) -> None:
     """Give every variable that any provider knows."""
-    for provider in facts_cache.bundled().providers.values():
+    for provider in facts_cache.load_bundled().providers.values():
         for name in provider.env:
             place.variables[name] = f"https://{name.lower().replace('_', '-')}.example"
             if name in provider.keys:
@@ -217,7 +217,7 @@ async def test_each_known_model_can_be_called_or_says_why_not(place: Place) -> N
     transport = RefusingTransport()
     catalog = catalog_of(place, transport=transport)
     called = 0
-    for provider in catalog.everyone.values():
+    for provider in catalog.all_providers.values():
         for model in provider.models.values():
             if not model.enabled or provider.id == "demo":
                 continue
@@ -238,7 +238,7 @@ async def test_each_known_variant_makes_a_request(place: Place) -> None:
     transport = RefusingTransport()
     catalog = catalog_of(place, transport=transport)
     tried: set[bytes] = set()
-    for provider in catalog.everyone.values():
+    for provider in catalog.all_providers.values():
         for model in provider.models.values():
             for name, variant in model.variants.items():
                 way = (
@@ -263,6 +263,6 @@ def test_opening_a_catalog_reads_no_facts() -> None:
     script = (
         "import sys, perdure.location.factory\n"
         "from perdure.location.models import facts_cache\n"
-        "sys.exit(facts_cache.bundled.cache_info().currsize)"
+        "sys.exit(facts_cache.load_bundled.cache_info().currsize)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

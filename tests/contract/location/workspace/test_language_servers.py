@@ -61,7 +61,7 @@ class Bench:
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         target = Target(path=str(path), root=str(self.root), resource=name, external=False)
         files = LocalFilesystem().beneath(str(self.root))
-        return await self.servers.complaints(program, target, files, environment or {})
+        return await self.servers.diagnose(program, target, files, environment or {})
 
     def heard(self) -> list[JsonObject]:
         lines = self.journal.read_text().splitlines() if self.journal.exists() else []
@@ -94,7 +94,7 @@ def _alive(process: int) -> bool:
 
 
 @asynccontextmanager
-async def bench(tmp_path: Path, patience: ServerTimeouts = QUICK) -> AsyncGenerator[Bench]:
+async def bench(tmp_path: Path, timeouts: ServerTimeouts = QUICK) -> AsyncGenerator[Bench]:
     root = tmp_path / "project"
     root.mkdir()
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
@@ -103,7 +103,7 @@ async def bench(tmp_path: Path, patience: ServerTimeouts = QUICK) -> AsyncGenera
             group.create_task(work)
 
         servers = LanguageServers(
-            str(root), processes=LocalPipedProcesses(), start=start, patience=patience
+            str(root), processes=LocalPipedProcesses(), start=start, timeouts=timeouts
         )
         made = Bench(root, servers, group)
         try:
