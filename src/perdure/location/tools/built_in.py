@@ -55,7 +55,7 @@ class BuiltinTools(Value, kw_only=True):
 
     def environment(self, services: ToolServices) -> ToolEnvironment:
         """The ToolEnvironment of a Location."""
-        authority = PathAccess(
+        path_access = PathAccess(
             services.directory,
             filesystem=self.filesystem,
             permissions=services.permissions,
@@ -70,7 +70,7 @@ class BuiltinTools(Value, kw_only=True):
             filesystem=self.filesystem,
             processes=self.processes,
             permissions=services.permissions,
-            authority=authority,
+            path_access=path_access,
             mutations=self.mutations,
             shell=choose_shell(services),
             variables=_variables(services),

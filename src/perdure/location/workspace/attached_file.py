@@ -23,8 +23,8 @@ from perdure.tools.builtin.read import (
     ReadInput,
     ReadOutput,
     TextPage,
+    extract_media,
     make_read,
-    media_of,
 )
 from perdure.tools.environment import ToolEnvironment
 from perdure.tools.media import file_kind, images
@@ -110,7 +110,9 @@ class AttachedFiles:
         if len(data) > limits.IMAGE_FILE_BYTES_MAX:
             return _note(name, f"an image may have {limits.IMAGE_FILE_BYTES_MAX} bytes")
         try:
-            shown = await asyncio.to_thread(images.shown, data, mime, self._environment.images)
+            shown = await asyncio.to_thread(
+                images.prepare_image, data, mime, self._environment.images
+            )
         except UnusableImageError as error:
             return _note(name, str(error))
         uri = data_uri.write_encoded(shown.mime, shown.base64)
@@ -126,7 +128,7 @@ def _content(path: str, output: ReadOutput) -> tuple[ToolContent, ...]:
         return _titled("file", path, _page(output.page))
     if not isinstance(output.directory, UnsetType):
         return _titled("directory", path, _listing(output.directory))
-    media = media_of(output)
+    media = extract_media(output)
     assert media is not None
     return (media,)
 

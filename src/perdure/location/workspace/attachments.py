@@ -144,7 +144,7 @@ class Attachments:
     ) -> tuple[ToolContent, ...] | None:
         """The content of a path mentioned in the text; None when there is no such file."""
         try:
-            target = await self._environment.authority.look(path)
+            target = await self._environment.path_access.resolve(path)
             await self._environment.files(target).stat(target.path)
         except (ToolFailure, OSError):
             return None
@@ -202,10 +202,10 @@ class Attachments:
         if isinstance(page, str):
             return _note(name, page)
         try:
-            media = await web_content.media_of(page, self._environment.images)
+            media = await web_content.extract_media(page, self._environment.images)
             if media is not None:
                 return (media,)
-            text = attachments.bounded(await web_content.text_of(page, "markdown"))
+            text = attachments.bounded(await web_content.extract_text(page, "markdown"))
         except ToolFailure as error:
             return _note(name, str(error))
         return (TextContent(text=attachments.titled("page", page.url, text)),)

@@ -63,7 +63,7 @@ class LocationFiles:
             raise _failure(path, error) from error
         if len(children) > limits.FS_ENTRIES_MAX:
             raise _refused(f"{path or '.'} has more than {limits.FS_ENTRIES_MAX} entries")
-        root = await self.environment.authority.root()
+        root = await self.environment.path_access.root()
         folder = posixpath.relpath(real, root)
         found = [
             _entry(posixpath.normpath(posixpath.join(folder, name)), status.is_directory)
@@ -77,10 +77,10 @@ class LocationFiles:
     ) -> tuple[FileEntry, ...]:
         """Paths that match `query` fuzzily, the best first."""
         environment = self.environment
-        root = await environment.authority.root()
+        root = await environment.path_access.root()
         try:
             search.check_length(query)
-            listing = await search.files(environment, root, _EVERYTHING)
+            listing = await search.find_files(environment, root, _EVERYTHING)
         except ToolFailure as error:
             raise _refused(str(error)) from error
         except OSError as error:
@@ -100,17 +100,17 @@ class LocationFiles:
     async def _resolve(self, path: str) -> tuple[str, Filesystem]:
         """The canonical path, and a filesystem that is confined to the Location."""
         _require_sane(path)
-        authority, filesystem = self.environment.authority, self.environment.filesystem
-        root = await authority.root()
+        path_access, filesystem = self.environment.path_access, self.environment.filesystem
+        root = await path_access.root()
         lexical = posixpath.normpath(posixpath.join(root, path))
         # As written first: a path outside is not accessed, not even to resolve a link.
-        if posixpath.isabs(path) or not await authority.contains(lexical):
+        if posixpath.isabs(path) or not await path_access.contains(lexical):
             raise _refused(f"{path} is outside the Location")
         try:
             real = await filesystem.real_path(lexical)
         except OSError as error:
             raise _failure(path, error) from error
-        if not await authority.contains(real):
+        if not await path_access.contains(real):
             raise _refused(f"{path} leads outside the Location through a symbolic link")
         return real, filesystem.beneath(root)
 

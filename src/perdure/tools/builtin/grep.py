@@ -72,8 +72,8 @@ def make_grep(environment: ToolEnvironment) -> Tool[GrepInput, GrepOutput]:
         if not isinstance(input.include, UnsetType):
             search.parse_glob(input.include)
         where = "." if isinstance(input.path, UnsetType) else input.path
-        target = await environment.authority.claim(where, "directory", context)
-        root = await environment.authority.root()
+        target = await environment.path_access.claim(where, "directory", context)
+        root = await environment.path_access.root()
         await environment.require(
             context, "grep", (input.pattern,), save=("*",), metadata=_metadata(input, root, target)
         )
@@ -131,10 +131,10 @@ async def _search(
         include=None if isinstance(input.include, UnsetType) else input.include,
         matches_max=limit + 1,
     )
-    listing = await search.lines(environment, search_for)
+    listing = await search.find_lines(environment, search_for)
     directory = target.path if status.is_directory else posixpath.dirname(target.path)
     wanted = listing.matches[:limit]
-    shown = [found for found in wanted if await search.confirmed(files, directory, found)]
+    shown = [found for found in wanted if await search.is_confirmed(files, directory, found)]
     base = target.resource if status.is_directory else posixpath.dirname(target.resource)
     return GrepOutput(
         root=root,

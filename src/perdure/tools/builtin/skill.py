@@ -1,8 +1,8 @@
-"""skill: load the instructions that were written for a kind of task.
+"""skill: load the instructions of a skill.
 
-A skill is looked up twice: before a person may be asked, so that nobody is asked about what is not
-there, and again afterwards, since what is loaded is what is there then. The files beside a skill
-are named, not read.
+A skill is looked up before the permission request, so that the user is not asked about a missing
+one, and again afterwards, because it may have changed. The other files of a skill are listed, not
+read.
 """
 
 import difflib
@@ -35,7 +35,7 @@ _SKIPPED: Final = frozenset({".git", "node_modules"})
 
 class SkillLookup(Protocol):
     def get(self, name: str) -> SkillInfo | None:
-        """The skill of that name, as it is now."""
+        """The current skill of that name."""
         ...
 
     def names_for(self, agent: str) -> tuple[str, ...]:
@@ -51,16 +51,16 @@ class SkillOutput(Record, frozen=True):
     name: str
     output: str
     directory: str | UnsetType = UNSET
-    """None of its own for a skill that comes with the program."""
+    """Unset for a built-in skill."""
 
 
-def make_skill(environment: ToolEnvironment, shelf: SkillLookup) -> Tool[SkillInput, SkillOutput]:
+def make_skill(environment: ToolEnvironment, skills: SkillLookup) -> Tool[SkillInput, SkillOutput]:
     async def execute(input: SkillInput, context: ToolCallContext) -> SkillOutput:
-        _found(shelf, input.name, context)
+        _require_skill(skills, input.name, context)
         await environment.require(context, "skill", (input.name,), save=(input.name,))
-        found = _found(shelf, input.name, context)
+        found = _require_skill(skills, input.name, context)
         directory = _directory(found)
-        files = await _files_beside(environment.filesystem, found)
+        files = await _list_files(environment.filesystem, found)
         return SkillOutput(
             name=found.name,
             output=_text(found, directory, files),
@@ -81,12 +81,12 @@ def _content(output: SkillOutput) -> tuple[ToolContent, ...]:
     return (TextContent(text=output.output),)
 
 
-def _found(shelf: SkillLookup, name: str, context: ToolCallContext) -> SkillInfo:
-    found = shelf.get(name)
+def _require_skill(skills: SkillLookup, name: str, context: ToolCallContext) -> SkillInfo:
+    found = skills.get(name)
     if found is not None:
         return found
     asked = name[: limits.SKILL_NAME_CHARS_MAX]
-    names = shelf.names_for(context.agent)
+    names = skills.names_for(context.agent)
     close = difflib.get_close_matches(asked, names, limits.SKILL_MATCHES_SHOWN_MAX)
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     raise ToolFailure(f"There is no skill {asked!r}.{hint}")
@@ -109,27 +109,27 @@ def _text(found: SkillInfo, directory: str | None, files: list[str]) -> str:
     return "\n".join((*parts, "</skill_content>"))
 
 
-async def _files_beside(filesystem: Filesystem, found: SkillInfo) -> list[str]:
-    """Some of the files that came with a skill. Only one with a directory of its own has any."""
+async def _list_files(filesystem: Filesystem, found: SkillInfo) -> list[str]:
+    """Some of the other files of a skill. Only a skill with its own directory has any."""
     if posixpath.basename(found.location) != skill.FILE_NAME:
         return []
     base = posixpath.dirname(found.location)
     try:
         real_base = await filesystem.real_path(base)
-        return await _sampled(filesystem, base, real_base)
+        return await _sample_files(filesystem, base, real_base)
     except OSError:
-        # The skill went while it was read. Its text is here; the rest is a courtesy.
+        # The skill was removed meanwhile. Its text is loaded; the list is optional.
         return []
 
 
-async def _sampled(filesystem: Filesystem, base: str, real_base: str) -> list[str]:
+async def _sample_files(filesystem: Filesystem, base: str, real_base: str) -> list[str]:
     files: list[str] = []
-    waiting = [base]
+    stack = [base]
     for _ in range(limits.SKILL_SHOWN_DIRECTORIES_MAX):
-        if not waiting or len(files) >= limits.SKILL_FILES_SHOWN_MAX:
+        if not stack or len(files) >= limits.SKILL_FILES_SHOWN_MAX:
             break
-        directory = waiting.pop()
-        # A link may lead out, or back to where we came from.
+        directory = stack.pop()
+        # A link may lead outside.
         if not is_within(await filesystem.real_path(directory), real_base):
             continue
         below: list[str] = []
@@ -139,5 +139,5 @@ async def _sampled(filesystem: Filesystem, base: str, real_base: str) -> list[st
                 below.append(path)
             elif status.is_file and path != posixpath.join(base, skill.FILE_NAME):
                 files.append(path)
-        waiting += reversed(below)
+        stack += reversed(below)
     return sorted(files[: limits.SKILL_FILES_SHOWN_MAX])

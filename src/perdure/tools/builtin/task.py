@@ -1,11 +1,10 @@
-"""task: have a subagent do a piece of work in a Session of its own, and get its last words.
+"""task: run a subagent in a child Session and return the text of its last step.
 
-The child is an ordinary Session below the calling one. Which agents can be called is told beside
-the conversation (location.agents.context_source), so that this description stays the same. Making
-the child, waiting for it and bounding what it may do is the SubagentRunner's business
-(runtime.background.subagents).
+The child is an ordinary Session below the calling one. A Context Source lists the callable agents
+(location.agents.context_source), so that this description stays the same. The SubagentRunner
+(runtime.background.subagents) creates the child, waits for it and bounds what it may do.
 
-Invariant: whatever becomes of the child, the model is told.
+Invariant: whatever happens to the child, the model is informed.
 """
 
 import difflib
@@ -22,7 +21,7 @@ from perdure.schema.session.tool import TextContent, ToolContent
 from perdure.schema.settings.agent import AgentInfo
 from perdure.schema.value import Value
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
-from perdure.tools.environment import ToolEnvironment, encoded
+from perdure.tools.environment import ToolEnvironment, encode_text
 
 DESCRIPTION: Final = """\
 Have a subagent do a piece of work on its own, and get the text of its last step.
@@ -64,7 +63,7 @@ class TaskOutput(Record, frozen=True):
 
 
 class TaskAsk(Value, kw_only=True):
-    """A call, as the desk needs it."""
+    """A task call, for the SubagentRunner."""
 
     context: ToolCallContext
     agent: AgentInfo
@@ -77,7 +76,7 @@ class TaskAsk(Value, kw_only=True):
 
 
 class TaskRefusedError(Exception):
-    """No subagent was set to work, for a reason that the model can act on."""
+    """No subagent was started; the message tells the model why."""
 
 
 class TaskResult(Value):
@@ -88,49 +87,50 @@ class TaskResult(Value):
 
 class SubagentRunner(Protocol):
     async def delegate(self, ask: TaskAsk) -> TaskResult:
-        """Set a child to work and wait for its end, unless that is not wanted.
+        """Start a child and wait for its end, unless it is a background task.
 
-        Raises TaskRefusedError. Cancelling it stops the child.
+        Raises TaskRefusedError. Cancelling the call stops the child.
         """
         ...
 
 
 class AgentLookup(Protocol):
     def get(self, name: str) -> AgentInfo | None:
-        """The agent of that name, as it is now."""
+        """The agent of that name, in its current configuration."""
         ...
 
     def callable_by(self, agent: str) -> tuple[AgentInfo, ...]:
-        """Those that the agent may call."""
+        """The agents that `agent` may call."""
         ...
 
 
 class TaskAgents(Value):
-    """Who can be called, and who sets them to work."""
+    """The callable agents and their runner."""
 
-    shelf: AgentLookup
-    desk: SubagentRunner
+    agents: AgentLookup
+    runner: SubagentRunner
 
 
 def make_task(
-    environment: ToolEnvironment, shelf: AgentLookup, desk: SubagentRunner
+    environment: ToolEnvironment, agents: AgentLookup, runner: SubagentRunner
 ) -> Tool[TaskInput, TaskOutput]:
     async def execute(input: TaskInput, context: ToolCallContext) -> TaskOutput:
         _check_prompt(input.prompt)
-        _found(shelf, input.subagent_type, context)
+        _require_subagent(agents, input.subagent_type, context)
         resources = (input.subagent_type,)
         await environment.require(context, subagent.ACTION, resources, save=resources)
         ask = TaskAsk(
             context=context,
-            agent=_found(shelf, input.subagent_type, context),
-            caller=shelf.get(context.agent),
+            # Looked up again: the configuration may have changed while the user was asked.
+            agent=_require_subagent(agents, input.subagent_type, context),
+            caller=agents.get(context.agent),
             description=input.description,
             prompt=input.prompt,
             task_id=None if not input.task_id else SessionID(input.task_id),
             background=input.background is True,
         )
         try:
-            result = await desk.delegate(ask)
+            result = await runner.delegate(ask)
         except TaskRefusedError as error:
             raise ToolFailure(str(error)) from error
         return _output(result)
@@ -151,17 +151,16 @@ def make_task(
 def _check_prompt(prompt: str) -> None:
     if not prompt.strip():
         raise ToolFailure("The prompt is empty. Say what the subagent shall do.")
-    if len(encoded(prompt)) > limits.TASK_PROMPT_BYTES_MAX:
+    if len(encode_text(prompt)) > limits.TASK_PROMPT_BYTES_MAX:
         most = limits.TASK_PROMPT_BYTES_MAX
         raise ToolFailure(f"The prompt is larger than {most} bytes. Name files to read instead.")
 
 
-def _found(shelf: AgentLookup, name: str, context: ToolCallContext) -> AgentInfo:
-    """Looked up again after a person was asked: what is called is what is there then."""
-    found = shelf.get(name)
+def _require_subagent(agents: AgentLookup, name: str, context: ToolCallContext) -> AgentInfo:
+    found = agents.get(name)
     if found is not None and subagent.is_subagent(found):
         return found
-    names = [agent.id for agent in shelf.callable_by(context.agent)]
+    names = [agent.id for agent in agents.callable_by(context.agent)]
     asked = name[: limits.SKILL_NAME_CHARS_MAX]
     close = difflib.get_close_matches(asked, names, 1)
     known = ", ".join(names) or "none"
@@ -196,5 +195,5 @@ def _structured(output: TaskOutput) -> JsonObject:
 
 
 def _delivers(output: TaskOutput) -> MessageID | None:
-    """The prompt whose result the caller now has."""
+    """The prompt whose result this call delivers."""
     return None if output.state == "running" else output.prompt_id

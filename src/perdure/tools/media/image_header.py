@@ -1,7 +1,7 @@
-"""How large an image is, from its first bytes.
+"""Reads the size of an image from its header.
 
-Only the header is looked at, so that a small file which claims to hold a huge picture is refused
-before anybody makes room for it. Whether the rest can be decoded is not known here.
+Only the header is read, so that a small file with a huge picture is refused before memory is
+allocated for it. Whether the rest can be decoded is not checked.
 """
 
 import struct
@@ -26,8 +26,8 @@ class ImageSize(Value):
         return f"{self.width}x{self.height}"
 
 
-def size_of(data: bytes, mime: str) -> ImageSize | None:
-    """The size that the header states; None when it states none that an image can have."""
+def read_size(data: bytes, mime: str) -> ImageSize | None:
+    """The size in the header; None when there is no valid one."""
     try:
         match mime:
             case "image/png":
