@@ -58,6 +58,6 @@ def _check(url: str) -> None:
 
 def _made_by_the_server(surroundings: Environment) -> str | None:
     try:
-        return secrets.known_password(surroundings.data_dir)
+        return secrets.find_server_password(surroundings.data_dir)
     except SecretFileError as error:
         raise Problem(str(error)) from error

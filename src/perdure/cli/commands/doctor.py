@@ -107,7 +107,7 @@ def _places(surroundings: Environment) -> Iterator[Finding]:
         yield Finding("server password", "in OPENCODE_SERVER_PASSWORD")
         return
     try:
-        made = secrets.known_password(surroundings.data_dir)
+        made = secrets.find_server_password(surroundings.data_dir)
     except SecretFileError as error:
         yield Finding("server password", str(error), "broken")
     else:

@@ -120,10 +120,10 @@ def _settings(asked: _Asked, surroundings: Environment) -> ServerSettings:
     variables = surroundings.variables
     password = variables.get("OPENCODE_SERVER_PASSWORD") if asked.auth else None
     if asked.auth and not password:
-        password = secrets.server_password(surroundings.data_dir)
+        password = secrets.load_server_password(surroundings.data_dir)
     return ServerSettings(
         default_directory=os.getcwd(),
-        cursor_key=secrets.cursor_key(surroundings.data_dir),
+        cursor_key=secrets.load_cursor_key(surroundings.data_dir),
         host=asked.hostname,
         port=asked.port,
         username=variables.get("OPENCODE_SERVER_USERNAME") or "opencode",

@@ -60,5 +60,5 @@ def make_cloud_logins(
     """The cloud logins of the user of this environment."""
     return CloudLogins(
         aws=AwsProfile(environment),
-        google=GoogleLogin(environment, transport=transport, clock=clock, sign=rs256.signer()),
+        google=GoogleLogin(environment, transport=transport, clock=clock, sign=rs256.make_signer()),
     )

@@ -67,7 +67,7 @@ class ModelFactsSource:
     async def _refresh(self) -> None:
         os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
         while True:
-            with atomic.tried(f"{self._path}.lock") as mine:
+            with atomic.try_lock(f"{self._path}.lock") as mine:
                 # Checked again: another process may just have fetched.
                 if self._is_young():
                     return

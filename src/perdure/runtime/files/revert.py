@@ -156,7 +156,7 @@ class FileReverts:
     def _look(self, root: str, path: str) -> FileState:
         bytes_max = limits.SNAPSHOT_WRITTEN_BYTES_MAX
         try:
-            return self._store.files.look(root, path, bytes_max=bytes_max, durable=True)
+            return self._store.files.read_state(root, path, bytes_max=bytes_max, durable=True)
         except OSError as error:
             logger.warning("%s cannot be looked at: %s", path, error.strerror)
             return UNKNOWN

@@ -20,7 +20,7 @@ from perdure.core.files.revert import FileChange
 from perdure.host.files import tree_scan
 from perdure.host.files.content_store import ContentStore
 from perdure.host.files.restorable import RestorableFiles
-from perdure.host.files.tree_scan import Seen, Tree, TreeScanner, TreeTooLargeError
+from perdure.host.files.tree_scan import ScannedFile, Tree, TreeScanner, TreeTooLargeError
 from perdure.ports import Database, Transaction
 from perdure.schema.ids import SessionID
 from perdure.schema.value import State, Value
@@ -38,7 +38,7 @@ class Watch(State):
 
     session_id: SessionID
     root: str
-    before: Tree = field(default_factory=dict[str, Seen])
+    before: Tree = field(default_factory=dict[str, ScannedFile])
     since_nanos: int = 0
     named: dict[str, FileState] = field(default_factory=dict[str, FileState])
     """What file tools of the same Session made of paths meanwhile: their changes are noted."""
@@ -77,7 +77,7 @@ class FileSnapshots:
         """What a file is just before it is changed, kept for good. Raises OSError."""
         bytes_max = limits.SNAPSHOT_WRITTEN_BYTES_MAX
         return await asyncio.to_thread(
-            self.store.files.look, root, path, bytes_max=bytes_max, durable=True
+            self.store.files.read_state, root, path, bytes_max=bytes_max, durable=True
         )
 
     def named(self, session_id: SessionID, path: str, after: FileState) -> None:
@@ -118,7 +118,9 @@ class FileSnapshots:
             return []
         finally:
             self._watches.remove(watch)
-        found = tree_scan.changes(watch.root, watch.before, after, since_nanos=watch.since_nanos)
+        found = tree_scan.compare_trees(
+            watch.root, watch.before, after, since_nanos=watch.since_nanos
+        )
         own = [_attributed(each, watch) for each in found if each.path not in watch.others]
         return [each for each in own if not each.before.same(each.after)]
 
