@@ -165,18 +165,18 @@ def _open_checked(ref: LocationRef, shared: SharedServices) -> Location:
 
 
 def _check(directory: str) -> None:
-    shown = repr(directory[:_SHOWN_CHARS_MAX])
+    display = repr(directory[:_SHOWN_CHARS_MAX])
     if not os.path.isabs(directory):
-        raise _refused(f"{shown} is not an absolute path")
+        raise _refused(f"{display} is not an absolute path")
     try:
         status = os.stat(directory)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise _refused(f"{shown} does not exist") from error
+        raise _refused(f"{display} does not exist") from error
     except (OSError, ValueError) as error:
         # The name is too long, a link loops, a NUL character, no permission.
-        raise _refused(f"{shown} cannot be opened") from error
+        raise _refused(f"{display} cannot be opened") from error
     if not stat.S_ISDIR(status.st_mode):
-        raise _refused(f"{shown} is not a directory")
+        raise _refused(f"{display} is not a directory")
 
 
 def _refused(reason: str) -> InvalidRequestError:

@@ -78,8 +78,8 @@ class ToolEnvironment(Value, kw_only=True):
 
     async def require_edit(self, context: ToolCallContext, targets: Collection[Target]) -> None:
         """Require permission to change these files; protected ones in a separate request."""
-        ordinary = dict.fromkeys(it.resource for it in targets if not it.protected)
-        protected = dict.fromkeys(it.resource for it in targets if it.protected)
+        ordinary = dict.fromkeys(target.resource for target in targets if not target.protected)
+        protected = dict.fromkeys(target.resource for target in targets if target.protected)
         if ordinary:
             await self.require(context, "edit", tuple(ordinary), save=("*",))
         if protected:

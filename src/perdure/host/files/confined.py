@@ -165,7 +165,7 @@ def _openat2() -> Callable[[int, str, int], int] | None:
 
 def _names(root: str, path: str) -> tuple[str, ...]:
     if not is_within(path, root) or "\0" in path or ".." in path.split("/"):
-        raise OSError(errno.EXDEV, "not below the pinned directory", path)
+        raise OSError(errno.EXDEV, "not below the directory that was pinned", path)
     return tuple(filter(None, path[len(root) :].split("/")))
 
 

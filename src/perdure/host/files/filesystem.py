@@ -51,8 +51,8 @@ class LocalFilesystem:
         )
 
     async def stat(self, path: str) -> FileStat:
-        with self._at(path) as at:
-            return _file_stat(at.stat())
+        with self._open_path(path) as target:
+            return _file_stat(target.stat())
 
     async def are_files(self, paths: Sequence[str]) -> Sequence[bool]:
         groups = itertools.groupby(paths, key=os.path.dirname)
@@ -62,8 +62,8 @@ class LocalFilesystem:
         return _resolve_links(path)
 
     async def read(self, path: str, *, offset: int = 0, bytes_max: int | None = None) -> bytes:
-        with self._at(path) as at:
-            descriptor = at.open(_READ_FLAGS)
+        with self._open_path(path) as target:
+            descriptor = target.open(_READ_FLAGS)
         try:
             remaining = _size_of(descriptor, path) - offset
             wanted = remaining if bytes_max is None else min(remaining, bytes_max)
@@ -98,10 +98,10 @@ class LocalFilesystem:
             confined.make_directories(self._root, path, self._open_directory)
 
     async def remove(self, path: str) -> None:
-        with self._at(path) as at:
-            at.remove()
+        with self._open_path(path) as target:
+            target.remove()
 
-    def _at(self, path: str) -> AbstractContextManager[ConfinedPath]:
+    def _open_path(self, path: str) -> AbstractContextManager[ConfinedPath]:
         if self._root is None:
             return nullcontext(ConfinedPath(None, path))
         return confined.open_confined(self._root, path, self._open_directory)
@@ -109,14 +109,14 @@ class LocalFilesystem:
     def _are_files(self, paths: Sequence[str]) -> Sequence[bool]:
         """For paths in one directory, which is opened once."""
         try:
-            with self._at(paths[0]) as at:
-                return [_is_file(at.sibling(os.path.basename(path))) for path in paths]
+            with self._open_path(paths[0]) as target:
+                return [_is_file(target.sibling(os.path.basename(path))) for path in paths]
         except OSError:
             return [False] * len(paths)
 
     def _children(self, path: str) -> Sequence[tuple[str, FileStat]]:
-        with self._at(path) as at:
-            descriptor = at.open(_LIST_FLAGS)
+        with self._open_path(path) as target:
+            descriptor = target.open(_LIST_FLAGS)
         try:
             with os.scandir(descriptor) as entries:
                 found = [(entry.name, _entry_stat(entry)) for entry in entries]
@@ -126,32 +126,32 @@ class LocalFilesystem:
         return found
 
     def _create(self, path: str, data: bytes, *, mode: int) -> None:
-        with self._at(path) as at:
-            _fill(at, at.open(_CREATE_FLAGS, mode), data)
+        with self._open_path(path) as target:
+            _fill(target, target.open(_CREATE_FLAGS, mode), data)
 
     def _append(self, path: str, data: bytes) -> None:
-        with self._at(path) as at:
-            descriptor = at.open(os.O_WRONLY | os.O_APPEND)
+        with self._open_path(path) as target:
+            descriptor = target.open(os.O_WRONLY | os.O_APPEND)
         try:
             _write(descriptor, data)
         finally:
             os.close(descriptor)
 
     def _replace(self, path: str, data: bytes) -> None:
-        with self._at(_resolve_links(path) if self._root is None else path) as at:
-            like = _existing(at)
-            temporary, descriptor = self._temporary(at)
+        with self._open_path(_resolve_links(path) if self._root is None else path) as target:
+            like = _existing(target)
+            temporary, descriptor = self._temporary(target)
             _fill(temporary, descriptor, data, like=like, durable=True)
             try:
-                at.replace_with(temporary)
+                target.replace_with(temporary)
             except OSError:
                 temporary.remove()
                 raise
 
-    def _temporary(self, at: ConfinedPath) -> tuple[ConfinedPath, int]:
-        """Create a temporary file in the directory of `at`, open for writing."""
+    def _temporary(self, target: ConfinedPath) -> tuple[ConfinedPath, int]:
+        """Create a temporary file in the directory of `target`, open for writing."""
         while True:
-            temporary = at.sibling(f".perdure-{os.getpid()}-{next(self._numbers)}.tmp")
+            temporary = target.sibling(f".perdure-{os.getpid()}-{next(self._numbers)}.tmp")
             # A dead process with the same pid may have left one behind.
             with suppress(FileExistsError):
                 return temporary, temporary.open(_CREATE_FLAGS, 0o666)
@@ -222,23 +222,23 @@ def _file_stat(status: os.stat_result) -> FileStat:
     )
 
 
-def _is_file(at: ConfinedPath) -> bool:
+def _is_file(target: ConfinedPath) -> bool:
     try:
-        return stat.S_ISREG(at.stat().st_mode)
+        return stat.S_ISREG(target.stat().st_mode)
     except (OSError, ValueError):
         # ValueError: the name contains a NUL.
         return False
 
 
-def _existing(at: ConfinedPath) -> os.stat_result | None:
+def _existing(target: ConfinedPath) -> os.stat_result | None:
     try:
-        return at.stat()
+        return target.stat()
     except FileNotFoundError:
         return None
 
 
 def _fill(
-    at: ConfinedPath,
+    target: ConfinedPath,
     descriptor: int,
     data: bytes,
     *,
@@ -253,7 +253,7 @@ def _fill(
         if durable:
             os.fsync(descriptor)
     except OSError:
-        at.remove()
+        target.remove()
         raise
     finally:
         os.close(descriptor)

@@ -50,8 +50,8 @@ class RestorableFiles:
     ) -> FileState:
         """The current state of a path; with `keep`, its content is stored. Raises OSError."""
         try:
-            with confined.open_confined(root, path, self._open_directory) as at:
-                return self._state(at, bytes_max=bytes_max, keep=keep, durable=durable)
+            with confined.open_confined(root, path, self._open_directory) as target:
+                return self._state(target, bytes_max=bytes_max, keep=keep, durable=durable)
         except FileNotFoundError:
             return ABSENT
         except OSError as error:
@@ -65,28 +65,30 @@ class RestorableFiles:
         data = self._contents.read(wanted.digest) if wanted.has_content else b""
         if wanted.kind != "absent":
             confined.make_directories(move.root, posixpath.dirname(move.path), self._open_directory)
-        with confined.open_confined(move.root, move.path, self._open_directory) as at:
-            new = None if wanted.kind == "absent" else self._create_temporary(at, wanted, data)
+        with confined.open_confined(move.root, move.path, self._open_directory) as target:
+            new = None if wanted.kind == "absent" else self._create_temporary(target, wanted, data)
             try:
-                self._require_found(at, move.found)
+                self._require_found(target, move.found)
                 if new is not None:
-                    at.replace_with(new)
+                    target.replace_with(new)
                 elif move.found.kind != "absent":
-                    at.remove()
+                    target.remove()
             except (OSError, FoundChangedError):
                 if new is not None:
                     new.remove()
                 raise
 
-    def _state(self, at: ConfinedPath, *, bytes_max: int, keep: bool, durable: bool) -> FileState:
-        status = os.stat(at.name, dir_fd=at.directory, follow_symlinks=False)
+    def _state(
+        self, target: ConfinedPath, *, bytes_max: int, keep: bool, durable: bool
+    ) -> FileState:
+        status = os.stat(target.name, dir_fd=target.directory, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
-            return FileState("link", self._digest(_target(at), keep=keep, durable=durable))
+            return FileState("link", self._digest(_target(target), keep=keep, durable=durable))
         if not stat.S_ISREG(status.st_mode):
             return OTHER
         if status.st_size > bytes_max:
             return UNKNOWN
-        data = _read(at, bytes_max + 1)
+        data = _read(target, bytes_max + 1)
         if len(data) > bytes_max:
             return UNKNOWN
         digest = self._digest(data, keep=keep, durable=durable)
@@ -97,46 +99,50 @@ class RestorableFiles:
             return self._contents.keep(data, durable=durable)
         return file_state.digest_of(data)
 
-    def _require_found(self, at: ConfinedPath, found: FileState) -> None:
+    def _require_found(self, target: ConfinedPath, found: FileState) -> None:
         # A larger file never has a state that can be restored.
         bytes_max = limits.SNAPSHOT_WRITTEN_BYTES_MAX
         try:
-            now = self._state(at, bytes_max=bytes_max, keep=False, durable=False)
+            now = self._state(target, bytes_max=bytes_max, keep=False, durable=False)
         except FileNotFoundError:
             now = ABSENT
         if not now.same(found):
-            raise FoundChangedError(at.name)
+            raise FoundChangedError(target.name)
 
-    def _create_temporary(self, at: ConfinedPath, wanted: FileState, data: bytes) -> ConfinedPath:
+    def _create_temporary(
+        self, target: ConfinedPath, wanted: FileState, data: bytes
+    ) -> ConfinedPath:
         """Create the wanted file under a temporary name in the same directory."""
         while True:
-            temporary = at.sibling(f".perdure-{os.getpid()}-{next(self._numbers)}.tmp")
+            temporary = target.sibling(f".perdure-{os.getpid()}-{next(self._numbers)}.tmp")
             with suppress(FileExistsError):
                 if wanted.kind == "link":
                     os.symlink(os.fsdecode(data), temporary.name, dir_fd=temporary.directory)
                 else:
-                    _fill(temporary, wanted, data, like=_existing(at))
+                    _fill(temporary, wanted, data, like=_existing(target))
                 return temporary
 
 
-def _target(at: ConfinedPath) -> bytes:
-    return os.fsencode(os.readlink(at.name, dir_fd=at.directory))
+def _target(target: ConfinedPath) -> bytes:
+    return os.fsencode(os.readlink(target.name, dir_fd=target.directory))
 
 
-def _read(at: ConfinedPath, bytes_max: int) -> bytes:
-    with open(at.open(_READ), "rb") as file:
+def _read(target: ConfinedPath, bytes_max: int) -> bytes:
+    with open(target.open(_READ), "rb") as file:
         return file.read(bytes_max)
 
 
-def _existing(at: ConfinedPath) -> os.stat_result | None:
+def _existing(target: ConfinedPath) -> os.stat_result | None:
     with suppress(FileNotFoundError):
-        return os.stat(at.name, dir_fd=at.directory, follow_symlinks=False)
+        return os.stat(target.name, dir_fd=target.directory, follow_symlinks=False)
     return None
 
 
-def _fill(at: ConfinedPath, wanted: FileState, data: bytes, *, like: os.stat_result | None) -> None:
+def _fill(
+    target: ConfinedPath, wanted: FileState, data: bytes, *, like: os.stat_result | None
+) -> None:
     """Create a file with this content, synced to disk; on failure none is left."""
-    descriptor = at.open(_CREATE, 0o600)
+    descriptor = target.open(_CREATE, 0o600)
     try:
         view = memoryview(data)
         while view:
@@ -148,7 +154,7 @@ def _fill(at: ConfinedPath, wanted: FileState, data: bytes, *, like: os.stat_res
         os.fchmod(descriptor, 0o644 if wanted.mode is None else wanted.mode)
         os.fsync(descriptor)
     except OSError:
-        at.remove()
+        target.remove()
         raise
     finally:
         os.close(descriptor)

@@ -227,10 +227,10 @@ class _Pool:
             self._idle.remove(connection)
 
     async def aclose(self) -> None:
-        gone = [connection.gone for connection in self._all]
+        closed = [connection.gone for connection in self._all]
         for connection in self._all:
             connection.abort()
-        await asyncio.gather(*gone)
+        await asyncio.gather(*closed)
 
 
 @functools.lru_cache(maxsize=64)

@@ -42,7 +42,7 @@ _BROWSER_NAME: Final = (
 async def system_resolve(host: str, port: int) -> Sequence[str]:
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return tuple(dict.fromkeys(str(place[0]) for *_, place in found))
+    return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 @functools.cache

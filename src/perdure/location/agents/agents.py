@@ -86,11 +86,11 @@ class SelectedInstead(Value):
     """The requested agent does not exist; this one is used, and the user is informed."""
 
     agent: AgentInfo
-    asked: str
+    requested: str
 
     @property
     def note(self) -> str:
-        return f"There is no agent {self.asked!r} here; {self.agent.id!r} is used instead."
+        return f"There is no agent {self.requested!r} here; {self.agent.id!r} is used instead."
 
 
 class NoAgent(Value):

@@ -76,8 +76,8 @@ class LocationQuestions:
             await self._store.remove([pending.request.id])
         outcome = pending.outcome.result()
         match outcome:
-            case Answered(answers=given):
-                return given
+            case Answered(answers=answers):
+                return answers
             case Rejected():
                 raise QuestionRejectedError("The person would not answer.")
             case Unanswered():
@@ -99,16 +99,18 @@ class LocationQuestions:
         """A pending request; raises QuestionNotFoundError."""
         return self._find(request_id).request
 
-    def reply(self, request_id: QuestionID, given: Answers) -> None:
+    def reply(self, request_id: QuestionID, answers: Answers) -> None:
         """Settle a request with its answers.
 
         Raises InvalidRequestError when they do not fit the questions; the request stays pending.
         """
         pending = self._find(request_id)
-        question_answers.check(pending.request.questions, given)
+        question_answers.check(pending.request.questions, answers)
         request = pending.request
-        event = QuestionReplied(session_id=request.session_id, request_id=request.id, answers=given)
-        self._settle(pending, event, Answered(given))
+        event = QuestionReplied(
+            session_id=request.session_id, request_id=request.id, answers=answers
+        )
+        self._settle(pending, event, Answered(answers))
 
     def reject(self, request_id: QuestionID) -> None:
         """Settle a request without answers: the run that asked stops."""

@@ -58,7 +58,9 @@ class Configuration:
         """
         found = self.read(directory, root=root, before=before)
         if found is not before:
-            wishes = tuple(Problem(wish.path, _off(wish)) for wish in found.ungranted)
+            wishes = tuple(
+                Problem(wish.path, _describe_untrusted(wish)) for wish in found.ungranted
+            )
             self._report(directory, (*found.problems, *wishes))
         return found
 
@@ -129,7 +131,7 @@ class _ProjectCandidates(Value):
     config_directories: tuple[str, ...]
 
 
-def _off(wish: Wish) -> str:
+def _describe_untrusted(wish: Wish) -> str:
     return f"would {wish.says}; that is off until you trust it: perdure trust"
 
 

@@ -118,24 +118,30 @@ async def _observe_guest(key: str, producer: GuestProducer, subject: Subject) ->
         return tuple(map(system_context.unavailable, sorted(known)))
 
 
-def _observed(key: str, given: ContextText) -> Observed:
-    if given.key != key and not _is_below(given.key, key):
-        raise ContextError(f"source {given.key!r} does not belong to {key!r}")
-    texts = (given.text, given.changed or given.text, given.removed or given.text)
+def _observed(key: str, contribution: ContextText) -> Observed:
+    if contribution.key != key and not _is_below(contribution.key, key):
+        raise ContextError(f"source {contribution.key!r} does not belong to {key!r}")
+    texts = (
+        contribution.text,
+        contribution.changed or contribution.text,
+        contribution.removed or contribution.text,
+    )
     for text in texts:
         if not text.strip():
-            raise ContextError(f"source {given.key!r} has no text")
+            raise ContextError(f"source {contribution.key!r} has no text")
         if len(text.encode()) > limits.CONTEXT_GUEST_BYTES_MAX:
-            raise ContextError(f"source {given.key!r} is over {limits.CONTEXT_GUEST_BYTES_MAX}")
-    removed = given.removed
+            raise ContextError(
+                f"source {contribution.key!r} is over {limits.CONTEXT_GUEST_BYTES_MAX}"
+            )
+    removed = contribution.removed
     source = ContextSource(
-        key=given.key,
+        key=contribution.key,
         type=str,
         baseline=lambda text: text,
-        update=lambda previous, text: given.changed or text,
+        update=lambda previous, text: contribution.changed or text,
         removed=None if removed is None else lambda text: removed,
     )
-    return system_context.make(source, given.text)
+    return system_context.make(source, contribution.text)
 
 
 def _is_below(key: str, other: str) -> bool:

@@ -131,12 +131,12 @@ class Credentials:
 
     async def _renew_locked(self, integration_id: str) -> str | None:
         while True:
-            with self._store.renewing(integration_id) as mine:
+            with self._store.renewing(integration_id) as locked:
                 login = self._login(integration_id)
                 if login is None or not oauth.is_due(login, now=self._clock.now_millis()):
                     # Renewed by another process, or removed.
                     return None
-                if mine:
+                if locked:
                     return await self._request_renewal(login)
             await self._clock.sleep(limits.LOGIN_LOCK_SECONDS)
 

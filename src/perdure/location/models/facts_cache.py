@@ -67,11 +67,11 @@ class ModelFactsSource:
     async def _refresh(self) -> None:
         os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
         while True:
-            with atomic.try_lock(f"{self._path}.lock") as mine:
+            with atomic.try_lock(f"{self._path}.lock") as locked:
                 # Checked again: another process may just have fetched.
                 if self._is_young():
                     return
-                if mine:
+                if locked:
                     await self._fetch()
                     return
             await self._clock.sleep(limits.MODELS_LOCK_SECONDS)

@@ -123,9 +123,9 @@ class Integrations:
             for each in logins
         )
         connections: list[Connection] = []
-        held = stored.get(provider.id)
-        if held is not None:
-            connections.append(CredentialConnection(id=held.id, label=held.label))
+        credential = stored.get(provider.id)
+        if credential is not None:
+            connections.append(CredentialConnection(id=credential.id, label=credential.label))
         present = (name for name in provider.env if self._variables.get(name))
         connections.extend(EnvConnection(name) for name in present)
         return IntegrationInfo(

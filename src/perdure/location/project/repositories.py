@@ -115,7 +115,7 @@ class _Copies:
         await asyncio.to_thread(os.makedirs, stage)
         try:
             copy = os.path.join(stage, "new")
-            await self._clone(source, copy, at=stage)
+            await self._clone(source, copy, directory=stage)
             await asyncio.to_thread(_put_in_place, copy, directory, os.path.join(stage, "old"))
         finally:
             shutil.rmtree(stage, ignore_errors=True)
@@ -123,7 +123,7 @@ class _Copies:
     async def _newest(self, source: GitReference) -> bytes:
         ref = "HEAD" if source.branch is UNSET else f"refs/heads/{source.branch}"
         address = reference.address(source)
-        output = await self._git.run("ls-remote", "--exit-code", "--", address, ref, at="/")
+        output = await self._git.run("ls-remote", "--exit-code", "--", address, ref, directory="/")
         found = _COMMIT.match(output)
         if found is None:
             raise FetchError(f"it has no {ref}")
@@ -133,16 +133,18 @@ class _Copies:
         # Explicit, so that git does not find a repository around the directory instead.
         git_dir = f"--git-dir={os.path.join(directory, '.git')}"
         try:
-            found = _COMMIT.match(await self._git.run(git_dir, "rev-parse", "HEAD", at="/"))
+            found = _COMMIT.match(await self._git.run(git_dir, "rev-parse", "HEAD", directory="/"))
         except FetchError:
             # The directory is missing or not a repository: it is replaced.
             return None
         return None if found is None else found[0]
 
-    async def _clone(self, source: GitReference, copy: str, *, at: str) -> None:
+    async def _clone(self, source: GitReference, copy: str, *, directory: str) -> None:
         shallow = ("clone", "--quiet", "--depth=1", "--single-branch", "--no-tags", "--template=")
         branch = () if source.branch is UNSET else (f"--branch={source.branch}",)
-        await self._git.run(*shallow, *branch, "--", reference.address(source), copy, at=at)
+        await self._git.run(
+            *shallow, *branch, "--", reference.address(source), copy, directory=directory
+        )
 
     def _sweep(self) -> None:
         """Remove unfinished copies of dead processes. A young one may still be in progress."""
@@ -163,12 +165,12 @@ class _Git:
             "SSH_ASKPASS_REQUIRE": "never",
         }
 
-    async def run(self, *arguments: str, at: str) -> bytes:
+    async def run(self, *arguments: str, directory: str) -> bytes:
         """Run git and return its output. Raises FetchError with the last line of its errors."""
         try:
             result = await self._processes.run(
                 (*_ALWAYS, *arguments),
-                directory=at,
+                directory=directory,
                 environment=self._environment,
                 timeout_seconds=limits.REPOSITORY_SECONDS_MAX,
                 output_bytes_max=limits.GIT_FILE_BYTES_MAX,

@@ -110,9 +110,9 @@ def _conventional(directories: SkillDirectories) -> Iterator[SkillSource]:
         directories.environment.variables.get(parent_directories.DISABLE)
     )
     if not disabled and directories.directory != directories.environment.config_dir:
-        for at in parent_directories.list_downwards(directories.directory, directories.root):
+        for parent in parent_directories.list_downwards(directories.directory, directories.root):
             yield from _skill_folders(
-                directories, os.path.join(at, ".opencode"), within=_bounds(directories, at)
+                directories, os.path.join(parent, ".opencode"), within=_bounds(directories, parent)
             )
 
 
@@ -123,9 +123,9 @@ def _skill_folders(
         yield SkillFiles(os.path.join(parent, name), clock=directories.clock, within=within)
 
 
-def _bounds(directories: SkillDirectories, at: str) -> str:
-    """The directory that must contain the skills at `at`: the project, else `at` itself."""
-    return at if directories.root == "/" else directories.root
+def _bounds(directories: SkillDirectories, parent: str) -> str:
+    """The directory that must contain the skills of `parent`: the project, else `parent` itself."""
+    return parent if directories.root == "/" else directories.root
 
 
 def _configured(directories: SkillDirectories, settings: Settings) -> Iterator[SkillSource]:

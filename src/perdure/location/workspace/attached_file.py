@@ -81,25 +81,25 @@ class AttachedFiles:
             # The model is not known yet; media that it cannot read is replaced when sent.
             reads_documents=True,
         )
-        asked = ReadInput(
+        read_input = ReadInput(
             path=reference.path, offset=_or_unset(reference.first), limit=_or_unset(reference.lines)
         )
-        return _content(reference.path, await self._read.execute(asked, context))
+        return _content(reference.path, await self._read.execute(read_input, context))
 
     async def inline(self, file: FileAttachment, name: str) -> tuple[ToolContent, ...] | None:
         """The content of a data URI; None when it can be sent unchanged."""
-        given = await asyncio.to_thread(data_uri.read, file.uri)
-        if given is None:
+        inline = await asyncio.to_thread(data_uri.read, file.uri)
+        if inline is None:
             return _note(name, "its data URI is malformed")
-        mime = file_kind.image_mime(given.data)
+        mime = file_kind.image_mime(inline.data)
         if mime is not None:
-            return await self._image(file, name, given.data, mime)
-        if file_kind.is_pdf(given.data):
-            return _document(file, name, given.data)
-        if file_kind.is_binary(name, given.data[: limits.READ_SNIFF_BYTES]):
+            return await self._image(file, name, inline.data, mime)
+        if file_kind.is_pdf(inline.data):
+            return _document(file, name, inline.data)
+        if file_kind.is_binary(name, inline.data[: limits.READ_SNIFF_BYTES]):
             return _note(name, f"a model cannot read {attachments.one_line(file.mime)}")
         try:
-            text = given.data.decode("utf-8-sig")
+            text = inline.data.decode("utf-8-sig")
         except UnicodeDecodeError:
             return _note(name, "it is not UTF-8 text")
         return _titled("file", name, attachments.bounded(text))
@@ -110,15 +110,15 @@ class AttachedFiles:
         if len(data) > limits.IMAGE_FILE_BYTES_MAX:
             return _note(name, f"an image may have {limits.IMAGE_FILE_BYTES_MAX} bytes")
         try:
-            shown = await asyncio.to_thread(
+            prepared = await asyncio.to_thread(
                 images.prepare_image, data, mime, self._environment.images
             )
         except UnusableImageError as error:
             return _note(name, str(error))
-        uri = data_uri.write_encoded(shown.mime, shown.base64)
-        if uri == file.uri and file.mime == shown.mime:
+        uri = data_uri.write_encoded(prepared.mime, prepared.base64)
+        if uri == file.uri and file.mime == prepared.mime:
             return None
-        return (FileContent(uri=uri, mime=shown.mime, name=file.name),)
+        return (FileContent(uri=uri, mime=prepared.mime, name=file.name),)
 
 
 def _content(path: str, output: ReadOutput) -> tuple[ToolContent, ...]:
@@ -134,10 +134,10 @@ def _content(path: str, output: ReadOutput) -> tuple[ToolContent, ...]:
 
 
 def _page(page: TextPage) -> str:
-    shown = page.content if page.offset == 1 else f"[From line {page.offset}]\n{page.content}"
+    text = page.content if page.offset == 1 else f"[From line {page.offset}]\n{page.content}"
     if page.next is UNSET:
-        return shown
-    return f"{shown}\n[Cut here: read it from line {page.next} on for more]"
+        return text
+    return f"{text}\n[Cut here: read it from line {page.next} on for more]"
 
 
 def _listing(page: DirectoryPage) -> str:

@@ -143,8 +143,8 @@ def _candidates(files: Sequence[str], type: EntryType | None) -> "list[str]":
 
 
 def _entry(path: str, is_directory: bool) -> FileEntry:
-    shown = printable(path)
-    return FileEntry(f"{shown}/", "directory") if is_directory else FileEntry(shown, "file")
+    text = printable(path)
+    return FileEntry(f"{text}/", "directory") if is_directory else FileEntry(text, "file")
 
 
 def _require_sane(path: str) -> None:

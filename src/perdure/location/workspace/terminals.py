@@ -138,14 +138,14 @@ class LocationTerminals:
             raise _refused(f"{found[:_SHOWN_CHARS_MAX]!r} is not a directory", "cwd")
         return found
 
-    async def create(self, asked: PtyStart, *, shell: str | None) -> PtyInfo:
+    async def create(self, request: PtyStart, *, shell: str | None) -> PtyInfo:
         """Start a terminal; `shell` is the configured one. Raises InvalidRequestError."""
         if len(self._running) + self._starting >= limits.PTYS_RUNNING_MAX:
             most = limits.PTYS_RUNNING_MAX
             raise ServiceUnavailableError(
                 f"{most} terminals are running here; remove one first", service="pty"
             )
-        plan = self._plan(asked, shell)
+        plan = self._plan(request, shell)
         terminal = _Terminal()
         self._starting += 1
         try:
@@ -161,7 +161,7 @@ class LocationTerminals:
             raise _refused(f"Unable to start {command}: {error}") from error
         finally:
             self._starting -= 1
-        return self._register(plan, terminal, asked.title)
+        return self._register(plan, terminal, request.title)
 
     def update(self, id: PtyID, *, title: str | None, size: PtySize | None) -> PtyInfo:
         """Rename or resize a terminal, or both. An exited one is not resized."""
@@ -210,12 +210,12 @@ class LocationTerminals:
         for terminal in self._running.values():
             terminal.process.kill()
 
-    def _plan(self, asked: PtyStart, shell: str | None) -> "_LaunchPlan":
-        directory = self.directory(asked.cwd)
-        variables = self._environment(asked)
-        command = asked.command or _preferred_shell(shell, variables)
+    def _plan(self, request: PtyStart, shell: str | None) -> "_LaunchPlan":
+        directory = self.directory(request.cwd)
+        variables = self._environment(request)
+        command = request.command or _preferred_shell(shell, variables)
         program = _program(command, directory, variables)
-        args = asked.args
+        args = request.args
         if args is None:
             args = ("-l",) if os.path.basename(program) in _LOGIN_SHELLS else ()
         if any("\0" in text for text in args):
@@ -262,12 +262,12 @@ class LocationTerminals:
         del self._infos[id]
         self._publish(PtyDeleted(id=id))
 
-    def _environment(self, asked: PtyStart) -> dict[str, str]:
-        for name, value in asked.env:
+    def _environment(self, request: PtyStart) -> dict[str, str]:
+        for name, value in request.env:
             if not name or "=" in name or "\0" in name + value:
                 raise _refused(f"{name[:_SHOWN_CHARS_MAX]!r} cannot be a variable", "env")
         own = {name: text for name, text in self._variables.items() if name not in _WITHHELD}
-        return {**own, **dict(asked.env), **_FORCED}
+        return {**own, **dict(request.env), **_FORCED}
 
 
 class _LaunchPlan(Confidential):

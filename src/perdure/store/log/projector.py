@@ -150,7 +150,7 @@ class _Fold:
         if isinstance(event, _ASSISTANT):
             await self._apply_to_assistant(event)
             return
-        await self._apply_to_others(seq, event)
+        await self._apply_to_tables(seq, event)
         message = projection.message_created(event)
         if message is not None:
             if message.id in self._created:
@@ -182,7 +182,7 @@ class _Fold:
         if isinstance(message, AssistantMessage):
             self._change(projection.assistant_after(message, event))
 
-    async def _apply_to_others(self, seq: Seq, event: SessionEvent) -> None:
+    async def _apply_to_tables(self, seq: Seq, event: SessionEvent) -> None:
         match event:
             case events.PromptAdmitted():
                 await self._admit(seq, event)

@@ -42,19 +42,19 @@ class Leases:
         return await self._database.write(job)
 
     async def take_over(
-        self, session_id: SessionID, look: Callable[[Transaction, Lease | None], Awaitable[T]]
+        self, session_id: SessionID, inspect: Callable[[Transaction, Lease | None], Awaitable[T]]
     ) -> tuple[Lease | None, T]:
-        """Take or confirm the lease; returns the previous lease and the result of `look`.
+        """Take or confirm the lease; returns the previous lease and the result of `inspect`.
 
-        `look` gets the previous lease and reads the Session in the same transaction: if it fails,
-        the lease is not taken.
+        `inspect` gets the previous lease and reads the Session in the same transaction: if it
+        fails, the lease is not taken.
         """
 
         async def job(tx: Transaction) -> tuple[Lease | None, T]:
             before = await lease_table.get(tx, session_id)
             await self.register_process(tx)
             await self.hold_within(tx, session_id)
-            return before, await look(tx, before)
+            return before, await inspect(tx, before)
 
         return await self._database.write(job)
 

@@ -98,8 +98,8 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
         if len(input.command.encode()) > BASH_COMMAND_BYTES_MAX:
             most = BASH_COMMAND_BYTES_MAX
             raise ToolFailure(f"The command is longer than {most} bytes: write it to a file")
-        where = "." if isinstance(input.workdir, UnsetType) else input.workdir
-        directory = (await environment.path_access.claim(where, "directory", context)).path
+        workdir = "." if isinstance(input.workdir, UnsetType) else input.workdir
+        directory = (await environment.path_access.claim(workdir, "directory", context)).path
         location = CommandDirectory(root=await environment.path_access.root(), directory=directory)
         await environment.permissions.require(
             permission_ask(
@@ -112,7 +112,7 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
         output = CommandOutput(spool, context.progress)
         try:
             if not (await environment.filesystem.stat(directory)).is_directory:
-                raise ToolFailure(f"{where} is not a directory")
+                raise ToolFailure(f"{workdir} is not a directory")
             async with context.journal.watching():
                 result = await _run(environment, input, directory, output)
         except OSError as error:

@@ -82,7 +82,7 @@ async def start(
     """Start an approved command in the background."""
     if environment.jobs is None:
         raise ToolFailure(_UNAVAILABLE)
-    asked = JobStart(
+    request = JobStart(
         session_id=context.session_id,
         call_id=context.call_id,
         shell=environment.shell,
@@ -92,7 +92,7 @@ async def start(
         seconds_max=JOB_SECONDS_DEFAULT if millis is None else millis / 1_000,
     )
     try:
-        return await environment.jobs.start(asked)
+        return await environment.jobs.start(request)
     except JobLimitError as error:
         raise ToolFailure(str(error)) from error
     except OSError as error:
@@ -112,7 +112,7 @@ def make_bash_output(jobs: BackgroundJobs) -> Tool[LookInput, LookOutput]:
     async def execute(input: LookInput, context: ToolCallContext) -> LookOutput:
         wait = 0 if isinstance(input.wait, UnsetType) else input.wait
         try:
-            look = await jobs.look(context.session_id, JobID(input.job), wait_seconds=wait)
+            found = await jobs.look(context.session_id, JobID(input.job), wait_seconds=wait)
         except JobNotFoundError as error:
             raise ToolFailure(error.message) from error
         except OSError as error:
@@ -120,7 +120,7 @@ def make_bash_output(jobs: BackgroundJobs) -> Tool[LookInput, LookOutput]:
                 f"Unable to read the output of {input.job}: {reason(error)}"
             ) from error
         return LookOutput(
-            job=look.job, output=look.output, skipped_bytes=look.skipped_bytes, bytes=look.bytes
+            job=found.job, output=found.output, skipped_bytes=found.skipped_bytes, bytes=found.bytes
         )
 
     return Tool(

@@ -48,22 +48,22 @@ class GlobOutput(Record, frozen=True):
 def make_glob(environment: ToolEnvironment) -> Tool[GlobInput, GlobOutput]:
     async def execute(input: GlobInput, context: ToolCallContext) -> GlobOutput:
         search.parse_glob(input.pattern)
-        where = "." if isinstance(input.path, UnsetType) else input.path
+        search_path = "." if isinstance(input.path, UnsetType) else input.path
         limit = SEARCH_RESULTS_DEFAULT if isinstance(input.limit, UnsetType) else input.limit
-        target = await environment.path_access.claim(where, "directory", context)
+        target = await environment.path_access.claim(search_path, "directory", context)
         root = await environment.path_access.root()
         metadata = {"root": root, "path": target.resource, "limit": limit}
         await environment.require(context, "glob", (input.pattern,), save=("*",), metadata=metadata)
         try:
             files = environment.files(target)
             if not (await files.stat(target.path)).is_directory:
-                raise ToolFailure(f"{where} is not a directory")
+                raise ToolFailure(f"{search_path} is not a directory")
             # One more than the limit shows whether there are more.
             listing = await search.find_files(
                 environment, target.path, input.pattern, paths_max=limit + 1
             )
         except OSError as error:
-            raise ToolFailure(f"Unable to search {where}: {reason(error)}") from error
+            raise ToolFailure(f"Unable to search {search_path}: {reason(error)}") from error
         paths = await _confirm_files(files, target, listing.paths[:limit])
         return GlobOutput(
             root=root,

@@ -75,9 +75,12 @@ def make_question(
             answers = await questioner.ask(_ask(input, context))
         except QuestionBlockedError as error:
             raise ToolFailure(str(error)) from error
-        asked = (prompt.question for prompt in input.questions)
+        questions = (prompt.question for prompt in input.questions)
         return QuestionOutput(
-            tuple(Exchange(question, given) for question, given in zip(asked, answers, strict=True))
+            tuple(
+                Exchange(question, given)
+                for question, given in zip(questions, answers, strict=True)
+            )
         )
 
     return Tool(

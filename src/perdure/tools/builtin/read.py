@@ -156,10 +156,10 @@ def make_read(environment: ToolEnvironment) -> Tool[ReadInput, ReadOutput]:
 
 def extract_media(output: ReadOutput) -> FileContent | None:
     """The image or document that was read; None for anything else."""
-    shown = output.image or output.document
-    if isinstance(shown, UnsetType) or isinstance(output.data, UnsetType):
+    media = output.image or output.document
+    if isinstance(media, UnsetType) or isinstance(output.data, UnsetType):
         return None
-    return FileContent(uri=output.data, mime=shown.mime, name=shown.name)
+    return FileContent(uri=output.data, mime=media.mime, name=media.name)
 
 
 def _content(output: ReadOutput) -> tuple[ToolContent, ...]:
@@ -269,13 +269,13 @@ async def _image(reading: _Reading, status: FileStat, mime: str) -> ReadOutput:
             f" the most that can be shown is {IMAGE_FILE_BYTES_MAX}"
         )
     try:
-        shown = await asyncio.to_thread(images.prepare_image, data, mime, reading.bounds)
+        prepared = await asyncio.to_thread(images.prepare_image, data, mime, reading.bounds)
     except UnusableImageError as error:
         raise ToolFailure(f"Cannot show the image {target.resource}: {error}") from error
     reading.note(read_tracking.version_of(data))
     return ReadOutput(
-        image=_describe_image(target.path, shown),
-        data=data_uri.write_encoded(shown.mime, shown.base64),
+        image=_describe_image(target.path, prepared),
+        data=data_uri.write_encoded(prepared.mime, prepared.base64),
     )
 
 
@@ -298,15 +298,15 @@ async def _document(reading: _Reading, status: FileStat) -> ReadOutput:
     return ReadOutput(document=document, data=data_uri.write(file_kind.PDF, data))
 
 
-def _describe_image(path: str, shown: PreparedImage) -> Image:
+def _describe_image(path: str, image: PreparedImage) -> Image:
     return Image(
         type="image",
         uri=_file_uri(path),
         name=printable(posixpath.basename(path)),
-        mime=shown.mime,
-        size=len(shown.base64) * 3 // 4,
-        width=shown.size.width,
-        height=shown.size.height,
+        mime=image.mime,
+        size=len(image.base64) * 3 // 4,
+        width=image.size.width,
+        height=image.size.height,
     )
 
 

@@ -85,11 +85,11 @@ def _require_skill(skills: SkillLookup, name: str, context: ToolCallContext) -> 
     found = skills.get(name)
     if found is not None:
         return found
-    asked = name[: limits.SKILL_NAME_CHARS_MAX]
+    display_name = name[: limits.SKILL_NAME_CHARS_MAX]
     names = skills.names_for(context.agent)
-    close = difflib.get_close_matches(asked, names, limits.SKILL_MATCHES_SHOWN_MAX)
+    close = difflib.get_close_matches(display_name, names, limits.SKILL_MATCHES_SHOWN_MAX)
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-    raise ToolFailure(f"There is no skill {asked!r}.{hint}")
+    raise ToolFailure(f"There is no skill {display_name!r}.{hint}")
 
 
 def _directory(found: SkillInfo) -> str | None:

@@ -161,11 +161,13 @@ def _require_subagent(agents: AgentLookup, name: str, context: ToolCallContext) 
     if found is not None and subagent.is_subagent(found):
         return found
     names = [agent.id for agent in agents.callable_by(context.agent)]
-    asked = name[: limits.SKILL_NAME_CHARS_MAX]
-    close = difflib.get_close_matches(asked, names, 1)
+    display_name = name[: limits.SKILL_NAME_CHARS_MAX]
+    close = difflib.get_close_matches(display_name, names, 1)
     known = ", ".join(names) or "none"
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise ToolFailure(f"There is no subagent {asked!r}.{hint} Those that can be called: {known}.")
+    raise ToolFailure(
+        f"There is no subagent {display_name!r}.{hint} Those that can be called: {known}."
+    )
 
 
 def _output(result: TaskResult) -> TaskOutput:

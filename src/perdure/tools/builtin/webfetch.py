@@ -76,12 +76,12 @@ def make_webfetch(
 ) -> Tool[WebFetchInput, WebFetchOutput]:
     async def execute(input: WebFetchInput, context: ToolCallContext) -> WebFetchOutput:
         try:
-            # The permission is asked for the same normalized URL that is fetched.
+            # The permission is arguments for the same normalized URL that is fetched.
             url = address.parse(input.url).url
         except WebAddressError as error:
             raise ToolFailure(str(error)) from error
-        asked = codec.to_json_value(input)
-        await environment.require(context, "webfetch", (url,), save=("*",), metadata=asked)
+        arguments = codec.to_json_value(input)
+        await environment.require(context, "webfetch", (url,), save=("*",), metadata=arguments)
         wanted: Format = "markdown" if isinstance(input.format, UnsetType) else input.format
         seconds = limits.WEB_SECONDS_DEFAULT if input.timeout is UNSET else input.timeout
         request = WebRequest(

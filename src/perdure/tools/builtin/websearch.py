@@ -96,13 +96,13 @@ def make_websearch(
         backend = choose(context.session_id)
         if backend is None:
             raise ToolFailure(NOT_CONFIGURED)
-        asked: JsonObject = codec.to_json_value(input)
+        arguments: JsonObject = codec.to_json_value(input)
         await environment.require(
             context,
             "websearch",
             (input.query,),
             save=("*",),
-            metadata={**asked, "provider": backend.name},
+            metadata={**arguments, "provider": backend.name},
         )
         try:
             text = await backend.search(_query(input, context))

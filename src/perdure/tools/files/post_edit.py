@@ -71,13 +71,13 @@ class PostEdit(Confidential, kw_only=True):
         """Format and check `target`, which holds `data` now."""
         formatted = await self.format(files, target, data, journal)
         self.edited(target.path)
-        problems = await self.check((target,), files=lambda it: files)
+        problems = await self.check((target,), files=lambda _target: files)
         return PostEditResult(data=formatted.data, notes=(*formatted.notes, *problems))
 
     async def format(
         self, files: Filesystem, target: Target, data: bytes, journal: Journal
     ) -> PostEditResult:
-        programs = [it for it in self.programs.formatters if it.is_for(target.path)]
+        programs = [program for program in self.programs.formatters if program.is_for(target.path)]
         if not programs:
             return PostEditResult(data=data)
         notes: list[str] = []
@@ -104,21 +104,21 @@ class PostEdit(Confidential, kw_only=True):
         lines += await self._diagnose(checked, files)
         if not lines:
             return ()
-        shown, more = lines[: limits.DIAGNOSTICS_LINES_MAX], len(lines)
-        rest = [f"({more - len(shown)} more lines)"] if more > len(shown) else []
-        return ("\n".join(["Diagnostics after this edit:", *shown, *rest]),)
+        listed, total = lines[: limits.DIAGNOSTICS_LINES_MAX], len(lines)
+        rest = [f"({total - len(listed)} more lines)"] if total > len(listed) else []
+        return ("\n".join(["Diagnostics after this edit:", *listed, *rest]),)
 
     async def _diagnose(
         self, targets: Sequence[Target], files: Callable[[Target], Filesystem]
     ) -> list[str]:
         """The errors of all language servers, asked concurrently."""
-        asked = [
+        requests = [
             (program, target)
             for target in targets
             for program in self.programs.servers
             if program.is_for(target.path)
         ]
-        if self.diagnoser is None or not asked:
+        if self.diagnoser is None or not requests:
             return []
         async with asyncio.TaskGroup() as group:
             answers = [
@@ -127,7 +127,7 @@ class PostEdit(Confidential, kw_only=True):
                         program, target, files(target), self._environment(program)
                     )
                 )
-                for program, target in asked
+                for program, target in requests
             ]
         return [line for answer in answers for line in answer.result()]
 

@@ -50,7 +50,9 @@ def _png(data: bytes) -> ImageSize | None:
 def _webp(data: bytes) -> ImageSize | None:
     kind = data[12:16]
     if kind == b"VP8X":
-        width, height = (int.from_bytes(data[at : at + 3], "little") for at in (24, 27))
+        width, height = (
+            int.from_bytes(data[position : position + 3], "little") for position in (24, 27)
+        )
         return ImageSize(width + 1, height + 1) if len(data) >= 30 else None
     if kind == b"VP8L":
         (bits,) = struct.unpack_from("<I", data, 21)
@@ -62,16 +64,16 @@ def _webp(data: bytes) -> ImageSize | None:
 
 
 def _jpeg(data: bytes) -> ImageSize | None:
-    at = 2
-    while at + 4 <= len(data) and data[at] == 0xFF:
-        marker = data[at + 1]
+    position = 2
+    while position + 4 <= len(data) and data[position] == 0xFF:
+        marker = data[position + 1]
         if marker == 0xFF:
-            at += 1
+            position += 1
         elif marker in _JPEG_BARE:
-            at += 2
+            position += 2
         elif marker in _JPEG_FRAMES:
-            height, width = struct.unpack_from(">HH", data, at + 5)
+            height, width = struct.unpack_from(">HH", data, position + 5)
             return ImageSize(width, height)
         else:
-            at += 2 + struct.unpack_from(">H", data, at + 2)[0]
+            position += 2 + struct.unpack_from(">H", data, position + 2)[0]
     return None

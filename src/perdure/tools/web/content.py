@@ -31,11 +31,11 @@ async def extract_media(page: WebPage, bounds: ImageBounds) -> FileContent | Non
     mime = file_kind.image_mime(page.body)
     if mime is not None:
         try:
-            shown = await asyncio.to_thread(images.prepare_image, page.body, mime, bounds)
+            prepared = await asyncio.to_thread(images.prepare_image, page.body, mime, bounds)
         except UnusableImageError as error:
             raise ToolFailure(f"Cannot show the image {page.url}: {error}") from error
-        uri = data_uri.write_encoded(shown.mime, shown.base64)
-        return FileContent(uri=uri, mime=shown.mime, name=_name(page.url))
+        uri = data_uri.write_encoded(prepared.mime, prepared.base64)
+        return FileContent(uri=uri, mime=prepared.mime, name=_name(page.url))
     if not file_kind.is_pdf(page.body):
         return None
     if len(page.body) > limits.DOCUMENT_BYTES_MAX:
