@@ -97,10 +97,11 @@ class ModelFactsSource:
 
     def _is_young(self) -> bool:
         try:
-            age = self._clock.now_millis() / 1000 - os.stat(self._path).st_mtime
+            # Both in whole milliseconds: a copy written in this one must not be from the future.
+            written = os.stat(self._path).st_mtime_ns // 1_000_000
         except OSError:
             return False
-        return 0 <= age < limits.MODELS_TRUSTED_SECONDS
+        return 0 <= self._clock.now_millis() - written < limits.MODELS_TRUSTED_SECONDS * 1000
 
 
 class ModelFactsCache:
