@@ -25,7 +25,7 @@ from perdure.host.clock import SystemClock
 from perdure.llm.encoded_history import EncodedHistory
 from perdure.llm.encoding import wire_protocol
 from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
-from perdure.llm.message import LLMMessage, TextPart, segments_of
+from perdure.llm.message import LLMMessage, TextPart, split_segments
 from perdure.llm.protocols.anthropic.request import ANTHROPIC_MESSAGES
 from perdure.llm.protocols.bedrock.request import BEDROCK_CONVERSE
 from perdure.llm.protocols.gemini.request import GEMINI
@@ -208,7 +208,7 @@ def rate(protocol: WireProtocol, body: bytes) -> float:
 @measure
 async def assembly() -> dict[str, object]:
     """Milliseconds to make the next request of 5,000 turns, with what is kept (budget: 2)."""
-    runs = segments_of(tuple(message for number in range(TURNS) for message in turn(number)))
+    runs = split_segments(tuple(message for number in range(TURNS) for message in turn(number)))
     found: dict[str, object] = {}
     for protocol, _ in streams().values():
         facts = ModelFacts(name="claude-opus-4-8", output_limit=32_000)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from perdure.core.models.catalog import supplied_provider
+from perdure.core.models.catalog import host_provider
 from perdure.host import environment
 from perdure.host.clock import SystemClock
 from perdure.host.process.detached import LocalDetached
@@ -159,7 +159,7 @@ async def _opened(
         environment=environment.from_variables({"HOME": str(root), "TMPDIR": str(root)}),
         data_dir=str(root),
         default_directory=str(root),
-        providers=(supplied_provider("crash", models),),
+        providers=(host_provider("crash", models),),
         resumes=resumes,
     )
     async with AsyncExitStack() as stack:

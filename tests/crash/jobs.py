@@ -82,10 +82,10 @@ async def _take_over_and_look(runtime: Runtime, site: Path) -> None:
         assert ran == 0, "a command ran that nobody knows of"
     else:
         assert (first.state, first.exit_code, ran) in _ENDS, (first, ran)
-        assert told.count(rules.message_id(first.id)) == 1, "its end was not told once"
+        assert told.count(rules.notice_id(first.id)) == 1, "its end was not told once"
     if (second := found.get(STAYS)) is not None:
         assert second.state in {"cancelled", "lost"}, second
-        assert told.count(rules.message_id(second.id)) == (second.state == "lost")
+        assert told.count(rules.notice_id(second.id)) == (second.state == "lost")
     assert len(told) == len(set(told)), "something was told twice"
     await database_check.check(site / "perdure.db")
 

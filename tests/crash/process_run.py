@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from perdure.core.models.catalog import supplied_provider
+from perdure.core.models.catalog import host_provider
 from perdure.host import environment
 from perdure.host.process_locks import ProcessLocks
 from perdure.llm.model_call import ModelCall
@@ -116,7 +116,7 @@ async def _opened(
         environment=environment.from_variables({"HOME": home, "TMPDIR": home}),
         data_dir=str(site.data),
         default_directory=str(site.project),
-        providers=(supplied_provider("crash", {"one": model, "two": model}),),
+        providers=(host_provider("crash", {"one": model, "two": model}),),
     )
     async with AsyncExitStack() as stack:
         locks = ProcessLocks(str(site.data / "processes"), ids.named("prc"))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from perdure.core import limits
-from perdure.core.models.catalog import supplied_provider
+from perdure.core.models.catalog import host_provider
 from perdure.host import data_directory, environment
 from perdure.host.clock import SystemClock
 from perdure.host.http.client import HttptoolsTransport
@@ -226,7 +226,7 @@ async def sweeping(*, stall_seconds: float = 0.15) -> AsyncGenerator[Sweep]:
                 environment=environment.from_variables({"HOME": place, "TMPDIR": place}),
                 data_dir=f"{place}/data",
                 default_directory=place,
-                providers=(supplied_provider("faulty", models),),
+                providers=(host_provider("faulty", models),),
             )
             async with _runtime(settings, waits) as runtime:
                 sweep = Sweep(runtime, provider, waits)

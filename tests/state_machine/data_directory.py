@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, Literal, TypeVar
 
-from perdure.core.models.catalog import supplied_provider
+from perdure.core.models.catalog import host_provider
 from perdure.host import environment
 from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent
@@ -151,7 +151,7 @@ class House:
             ),
             data_dir=str(self._place / "data"),
             default_directory=str(self._place / "project"),
-            providers=(supplied_provider(PROVIDER, dict.fromkeys(MODELS, self._model)),),
+            providers=(host_provider(PROVIDER, dict.fromkeys(MODELS, self._model)),),
         )
         async with AsyncExitStack() as stack:
             stack.callback(self._neighbourhood.leave, life.name)

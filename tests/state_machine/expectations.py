@@ -202,7 +202,9 @@ class Expectations:
 
     def _is_unfinished(self, session_id: SessionID) -> bool:
         messages = [row.message() for row in self.ledger.messages(session_id)]
-        said = [one for one in messages if isinstance(one, AssistantMessage | recovery.Told)]
+        said = [
+            one for one in messages if isinstance(one, AssistantMessage | recovery.InputMessage)
+        ]
         return bool(said) and recovery.is_unfinished(said[-1])
 
     def _check_projections(self, session_id: SessionID) -> None:

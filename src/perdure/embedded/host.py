@@ -154,4 +154,4 @@ def _providers(models: Mapping[str, ModelCall]) -> tuple[CatalogProvider, ...]:
         if not (provider and slash and model):
             raise ValueError(f"a model is named provider/model; got {name!r}")
         by_provider.setdefault(provider, {})[model] = call
-    return tuple(catalog.supplied_provider(name, calls) for name, calls in by_provider.items())
+    return tuple(catalog.host_provider(name, calls) for name, calls in by_provider.items())

@@ -14,7 +14,7 @@ _BLOCK_BYTES: Final = 64 * 1024
 
 class EncodedHistory:
     def __init__(self) -> None:
-        self._kept: dict[Hashable, _Kept] = {}
+        self._kept: dict[Hashable, _ClosedSegments] = {}
 
     def pieces(
         self,
@@ -28,7 +28,7 @@ class EncodedHistory:
 
         Without `open_last` the last run is over too.
         """
-        kept = self._kept.setdefault(key, _Kept())
+        kept = self._kept.setdefault(key, _ClosedSegments())
         last = max(len(runs) - 1, 0) if open_last else len(runs)
         kept.add([encode(run) for run in runs[kept.count : last]], count=last)
         open_run = [encode(run) for run in runs[last:]]
@@ -39,7 +39,7 @@ class EncodedHistory:
         self._kept.clear()
 
 
-class _Kept:
+class _ClosedSegments:
     """Closed runs as bytes: full blocks, and a short tail that new ones join."""
 
     def __init__(self) -> None:

@@ -95,12 +95,12 @@ class Segment(Value):
         return {part.id: part for part in parts if isinstance(part, ToolResultPart)}
 
 
-def segments_of(messages: tuple[LLMMessage, ...]) -> tuple[Segment, ...]:
+def split_segments(messages: tuple[LLMMessage, ...]) -> tuple[Segment, ...]:
     """Split a conversation into runs, keeping its order."""
     runs: list[Segment] = []
     current: list[LLMMessage] = []
     for message in messages:
-        if current and _starts_run(current[-1].role, message.role):
+        if current and _starts_segment(current[-1].role, message.role):
             runs.append(Segment(tuple(current)))
             current = []
         current.append(message)
@@ -109,7 +109,7 @@ def segments_of(messages: tuple[LLMMessage, ...]) -> tuple[Segment, ...]:
     return tuple(runs)
 
 
-def _starts_run(before: Role, now: Role) -> bool:
+def _starts_segment(before: Role, now: Role) -> bool:
     if now == "assistant":
         return True
     if now == "tool":

@@ -30,10 +30,10 @@ _PREFIX: Final = re.compile(r"\^([A-Za-z]+_?)")
 
 def explain(kind: type, value: JsonValue) -> str:
     """All faults of `value` as a `kind`; empty when this finds none."""
-    return text(walk(_shape(kind), value, ()))
+    return join_problems(walk(_shape(kind), value, ()))
 
 
-def text(problems: Iterable[str]) -> str:
+def join_problems(problems: Iterable[str]) -> str:
     """Problems as one text, cut to size."""
     whole = "\n".join(islice(problems, PROBLEMS_MAX))
     if len(whole) <= TEXT_CHARS_MAX:

@@ -58,7 +58,7 @@ def decode(kind: type[QueryT], fields: Fields) -> QueryT:
     else:
         if not faults:
             return query
-    raise InvalidRequestError(problems.text(faults), kind="Query")
+    raise InvalidRequestError(problems.join_problems(faults), kind="Query")
 
 
 def number(text: str) -> float:

@@ -70,4 +70,4 @@ def _decoded(value: str | None) -> str | None:
 
 
 def _invalid(message: str) -> InvalidRequestError:
-    return InvalidRequestError(problems.text((message,)), field="location")
+    return InvalidRequestError(problems.join_problems((message,)), field="location")

@@ -195,7 +195,7 @@ async def _hosted(
         environment=environment.from_process(),
         data_dir=str(root / "data"),
         default_directory=str(project(root)),
-        providers=tuple(catalog.supplied_provider(*one) for one in by_provider.items()),
+        providers=tuple(catalog.host_provider(*one) for one in by_provider.items()),
     )
     server = ServerSettings(default_directory=settings.default_directory, cursor_key=_CURSOR_KEY)
     stop = asyncio.Event()

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from perdure.core.models.catalog import supplied_provider
+from perdure.core.models.catalog import host_provider
 from perdure.host import environment
 from perdure.host.process_locks import SingleProcess
 from perdure.ports import Processes
@@ -59,7 +59,7 @@ async def staged(
         environment=environment.from_variables({"HOME": str(root), "TMPDIR": str(root)}),
         data_dir=str(root),
         default_directory=str(root / "project"),
-        providers=(supplied_provider("test", {"scripted": model}),),
+        providers=(host_provider("test", {"scripted": model}),),
     )
     async with SqliteDatabase(path) as real:
         database = FaultyDatabase(real, plan, clock=clock)

@@ -9,7 +9,7 @@ from perdure.host.http.client import HttptoolsTransport
 from perdure.llm.event import LLMEvent
 from perdure.llm.http import model_call
 from perdure.llm.http.model_call import CallLimits
-from perdure.llm.message import LLMMessage, TextPart, segments_of
+from perdure.llm.message import LLMMessage, TextPart, split_segments
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
 from perdure.llm.route import Route
@@ -21,7 +21,7 @@ from tests.contract.llm.wire import Wire
 REQUEST: Final = LLMRequest(
     model=ModelRef(id="m", provider_id="p"),
     system=("s",),
-    runs=segments_of((LLMMessage("user", (TextPart("hi"),)),)),
+    runs=split_segments((LLMMessage("user", (TextPart("hi"),)),)),
     headers={"X-Session-Id": "ses_1"},
 )
 

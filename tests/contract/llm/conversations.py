@@ -12,7 +12,7 @@ from perdure.llm.message import (
     ToolCallPart,
     ToolResult,
     ToolResultPart,
-    segments_of,
+    split_segments,
 )
 from perdure.llm.request import LLMRequest
 from perdure.schema.codec import JsonValue
@@ -37,7 +37,7 @@ def result_of(
 
 
 def asking(*messages: LLMMessage, system: Sequence[str] = (), **fields: JsonValue) -> LLMRequest:
-    return LLMRequest(model=MODEL, system=tuple(system), runs=segments_of(messages), **fields)
+    return LLMRequest(model=MODEL, system=tuple(system), runs=split_segments(messages), **fields)
 
 
 def worked(*thoughts: ReasoningPart, read: ToolCallPart, glob: ToolCallPart) -> list[LLMMessage]:

@@ -16,7 +16,7 @@ from perdure.llm.protocols.gemini.request import GEMINI
 from perdure.llm.protocols.openai_chat.request import OPENAI_CHAT
 from perdure.llm.protocols.openai_responses.request import OPENAI_RESPONSES
 from perdure.llm.request import LLMRequest
-from perdure.llm.tool_fallback.json_schema import constrained
+from perdure.llm.tool_fallback.json_schema import with_json_schema
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from tests.contract.llm.protocols.anthropic import recordings as anthropic_recordings
@@ -130,7 +130,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     "chat": Provider(
         models=[
             (OPENAI_CHAT, ModelFacts(name="m")),
-            (constrained(OPENAI_CHAT), CONSTRAINED),
+            (with_json_schema(OPENAI_CHAT), CONSTRAINED),
         ],
         refuses=_chat_refuses,
         kept=Kept(namespace="openai_compatible", options=({"reasoningEffort": "low"},)),

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from perdure.core.request import history_to_llm, media_limits, message_media
 from perdure.core.request.media_limits import ImageBounds, MediaLimits
-from perdure.llm.message import LLMMessage, MediaPart, Segment, TextPart, segments_of
+from perdure.llm.message import LLMMessage, MediaPart, Segment, TextPart, split_segments
 from perdure.llm.request import GenerationControls, LLMRequest, ToolDefinition
 from perdure.runtime.turn import media
 from perdure.schema import codec
@@ -55,9 +55,9 @@ PNG_DATA = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 8).decode()
 PNG = f"data:image/png;base64,{PNG_DATA}"
 LARGE = inlined(picture(90, 40))
 TAKES = (
-    media_limits.of_family("openai"),
-    media_limits.of_family("anthropic", frozenset({"text"})),
-    media_limits.of_family("anthropic", frozenset({"text", "image", "pdf"})),
+    media_limits.limits_for("openai"),
+    media_limits.limits_for("anthropic", frozenset({"text"})),
+    media_limits.limits_for("anthropic", frozenset({"text", "image", "pdf"})),
     MediaLimits(image=ImageBounds(width_max=50, height_max=50), parts_max=2, chars_max=1_000),
     MediaLimits(
         image=ImageBounds(width_max=50, height_max=50, resize=False),
@@ -271,7 +271,7 @@ def requests(kept: Kept) -> st.SearchStrategy[LLMRequest]:
 def sent(lowered: Sequence[LLMMessage], takes: MediaLimits) -> tuple[Segment, ...]:
     """A conversation within what a model takes: perhaps little, perhaps no media at all."""
     instead = [_fitted(part, takes) for part in message_media.media_of(lowered)]
-    runs, _ = media.replaced(segments_of(tuple(lowered)), instead, takes)
+    runs, _ = media.replaced(split_segments(tuple(lowered)), instead, takes)
     return runs
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from perdure.core.request import history_to_llm, media_limits
 from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol, encode
-from perdure.llm.message import segments_of
+from perdure.llm.message import split_segments
 from perdure.llm.protocols.anthropic.request import ANTHROPIC_MESSAGES
 from perdure.llm.protocols.bedrock.request import BEDROCK_CONVERSE
 from perdure.llm.protocols.gemini.request import GEMINI
@@ -42,7 +42,7 @@ def asked() -> LLMRequest:
         stored.UserMessage(id=ID, time=AT, text="and now?"),
     )
     lowered = tuple(part for one in history for part in history_to_llm.lower(one, MODEL))
-    return LLMRequest(model=MODEL, system=(), runs=segments_of(lowered))
+    return LLMRequest(model=MODEL, system=(), runs=split_segments(lowered))
 
 
 @pytest.mark.parametrize("family", PROTOCOLS)
@@ -50,7 +50,7 @@ def test_a_document_is_sent_or_named(family: Dialect) -> None:
     protocol, name = PROTOCOLS[family]
     raw = b"".join(encode(protocol, asked(), ModelFacts(name=name)))
     # What the read tool is told of a model is what its wire protocol does.
-    shows = media_limits.of_family(family, frozenset({"text", "pdf"})).reads_documents
+    shows = media_limits.limits_for(family, frozenset({"text", "pdf"})).reads_documents
     assert (PDF_DATA.encode() in raw) is shows
     assert (b"[Attachment left out: a.pdf" in raw) is not shows
     assert b"a paper" in raw

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perdure.core.request import history_to_llm
-from perdure.llm.message import segments_of
+from perdure.llm.message import split_segments
 from perdure.llm.request import LLMRequest
 from perdure.schema.session.message import AssistantMessage
 from tests.contract.llm.providers import PROVIDERS
@@ -40,7 +40,7 @@ def test_no_history_makes_a_request_that_is_refused(
     answers(PROVIDERS["anthropic"].kept).filter(lambda one: bool(history_to_llm.lower(one, MODEL)))
 )
 def test_an_answer_in_the_middle_of_a_tool_loop_is_accepted(answer: AssistantMessage) -> None:
-    (run,) = segments_of(history_to_llm.lower(answer, MODEL))
+    (run,) = split_segments(history_to_llm.lower(answer, MODEL))
     faults = PROVIDERS["anthropic"].faults_of(LLMRequest(model=MODEL, system=(), runs=(run,)))
     unanswered = not any(message.role == "tool" for message in run.messages)
     assert {*faults} <= ({"the last message is the assistant's"} if unanswered else {*()})

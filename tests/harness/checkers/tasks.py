@@ -38,7 +38,7 @@ class TasksAreToldOnce:
         for task, (child, state) in machine.ledger.tasks().items():
             if state in ("waiting", "ended") and child not in machine.witness.excused:
                 yield f"task {task} is {state} although nothing runs"
-            notice = subagent.notice_of(task)
+            notice = subagent.notice_id(task)
             if state == "delivered" and not self._told[notice] and notice not in notices:
                 yield f"the end of task {task} counts as told, and nobody was"
         excused = machine.ledger.archived().union(machine.witness.excused)
@@ -54,7 +54,7 @@ def _telling(item: LoggedEvent) -> MessageID | None:
         case events.ToolSucceeded(
             assistant_message_id=step, call_id=call, structured={"sessionID": _, "state": state}
         ):
-            task = subagent.prompt_of(item.session_id, step, call)
-            return None if state == "running" else subagent.notice_of(task)
+            task = subagent.prompt_id(item.session_id, step, call)
+            return None if state == "running" else subagent.notice_id(task)
         case _:
             return None

@@ -13,7 +13,7 @@ from random import Random
 from typing import Final, Generic, Self, TypeVar
 
 from perdure.core import limits
-from perdure.core.models.catalog import supplied_provider
+from perdure.core.models.catalog import host_provider
 from perdure.host import environment
 from perdure.location.context import instructions
 from perdure.net import sse
@@ -213,7 +213,7 @@ class SimulatedMachine:
             environment=self._environment,
             data_dir=self._data,
             default_directory=self.project,
-            providers=(supplied_provider("sim", dict.fromkeys(MODELS, provider)),),
+            providers=(host_provider("sim", dict.fromkeys(MODELS, provider)),),
         )
         database = SqliteDatabase(self._path, inline=True)
         foundations = Platform(

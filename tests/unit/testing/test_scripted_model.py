@@ -8,7 +8,7 @@ import pytest
 from perdure import testing
 from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, LLMEvent, TextDelta, TextEnd, ToolCall, ToolInputInvalid
-from perdure.llm.message import LLMMessage, TextPart, segments_of
+from perdure.llm.message import LLMMessage, TextPart, split_segments
 from perdure.llm.request import LLMRequest
 from perdure.schema.models.model import ModelRef
 from perdure.testing import (
@@ -28,7 +28,7 @@ from perdure.testing import (
 REQUEST = LLMRequest(
     model=ModelRef(id="m", provider_id="p"),
     system=(),
-    runs=segments_of((LLMMessage("user", (TextPart("hi"),)),)),
+    runs=split_segments((LLMMessage("user", (TextPart("hi"),)),)),
 )
 
 

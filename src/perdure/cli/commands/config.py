@@ -24,7 +24,7 @@ def main(argv: list[str]) -> int:
     given = parser.parse_args(argv)
     found = _settings(options.surroundings(given.data_dir), os.getcwd())
     show = _show_json if given.format == "json" else _show_text
-    show(config_origin.origins(found), found.problems)
+    show(config_origin.list_origins(found), found.problems)
     return FAILED_STATUS if found.problems else 0
 
 

@@ -112,11 +112,11 @@ def _settings(configuration: Configuration, directory: str) -> Settings:
 
 def _asking(found: Settings) -> list[Document]:
     """The documents that ask for something and were not granted it."""
-    return [each for each in found.documents if not each.is_trusted and trust.wishes(each)]
+    return [each for each in found.documents if not each.is_trusted and trust.list_requests(each)]
 
 
 def _shown(documents: Sequence[Document]) -> str:
-    wishes = [wish for document in documents for wish in trust.wishes(document)]
+    wishes = [wish for document in documents for wish in trust.list_requests(document)]
     return "".join(
         f"  {terminal.clean(wish.says)}\n      {terminal.one_line(wish.path)}\n" for wish in wishes
     )

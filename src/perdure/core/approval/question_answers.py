@@ -10,7 +10,7 @@ from perdure.schema.approval.question import Answers, Question
 from perdure.schema.errors import InvalidRequestError
 
 
-def check(questions: tuple[Question, ...], given: Answers) -> None:
+def check_answers(questions: tuple[Question, ...], given: Answers) -> None:
     """Raise InvalidRequestError that says which answer does not fit, and why."""
     if len(given) != len(questions):
         raise _refused(f"Expected {len(questions)} lists of answers, got {len(given)}", at="")
@@ -19,11 +19,11 @@ def check(questions: tuple[Question, ...], given: Answers) -> None:
         most = limits.QUESTION_ANSWERS_BYTES_MAX
         raise _refused(f"Answers are larger than {most} bytes", at="")
     for index, (question, labels) in enumerate(zip(questions, given, strict=True)):
-        if reason := _misfit(question, labels):
+        if reason := _find_fault(question, labels):
             raise _refused(reason, at=f"[{index}]")
 
 
-def _misfit(question: Question, labels: tuple[str, ...]) -> str | None:
+def _find_fault(question: Question, labels: tuple[str, ...]) -> str | None:
     if len(labels) > 1 and not question.takes_many:
         return f"Expected one answer, got {len(labels)}"
     if len(set(labels)) < len(labels):

@@ -57,7 +57,7 @@ def matching_rule(rules: Ruleset, action: str, resource: str) -> Rule | None:
     return None
 
 
-def sweeping(rules: Ruleset, action: str) -> Effect | None:
+def common_effect(rules: Ruleset, action: str) -> Effect | None:
     """The effect that every resource of `action` has alike; None when they must be told apart."""
     for rule in reversed(rules):
         if wildcard.matches(rule.action, action):
@@ -81,7 +81,7 @@ def decide(
     def judge(rules: Ruleset) -> Decision:
         if parts is None:
             return _strictest(rules, action, resources)
-        return _in_parts(rules, action, resources, parts)
+        return _decide_parts(rules, action, resources, parts)
 
     own = judge(agent_rules)
     if own.effect != "ask" or not approvals:
@@ -117,11 +117,11 @@ def _strictest(rules: Ruleset, action: str, resources: tuple[str, ...]) -> Decis
     return asked or Decision("allow")
 
 
-def _in_parts(
+def _decide_parts(
     rules: Ruleset, action: str, resources: tuple[str, ...], parts: ResourceParts
 ) -> Decision:
-    named = [(text, _narrow(rules, action, text)) for text in resources]
-    forms = [(text, _narrow(rules, action, text)) for text in parts.spellings]
+    named = [(text, _narrow_rule(rules, action, text)) for text in resources]
+    forms = [(text, _narrow_rule(rules, action, text)) for text in parts.spellings]
     for text, rule in (*named, *forms):
         if rule is not None and rule.effect == "deny":
             return Decision("deny", text, rule)
@@ -133,20 +133,20 @@ def _in_parts(
     for text, rule in named:
         if rule is not None and rule.effect == "ask":
             return Decision("ask", text, rule)
-    return decided if parts.complete else _unmatched(rules, action, resources)
+    return decided if parts.complete else _decide_wide(rules, action, resources)
 
 
 def _allows_literally(rule: Rule, text: str) -> bool:
     return rule.effect == "allow" and rule.resource == text
 
 
-def _narrow(rules: Ruleset, action: str, resource: str) -> Rule | None:
+def _narrow_rule(rules: Ruleset, action: str, resource: str) -> Rule | None:
     """The rule that decides about `resource`, if it says more than that anything goes or not."""
     rule = matching_rule(rules, action, resource)
     return None if rule is None or rule.resource == "*" else rule
 
 
-def _unmatched(rules: Ruleset, action: str, resources: tuple[str, ...]) -> Decision:
+def _decide_wide(rules: Ruleset, action: str, resources: tuple[str, ...]) -> Decision:
     """About what no narrow rule can be trusted with: denied where that is the rule, else asked."""
     wide = tuple(rule for rule in rules if rule.resource == "*")
     denied = _strictest(wide, action, resources)

@@ -23,13 +23,13 @@ def summary(
     """What can be kept of `messages`, which came after the `previous` summary."""
     opening = (
         "Older messages were cut off here without a summary, because none could be made"
-        f" ({preserved.shortened(reason, limits.CUT_REASON_CHARS_MAX)}). Look again at files and"
+        f" ({preserved.truncate(reason, limits.CUT_REASON_CHARS_MAX)}). Look again at files and"
         " results before relying on them."
     )
     left = tokens_max - token_budget.estimate(opening)
     blocks = [opening]
     if previous and left > 0:
-        kept = preserved.shortened(previous, 2 * left)
+        kept = preserved.truncate(previous, 2 * left)
         blocks.append(f"What was known before:\n{kept}")
         left -= token_budget.estimate(blocks[-1])
     newest = _newest(messages, left)

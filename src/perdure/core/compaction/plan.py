@@ -81,7 +81,7 @@ class CompactionPlan(Value, kw_only=True):
         )
 
 
-def shares(room: int | None, *, keep_tokens: int) -> Shares:
+def divide_tokens(room: int | None, *, keep_tokens: int) -> Shares:
     """None: nobody knows how much room there is."""
     if room is None:
         return Shares(recent=keep_tokens)
@@ -107,8 +107,8 @@ def plan(material: Material, within: Shares) -> CompactionPlan | None:
         older=split.older,
         earlier="" if previous is None else previous.recent,
         previous_summary="" if previous is None else previous.summary,
-        recent=preserved.text_of(split.recent),
-        carried=preserved.carry(
+        recent=preserved.render(split.recent),
+        carried=preserved.preserve_facts(
             said,
             material.todos,
             tokens_max=within.carried,

@@ -31,23 +31,23 @@ class PreservedFacts(Value, kw_only=True):
         return said + sum(map(_todo_tokens, self.todos))
 
 
-def carry(
+def preserve_facts(
     said: Sequence[str], todos: Todos, *, tokens_max: int, latest_chars: int | None = None
 ) -> PreservedFacts:
     """The first message, then as many of the newest as fit, in the order they were said.
 
     `latest_chars`: the newest one is what is worked on, and may be this long.
     """
-    open_todos = _fitting(todos, tokens_max // 2)
+    open_todos = _open_todos(todos, tokens_max // 2)
     left = tokens_max - sum(map(_todo_tokens, open_todos))
     # At most half of what is left, so that one message never takes the place of all others.
     chars_max = min(limits.DIRECTIVE_CHARS_MAX, 2 * left)
-    texts = dict(enumerate(shortened(text, chars_max) for text in said))
+    texts = dict(enumerate(truncate(text, chars_max) for text in said))
     chosen: dict[int, str] = {}
     if texts and latest_chars is not None:
         index, _ = texts.popitem()
-        chosen[index] = shortened(said[index], max(latest_chars, chars_max))
-    for index in _by_weight(len(texts)):
+        chosen[index] = truncate(said[index], max(latest_chars, chars_max))
+    for index in _by_importance(len(texts)):
         left -= token_budget.estimate(texts[index])
         if left < 0:
             break
@@ -55,19 +55,19 @@ def carry(
     return PreservedFacts(directives=tuple(chosen[i] for i in sorted(chosen)), todos=open_todos)
 
 
-def shortened(text: str, chars_max: int) -> str:
+def truncate(text: str, chars_max: int) -> str:
     """The beginning of a text that is too long, and how much is missing."""
     if len(text) <= chars_max:
         return text
     return f"{text[:chars_max]}\n[{len(text) - chars_max} more characters left out]"
 
 
-def _by_weight(count: int) -> list[int]:
+def _by_importance(count: int) -> list[int]:
     """What the whole Session is for was mostly said first; then the newest counts most."""
     return [0, *range(count - 1, 0, -1)] if count else []
 
 
-def _fitting(todos: Todos, tokens_max: int) -> Todos:
+def _open_todos(todos: Todos, tokens_max: int) -> Todos:
     kept: list[Todo] = []
     for todo in todos:
         if todo.status in _CLOSED:
@@ -103,5 +103,5 @@ def split(history: Sequence[SessionMessage], *, keep_tokens: int) -> Split:
     return Split(messages[:start], messages[start:])
 
 
-def text_of(messages: Sequence[SessionMessage]) -> str:
+def render(messages: Sequence[SessionMessage]) -> str:
     return "\n\n".join(map(transcript.text_of, messages))

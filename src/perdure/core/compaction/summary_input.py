@@ -11,7 +11,7 @@ from perdure.core.request import token_budget
 from perdure.schema.session.message import SessionMessage
 
 
-def readable(
+def split_conversation(
     messages: Sequence[SessionMessage], earlier: str, *, tokens_max: int | None
 ) -> list[str]:
     """The conversation in as few parts as a reader of `tokens_max` needs, oldest first.
@@ -24,10 +24,10 @@ def readable(
         return ["\n\n".join(texts)]
     if _size(texts) > tokens_max:
         texts = _texts(messages, earlier, limits.PRUNED_RESULT_CHARS_MAX)
-    return parts(texts, tokens_max=tokens_max)[-limits.SUMMARY_PARTS_MAX :]
+    return join_parts(texts, tokens_max=tokens_max)[-limits.SUMMARY_PARTS_MAX :]
 
 
-def parts(texts: Sequence[str], *, tokens_max: int) -> list[str]:
+def join_parts(texts: Sequence[str], *, tokens_max: int) -> list[str]:
     """Joined as far as they fit; a text that is too large alone is divided."""
     found: list[str] = []
     current: list[str] = []

@@ -23,11 +23,11 @@ class SummaryInstructions(Value, kw_only=True):
     """Of the person who asked for this one."""
 
 
-NO_WISH: Final = SummaryInstructions()
+NO_INSTRUCTIONS: Final = SummaryInstructions()
 
 
-def text(
-    conversation: str, *, previous_summary: str = "", wish: SummaryInstructions = NO_WISH
+def request_text(
+    conversation: str, *, previous_summary: str = "", wish: SummaryInstructions = NO_INSTRUCTIONS
 ) -> str:
     """What the model is asked."""
     parts = [_OPENING, _block("conversation", conversation)]
@@ -65,11 +65,11 @@ def conversation_tokens(
         return None
     # A rolling summary may grow from part to part up to its own limit.
     rolling = max(token_budget.estimate(previous_summary), 2 * answer)
-    around = token_budget.estimate(text("", previous_summary="-", wish=wish))
+    around = token_budget.estimate(request_text("", previous_summary="-", wish=wish))
     return context - answer - around - rolling
 
 
-def fault(summary: str, *, tokens_max: int) -> str | None:
+def find_fault(summary: str, *, tokens_max: int) -> str | None:
     """Why an answer is not used as a summary; None when it is."""
     if not summary.strip():
         return "The model answered without a summary"

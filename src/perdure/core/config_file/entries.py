@@ -275,32 +275,32 @@ class WebSearchEntry(Entry, frozen=True):
     url: str | UnsetType = UNSET
 
 
-def laid_over(lower: EntryT, upper: EntryT) -> EntryT:
+def merge_entries(lower: EntryT, upper: EntryT) -> EntryT:
     """Both as one: what `upper` says wins, field by field, and in maps key by key."""
     said = {name: getattr(upper, name) for name in upper.__struct_fields__}
     changed = {
-        name: _joined(getattr(lower, name), value)
+        name: _merge(getattr(lower, name), value)
         for name, value in said.items()
         if value is not UNSET
     }
     return structs.replace(lower, **changed)
 
 
-def _joined(lower: JsonValue, upper: JsonValue) -> JsonValue:
+def _merge(lower: JsonValue, upper: JsonValue) -> JsonValue:
     if jsonc.is_object(lower) and jsonc.is_object(upper):
-        return _joined_maps(lower, upper)
+        return _merge_maps(lower, upper)
     match lower, upper:
         case (CostEntry(), _) | (_, CostEntry()):
             return upper
         case Entry(), Entry():
-            return laid_over(lower, upper)
+            return merge_entries(lower, upper)
         case (VariantEntry(), *_), (VariantEntry(), *_):
             by_id = {variant.id: variant for variant in lower}
-            return tuple(_joined_maps(by_id, {variant.id: variant for variant in upper}).values())
+            return tuple(_merge_maps(by_id, {variant.id: variant for variant in upper}).values())
         case _:
             return upper
 
 
-def _joined_maps(lower: JsonObject, upper: JsonObject) -> JsonObject:
-    both = {key: _joined(lower[key], upper[key]) for key in upper if key in lower}
+def _merge_maps(lower: JsonObject, upper: JsonObject) -> JsonObject:
+    both = {key: _merge(lower[key], upper[key]) for key in upper if key in lower}
     return {**lower, **upper, **both}

@@ -57,26 +57,26 @@ class Lines:
         return found
 
 
-def named(address: Address) -> str:
+def format_address(address: Address) -> str:
     """`("permissions", 1, "effect")` -> `permissions[1].effect`."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in address)
     return "".join(parts).removeprefix(".")
 
 
-def located(problems: Iterable[Problem], text: bytes) -> tuple[Problem, ...]:
+def with_positions(problems: Iterable[Problem], text: bytes) -> tuple[Problem, ...]:
     """The problems of one document with their places; very many become a few and a count."""
     all_of_them = tuple(problems)
     shown = all_of_them[: limits.CONFIG_PROBLEMS_MAX]
     if not shown:
         return ()
     lines = Lines(text)
-    result = tuple(_located(problem, lines) for problem in shown)
+    result = tuple(_with_position(problem, lines) for problem in shown)
     hidden = len(all_of_them) - len(shown)
     more = (Problem(shown[0].path, f"has {hidden} more problems"),) if hidden else ()
     return (*result, *more)
 
 
-def _located(problem: Problem, lines: Lines) -> Problem:
+def _with_position(problem: Problem, lines: Lines) -> Problem:
     place = lines.of(problem.at) if problem.line is None else None
     if place is None:
         return problem

@@ -106,7 +106,7 @@ def unavailable(key: str) -> Observed:
     return Observed(key, False, None, _never, _never_update, None)
 
 
-def missing(observation: Observation) -> int:
+def count_missing(observation: Observation) -> int:
     """How many sources could not be observed."""
     return sum(not observed.available for observed in observation)
 

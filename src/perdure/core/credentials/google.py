@@ -62,7 +62,7 @@ class NoGoogleLogin(Value):
 
 
 GoogleUser = AuthorizedUser | ServiceAccount
-LoginLook = GoogleUser | NoGoogleLogin
+GoogleLoginLookup = GoogleUser | NoGoogleLogin
 
 
 class _File(Confidential, kw_only=True):
@@ -76,7 +76,7 @@ class _File(Confidential, kw_only=True):
     token_uri: str = ""
 
 
-def read(data: bytes, *, path: str) -> LoginLook:
+def read(data: bytes, *, path: str) -> GoogleLoginLookup:
     """The login that a file holds, or why it cannot be used; `path` is for the person."""
     try:
         file = codec.decode(_File, data)
@@ -97,7 +97,7 @@ def read(data: bytes, *, path: str) -> LoginLook:
     return user or NoGoogleLogin(f"the Google login in {path} is not complete; {REMEDY}")
 
 
-def renewal(user: AuthorizedUser) -> HttpRequest:
+def user_token_request(user: AuthorizedUser) -> HttpRequest:
     """The request for an access token."""
     return oauth.token_request(
         user.token_url,
@@ -108,7 +108,7 @@ def renewal(user: AuthorizedUser) -> HttpRequest:
     )
 
 
-def assertion(account: ServiceAccount, *, sign: Sign, now: int) -> HttpRequest:
+def service_token_request(account: ServiceAccount, *, sign: Sign, now: int) -> HttpRequest:
     """The same for a service account, made at `now`; raises UnusableKeyError."""
     issued = now // 1000
     head = {"alg": "RS256", "typ": "JWT", "kid": account.key_id}

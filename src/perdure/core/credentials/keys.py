@@ -79,7 +79,7 @@ def find_key(
             return Key(configured)
     present = [name for name in names if variables.get(name)]
     for name in present:
-        if origin is not None and belongs(name, origin, origins):
+        if origin is not None and may_send(name, origin, origins):
             return Key(variables[name])
     if kept is not None and not isinstance(stored, StoreUnreadable):
         return kept
@@ -107,7 +107,7 @@ def key_fault(text: str) -> str | None:
     return None
 
 
-def belongs(name: str, origin: str, origins: Mapping[str, frozenset[str]]) -> bool:
+def may_send(name: str, origin: str, origins: Mapping[str, frozenset[str]]) -> bool:
     """Whether the variable `name` may be sent to `origin`."""
     return origin in origins.get(name, ())
 

@@ -102,7 +102,7 @@ class NoCode(Value):
     """Whether it proves to belong to the attempt; what does not must not end it."""
 
 
-def method(id: str, entry: LoginEntry) -> LoginMethod:
+def read_method(id: str, entry: LoginEntry) -> LoginMethod:
     """The method that an entry of the configuration describes; raises LoginMethodError."""
     described = LoginMethod(
         id=id,
@@ -176,7 +176,7 @@ def authorize_url(
     return urlunsplit((split.scheme, split.netloc, split.path, urlencode(parameters), ""))
 
 
-def returned(parameters: Mapping[str, str], state: str) -> Code | NoCode:
+def read_redirect(parameters: Mapping[str, str], state: str) -> Code | NoCode:
     """The code that a browser came back with."""
     if not hmac.compare_digest(parameters.get("state", "").encode(), state.encode()):
         return NoCode("it does not belong to this login", ours=False)
@@ -186,7 +186,7 @@ def returned(parameters: Mapping[str, str], state: str) -> Code | NoCode:
     return _code(parameters.get("code", ""))
 
 
-def pasted(text: str, state: str) -> Code | NoCode:
+def read_pasted(text: str, state: str) -> Code | NoCode:
     """The code that a person copied: alone, as `code#state`, or the whole address it stood in."""
     text = text.strip()
     if len(text) > _CODES_CHARS_MAX:
@@ -194,14 +194,16 @@ def pasted(text: str, state: str) -> Code | NoCode:
     if text.startswith(("http://", "https://")):
         _, _, behind = text.partition("?")
         parameters = behind or text.partition("#")[2]
-        return returned(dict(parse_qsl(parameters.partition("#")[0])), state)
+        return read_redirect(dict(parse_qsl(parameters.partition("#")[0])), state)
     value, mark, proof = text.partition("#")
     if mark and not hmac.compare_digest(proof.encode(), state.encode()):
         return NoCode("it does not belong to this login", ours=False)
     return _code(value)
 
 
-def exchange(method: LoginMethod, *, code: Code, verifier: str, redirect: str) -> HttpRequest:
+def exchange_request(
+    method: LoginMethod, *, code: Code, verifier: str, redirect: str
+) -> HttpRequest:
     """The request that turns a code into tokens."""
     return token_request(
         method.token_url,
@@ -213,7 +215,7 @@ def exchange(method: LoginMethod, *, code: Code, verifier: str, redirect: str) -
     )
 
 
-def renewal(login: StoredLogin) -> HttpRequest:
+def renewal_request(login: StoredLogin) -> HttpRequest:
     """The request that turns a refresh token into new tokens."""
     assert login.refresh is not UNSET
     return token_request(
@@ -261,7 +263,7 @@ def read_tokens(*, status: int, body: bytes, now: int) -> Tokens | TokensRefused
     )
 
 
-def renewed(login: StoredLogin, tokens: Tokens) -> StoredLogin:
+def with_tokens(login: StoredLogin, tokens: Tokens) -> StoredLogin:
     """`login` with new tokens; a refresh token that was not replaced stays."""
     return msgspec.structs.replace(
         login,
@@ -273,12 +275,12 @@ def renewed(login: StoredLogin, tokens: Tokens) -> StoredLogin:
     )
 
 
-def is_due(login: StoredLogin, *, now: int) -> bool:
+def needs_renewal(login: StoredLogin, *, now: int) -> bool:
     """Whether the access token is to be renewed before it is used again."""
     return login.due is not UNSET and login.due <= now
 
 
-def has_run_out(login: StoredLogin, *, now: int) -> bool:
+def has_expired(login: StoredLogin, *, now: int) -> bool:
     return login.expires is not UNSET and login.expires <= now
 
 

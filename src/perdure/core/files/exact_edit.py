@@ -41,7 +41,7 @@ class LineDiff(Value, kw_only=True):
     deletions: int
 
 
-def refusal(*, old: str, new: str) -> Literal["empty", "identical"] | None:
+def find_fault(*, old: str, new: str) -> Literal["empty", "identical"] | None:
     """What is wrong with the request itself, before any file is looked at."""
     if not old:
         return "empty"

@@ -47,7 +47,7 @@ def digest_of(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def written(state: FileState) -> str:
+def encode(state: FileState) -> str:
     """As it is stored."""
     if not state.has_content:
         return state.kind
@@ -55,7 +55,7 @@ def written(state: FileState) -> str:
     return f"{state.kind} {mode} {state.digest}"
 
 
-def read(text: str) -> FileState:
+def decode(text: str) -> FileState:
     """The inverse of `written`. Raises ValueError."""
     kind, _, rest = text.partition(" ")
     if kind not in get_args(Kind):

@@ -109,7 +109,7 @@ def _name_expression(name: str) -> re.Pattern[str]:
         else:
             pieces[-1] += _token_expression(token)
     try:
-        return re.compile(wildcard.starred(pieces), re.DOTALL)
+        return re.compile(wildcard.star_pattern(pieces), re.DOTALL)
     except re.error as error:
         raise InvalidPatternError(f"invalid pattern {name!r}: {error}") from error
 

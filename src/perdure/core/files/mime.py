@@ -25,7 +25,7 @@ _TEXT_SUFFIXES: Final = """
 _TEXTS: Final = frozenset(_TEXT_SUFFIXES.split())
 
 
-def of(path: str) -> str:
+def served_type(path: str) -> str:
     name = path.rpartition("/")[2]
     stem, dot, suffix = name.rpartition(".")
     if not (stem and dot):

@@ -71,7 +71,7 @@ class RevertPlan(Value):
     conflicts: tuple[Conflict, ...] = ()
 
 
-def plan(
+def plan_revert(
     changes: Sequence[FileChange],
     staged: Mapping[str, StagedFile],
     now: Mapping[str, FileState],
@@ -84,32 +84,32 @@ def plan(
     conflicts: list[Conflict] = []
     for path in sorted(rows.keys() | staged.keys()):
         item = staged.get(path)
-        if item is not None and not _is_ours(item, now[path]):
+        if item is not None and not _is_unchanged(item, now[path]):
             conflicts.append(Conflict(path, CHANGED_STAGED))
             continue
-        move, conflict = _judged(rows.get(path, []), item, now[path])
+        move, conflict = _plan_path(rows.get(path, []), item, now[path])
         moves += () if move is None else (move,)
         conflicts += () if conflict is None else (conflict,)
     return RevertPlan(tuple(moves), tuple(conflicts))
 
 
-def advanced(snapshot: str, change: FileChange) -> str:
+def next_snapshot(snapshot: str, change: FileChange) -> str:
     """The id of the files of a Session after one more change."""
-    said = "\0".join((snapshot, change.path, file_state.written(change.after)))
+    said = "\0".join((snapshot, change.path, file_state.encode(change.after)))
     return hashlib.blake2b(said.encode(), digest_size=_ID_BYTES).hexdigest()
 
 
-def _is_ours(item: StagedFile, now: FileState) -> bool:
+def _is_unchanged(item: StagedFile, now: FileState) -> bool:
     # A revert that was cut off may have left it at its base.
     return now.same(item.staged) or now.same(item.base)
 
 
-def _judged(
+def _plan_path(
     rows: Sequence[FileChange], item: StagedFile | None, now: FileState
 ) -> tuple[Move | None, Conflict | None]:
     """Where a path goes, as if nothing were staged: what no longer belongs there to its base."""
     base = now if item is None else item.base
-    wanted = _wanted(rows, base) if rows else base
+    wanted = _target_state(rows, base) if rows else base
     conflict = wanted if isinstance(wanted, Conflict) else None
     target = base if isinstance(wanted, Conflict) else wanted
     if item is None and (conflict is not None or now.same(target)):
@@ -118,7 +118,7 @@ def _judged(
     return Move(root=root, path=path, base=base, found=now, wanted=target), conflict
 
 
-def _wanted(rows: Sequence[FileChange], now: FileState) -> FileState | Conflict:
+def _target_state(rows: Sequence[FileChange], now: FileState) -> FileState | Conflict:
     """What a path goes back to; the state it is in, when that is it already."""
     first, last = rows[0], rows[-1]
     if not first.before.is_kept:
@@ -136,7 +136,7 @@ def _wanted(rows: Sequence[FileChange], now: FileState) -> FileState | Conflict:
 Status = Literal["added", "modified", "deleted"]
 
 
-def of_move(move: Move, name: str, *, before: bytes | None, after: bytes | None) -> FileDiff:
+def diff_move(move: Move, name: str, *, before: bytes | None, after: bytes | None) -> FileDiff:
     """`before` and `after` are what the path holds; None is nothing."""
     status = _status(move)
     old, new = _text(before), _text(after)
@@ -156,7 +156,7 @@ def of_move(move: Move, name: str, *, before: bytes | None, after: bytes | None)
     )
 
 
-def joined(files: tuple[FileDiff, ...]) -> str:
+def join_patches(files: tuple[FileDiff, ...]) -> str:
     """All patches in one text, as many as fit."""
     shown: list[str] = []
     room = limits.REVERT_DIFF_BYTES_MAX

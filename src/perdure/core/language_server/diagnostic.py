@@ -79,7 +79,7 @@ class Published(Value):
     errors: tuple[Diagnostic, ...]
 
 
-def published(params: JsonValue) -> Published | None:
+def parse_published(params: JsonValue) -> Published | None:
     """What a server published; None for what names no file."""
     try:
         said = codec.convert(_Publish, params)
@@ -91,7 +91,7 @@ def published(params: JsonValue) -> Published | None:
     items: JsonValue = said.diagnostics
     listed = items[: limits.LSP_DIAGNOSTICS_READ_MAX] if jsonc.is_list(items) else []
     found = (_error(item) for item in listed)
-    return Published(path, said.version, tuple(sorted(filter(None, found), key=_place)))
+    return Published(path, said.version, tuple(sorted(filter(None, found), key=_position)))
 
 
 def uri_of(path: str) -> str:
@@ -160,5 +160,5 @@ def _error(item: JsonValue) -> Diagnostic | None:
     )
 
 
-def _place(error: Diagnostic) -> tuple[int, int]:
+def _position(error: Diagnostic) -> tuple[int, int]:
     return error.line, error.column

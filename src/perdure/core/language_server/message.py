@@ -39,7 +39,7 @@ class LspFramingError(Exception):
     """What came is not a frame, and nobody can say where the next one begins."""
 
 
-class Answer(Value):
+class Response(Value):
     """What became of a request of ours."""
 
     id: int
@@ -47,7 +47,7 @@ class Answer(Value):
     result: JsonValue
 
 
-class Asked(Value):
+class ServerRequest(Value):
     """A request of the server."""
 
     id: int | str
@@ -55,14 +55,14 @@ class Asked(Value):
     params: JsonValue
 
 
-class Told(Value):
+class Notification(Value):
     """A notification of the server."""
 
     method: str
     params: JsonValue
 
 
-Message = Answer | Asked | Told
+Message = Response | ServerRequest | Notification
 
 
 class Framer:
@@ -128,10 +128,10 @@ def read(body: bytes) -> Message | None:
         # Our own requests have numbers; nothing else can be an answer to one.
         if not isinstance(said.id, int):
             return None
-        return Answer(said.id, said.error is not None, said.result)
+        return Response(said.id, said.error is not None, said.result)
     if said.id is None:
-        return Told(said.method, said.params)
-    return Asked(said.id, said.method, said.params)
+        return Notification(said.method, said.params)
+    return ServerRequest(said.id, said.method, said.params)
 
 
 def request(id: int, method: str, params: JsonValue) -> bytes:
@@ -142,7 +142,7 @@ def notification(method: str, params: JsonValue) -> bytes:
     return _frame({"method": method, "params": params})
 
 
-def reply(asked: Asked, *, folder: JsonObject) -> bytes:
+def reply(asked: ServerRequest, *, folder: JsonObject) -> bytes:
     """What we say to a request of the server; `folder` is the one that we work in."""
     if asked.method == "workspace/configuration":
         return _frame({"id": asked.id, "result": [None] * _settings_asked(asked.params)})

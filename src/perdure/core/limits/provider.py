@@ -22,11 +22,11 @@ PROVIDER_IDLE_SECONDS_MAX: Final = 5 * 60.0
 # again. A provider that is only crowded is given more time than one that is broken.
 RETRY_ATTEMPTS_MAX: Final = 3
 RETRY_SECONDS_FIRST: Final = 0.5
-RETRY_CROWDED_ATTEMPTS_MAX: Final = 6
-RETRY_CROWDED_SECONDS_FIRST: Final = 1.0
+RETRY_OVERLOAD_ATTEMPTS_MAX: Final = 6
+RETRY_OVERLOAD_SECONDS_FIRST: Final = 1.0
 RETRY_SECONDS_MAX: Final = 30.0
 RETRY_SPREAD: Final = 0.2  # of a wait, to either side
-RETRY_TOLD_SECONDS_MAX: Final = 10 * 60  # a provider that asks for more is not waited for
+RETRY_AFTER_SECONDS_MAX: Final = 10 * 60  # a provider that asks for more is not waited for
 
 # Stored credentials, and logins that a person finishes in a browser.
 CREDENTIAL_CHARS_MAX: Final = 16 * 1024  # of one key or token; some tokens are signed documents

@@ -8,7 +8,7 @@ location.models.catalog.
 from collections.abc import Callable, Mapping
 
 from perdure.core.credentials import keys
-from perdure.core.credentials.google import GoogleToken, LoginLook
+from perdure.core.credentials.google import GoogleLoginLookup, GoogleToken
 from perdure.core.credentials.keys import KeyLookup, KeyMissing, Stored
 from perdure.core.models import aws as aws_access
 from perdure.core.models import vertex as vertex_access
@@ -27,7 +27,7 @@ class AccessSources(Confidential, kw_only=True):
     variables: Mapping[str, str]
     origins: Mapping[str, frozenset[str]]
     """Where each variable may be sent."""
-    google: Callable[[], LoginLook]
+    google: Callable[[], GoogleLoginLookup]
 
 
 def url_of(api: Api, reach: ModelTransport, variables: Mapping[str, str]) -> str | None:
@@ -41,7 +41,7 @@ def url_of(api: Api, reach: ModelTransport, variables: Mapping[str, str]) -> str
     return api.url or reach.url
 
 
-def find(
+def find_access(
     provider: CatalogProvider,
     model: CatalogModel,
     request: Overrides,
@@ -56,7 +56,7 @@ def find(
     vertex = vertex_access.is_vertex(url) or (
         isinstance(wire, HttpProtocol) and wire.vertex is not None
     )
-    origins = aws_access.homes(url, means.origins) if aws else means.origins
+    origins = aws_access.with_aws_origins(url, means.origins) if aws else means.origins
     names = provider.env
     if aws:
         names = aws_access.bearer_names(names, url)
@@ -73,9 +73,9 @@ def find(
         stored=stored,
     )
     if aws:
-        return aws_access.keys_or(found, api=model.api, variables=variables, origins=origins)
+        return aws_access.find_keys(found, api=model.api, variables=variables, origins=origins)
     if not vertex:
         return found
     if url is None:
-        return KeyMissing(vertex_access.fault(model.api, variables) or "it has no address")
-    return vertex_access.token_or(found, url=url, origins=origins, login=means.google())
+        return KeyMissing(vertex_access.find_fault(model.api, variables) or "it has no address")
+    return vertex_access.find_token(found, url=url, origins=origins, login=means.google())

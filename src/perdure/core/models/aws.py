@@ -58,7 +58,9 @@ def bearer_names(names: tuple[str, ...], url: str | None) -> tuple[str, ...]:
     return given or ((BEARER,) if _is_aws(url) else ())
 
 
-def homes(url: str | None, origins: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+def with_aws_origins(
+    url: str | None, origins: Mapping[str, frozenset[str]]
+) -> dict[str, frozenset[str]]:
     """Where variables may be sent: those of AWS to AWS, in whatever region."""
     known = dict(origins)
     origin = keys.origin_of(url)
@@ -68,7 +70,7 @@ def homes(url: str | None, origins: Mapping[str, frozenset[str]]) -> dict[str, f
     return known
 
 
-def keys_or(
+def find_keys(
     found: KeyLookup,
     *,
     api: Api,
@@ -89,7 +91,7 @@ def keys_or(
         return configured
     origin = keys.origin_of(url) or ""
     whole = variables.get(_ACCESS_KEY) and variables.get(_SECRET_KEY)
-    if whole and keys.belongs(_ACCESS_KEY, origin, origins):
+    if whole and keys.may_send(_ACCESS_KEY, origin, origins):
         return AwsKeys(
             variables[_ACCESS_KEY], variables[_SECRET_KEY], variables.get(_SESSION_TOKEN, "")
         )
@@ -118,12 +120,14 @@ _KEYS: Final[Mapping[str, str]] = {
 _PROFILE_REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 
-def over(variables: Mapping[str, str], *, credentials: str, config: str) -> Mapping[str, str]:
+def with_profile(
+    variables: Mapping[str, str], *, credentials: str, config: str
+) -> Mapping[str, str]:
     """`variables` with those of the profile that `AWS_PROFILE` names; as given, if it adds none."""
     name = variables.get("AWS_PROFILE")
     if not name:
         return variables
-    found = {**section(config, name), **section(credentials, name)}
+    found = {**read_section(config, name), **read_section(credentials, name)}
     added: dict[str, str] = {}
     if not variables.get("AWS_ACCESS_KEY_ID"):
         # A pair belongs together: never the half of one with the half of another.
@@ -133,7 +137,7 @@ def over(variables: Mapping[str, str], *, credentials: str, config: str) -> Mapp
     return {**variables, **added} if added else variables
 
 
-def section(text: str, name: str) -> dict[str, str]:
+def read_section(text: str, name: str) -> dict[str, str]:
     """The settings below `[name]` or `[profile name]`; the last one wins."""
     found: dict[str, str] = {}
     inside = False

@@ -119,7 +119,7 @@ def build(
     First the configured ones, then those of the host, the demo, and the known ones.
     """
     providers = {
-        name: provider(name, entry, None if known is None else known.entry(name))
+        name: merge_provider(name, entry, None if known is None else known.entry(name))
         for name, entry in settings.providers.items()
     }
     for each in (*host, _demo_provider(), *(known.providers.values() if known else ())):
@@ -127,19 +127,21 @@ def build(
     return {name: providers[name] for name in providers if may_use(settings, name)}
 
 
-def provider(id: str, entry: ProviderEntry, facts: ProviderEntry | None = None) -> CatalogProvider:
+def merge_provider(
+    id: str, entry: ProviderEntry, facts: ProviderEntry | None = None
+) -> CatalogProvider:
     """A provider as `entry` says; where it is silent, as the facts are."""
-    whole = entry if facts is None else entries.laid_over(facts, entry)
+    whole = entry if facts is None else entries.merge_entries(facts, entry)
     elsewhere = facts is not None and keys.own_address(entry) is not None
-    return made(id, whole, key_optional=elsewhere and entry.env is UNSET)
+    return make_provider(id, whole, key_optional=elsewhere and entry.env is UNSET)
 
 
-def made(
+def make_provider(
     id: str, entry: ProviderEntry, *, key_optional: bool = False, configured: bool = True
 ) -> CatalogProvider:
     """The provider of one entry. Its models are made when somebody looks at them."""
     request = _overrides(entry.request)
-    api = _addressed(_api(entry.api, Api()), entry.request)
+    api = _with_address(_api(entry.api, Api()), entry.request)
 
     def models() -> dict[str, CatalogModel]:
         return {
@@ -183,7 +185,7 @@ class LazyModels(Mapping[str, CatalogModel]):
         return self._models
 
 
-def supplied_provider(name: str, calls: Mapping[str, ModelCall]) -> CatalogProvider:
+def host_provider(name: str, calls: Mapping[str, ModelCall]) -> CatalogProvider:
     """A provider whose models the embedding program answers for, by model name."""
     models = {
         model: _plain_model(name, model, HostProvided(call), Api()) for model, call in calls.items()
@@ -239,7 +241,7 @@ def _model(
 ) -> CatalogModel:
     own = _overrides(entry.request)
     provider_id, provider_api = inherited
-    api = _addressed(_api(entry.api, provider_api), entry.request)
+    api = _with_address(_api(entry.api, provider_api), entry.request)
     capabilities, limit = entry.capabilities, entry.limit
     return CatalogModel(
         id=id,
@@ -280,7 +282,7 @@ def _is_listed(model_id: str, provider: ProviderEntry) -> bool:
 
 
 def _variant(entry: VariantEntry) -> Overrides:
-    return options.read(entry.headers or {}, entry.body or {})
+    return options.read_overrides(entry.headers or {}, entry.body or {})
 
 
 def _api(entry: ApiEntry | UnsetType, inherited: Api) -> Api:
@@ -294,14 +296,14 @@ def _api(entry: ApiEntry | UnsetType, inherited: Api) -> Api:
     )
 
 
-def _addressed(api: Api, request: RequestEntry | UnsetType) -> Api:
+def _with_address(api: Api, request: RequestEntry | UnsetType) -> Api:
     body = (request.body or {}) if request else {}
     url = keys.address(body=body, url=api.url, api_settings=api.settings)
     return Api(type=api.type, package=api.package, url=url, settings=api.settings)
 
 
 def _overrides(entry: RequestEntry | UnsetType) -> Overrides:
-    return options.read(entry.headers or {}, entry.body or {}) if entry else Overrides()
+    return options.read_overrides(entry.headers or {}, entry.body or {}) if entry else Overrides()
 
 
 def _timeouts(entry: TimeoutEntry | UnsetType) -> Timeouts:

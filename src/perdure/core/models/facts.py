@@ -53,7 +53,7 @@ _ADDRESSES: Final[Mapping[str, str]] = {
 """Provider -> its address, where the facts leave it to the package to know."""
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 _TWO_SCHEMES: Final = re.compile(r"^https?://(?=https?://)")
-_OPENERS: Final = frozenset(
+_ENABLING: Final = frozenset(
     {"AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_VERTEX_PROJECT"}
 )
 """Open a provider, but are never sent as its key; see core.models.access."""
@@ -168,7 +168,7 @@ def origins(provider: KnownProvider, variables: Mapping[str, str]) -> frozenset[
     """Where the models of a provider are, so far as the variables complete the addresses."""
     wire = transport.PACKAGES.get(provider.npm)
     urls = (provider.url or (wire.url if wire else None), *provider.further)
-    found = (credential.origin_of(filled(url, variables)) for url in urls if url)
+    found = (credential.origin_of(substitute_variables(url, variables)) for url in urls if url)
     return frozenset(origin for origin in found if origin is not None and "${" not in origin)
 
 
@@ -177,7 +177,7 @@ def entry(
 ) -> ProviderEntry:
     """The facts as a configuration would state them."""
     api = ApiEntry(type="aisdk", package=provider.npm, url=_address(provider.url, variables))
-    opening = _OPENERS.union(provider.keys)
+    opening = _ENABLING.union(provider.keys)
     return ProviderEntry(
         name=provider.name or UNSET,
         env=tuple(name for name in provider.env if name in opening),
@@ -190,14 +190,14 @@ def entry(
     )
 
 
-def filled(url: str, variables: Mapping[str, str]) -> str:
+def substitute_variables(url: str, variables: Mapping[str, str]) -> str:
     """An address with its variables put in; those that are not set stay as they are."""
     text = _VARIABLE.sub(lambda found: variables.get(found[1], "").rstrip("/") or found[0], url)
     return _TWO_SCHEMES.sub("", text)
 
 
 def _address(url: str | None, variables: Mapping[str, str]) -> str | UnsetType:
-    return filled(url, variables) if url else UNSET
+    return substitute_variables(url, variables) if url else UNSET
 
 
 def _models(

@@ -14,7 +14,7 @@ from perdure.core.settings.settings import Settings
 from perdure.schema.models.credential import StoredCredential
 
 
-def of_variables(settings: Settings, known: KnownProviders | None) -> dict[str, frozenset[str]]:
+def variable_origins(settings: Settings, known: KnownProviders | None) -> dict[str, frozenset[str]]:
     """Name of a variable -> the origins that it may be sent to."""
     keys = known.keys if known else _no_keys
     homes = dict(known.origins) if known else {}
@@ -26,7 +26,9 @@ def of_variables(settings: Settings, known: KnownProviders | None) -> dict[str, 
     return homes
 
 
-def widened(stored: StoredCredential | None, settings: Settings) -> StoredCredential | None:
+def with_granted_origins(
+    stored: StoredCredential | None, settings: Settings
+) -> StoredCredential | None:
     """What is stored, with the origins that a person granted besides those it was saved for."""
     if stored is None:
         return None

@@ -26,7 +26,7 @@ class KnownProviders:
         self, archive: ModelArchive, variables: Mapping[str, str], *, bundled: ModelArchive
     ) -> None:
         self._archive = archive
-        self._variables = _harmless(variables, bundled)
+        self._variables = _readable_variables(variables, bundled)
         self.providers = _unconfigured(archive, tuple(sorted(self._variables.items())))
         self.origins: Mapping[str, frozenset[str]] = {
             **self._pairs(archive, variables),
@@ -67,9 +67,9 @@ def _provider(archive: ModelArchive, name: str, variables: Mapping[str, str]) ->
     bare = facts.entry(archive.providers[name], {}, variables)
 
     def models() -> dict[str, CatalogModel]:
-        return dict(catalog.made(name, _entry(archive, name, variables) or bare).models)
+        return dict(catalog.make_provider(name, _entry(archive, name, variables) or bare).models)
 
-    return replace(catalog.made(name, bare, configured=False), models=LazyModels(models))
+    return replace(catalog.make_provider(name, bare, configured=False), models=LazyModels(models))
 
 
 def _entry(archive: ModelArchive, name: str, variables: Mapping[str, str]) -> ProviderEntry | None:
@@ -82,7 +82,7 @@ def _parts(archive: ModelArchive) -> frozenset[str]:
     return frozenset(name for provider in archive.providers.values() for name in provider.parts)
 
 
-def _harmless(variables: Mapping[str, str], bundled: ModelArchive) -> dict[str, str]:
+def _readable_variables(variables: Mapping[str, str], bundled: ModelArchive) -> dict[str, str]:
     """What facts may read of the user's environment: parts of addresses, and no secret."""
     readable = (*_parts(bundled), EXPERIMENTAL)
     given = {name: variables[name] for name in readable if name in variables}

@@ -118,7 +118,7 @@ _OUTPUT_CONFIG: Final[Mapping[str, str]] = {
 """Options that Anthropic takes below `output_config`. The later of two names wins."""
 
 
-def read(headers: Mapping[str, str], body: JsonObject) -> Overrides:
+def read_overrides(headers: Mapping[str, str], body: JsonObject) -> Overrides:
     """What `headers` and a configured `body` add to a request, each domain apart."""
     controls: JsonObject = {}
     options: JsonObject = {}

@@ -27,7 +27,7 @@ _PREFERRED: Final = {"opencode": "gpt-5-nano"}
 def newest(models: Sequence[CatalogModel]) -> CatalogModel | None:
     """The newest that can be called. One that is part of this program comes last."""
     working = [model for model in models if not isinstance(model.reach, Unreachable)]
-    return min(working, key=_unsuited, default=None)
+    return min(working, key=_rank, default=None)
 
 
 def small(models: Sequence[CatalogModel], *, now_millis: int) -> CatalogModel | None:
@@ -51,7 +51,7 @@ def small(models: Sequence[CatalogModel], *, now_millis: int) -> CatalogModel | 
     )
 
 
-def _unsuited(model: CatalogModel) -> tuple[bool, bool, bool, int]:
+def _rank(model: CatalogModel) -> tuple[bool, bool, bool, int]:
     able = model.capabilities.tools and "text" in model.capabilities.output
     return isinstance(model.reach, BuiltIn), not able, model.status == "deprecated", -model.released
 
@@ -69,12 +69,12 @@ def _price(model: CatalogModel) -> float:
 
 
 def is_free(model: CatalogModel) -> bool:
-    if isinstance(model.reach, BuiltIn | HostProvided) or _is_here(model.api.url or ""):
+    if isinstance(model.reach, BuiltIn | HostProvided) or _is_local(model.api.url or ""):
         return True
     return bool(model.cost) and all(tier.input == tier.output == 0 for tier in model.cost)
 
 
-def _is_here(url: str) -> bool:
+def _is_local(url: str) -> bool:
     try:
         return loopback.is_loopback(urlsplit(url).hostname or "")
     except ValueError:

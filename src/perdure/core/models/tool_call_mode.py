@@ -19,18 +19,18 @@ OPTION: Final = "toolCalls"
 _HOME_NAMES: Final = (".local", ".lan", ".home", ".internal", ".home.arpa")
 
 
-def choose(option: JsonValue, *, url: str | None, calls_tools: bool) -> ToolCallMode:
+def choose_mode(option: JsonValue, *, url: str | None, calls_tools: bool) -> ToolCallMode:
     """For a model that is spoken to in Chat Completions at `url`."""
     match option:
         case "native" | "printed" | "constrained":
             return option
-        case _ if url is None or not is_near(url):
+        case _ if url is None or not is_local(url):
             return "native"
         case _:
             return "printed" if calls_tools else "constrained"
 
 
-def is_near(url: str) -> bool:
+def is_local(url: str) -> bool:
     """Whether an address can only be a server of the user's own: this machine, or its network."""
     try:
         address = web_address.parse(url)

@@ -7,15 +7,15 @@ from typing import Final
 from perdure.core import limits
 
 
-def titled(kind: str, name: str, text: str) -> str:
+def with_heading(kind: str, name: str, text: str) -> str:
     return f"Attached {kind} {one_line(name)}:\n{text}"
 
 
-def left_out(name: str, why: str) -> str:
+def omitted_note(name: str, why: str) -> str:
     return f"[Attachment left out: {one_line(name)}: {why}]"
 
 
-def bounded(text: str, bytes_max: int = limits.READ_BYTES_MAX) -> str:
+def truncate(text: str, bytes_max: int = limits.READ_BYTES_MAX) -> str:
     """As much of the text as may be told at once, with a mark where it was cut."""
     data = text.encode("utf-8", "replace")
     if len(data) <= bytes_max:
@@ -33,7 +33,7 @@ _MENTION: Final = re.compile(r"(?<![\w@./-])@([^\s@`\"'<>()\[\]{}|\x00-\x1f]+)")
 _TRAILING: Final = ".,;:!?"
 
 
-def paths(text: str, *, known: Collection[str] = ()) -> tuple[str, ...]:
+def mentioned_paths(text: str, *, known: Collection[str] = ()) -> tuple[str, ...]:
     """Relative paths in the order of their first mention, without the `known` ones."""
     found: dict[str, None] = {}
     for match in _MENTION.finditer(text):

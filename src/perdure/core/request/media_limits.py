@@ -14,7 +14,7 @@ from typing import Final, Literal
 from msgspec import UNSET
 
 from perdure.core import limits
-from perdure.core.config_file.entries import AttachmentsEntry, ImageEntry, laid_over
+from perdure.core.config_file.entries import AttachmentsEntry, ImageEntry, merge_entries
 from perdure.llm.request import Dialect
 from perdure.schema.value import Value
 
@@ -68,7 +68,7 @@ class MediaLimits(Value, kw_only=True):
 # 8,000 pixels an image, 2,000 pixels where there are more than 20 of them, 100 images, 32 MB.
 # Bedrock: 3.75 MB an image, 20 images. Google: 20 MB. OpenAI: 50 MB, 500 images. Of other servers
 # nobody knows.
-_FAMILIES: Final[Mapping[Dialect, tuple[int, int]]] = {
+_LIMITS: Final[Mapping[Dialect, tuple[int, int]]] = {
     "anthropic": (100, 20 * _MEBIBYTE),
     "bedrock": (20, 16 * _MEBIBYTE),
     "google": (250, 12 * _MEBIBYTE),
@@ -77,9 +77,9 @@ _FAMILIES: Final[Mapping[Dialect, tuple[int, int]]] = {
 }
 
 
-def of_family(family: Dialect, takes: frozenset[str] | None = None) -> MediaLimits:
+def limits_for(family: Dialect, takes: frozenset[str] | None = None) -> MediaLimits:
     """The limits of the providers that are reached in this way."""
-    parts_max, chars_max = _FAMILIES[family]
+    parts_max, chars_max = _LIMITS[family]
     return MediaLimits(
         image=ImageBounds(),
         parts_max=parts_max,
@@ -91,11 +91,11 @@ def of_family(family: Dialect, takes: frozenset[str] | None = None) -> MediaLimi
     )
 
 
-def configured(entries: Iterable[AttachmentsEntry]) -> ImageBounds:
+def configured_bounds(entries: Iterable[AttachmentsEntry]) -> ImageBounds:
     """How large an image may be that is shown, as `attachments` of the documents say."""
     entry = ImageEntry()
     for above in entries:
-        entry = laid_over(entry, above.image or ImageEntry())
+        entry = merge_entries(entry, above.image or ImageEntry())
     default = ImageBounds()
     # Less is fine. More would be refused by providers, and it is stored for good.
     return ImageBounds(
@@ -106,7 +106,7 @@ def configured(entries: Iterable[AttachmentsEntry]) -> ImageBounds:
     )
 
 
-def left_out(chars: Sequence[int], within: MediaLimits) -> int:
+def count_left_out(chars: Sequence[int], within: MediaLimits) -> int:
     """How many of the oldest are only named, given the size of each, the oldest first."""
     gone, total = 0, 0
     for newest, size in enumerate(chars):

@@ -31,7 +31,7 @@ def has_media(messages: Iterable[LLMMessage]) -> bool:
     return next(media_of(messages), None) is not None
 
 
-def rewritten(run: Segment, instead: Iterator[MediaPart | TextPart]) -> Segment:
+def replace_media(run: Segment, instead: Iterator[MediaPart | TextPart]) -> Segment:
     """The run with the next of `instead` for each of its media."""
     if not has_media(run.messages):
         return run

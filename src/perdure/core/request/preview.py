@@ -24,7 +24,7 @@ from perdure.schema.session.request_preview import ProviderRequest, SourceDetail
 from perdure.schema.session.tool import ProviderMetadata
 
 
-def sources(
+def describe_sources(
     observation: Observation, snapshot: Snapshot, *, all_told: bool
 ) -> tuple[SourceDetail, ...]:
     """Every source that is seen now or was told before, by key.
@@ -40,12 +40,12 @@ def sources(
     )
 
 
-def told(snapshot: Snapshot) -> tuple[SourceDetail, ...]:
+def describe_snapshot(snapshot: Snapshot) -> tuple[SourceDetail, ...]:
     """The sources as the model knows them, where nobody can look."""
     return tuple(_unseen(key, snapshot[key]) for key in sorted(snapshot))
 
 
-def request(built: LLMRequest, *, agent: str) -> ProviderRequest:
+def preview_request(built: LLMRequest, *, agent: str) -> ProviderRequest:
     return ProviderRequest(
         agent=agent,
         model=built.model,

@@ -49,7 +49,7 @@ class ConversationSize(Value, kw_only=True):
 
     def counted(self, usage: TokenUsage, *, since: int) -> "ConversationSize":
         """The provider has counted all of it but the last `since` tokens."""
-        return ConversationSize(estimated=self.estimated, reported=total(usage), since=since)
+        return ConversationSize(estimated=self.estimated, reported=total_tokens(usage), since=since)
 
 
 class Demand(Value, kw_only=True):
@@ -84,7 +84,7 @@ def window(limit: ModelLimit, *, buffer_tokens: int, output_tokens: int | None) 
     return usable if limit.input is UNSET or limit.input <= 0 else min(usable, limit.input)
 
 
-def room(demand: Demand, window_tokens: int) -> int:
+def compaction_target(demand: Demand, window_tokens: int) -> int:
     """How large a conversation may be after a compaction, by its length. May be negative."""
     aimed = window_tokens * limits.COMPACTED_PERCENT_MAX // 100
     counted = max(demand.tokens, demand.estimated, 1)
@@ -92,11 +92,11 @@ def room(demand: Demand, window_tokens: int) -> int:
     return aimed * demand.estimated // counted - demand.fixed
 
 
-def room_due(demand: Demand, window_tokens: int) -> int | None:
+def due_compaction_target(demand: Demand, window_tokens: int) -> int | None:
     """The room that a compaction before this request is to make; None where none is due."""
     if not window_tokens or demand.tokens <= window_tokens:
         return None
-    made = room(demand, window_tokens)
+    made = compaction_target(demand, window_tokens)
     # Where all but the conversation takes the room, condensing it would not end.
     return None if made < limits.COMPACTION_ROOM_TOKENS_MIN else made
 
@@ -107,32 +107,32 @@ def estimate(text: str) -> int:
     return (units + 2) // 4
 
 
-def total(usage: TokenUsage) -> int:
+def total_tokens(usage: TokenUsage) -> int:
     cache = usage.cache
     return usage.input + cache.read + cache.write + usage.output + usage.reasoning
 
 
-def of_messages(messages: Iterable[LLMMessage]) -> int:
-    return sum(_MESSAGE_TOKENS + sum(map(_of_part, message.content)) for message in messages)
+def estimate_messages(messages: Iterable[LLMMessage]) -> int:
+    return sum(_MESSAGE_TOKENS + sum(map(_estimate_part, message.content)) for message in messages)
 
 
-def of_results(messages: Iterable[LLMMessage]) -> int:
+def estimate_results(messages: Iterable[LLMMessage]) -> int:
     """Of the tool results alone, which no provider has counted with the answer that asked."""
-    return of_messages(message for message in messages if message.role == "tool")
+    return estimate_messages(message for message in messages if message.role == "tool")
 
 
-def of_fixed(system: Sequence[str], tools: Sequence[ToolDefinition]) -> int:
+def estimate_fixed(system: Sequence[str], tools: Sequence[ToolDefinition]) -> int:
     texts = sum(map(estimate, system))
     return texts + sum(
         _MESSAGE_TOKENS
         + estimate(tool.name)
         + estimate(tool.description)
-        + _of_json(tool.input_schema)
+        + _estimate_json(tool.input_schema)
         for tool in tools
     )
 
 
-def _of_part(part: Part) -> int:
+def _estimate_part(part: Part) -> int:
     match part:
         case TextPart(text=text) | ReasoningPart(text=text):
             return estimate(text)
@@ -140,24 +140,24 @@ def _of_part(part: Part) -> int:
             # Text goes out as text; of anything else providers count something like its area.
             return estimate(data) if kind.startswith("text/") else limits.MEDIA_TOKENS
         case ToolCallPart(name=name, input=given):
-            return estimate(name) + _of_json(given)
+            return estimate(name) + _estimate_json(given)
         case ToolResultPart(result=result):
-            return _of_result(result)
+            return _estimate_result(result)
         case _:
             assert_never(part)
 
 
-def _of_result(result: ToolResult) -> int:
+def _estimate_result(result: ToolResult) -> int:
     if isinstance(result.value, str):
         return estimate(result.value)
     if result.type != "content":
-        return _of_json(result.value)
+        return _estimate_json(result.value)
     items: Iterable[JsonValue] = result.value
     return sum(
-        _of_part(item) if isinstance(item, TextPart | MediaPart) else _of_json(item)
+        _estimate_part(item) if isinstance(item, TextPart | MediaPart) else _estimate_json(item)
         for item in items
     )
 
 
-def _of_json(value: JsonValue) -> int:
+def _estimate_json(value: JsonValue) -> int:
     return len(codec.encode(value)) // 4

@@ -44,10 +44,10 @@ def fits(text: str, limits: OutputLimits) -> bool:
 
 def preview(text: str, limits: OutputLimits, *, path: str | None) -> str:
     """The head and the tail of `text` around a line that says what was cut and where it is."""
-    return framed(text, limits, marker=_marker(text, path))
+    return truncate_around(text, limits, marker=_marker(text, path))
 
 
-def framed(text: str, limits: OutputLimits, *, marker: str) -> str:
+def truncate_around(text: str, limits: OutputLimits, *, marker: str) -> str:
     """The head and the tail of `text`, which does not fit, around `marker`."""
     lines_max = limits.lines_max - _FRAME_LINES
     bytes_max = limits.bytes_max - len(marker.encode()) - _FRAME_BYTES

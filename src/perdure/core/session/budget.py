@@ -58,24 +58,26 @@ class Spent(Value, kw_only=True):
 NO_BUDGET = Budget()
 
 
-def total(tokens: TokenUsage) -> int:
+def total_tokens(tokens: TokenUsage) -> int:
     return sum(
         (tokens.input, tokens.output, tokens.reasoning, tokens.cache.read, tokens.cache.write)
     )
 
 
-def reached(budget: Budget, spent: Spent, *, where: str = "in the configuration") -> str | None:
+def check_budget(
+    budget: Budget, spent: Spent, *, where: str = "in the configuration"
+) -> str | None:
     """Why no further turn may be sent; None while one may. `where` the bound was set."""
     if budget.cost is not None and spent.cost >= budget.cost:
-        return _told("cost", where, f"{spent.cost:.4f} of {budget.cost:.4f} US dollars")
+        return _message("cost", where, f"{spent.cost:.4f} of {budget.cost:.4f} US dollars")
     if budget.tokens is not None and spent.tokens >= budget.tokens:
-        return _told("tokens", where, f"{spent.tokens} of {budget.tokens} tokens")
+        return _message("tokens", where, f"{spent.tokens} of {budget.tokens} tokens")
     if budget.turns is not None and spent.turns >= budget.turns:
-        return _told("turns", where, f"{spent.turns} of {budget.turns} turns")
+        return _message("turns", where, f"{spent.turns} of {budget.turns} turns")
     return None
 
 
-def _told(kind: str, where: str, used: str) -> str:
+def _message(kind: str, where: str, used: str) -> str:
     return (
         f"The budget of this Session is used up: {used}."
         f" Raise `{kind}` of the `budget` {where} to go on."

@@ -47,7 +47,7 @@ class TurnOutcome(Value):
 DrainStep = RunTurn | Stop
 
 
-def begin(pending: Pending, *, force: bool) -> DrainStep:
+def first_step(pending: Pending, *, force: bool) -> DrainStep:
     """The first step; a forced drain runs a turn even with an empty inbox."""
     if pending.joins:
         return RunTurn("steer", 1, for_input=True)
@@ -56,7 +56,7 @@ def begin(pending: Pending, *, force: bool) -> DrainStep:
     return RunTurn("none", 1) if force else Stop()
 
 
-def after(outcome: TurnOutcome, pending: Pending) -> DrainStep:
+def next_step(outcome: TurnOutcome, pending: Pending) -> DrainStep:
     if outcome.needs_continuation or pending.joins:
         return RunTurn("steer", outcome.step + 1, for_input=not outcome.needs_continuation)
     if pending.queue:
@@ -64,7 +64,7 @@ def after(outcome: TurnOutcome, pending: Pending) -> DrainStep:
     return Stop()
 
 
-def again(step: int) -> RunTurn:
+def repeat_turn(step: int) -> RunTurn:
     """The same turn once more. Who had something to say meanwhile is heard."""
     return RunTurn("steer", step)
 

@@ -18,7 +18,7 @@ from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.session import event as events
 from perdure.schema.session.event import SessionEvent
 
-_ITS_OWN: Final = (
+_NOT_COPIED: Final = (
     events.SessionCreated,
     events.Renamed,
     events.Archived,
@@ -35,14 +35,14 @@ _ITS_OWN: Final = (
 """A revision is in the promotion that follows it; a staged revert has done nothing yet."""
 
 
-def copied(log: Sequence[SessionEvent], *, into: SessionID) -> tuple[SessionEvent, ...]:
+def copy_events(log: Sequence[SessionEvent], *, into: SessionID) -> tuple[SessionEvent, ...]:
     """`log`, from its first event to the cut, as the fork's own."""
-    finished = _finished(log)
-    kept = (event for event in log if not isinstance(event, _ITS_OWN))
-    return tuple(_renamed(event, into) for event in kept if _subject(event) in finished)
+    finished = _finished_messages(log)
+    kept = (event for event in log if not isinstance(event, _NOT_COPIED))
+    return tuple(_with_new_ids(event, into) for event in kept if _subject(event) in finished)
 
 
-def _finished(log: Sequence[SessionEvent]) -> set[MessageID | None]:
+def _finished_messages(log: Sequence[SessionEvent]) -> set[MessageID | None]:
     """Messages that are whole within the cut; None stands for events that belong to none."""
     found: set[MessageID | None] = {None}
     open_calls: set[tuple[MessageID, ToolCallID]] = set()
@@ -74,7 +74,7 @@ def _subject(event: SessionEvent) -> MessageID | None:
             return None
 
 
-def _renamed(event: SessionEvent, into: SessionID) -> SessionEvent:
+def _with_new_ids(event: SessionEvent, into: SessionID) -> SessionEvent:
     changes: JsonObject = {"session_id": into}
     for field in ("message_id", "assistant_message_id"):
         if (message_id := getattr(event, field, None)) is not None:

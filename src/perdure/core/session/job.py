@@ -86,7 +86,7 @@ class Job(Value, kw_only=True):
         )
 
 
-def due(job: Job, sighting: Sighting, *, now: int) -> Ending | None:
+def ending_due(job: Job, sighting: Sighting, *, now: int) -> Ending | None:
     """Why a job that runs must be ended now, if it must."""
     if job.ending is not None:
         return job.ending
@@ -95,14 +95,14 @@ def due(job: Job, sighting: Sighting, *, now: int) -> Ending | None:
     return "timed_out" if now >= job.deadline else None
 
 
-def settled(job: Job, sighting: Sighting, *, now: int) -> Job:
+def settle(job: Job, sighting: Sighting, *, now: int) -> Job:
     """The job as it is once its process is gone."""
     code = sighting.exit_code
     state: JobState = job.ending or ("lost" if code is None else "exited")
     return replace(job, state=state, exit_code=code, time_ended=now)
 
 
-def check_room(*, of_session: int, of_all: int) -> None:
+def check_limits(*, of_session: int, of_all: int) -> None:
     """Whether one more may run; else JobLimitError."""
     if of_session >= limits.JOBS_PER_SESSION_MAX:
         raise JobLimitError(
@@ -116,7 +116,7 @@ def check_room(*, of_session: int, of_all: int) -> None:
         )
 
 
-def message_id(job_id: JobID) -> MessageID:
+def notice_id(job_id: JobID) -> MessageID:
     """Of the notice of its end: always the same, so that it is told once."""
     return ids.message_from_external(f"job\x00{job_id}")
 
@@ -126,14 +126,14 @@ def notice(job: Job, last_words: str) -> str:
     shown = last_words.strip("\n")
     said = f"Its output ended with:\n{shown}" if shown else "It printed nothing."
     return (
-        f"Background job {job.id} {how_it_is(job.info)}\n"
+        f"Background job {job.id} {describe_state(job.info)}\n"
         f"Command: {_short(job.command)}\n"
         f"{said}\n"
         f"All of its output is in {job.process.output}"
     )
 
 
-def how_it_is(job: JobInfo) -> str:
+def describe_state(job: JobInfo) -> str:
     """The state in words, as the rest of a sentence about the job."""
     match job.state:
         case "running":

@@ -79,7 +79,7 @@ def session_after(info: SessionInfo, event: SessionEvent) -> SessionInfo:
         case events.Moved(location=location, subdirectory=subdirectory):
             info = replace(info, location=location, subpath=subdirectory or UNSET)
         case events.Renamed() | events.Archived() | events.Unarchived() | events.BudgetChanged():
-            info = _kept(info, event)
+            info = _session_changed(info, event)
         case events.PromptPromoted(prompt=prompt) if title.is_placeholder(info.title):
             info = replace(info, title=title.from_prompt(prompt.text) or info.title)
         case events.StepEnded(cost=cost, tokens=tokens) | events.Spent(cost=cost, tokens=tokens):
@@ -97,7 +97,7 @@ def session_after(info: SessionInfo, event: SessionEvent) -> SessionInfo:
     return replace(info, time=replace(info.time, updated=updated))
 
 
-def _kept(
+def _session_changed(
     info: SessionInfo,
     event: events.Renamed | events.Archived | events.Unarchived | events.BudgetChanged,
 ) -> SessionInfo:
@@ -173,7 +173,7 @@ def _checkpoint(event: events.CompactionEnded) -> CompactionMessage:
     )
 
 
-def superseded(message: AssistantMessage, event: events.StepStarted) -> AssistantMessage:
+def close_superseded(message: AssistantMessage, event: events.StepStarted) -> AssistantMessage:
     """A new step began while this one was open: whoever ran it is gone, so it is over."""
     if message.time.completed is not UNSET:
         return message

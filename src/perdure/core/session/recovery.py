@@ -28,7 +28,7 @@ from perdure.schema.session.recovery import WaitReason
 from perdure.schema.session.tool import CallProvider, PendingState, RunningState, error_info
 from perdure.schema.value import Value
 
-Told = UserMessage | SyntheticMessage
+InputMessage = UserMessage | SyntheticMessage
 """What waits for an answer."""
 
 INTERRUPTED: Final = "Tool execution interrupted"
@@ -61,7 +61,7 @@ class Attempt(Value, kw_only=True):
     """Whether somebody has said something new since it was left behind."""
 
 
-class GoOn(Value):
+class SendRequest(Value):
     """Send the request: none has gone out for this step."""
 
     step: int
@@ -81,26 +81,26 @@ class GiveUp(Value):
     """Fail it for all to see, and go on with what was said since."""
 
 
-class OwesNothing(Value):
+class NothingDue(Value):
     pass
 
 
-Verdict = GoOn | Unclear | AskPerson | GiveUp | OwesNothing
+Verdict = SendRequest | Unclear | AskPerson | GiveUp | NothingDue
 
 
 def classify(attempt: Attempt | None) -> Verdict:
     """What is to be done about what was left, once open steps and calls are settled."""
     if attempt is None:
-        return OwesNothing()
+        return NothingDue()
     if attempt.waits is not None:
         return GiveUp() if attempt.abandoned else AskPerson(attempt.waits)
     if attempt.deaths >= limits.RECOVERY_DEATHS_MAX:
         return GiveUp() if attempt.abandoned else AskPerson("deaths")
     match attempt.state:
         case "begun":
-            return OwesNothing()
+            return NothingDue()
         case "prepared" | "settled":
-            return GoOn(attempt.step)
+            return SendRequest(attempt.step)
         case "dispatched":
             return GiveUp() if attempt.abandoned else Unclear(attempt.step)
 
@@ -144,14 +144,14 @@ def fail_open_step(
 
 def is_unanswered(messages: Sequence[SessionMessage]) -> bool:
     """Whether the last thing said is a prompt or a notice that no step followed."""
-    said = (m for m in reversed(messages) if isinstance(m, AssistantMessage | Told))
-    return isinstance(next(said, None), Told)
+    said = (m for m in reversed(messages) if isinstance(m, AssistantMessage | InputMessage))
+    return isinstance(next(said, None), InputMessage)
 
 
 def is_unfinished(newest: SessionMessage) -> bool:
     """Whether a Session that ends with this message was left in the middle of something."""
     if not isinstance(newest, AssistantMessage):
-        return isinstance(newest, Told)
+        return isinstance(newest, InputMessage)
     return newest.time.completed is UNSET or any(map(_is_open, newest.content))
 
 

@@ -49,7 +49,7 @@ class RepeatedCallGuard:
             self._news(call, brought)
             return None
         known.count += 1
-        return nudge(known.count) if known.count >= limits.CALLS_REPEATED_MAX else None
+        return repetition_note(known.count) if known.count >= limits.CALLS_REPEATED_MAX else None
 
     def refused(self, tool: str, input: JsonObject) -> None:
         """A person or a rule did not let this call be made once more."""
@@ -66,14 +66,14 @@ class RepeatedCallGuard:
             del self._known[next(iter(self._known))]
 
 
-def nudge(count: int) -> str:
+def repetition_note(count: int) -> str:
     return (
         f"[This call has now been made {count} times with this very result. Making it again will"
         " not change that. Try something else, or tell the person what is in the way.]"
     )
 
 
-def refusal(reason: str) -> str:
+def refusal_text(reason: str) -> str:
     """What the model is told when such a call is not made."""
     return f"Not run again, because it keeps bringing the same result. {reason}"
 

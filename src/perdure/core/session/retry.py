@@ -35,18 +35,20 @@ class RetryLimits(Value):
     first_seconds: float
 
 
-_CROWDED: Final = RetryLimits(limits.RETRY_CROWDED_ATTEMPTS_MAX, limits.RETRY_CROWDED_SECONDS_FIRST)
+_OVERLOADED: Final = RetryLimits(
+    limits.RETRY_CROWDED_ATTEMPTS_MAX, limits.RETRY_CROWDED_SECONDS_FIRST
+)
 _BROKEN: Final = RetryLimits(limits.RETRY_ATTEMPTS_MAX, limits.RETRY_SECONDS_FIRST)
 RETRY_LIMITS: Final[Mapping[Reason, RetryLimits]] = {
-    "rate-limit": _CROWDED,
-    "overload": _CROWDED,
+    "rate-limit": _OVERLOADED,
+    "overload": _OVERLOADED,
     "provider-internal": _BROKEN,
     "transport": _BROKEN,
 }
 """By kind of failure. What is not here does not pass by itself."""
 
 
-def seconds_left(retry: Retry, *, now: int) -> float:
+def remaining_seconds(retry: Retry, *, now: int) -> float:
     """How long to wait still. A clock that was set back must not make it wait for years."""
     return min(max(retry.due - now, 0), retry.delay) / 1000
 
@@ -67,14 +69,14 @@ def delay_seconds(error: LLMError, *, failed: int, chance: float) -> float | Non
     return min(doubled, limits.RETRY_SECONDS_MAX) * spread
 
 
-def last_words(error: LLMError) -> str:
+def failure_message(error: LLMError) -> str:
     """What a step that failed for good says, with the wait that was too long for us."""
     told = (error.retry_after_ms or 0) / 1000
     if error.reason not in RETRY_LIMITS or told <= limits.RETRY_TOLD_SECONDS_MAX:
         return error.message
-    return f"{error.message} (it asks to come back in {_shown(told)})"
+    return f"{error.message} (it asks to come back in {_format_wait(told)})"
 
 
-def _shown(seconds: float) -> str:
+def _format_wait(seconds: float) -> str:
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 120 else f"{round(minutes / 60)} h"

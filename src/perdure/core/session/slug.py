@@ -16,6 +16,6 @@ _NOUNS: Final = (
 )  # fmt: skip
 
 
-def of(id: str) -> str:
+def make_slug(id: str) -> str:
     first, second = hashlib.sha256(id.encode()).digest()[:2]
     return f"{_ADJECTIVES[first % len(_ADJECTIVES)]}-{_NOUNS[second % len(_NOUNS)]}"

@@ -40,17 +40,17 @@ class Report(Value, kw_only=True):
     cost: float = 0.0
 
 
-def child_of(parent: SessionID, message: MessageID, call: ToolCallID) -> SessionID:
+def child_session_id(parent: SessionID, message: MessageID, call: ToolCallID) -> SessionID:
     """The Session that a call makes: the same, however often it is tried."""
     return ids.session_from_external(f"task\x00{parent}\x00{message}\x00{call}")
 
 
-def prompt_of(parent: SessionID, message: MessageID, call: ToolCallID) -> MessageID:
+def prompt_id(parent: SessionID, message: MessageID, call: ToolCallID) -> MessageID:
     """The prompt with which a call begins or continues a child."""
     return ids.message_from_external(f"task\x00{parent}\x00{message}\x00{call}")
 
 
-def notice_of(prompt: MessageID) -> MessageID:
+def notice_id(prompt: MessageID) -> MessageID:
     """The message by which a parent hears how a task ended, if its call does not wait."""
     return ids.message_from_external(f"task result\x00{prompt}")
 
@@ -68,7 +68,7 @@ def is_subagent(agent: AgentInfo) -> bool:
     return agent.mode != "primary" and not agent.hidden
 
 
-def model_of(
+def choose_model(
     agent: AgentInfo, *, chosen: ModelRef | None, caller: AgentInfo | None
 ) -> ModelRef | None:
     """What a child runs on: its agent's model, else its parent's; None is the default one."""
@@ -79,13 +79,13 @@ def model_of(
     return None if caller is None or caller.model is UNSET else caller.model
 
 
-def ceilings(above: tuple[str, ...], rules: Callable[[str], Ruleset]) -> tuple[Ruleset, ...]:
+def inherited_rules(above: tuple[str, ...], rules: Callable[[str], Ruleset]) -> tuple[Ruleset, ...]:
     """What bounds a Session from above, by the agents that called it and its callers."""
     inherited = tuple(rules(agent) for agent in above)
     return inherited if len(above) < limits.TASK_DEPTH_MAX else (*inherited, _NO_TASK)
 
 
-def forbidden(
+def find_denial(
     bounds: tuple[Ruleset, ...],
     *,
     action: str,
@@ -100,7 +100,7 @@ def forbidden(
     return None
 
 
-def ended(last: AssistantMessage | None, *, steps: int, cost: float) -> Report:
+def build_report(last: AssistantMessage | None, *, steps: int, cost: float) -> Report:
     """The report of a child that rests after these steps on its prompt."""
     if last is None:
         text = "It ended before it was answered."
@@ -113,20 +113,20 @@ def ended(last: AssistantMessage | None, *, steps: int, cost: float) -> Report:
     return Report(state="failed", text=text, steps=steps, cost=cost)
 
 
-def shown(child: SessionID, report: Report) -> str:
+def render_report(child: SessionID, report: Report) -> str:
     """What the model reads of a report."""
     return (
         f"task_id: {child} (give it to the task tool to go on with this subagent)\n"
         f"state: {report.state}\n\n"
-        f"<task_result>\n{xml_tags.escaped(report.text)}\n</task_result>"
+        f"<task_result>\n{xml_tags.escape(report.text)}\n</task_result>"
     )
 
 
-def told(child: SessionID, agent: str, report: Report) -> str:
+def render_notice(child: SessionID, agent: str, report: Report) -> str:
     """The notice of a task whose call does not wait for it any more."""
     most = limits.TASK_NOTICE_CHARS_MAX
     text = report.text
     if len(text) > most:
         text = f"{text[:most]}\n(cut off; the whole text is in Session {child})"
     cut = Report(state=report.state, text=text, steps=report.steps, cost=report.cost)
-    return f"The task of the subagent {agent!r} has come to its end.\n{shown(child, cut)}"
+    return f"The task of the subagent {agent!r} has come to its end.\n{render_report(child, cut)}"

@@ -33,12 +33,12 @@ def from_prompt(text: str) -> str:
     return (words if len(words) > limits.TITLE_CHARS_MAX // 2 else cut) + "…"
 
 
-def chosen(text: str) -> str:
+def clean_title(text: str) -> str:
     """A title as a person gave it, on one line."""
     return _clean(text)
 
 
-def of_fork(title: str) -> str:
+def fork_title(title: str) -> str:
     return title if is_placeholder(title) else f"{title} (fork)"
 
 
@@ -53,7 +53,7 @@ _LABEL: Final = re.compile(r"^\W*title\W*:\s*", re.IGNORECASE)
 _AROUND: Final = " \t\"'`*_#“”«»„."
 
 
-def text(prompt: str) -> str:
+def request_text(prompt: str) -> str:
     """The request. Only the beginning of a prompt counts; the rest would be paid for in vain."""
     return f"{_ASKED}{prompt[: limits.TITLE_PROMPT_CHARS_MAX]}"
 

@@ -26,7 +26,7 @@ def tokens_of(usage: Usage) -> TokenUsage:
     )
 
 
-def total(session: SessionInfo, log: Iterable[SessionEvent]) -> UsageTotal:
+def session_total(session: SessionInfo, log: Iterable[SessionEvent]) -> UsageTotal:
     """Of one Session, with those of its events that tell of a request."""
     models: dict[MessageID, ModelRef] = {}
     lines: list[ModelUsage] = []
@@ -44,11 +44,11 @@ def total(session: SessionInfo, log: Iterable[SessionEvent]) -> UsageTotal:
         cost=session.cost,
         tokens=session.tokens,
         turns=sum(line.purpose == "turn" for line in lines),
-        models=_gathered(lines),
+        models=_merge_lines(lines),
     )
 
 
-def together(totals: Iterable[UsageTotal]) -> UsageTotal:
+def sum_totals(totals: Iterable[UsageTotal]) -> UsageTotal:
     whole = UsageTotal(cost=0.0, tokens=NO_TOKENS, turns=0, models=())
     for each in totals:
         whole = UsageTotal(
@@ -57,7 +57,7 @@ def together(totals: Iterable[UsageTotal]) -> UsageTotal:
             turns=whole.turns + each.turns,
             models=(*whole.models, *each.models),
         )
-    return replace(whole, models=_gathered(whole.models))
+    return replace(whole, models=_merge_lines(whole.models))
 
 
 def _line(model: ModelRef, purpose: Purpose, of: events.StepEnded | events.Spent) -> ModelUsage:
@@ -66,7 +66,7 @@ def _line(model: ModelRef, purpose: Purpose, of: events.StepEnded | events.Spent
     return ModelUsage(model=plain, purpose=purpose, requests=1, cost=cost, tokens=of.tokens)
 
 
-def _gathered(lines: Iterable[ModelUsage]) -> tuple[ModelUsage, ...]:
+def _merge_lines(lines: Iterable[ModelUsage]) -> tuple[ModelUsage, ...]:
     """One line for each model and purpose, in the order in which they were first used."""
     gathered: dict[tuple[str, str, Purpose], ModelUsage] = {}
     for line in lines:

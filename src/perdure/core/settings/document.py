@@ -38,7 +38,7 @@ from perdure.core.config_file.entries import (
     WebFetchEntry,
     WebSearchEntry,
 )
-from perdure.core.config_file.problem import Problem, named
+from perdure.core.config_file.problem import Problem, format_address
 from perdure.core.config_file.substitution import Resolve, Substituted, Trust
 from perdure.core.credentials import oauth
 from perdure.core.credentials.oauth import LoginMethod
@@ -180,7 +180,7 @@ def _filled(blank: Document, substituted: Substituted) -> Document:
         formatter=None if other.formatter is UNSET else other.formatter,
         diagnostics=reading.diagnostics(experimental),
         lsp=None if other.lsp is UNSET else other.lsp,
-        problems=config_problem.located(reading.problems, blank.text),
+        problems=config_problem.with_positions(reading.problems, blank.text),
         written=blank.written,
         directory=blank.directory,
         text=blank.text,
@@ -284,7 +284,7 @@ class _Reading:
         for provider in providers:
             for name, fields, place in self._objects(providers, provider, at):
                 try:
-                    method = oauth.method(name, codec.convert(LoginEntry, fields))
+                    method = oauth.read_method(name, codec.convert(LoginEntry, fields))
                 except (msgspec.ValidationError, oauth.LoginMethodError) as error:
                     self._ignore(place, error)
                 else:
@@ -327,4 +327,4 @@ class _Reading:
         self._report(at, "is ignored" if secret else f"is ignored: {error}")
 
     def _report(self, at: Address, message: str) -> None:
-        self.problems.append(Problem(self._path, f"`{named(at)}` {message}", at=at))
+        self.problems.append(Problem(self._path, f"`{format_address(at)}` {message}", at=at))

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import UNSET, field
 
-from perdure.core.config_file.entries import ProgramEntry, laid_over
+from perdure.core.config_file.entries import ProgramEntry, merge_entries
 from perdure.core.settings.document import Document
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.value import Confidential
@@ -44,7 +44,7 @@ class EditPrograms(Confidential, kw_only=True):
     servers: tuple[EditProgram, ...] = ()
 
 
-def configured(documents: Iterable[Document]) -> EditPrograms:
+def configured_programs(documents: Iterable[Document]) -> EditPrograms:
     """What the trusted documents name, the first lowest."""
     trusted = [document for document in documents if document.is_trusted]
     servers = _programs(document.lsp for document in trusted)
@@ -67,7 +67,7 @@ def _programs(
         elif layer is not None:
             off = False
             for name, entry in layer.items():
-                entries[name] = laid_over(entries.get(name, ProgramEntry()), entry)
+                entries[name] = merge_entries(entries.get(name, ProgramEntry()), entry)
     found = (_program(name, entry) for name, entry in entries.items())
     return () if off else tuple(program for program in found if program is not None)
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from perdure.core.config_file import substitution
 from perdure.core.config_file.entries import AgentEntry, CommandEntry, ProviderEntry
-from perdure.core.config_file.problem import Lines, named
+from perdure.core.config_file.problem import Lines, format_address
 from perdure.core.credentials import keys
 from perdure.core.settings import settings
 from perdure.core.settings.document import Document
@@ -81,27 +81,27 @@ class Origin(Value):
     line: int | None = None
 
 
-def origins(found: Settings) -> tuple[Origin, ...]:
+def list_origins(found: Settings) -> tuple[Origin, ...]:
     """The keys in force, in alphabetical order; one line for each document that adds to a list."""
     kept: dict[Address, list[Origin]] = {}
     for document in found.documents:
         lines = Lines(document.text)
-        for at, value in _in_force(document, found):
+        for at, value in _in_effect(document, found):
             place = lines.of(at)
             origin = Origin(
-                named(at), masked(value, at), document.path, place.line if place else None
+                format_address(at), mask(value, at), document.path, place.line if place else None
             )
-            _lay(kept, at, origin)
+            _add(kept, at, origin)
     in_order = sorted(kept.values(), key=lambda all_of_key: all_of_key[0].key)
     return tuple(origin for all_of_key in in_order for origin in all_of_key)
 
 
-def masked(value: JsonValue, at: Address) -> JsonValue:
+def mask(value: JsonValue, at: Address) -> JsonValue:
     """`value` as it may be shown: without keys, headers and other credentials."""
     if jsonc.is_object(value):
-        return {key: masked(item, (*at, key)) for key, item in value.items()}
+        return {key: mask(item, (*at, key)) for key, item in value.items()}
     if jsonc.is_list(value):
-        return [masked(item, (*at, index)) for index, item in enumerate(value)]
+        return [mask(item, (*at, index)) for index, item in enumerate(value)]
     if value is None or isinstance(value, bool):
         return value
     if _is_secret(at):
@@ -110,7 +110,7 @@ def masked(value: JsonValue, at: Address) -> JsonValue:
     return (keys.public_url(value) or value) if isinstance(value, str) else value
 
 
-def _in_force(document: Document, found: Settings) -> Iterator[tuple[Address, JsonValue]]:
+def _in_effect(document: Document, found: Settings) -> Iterator[tuple[Address, JsonValue]]:
     left_out = frozenset(problem.at for problem in document.problems)
     for at, value in _leaves(document.written, ()):
         known = at[0] in _KEYS and (len(at) < 2 or _is_known(at))
@@ -139,7 +139,7 @@ def _leaves(value: JsonValue, at: Address) -> Iterator[tuple[Address, JsonValue]
         yield at, value
 
 
-def _lay(kept: dict[Address, list[Origin]], at: Address, origin: Origin) -> None:
+def _add(kept: dict[Address, list[Origin]], at: Address, origin: Origin) -> None:
     if at[-1] in _ADDING and at in kept:
         kept[at].append(origin)
     else:

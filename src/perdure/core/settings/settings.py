@@ -31,7 +31,7 @@ from perdure.core.config_file.entries import (
     WebFetchEntry,
     WebSearchEntry,
 )
-from perdure.core.config_file.problem import Problem, named
+from perdure.core.config_file.problem import Problem, format_address
 from perdure.core.config_file.substitution import Trust
 from perdure.core.credentials.oauth import LoginMethod
 from perdure.core.request import media_limits
@@ -42,7 +42,7 @@ from perdure.core.settings import edit_programs, trust
 from perdure.core.settings.document import Document
 from perdure.core.settings.edit_programs import EditPrograms
 from perdure.core.settings.reference import ReferenceEntry
-from perdure.core.settings.trust import KeyRequest, ProgramRequest, Wish
+from perdure.core.settings.trust import KeyRequest, ProgramRequest, TrustRequest
 from perdure.core.text import jsonc
 from perdure.core.text.jsonc import Address
 from perdure.schema import codec
@@ -130,14 +130,14 @@ class Settings(Confidential, kw_only=True):
     named by a project's document that nobody trusts; see `Document.is_trusted` for which."""
     granted_keys: tuple[KeyRequest, ...] = ()
     """Where a person lets keys be sent, by trusting the project's documents that say so."""
-    ungranted: tuple[Wish, ...] = ()
+    ungranted: tuple[TrustRequest, ...] = ()
     """What a project's documents ask for and do not get until a person trusts them."""
     problems: tuple[Problem, ...] = ()
     documents: tuple[Document, ...] = ()
     """What these settings were made of, the first lowest."""
 
 
-_USERS_ALONE: Final[tuple[Address, ...]] = (
+_USER_ONLY: Final[tuple[Address, ...]] = (
     ("shell",),
     ("experimental", "bash"),
     ("experimental", "webfetch"),
@@ -150,8 +150,8 @@ _USERS_ALONE: Final[tuple[Address, ...]] = (
 def merge(documents: Sequence[Document]) -> Settings:
     """Lay `documents` over each other, the first lowest."""
     users = _providers(document.providers for document in documents if document.trust == "user")
-    checked = [_kept_in_place(document, users) for document in documents]
-    ungranted = trust.ungranted(documents)
+    checked = [_without_moved_providers(document, users) for document in documents]
+    ungranted = trust.list_ungranted(documents)
     return Settings(
         model=_last(document.model for document in documents),
         default_agent=_last(document.default_agent for document in documents),
@@ -175,18 +175,21 @@ def merge(documents: Sequence[Document]) -> Settings:
         logins=_logins([document for document in documents if document.trust == "user"]),
         recovery=_recovery(documents),
         snapshots=_last(document.snapshots for document in documents) is not False,
-        images=media_limits.configured(document.attachments for document in documents),
-        after_edit=edit_programs.configured(documents),
+        images=media_limits.configured_bounds(document.attachments for document in documents),
+        after_edit=edit_programs.configured_programs(documents),
         timezone=_last(document.timezone for document in documents),
         may_run_commands=not any(isinstance(wish, ProgramRequest) for wish in ungranted),
         granted_keys=tuple(
-            wish for document in documents if document.granted for wish in trust.keys(document)
+            wish
+            for document in documents
+            if document.granted
+            for wish in trust.key_requests(document)
         ),
         ungranted=ungranted,
         problems=(
             *(problem for document in documents for problem in document.problems),
             *(problem for _, problems in checked for problem in problems),
-            *(problem for document in documents for problem in _misplaced(document)),
+            *(problem for document in documents for problem in _user_only_problems(document)),
         ),
         documents=tuple(documents),
     )
@@ -206,11 +209,11 @@ def is_refused(document: Document, at: Address, users: Mapping[str, ProviderEntr
     """Whether the key at `at` is one that this document, being a project's, may not set."""
     if document.trust == "user" or not at:
         return False
-    if any(at[: len(key)] == key for key in _USERS_ALONE):
+    if any(at[: len(key)] == key for key in _USER_ONLY):
         return True
     match at:
         case ("providers", str(provider), *below) if below and provider in users:
-            return _says_where(tuple(below)) and not _may_move(document, provider)
+            return _is_address_key(tuple(below)) and not _may_move(document, provider)
         case _:
             return False
 
@@ -281,7 +284,7 @@ def _references(documents: Sequence[Document]) -> dict[str, ReferenceEntry]:
     return {entry.name: entry for document in documents for entry in document.references}
 
 
-def _misplaced(document: Document) -> tuple[Problem, ...]:
+def _user_only_problems(document: Document) -> tuple[Problem, ...]:
     if document.trust == "user":
         return ()
     said = (
@@ -293,11 +296,15 @@ def _misplaced(document: Document) -> tuple[Problem, ...]:
         document.recovery,
     )
     problems = [
-        Problem(document.path, f"`{named(at)}` can only be set in your own configuration", at=at)
-        for at, value in zip(_USERS_ALONE, said, strict=True)
+        Problem(
+            document.path,
+            f"`{format_address(at)}` can only be set in your own configuration",
+            at=at,
+        )
+        for at, value in zip(_USER_ONLY, said, strict=True)
         if value
     ]
-    return config_problem.located(problems, document.text)
+    return config_problem.with_positions(problems, document.text)
 
 
 def _shell_variables(documents: Sequence[Document]) -> tuple[str, ...]:
@@ -343,7 +350,7 @@ def _typed(providers: Mapping[str, JsonObject]) -> dict[str, ProviderEntry]:
     return {name: codec.convert(ProviderEntry, entry) for name, entry in providers.items()}
 
 
-def _kept_in_place(
+def _without_moved_providers(
     document: Document, users: Mapping[str, JsonObject]
 ) -> tuple[Mapping[str, JsonObject], tuple[Problem, ...]]:
     """The providers of a document, without new addresses for those that are the user's."""
@@ -360,7 +367,7 @@ def _kept_in_place(
                 "a project that you do not trust cannot change its address or protocol"
             )
             problems.append(Problem(document.path, message, at=("providers", name, "api")))
-    return kept, config_problem.located(problems, document.text)
+    return kept, config_problem.with_positions(problems, document.text)
 
 
 def _may_move(document: Document, provider: str) -> bool:
@@ -369,10 +376,10 @@ def _may_move(document: Document, provider: str) -> bool:
     return document.granted and entry is not None and bool(trust.key_origins(entry))
 
 
-def _says_where(at: Address) -> bool:
+def _is_address_key(at: Address) -> bool:
     """Whether a key of a provider or a model is part of what `_without_address` takes away."""
     if at[0] == "models":
-        return len(at) > 2 and _says_where(at[2:])
+        return len(at) > 2 and _is_address_key(at[2:])
     return (at[0] == "api" and at[1:2] != ("id",)) or at[:3] == ("request", "body", "baseURL")
 
 

@@ -17,7 +17,7 @@ from typing import Final
 from msgspec import UNSET
 
 from perdure.core.config_file.entries import ModelEntry, ProviderEntry
-from perdure.core.config_file.problem import named
+from perdure.core.config_file.problem import format_address
 from perdure.core.credentials import keys as credential
 from perdure.core.settings.document import Document
 from perdure.core.text import jsonc
@@ -49,7 +49,7 @@ class ProgramRequest(Value):
 
     @property
     def says(self) -> str:
-        return _visible(f"run {self.command} ({named(self.at)})")
+        return _escape_unprintable(f"run {self.command} ({format_address(self.at)})")
 
 
 class KeyRequest(Value):
@@ -64,22 +64,22 @@ class KeyRequest(Value):
     @property
     def says(self) -> str:
         variables = f" ({', '.join(self.names)})" if self.names else ""
-        return _visible(
+        return _escape_unprintable(
             f"send your key for {self.provider}{variables} to {', '.join(self.origins)}"
         )
 
 
-Wish = ProgramRequest | KeyRequest
+TrustRequest = ProgramRequest | KeyRequest
 
 
-def wishes(document: Document) -> tuple[Wish, ...]:
+def list_requests(document: Document) -> tuple[TrustRequest, ...]:
     """What the document asks for; nothing, if it is the user's own."""
     if document.trust == "user":
         return ()
-    return (*_programs(document), *_plugins(document), *keys(document))
+    return (*_programs(document), *_plugins(document), *key_requests(document))
 
 
-def keys(document: Document) -> tuple[KeyRequest, ...]:
+def key_requests(document: Document) -> tuple[KeyRequest, ...]:
     """The credentials that a project's document asks for."""
     found = ((name, key_origins(entry)) for name, entry in document.providers.items())
     return tuple(
@@ -105,10 +105,13 @@ def digest(document: Document) -> str:
     return hashlib.sha256(document.text).hexdigest()
 
 
-def ungranted(documents: Sequence[Document]) -> tuple[Wish, ...]:
+def list_ungranted(documents: Sequence[Document]) -> tuple[TrustRequest, ...]:
     """What is asked for and was not granted."""
     return tuple(
-        wish for document in documents if not document.is_trusted for wish in wishes(document)
+        wish
+        for document in documents
+        if not document.is_trusted
+        for wish in list_requests(document)
     )
 
 
@@ -120,7 +123,9 @@ def _programs(document: Document) -> Iterator[ProgramRequest]:
         for name, entry in entries.items():
             # An entry without a command may still change the environment of somebody's program.
             if jsonc.is_object(entry) and entry.get("type") != "remote" and not _is_off(entry):
-                yield ProgramRequest(document.path, (*at, name), _shown(entry.get("command", name)))
+                yield ProgramRequest(
+                    document.path, (*at, name), _format_command(entry.get("command", name))
+                )
 
 
 def _plugins(document: Document) -> Iterator[ProgramRequest]:
@@ -128,7 +133,7 @@ def _plugins(document: Document) -> Iterator[ProgramRequest]:
         listed = _value_at(document.written, at)
         if jsonc.is_list(listed):
             for index, plugin in enumerate(listed):
-                yield ProgramRequest(document.path, (*at, index), _shown(plugin))
+                yield ProgramRequest(document.path, (*at, index), _format_command(plugin))
 
 
 def _is_off(entry: JsonObject) -> bool:
@@ -142,7 +147,7 @@ def _value_at(written: JsonObject, at: tuple[str, ...]) -> JsonValue:
     return value
 
 
-def _shown(command: JsonValue) -> str:
+def _format_command(command: JsonValue) -> str:
     """A command as a shell would read it, for people; whatever was written in its place."""
     words: list[JsonValue] = list(command) if jsonc.is_list(command) else [command]
     line = shlex.join(word if isinstance(word, str) else repr(word) for word in words)
@@ -150,7 +155,7 @@ def _shown(command: JsonValue) -> str:
     return line if more <= 0 else f"{line[:_COMMAND_CHARS_MAX]}... ({more} more characters)"
 
 
-def _visible(text: str) -> str:
+def _escape_unprintable(text: str) -> str:
     """Nothing that a person decides on may hide: what cannot be printed is spelled out."""
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape", "surrogatepass").decode()

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from perdure.core.shell.word import Word, plain
+from perdure.core.shell.word import Word, render_words
 
 _NAME: Final = re.compile(r"(?:\./)?[A-Za-z0-9_][\w@%+:,./-]*")
 _WILDCARDS: Final = re.compile(r"[*?\\]")
@@ -101,15 +101,15 @@ _WORD_FOR_WORD: Final = frozenset(_PROGRAMS.split())
 _VERBS_WORD_FOR_WORD: Final = frozenset(" ".join(verb.split()) for verb in _VERBS.split(","))
 
 
-def reusable(words: Sequence[Word]) -> str | None:
+def pattern_for(words: Sequence[Word]) -> str | None:
     """The pattern to save for a command; its own text where no pattern may be made; or nothing."""
     named = _naming_words(words)
     if named is None or _is_word_for_word(named):
-        return exact(plain(words))
+        return exact_pattern(render_words(words))
     return f"{' '.join(named)} *"
 
 
-def exact(text: str) -> str | None:
+def exact_pattern(text: str) -> str | None:
     """`text` as a pattern that matches it alone; None when it holds a wildcard."""
     return None if _WILDCARDS.search(text) else text
 

@@ -19,7 +19,7 @@ from msgspec import field
 from perdure.core.files.paths import is_within
 from perdure.core.limits import COMMAND_CHARS_MAX, COMMAND_DEPTH_MAX, COMMAND_PARTS_MAX
 from perdure.core.shell import approval_pattern, wrapper
-from perdure.core.shell.word import Word, plain
+from perdure.core.shell.word import Word, render_words
 from perdure.schema.value import State, Value
 
 _DIRECTORY_CHANGES: Final = frozenset({"cd", "pushd"})
@@ -124,7 +124,7 @@ def _script(found: _Found, text: str, *, depth: int) -> None:
             case SimpleCommand(words=words):
                 _command(found, words, depth=depth)
             case Assignment(source=source):
-                found.add(Part(text=source, pattern=approval_pattern.exact(source)))
+                found.add(Part(text=source, pattern=approval_pattern.exact_pattern(source)))
             case Redirection():
                 _redirection(found, item)
 
@@ -142,13 +142,13 @@ def _command(found: _Found, words: Sequence[Word], *, depth: int) -> None:
     if words[0].literal in _DIRECTORY_CHANGES:
         _directory_change(found, words)
         return
-    wrapped = wrapper.look_through(words)
+    wrapped = wrapper.unwrap(words)
     if wrapped.unclear is not None:
         found.doubt(wrapped.unclear)
     if wrapped.counts:
         found.add(_part(words))
     for setting in wrapped.settings:
-        found.add(Part(text=setting, pattern=approval_pattern.exact(setting)))
+        found.add(Part(text=setting, pattern=approval_pattern.exact_pattern(setting)))
     for inner in wrapped.commands:
         _command(found, inner, depth=depth + 1)
     for code in wrapped.scripts:
@@ -156,13 +156,13 @@ def _command(found: _Found, words: Sequence[Word], *, depth: int) -> None:
 
 
 def _part(words: Sequence[Word], *, outside: bool = False) -> Part:
-    text = plain(words)
+    text = render_words(words)
     source = " ".join(word.source for word in words)
     name = words[0].literal or ""
     short = f"{posixpath.basename(name)}{text.removeprefix(name)}" if "/" in name else text
     spellings = tuple({form: None for form in (source, short) if form != text})
     return Part(
-        text=text, pattern=approval_pattern.reusable(words), spellings=spellings, outside=outside
+        text=text, pattern=approval_pattern.pattern_for(words), spellings=spellings, outside=outside
     )
 
 
@@ -183,8 +183,8 @@ def _redirection(found: _Found, redirection: Redirection) -> None:
     reads = operator == "<"
     if reads and inside:
         return
-    text = f"{'<' if reads else '>'} {plain((target,))}"
-    found.add(Part(text=text, pattern=approval_pattern.exact(text), outside=not inside))
+    text = f"{'<' if reads else '>'} {render_words((target,))}"
+    found.add(Part(text=text, pattern=approval_pattern.exact_pattern(text), outside=not inside))
 
 
 def _is_inside(path: str | None, place: CommandDirectory) -> bool:

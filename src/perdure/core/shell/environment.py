@@ -32,7 +32,7 @@ _SECRET: Final = (
 _WITH_PASSWORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#\s@]*:[^/?#\s@]+@")
 
 
-def scrubbed(
+def without_secrets(
     variables: Mapping[str, str], *, keys: Collection[str] = (), allowed: Sequence[str] = ()
 ) -> dict[str, str]:
     """The variables to pass on.

@@ -19,12 +19,12 @@ class Word(Value):
     """None: it depends on variables, files or other commands."""
 
 
-def plain(words: Sequence[Word]) -> str:
+def render_words(words: Sequence[Word]) -> str:
     """The words in one spelling: quoted only where it matters, one space between two of them."""
-    return " ".join(_spelled(word) for word in words)
+    return " ".join(_render_word(word) for word in words)
 
 
-def _spelled(word: Word) -> str:
+def _render_word(word: Word) -> str:
     if word.literal is None:
         return word.source
     if _BARE.fullmatch(word.literal):

@@ -17,7 +17,7 @@ from perdure.core.shell.word import Word
 from perdure.schema.value import Value
 
 
-class LookedThrough(Value, kw_only=True):
+class Unwrapped(Value, kw_only=True):
     counts: bool = True
     """Whether the command itself must be allowed, beside what it runs."""
     commands: tuple[tuple[Word, ...], ...] = ()
@@ -85,17 +85,17 @@ _WRAPPERS: Final[Mapping[str, _Wrapper]] = {
 _SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
 _SHELL_FLAGS: Final = re.compile(r"-[elux]+")
 _SHELL_CODE: Final = re.compile(r"-[elux]*c[elux]*")
-_STRANGERS: Final = """
+_OTHER_WRAPPERS: Final = """
     chroot coproc entr flock ltrace mapfile nsenter parallel readarray runuser script setpriv strace
     su systemd-run unshare watch
 """
-_NOT_LOOKED_INTO: Final = frozenset(_STRANGERS.split())
+_NOT_ANALYSED: Final = frozenset(_OTHER_WRAPPERS.split())
 """These run other programs too, each in its own way."""
 _FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _SETTING: Final = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
 
 
-def look_through(words: Sequence[Word]) -> LookedThrough:
+def unwrap(words: Sequence[Word]) -> Unwrapped:
     """What `words`, whose first has a known value, runs beside itself."""
     path = words[0].literal or ""
     name = posixpath.basename(path)
@@ -108,14 +108,14 @@ def look_through(words: Sequence[Word]) -> LookedThrough:
         return _trap(words)
     if name == "find":
         return _find(words)
-    if name in _NOT_LOOKED_INTO:
-        return LookedThrough(unclear=f"what {name} runs is not looked into")
+    if name in _NOT_ANALYSED:
+        return Unwrapped(unclear=f"what {name} runs is not looked into")
     if name in _WRAPPERS:
         return _wrapped(words, _WRAPPERS[name], by_name=by_name)
-    return LookedThrough()
+    return Unwrapped()
 
 
-def _shell(words: Sequence[Word], *, by_name: bool) -> LookedThrough:
+def _shell(words: Sequence[Word], *, by_name: bool) -> Unwrapped:
     unclear = f"the text given to {words[0].literal} is only known when it runs"
     for at, word in enumerate(words[1:], start=2):
         option = word.literal
@@ -125,36 +125,36 @@ def _shell(words: Sequence[Word], *, by_name: bool) -> LookedThrough:
             # Another option may follow, and only then the code.
             given = words[at : at + 1]
             known = given and not (given[0].literal or "").startswith(("-", "+"))
-            looked = _code(given, unclear) if known else LookedThrough(unclear=unclear)
-            return LookedThrough(counts=not by_name, scripts=looked.scripts, unclear=looked.unclear)
+            looked = _code(given, unclear) if known else Unwrapped(unclear=unclear)
+            return Unwrapped(counts=not by_name, scripts=looked.scripts, unclear=looked.unclear)
         if not option.startswith(("-", "+")):
-            return LookedThrough()
+            return Unwrapped()
         if not _SHELL_FLAGS.fullmatch(option):
             break
-    return LookedThrough(unclear=unclear)
+    return Unwrapped(unclear=unclear)
 
 
-def _code(words: Sequence[Word], unclear: str) -> LookedThrough:
+def _code(words: Sequence[Word], unclear: str) -> Unwrapped:
     texts = [word.literal for word in words]
     known = [text for text in texts if text is not None]
     if len(known) < len(texts):
-        return LookedThrough(unclear=unclear)
-    return LookedThrough(counts=not known, scripts=(" ".join(known),) if known else ())
+        return Unwrapped(unclear=unclear)
+    return Unwrapped(counts=not known, scripts=(" ".join(known),) if known else ())
 
 
 def _given(words: Sequence[Word]) -> Sequence[Word]:
     return words[2:] if len(words) > 1 and words[1].literal == "--" else words[1:]
 
 
-def _trap(words: Sequence[Word]) -> LookedThrough:
+def _trap(words: Sequence[Word]) -> Unwrapped:
     first = next(iter(_given(words)), None)
     if first is None or (first.literal or "").startswith("-"):
-        return LookedThrough()
+        return Unwrapped()
     looked = _code((first,), "the text given to trap is only known when it runs")
-    return LookedThrough(scripts=looked.scripts, unclear=looked.unclear)
+    return Unwrapped(scripts=looked.scripts, unclear=looked.unclear)
 
 
-def _find(words: Sequence[Word]) -> LookedThrough:
+def _find(words: Sequence[Word]) -> Unwrapped:
     commands: list[tuple[Word, ...]] = []
     inner: list[Word] | None = None
     for word in words[1:]:
@@ -166,20 +166,20 @@ def _find(words: Sequence[Word]) -> LookedThrough:
         else:
             inner.append(word)
     if inner is not None:
-        return LookedThrough(unclear="a command given to find has no end")
-    return LookedThrough(commands=tuple(commands))
+        return Unwrapped(unclear="a command given to find has no end")
+    return Unwrapped(commands=tuple(commands))
 
 
-def _wrapped(words: Sequence[Word], wrapper: _Wrapper, *, by_name: bool) -> LookedThrough:
+def _wrapped(words: Sequence[Word], wrapper: _Wrapper, *, by_name: bool) -> Unwrapped:
     at, unclear = _after_options(words, wrapper)
     if unclear is not None:
-        return LookedThrough(unclear=unclear)
+        return Unwrapped(unclear=unclear)
     settings: list[str] = []
     while wrapper.sets and at < len(words) and _SETTING.fullmatch(words[at].source):
         settings.append(words[at].source)
         at += 1
     inner = tuple(words[at + wrapper.operands :])
-    return LookedThrough(
+    return Unwrapped(
         counts=wrapper.counts or not by_name or not inner,
         commands=(inner,) if inner else (),
         settings=tuple(settings),

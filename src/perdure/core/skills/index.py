@@ -50,7 +50,7 @@ class _Index(msgspec.Struct):
     skills: Annotated[tuple[JsonObject, ...], Meta(max_length=limits.SKILLS_MAX)]
 
 
-def base_of(url: str) -> str:
+def base_url(url: str) -> str:
     """The address below which everything of a source lies. Raises SkillIndexError."""
     try:
         split = urlsplit(url)
@@ -97,16 +97,16 @@ def _skill(item: JsonObject) -> IndexedSkill:
     except msgspec.ValidationError as error:
         raise SkillIndexError(str(error)) from error
     if not _is_safe(given.name) or given.name.startswith("."):
-        raise SkillIndexError(f"{_shown(given.name)} cannot be the name of a skill")
+        raise SkillIndexError(f"{_quoted(given.name)} cannot be the name of a skill")
     if len(given.name) > limits.SKILL_NAME_CHARS_MAX:
         raise SkillIndexError("its name is too long")
     files = tuple(dict.fromkeys(given.files))
     for file in files:
         parts = file.split("/")
         if len(parts) > _DEPTH_MAX or not all(map(_is_safe, parts)):
-            raise SkillIndexError(f"{_shown(file)} cannot be one of its files")
+            raise SkillIndexError(f"{_quoted(file)} cannot be one of its files")
     if not set(files) & set(own_files(given.name)):
-        raise SkillIndexError(f"{_shown(given.name)} has no {skill.FILE_NAME}")
+        raise SkillIndexError(f"{_quoted(given.name)} has no {skill.FILE_NAME}")
     version = None if given.version is UNSET else str(given.version)
     return IndexedSkill(name=given.name, files=files, version=version)
 
@@ -123,5 +123,5 @@ def _is_safe(part: str) -> bool:
     return short and named and part.isprintable() and _REFUSED.search(part) is None
 
 
-def _shown(text: str) -> str:
+def _quoted(text: str) -> str:
     return repr(text[:80])

@@ -9,7 +9,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 
 
-def best(query: str, paths: Iterable[str], *, limit: int) -> list[str]:
+def best_matches(query: str, paths: Iterable[str], *, limit: int) -> list[str]:
     """The paths that hold every letter of `query` in order, the best first."""
     wanted = "".join(query.split()).casefold()
     ranked = (

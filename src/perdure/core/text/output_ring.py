@@ -31,7 +31,7 @@ class OutputRing:
         wanted: list[str] = []
         for begins, text in reversed(self._chunks):
             if begins < position:
-                wanted.append(_without(text, position - begins))
+                wanted.append(_skip(text, position - begins))
                 break
             wanted.append(text)
         return "".join(reversed(wanted))
@@ -41,7 +41,7 @@ def units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _without(text: str, count: int) -> str:
+def _skip(text: str, count: int) -> str:
     """`text` without its first `count` units; half a character becomes a replacement."""
     if text.isascii():
         return text[count:]

@@ -23,7 +23,7 @@ def matches(pattern: str, text: str) -> bool:
     return _compiled(pattern).fullmatch(text.replace("\\", "/")) is not None
 
 
-def starred(pieces: Sequence[str]) -> str:
+def star_pattern(pieces: Sequence[str]) -> str:
     """A regular expression for `pieces`, each of fixed length, with any run between two of them.
 
     Each inner piece is taken at its first place and never reconsidered (an atomic group). That is
@@ -44,4 +44,4 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _expression(form: str) -> str:
-    return starred([re.escape(piece).replace(r"\?", ".") for piece in form.split("*")])
+    return star_pattern([re.escape(piece).replace(r"\?", ".") for piece in form.split("*")])

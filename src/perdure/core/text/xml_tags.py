@@ -6,16 +6,16 @@ from perdure.core import limits
 
 
 def element(tag: str, text: str) -> str:
-    return f"<{tag}>{escaped(text)}</{tag}>"
+    return f"<{tag}>{escape(text)}</{tag}>"
 
 
-def available(kind: str, entries: Iterable[Mapping[str, str]]) -> str:
+def list_available(kind: str, entries: Iterable[Mapping[str, str]]) -> str:
     """What there is of a kind: an element for each, with an element for each of its fields."""
     listed = "".join(f"  <{kind}>\n{_fields(entry)}  </{kind}>\n" for entry in entries)
     return f"<available_{kind}s>\n{listed}</available_{kind}s>"
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -35,7 +35,7 @@ _NO_TARGET: Final = re.compile(r"\s*(?:javascript|data|vbscript):", re.IGNORECAS
 _BACKTICKS: Final = re.compile(r"`{3,}")
 
 
-def markdown(page: str) -> str:
+def to_markdown(page: str) -> str:
     """`page` as Markdown."""
     writer = _Writer()
     for token in html_tokens.tokens(page):
@@ -93,7 +93,7 @@ class _Writer:
         if self._code is not None:
             self._words.append(text)
             return
-        shown = html_text.collapsed(text)
+        shown = html_text.collapse_spaces(text)
         begins = not self._words or self._words[-1][-1:] in {" ", "\n"}
         if begins:
             shown = shown.removeprefix(" ")
@@ -185,7 +185,7 @@ class _Writer:
         text = "".join(self._words).strip()
         self._words.clear()
         if text and self._heading:
-            self._block([f"{self._heading} {html_text.collapsed(text)}"])
+            self._block([f"{self._heading} {html_text.collapse_spaces(text)}"])
         elif text:
             self._block([line.strip() for line in text.split("\n")])
 
@@ -233,7 +233,7 @@ class _Writer:
         self._words += (part for part in (before, _marked(mark, words), after) if part)
 
     def _picture(self, tag: Open) -> None:
-        words = html_text.collapsed(html_tokens.attribute(tag, "alt") or "").strip()
+        words = html_text.collapse_spaces(html_tokens.attribute(tag, "alt") or "").strip()
         source = (html_tokens.attribute(tag, "src") or "").strip()
         if source and not _NO_TARGET.match(source):
             self._words.append(f"![{words}]({source})")
@@ -290,7 +290,7 @@ class _Writer:
             self._end_block()
             return
         self._marks.clear()
-        text = html_text.collapsed("".join(self._words)).strip()
+        text = html_text.collapse_spaces("".join(self._words)).strip()
         self._words.clear()
         table.in_cell = False
         table.cells.append(text.replace("|", "\\|"))

@@ -26,7 +26,7 @@ _SPACES: Final = re.compile(r"[ \t\n\r\f]+")
 _CELLS: Final = frozenset({"td", "th"})
 
 
-def plain(page: str) -> str:
+def to_text(page: str) -> str:
     """The words of `page`."""
     lines: list[str] = []
     words: list[str] = []
@@ -34,7 +34,7 @@ def plain(page: str) -> str:
     for token in html_tokens.tokens(page):
         match token:
             case Text(text):
-                words.append(text if preformatted else collapsed(text))
+                words.append(text if preformatted else collapse_spaces(text))
             case Open("br"):
                 words.append("\n")
             case Open("pre"):
@@ -53,7 +53,7 @@ def plain(page: str) -> str:
     return "\n".join(lines)
 
 
-def collapsed(text: str) -> str:
+def collapse_spaces(text: str) -> str:
     """Every stretch of white space as one space; a non-breaking space stays as it is."""
     return _SPACES.sub(" ", text)
 
@@ -65,6 +65,6 @@ def _lines(words: list[str], *, preformatted: bool = False) -> Iterator[str]:
         yield from text.strip("\n").split("\n")
         return
     for line in text.split("\n"):
-        shown = collapsed(line).strip()
+        shown = collapse_spaces(line).strip()
         if shown:
             yield shown

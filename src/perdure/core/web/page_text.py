@@ -75,7 +75,7 @@ def content_type(header: str) -> ContentType:
     return ContentType(media_type.strip().lower(), named and named[1].lower())
 
 
-def sniffed(body: bytes) -> ContentType | None:
+def sniff(body: bytes) -> ContentType | None:
     """What a body without a content type is; None when it is no text."""
     if b"\0" in body:
         return None

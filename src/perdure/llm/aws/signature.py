@@ -38,12 +38,12 @@ def bedrock_signer(
     scope = Scope(region, "bedrock")
 
     def sign(request: HttpRequest) -> HttpRequest:
-        return signed(request, keys, scope, now_millis())
+        return sign_request(request, keys, scope, now_millis())
 
     return sign
 
 
-def signed(request: HttpRequest, keys: AwsKeys, scope: Scope, at_millis: int) -> HttpRequest:
+def sign_request(request: HttpRequest, keys: AwsKeys, scope: Scope, at_millis: int) -> HttpRequest:
     """The same request with its date and its authorization."""
     stamp = datetime.fromtimestamp(at_millis / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
     headers = {name.lower(): value for name, value in request.headers.items()}
@@ -51,7 +51,7 @@ def signed(request: HttpRequest, keys: AwsKeys, scope: Scope, at_millis: int) ->
     headers["x-amz-date"] = stamp
     if keys.session_token:
         headers["x-amz-security-token"] = keys.session_token
-    proven = _proven(request.url, headers)
+    proven = _signed_headers(request.url, headers)
     credential = f"{stamp[:8]}/{scope.region}/{scope.service}/aws4_request"
     canonical = _canonical(request, proven)
     to_sign = "\n".join((ALGORITHM, stamp, credential, _digest(canonical.encode())))
@@ -63,7 +63,7 @@ def signed(request: HttpRequest, keys: AwsKeys, scope: Scope, at_millis: int) ->
     return replace(request, headers=headers)
 
 
-def _proven(url: str, headers: Mapping[str, str]) -> dict[str, str]:
+def _signed_headers(url: str, headers: Mapping[str, str]) -> dict[str, str]:
     """The headers that are signed, in their order, with values in their one spelling."""
     chosen = {
         name: " ".join(value.split())

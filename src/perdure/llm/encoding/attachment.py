@@ -141,7 +141,7 @@ class InlineLimits(Value, kw_only=True):
     encoded_chars_max: int
 
 
-def inlined(media: MediaPart, limits: InlineLimits) -> InlineFile | str:
+def inline_file(media: MediaPart, limits: InlineLimits) -> InlineFile | str:
     """The file itself, or what the model is told instead."""
     document = _pdf(media) if PDF in limits.types else None
     if document is not None:
@@ -150,29 +150,29 @@ def inlined(media: MediaPart, limits: InlineLimits) -> InlineFile | str:
         case ImageAttachment(url=url) if url.startswith("data:"):
             return _checked(media, url.partition(",")[2], limits)
         case ImageAttachment():
-            return left_out(media, "the provider fetches no addresses")
+            return omitted_note(media, "the provider fetches no addresses")
         case TextAttachment(text=text):
             return text
         case OmittedAttachment(note=note):
             return note
 
 
-def document(media: MediaPart, *, encoded_chars_max: int) -> InlineFile | None:
+def inline_document(media: MediaPart, *, encoded_chars_max: int) -> InlineFile | None:
     """A PDF that is one by its first bytes, and within its bound; None for anything else."""
     data = _pdf(media)
     if data is None or len(data) > encoded_chars_max:
         return None
-    is_pdf = type_of(base64.b64decode(data[:_SNIFFED_CHARS])) == PDF
+    is_pdf = sniff_type(base64.b64decode(data[:_SNIFFED_CHARS])) == PDF
     return InlineFile(PDF, data) if is_pdf else None
 
 
-def left_out(media: MediaPart, why: str) -> str:
+def omitted_note(media: MediaPart, why: str) -> str:
     """What the model is told instead of a file."""
     name = " ".join((media.filename or "a file").split())[:120]
     return f"[Attachment left out: {name}: {why}]"
 
 
-def type_of(head: bytes) -> str | None:
+def sniff_type(head: bytes) -> str | None:
     """The type by the first bytes; a wrong name for it is refused."""
     if head.startswith(b"\x89PNG"):
         return "image/png"
@@ -186,13 +186,13 @@ def type_of(head: bytes) -> str | None:
 
 
 def _checked(media: MediaPart, encoded: str, limits: InlineLimits) -> InlineFile | str:
-    media_type = type_of(base64.b64decode(encoded[:_SNIFFED_CHARS]))
+    media_type = sniff_type(base64.b64decode(encoded[:_SNIFFED_CHARS]))
     if media_type is None:
-        return left_out(media, "it is not what its type says")
+        return omitted_note(media, "it is not what its type says")
     if media_type not in limits.types:
-        return left_out(media, "the model cannot read this type")
+        return omitted_note(media, "the model cannot read this type")
     if len(encoded) > limits.encoded_chars_max:
-        return left_out(media, "it is too large")
+        return omitted_note(media, "it is too large")
     return InlineFile(media_type, encoded)
 
 

@@ -14,7 +14,7 @@ from perdure.llm.message import Segment
 from perdure.schema import codec
 
 
-def fresh(given: str | None, taken: Collection[str], number: int, *, prefix: str = "call") -> str:
+def free_id(given: str | None, taken: Collection[str], number: int, *, prefix: str = "call") -> str:
     """The id that a call came with; or one that is counted, from `number` on."""
     if given and given not in taken:
         return given
@@ -23,7 +23,7 @@ def fresh(given: str | None, taken: Collection[str], number: int, *, prefix: str
     return counted
 
 
-def in_conversation(run: Segment, own: re.Pattern[str]) -> dict[str, str]:
+def unique_ids(run: Segment, own: re.Pattern[str]) -> dict[str, str]:
     """Ids of our calls in an answer -> ids that are unique in the whole conversation.
 
     Those that match `own` are. Other models often count theirs anew in each answer, so theirs are
@@ -32,9 +32,9 @@ def in_conversation(run: Segment, own: re.Pattern[str]) -> dict[str, str]:
     calls = [call.id for call in run.calls()]
     foreign = [call for call in calls if not own.fullmatch(call)]
     seed = blake2b(codec.encode(run)).digest() if foreign else b""
-    made = {call: _made(seed, call) for call in foreign}
+    made = {call: _derive_id(seed, call) for call in foreign}
     return {call: made.get(call, call) for call in calls}
 
 
-def _made(seed: bytes, call: str) -> str:
+def _derive_id(seed: bytes, call: str) -> str:
     return f"call_{blake2b(seed + codec.encode(call), digest_size=12).hexdigest()}"

@@ -12,7 +12,7 @@ from perdure.llm.error import LLMError
 T = TypeVar("T")
 
 
-def decoded(decoder: msgspec.json.Decoder[T], data: bytes, what: str) -> T:
+def decode(decoder: msgspec.json.Decoder[T], data: bytes, what: str) -> T:
     """Raises LLMError when `data` is not `what` the decoder is for."""
     try:
         return decoder.decode(data)
@@ -21,10 +21,10 @@ def decoded(decoder: msgspec.json.Decoder[T], data: bytes, what: str) -> T:
 
 
 def not_understood(what: str, error: Exception) -> LLMError:
-    return broken(f"{what} that is not understood: {error}")
+    return invalid_output(f"{what} that is not understood: {error}")
 
 
-def broken(what: str) -> LLMError:
+def invalid_output(what: str) -> LLMError:
     return LLMError("invalid-provider-output", f"The provider sent {what}")
 
 

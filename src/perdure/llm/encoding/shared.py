@@ -45,7 +45,7 @@ def lower_result(result: ToolResult) -> LoweredResult:
             return LoweredResult(plain)
 
 
-def unwrapped(value: JsonValue) -> JsonValue:
+def unwrap(value: JsonValue) -> JsonValue:
     """A provider's own result: it is stored in an envelope that names its type."""
     if is_object(value) and value.keys() == {"type", "value"}:
         return value["value"]

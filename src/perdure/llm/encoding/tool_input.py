@@ -13,7 +13,7 @@ from perdure.schema import codec
 from perdure.schema.session.tool import ProviderMetadata
 
 
-def settled(
+def parse_call(
     id: str,
     name: str,
     text: str,

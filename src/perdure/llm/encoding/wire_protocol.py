@@ -38,7 +38,7 @@ class ModelFacts(Value, kw_only=True):
     """Whether a system message may stand inside the conversation."""
 
 
-class Place(Value):
+class SegmentPosition(Value):
     """Where a run stands. It stays there while the conversation grows."""
 
     index: int
@@ -93,7 +93,7 @@ class WireProtocol(Value, kw_only=True):
     """The stream has ended: what is still open. Ends with Finish or ProviderError, or raises."""
     closing: Callable[[LLMRequest], list[JsonObject]] = _nothing
     """Conversation items that come after the runs, where the runs may not be the end."""
-    placed: Callable[[list[JsonObject], Place], list[JsonObject]] | None = None
+    placed: Callable[[list[JsonObject], SegmentPosition], list[JsonObject]] | None = None
     """The items of a run as they may stand there, where a provider is strict about processes."""
     marked: Callable[[list[JsonObject]], list[JsonObject]] | None = None
     """The items of the run with the latest user message, with a cache hint on that message."""
@@ -127,7 +127,7 @@ def _conversation(
         listed = protocol.items(runs[index], facts)
         if protocol.placed is None:
             return listed
-        return protocol.placed(listed, Place(index, runs[index - 1] if index else None))
+        return protocol.placed(listed, SegmentPosition(index, runs[index - 1] if index else None))
 
     def encoded(index: int) -> bytes:
         return _joined(items(index))

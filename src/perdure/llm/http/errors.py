@@ -167,7 +167,7 @@ RETRY_AFTER_MILLIS_MAX: Final = 24 * 60 * 60 * 1000
 
 _HTML_TITLE: Final = re.compile(r"<title[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
 
-_TOLD: Final = re.compile(
+_RETRY_DELAY: Final = re.compile(
     r"(?:retryDelay\W{1,6}|(?:retry|try again) (?:in|after) )"
     r"([0-9]{1,6}(?:\.[0-9]{1,9})?) ?(ms|s|m)\b",
     re.IGNORECASE | re.ASCII,
@@ -192,10 +192,10 @@ def from_response(
 ) -> LLMError:
     """The error that a response without success stands for. Header names are in lower case."""
     detail = detail_of_body(body)
-    text = clean(detail.text, secrets)
+    text = clean_message(detail.text, secrets)
     wait = _retry_after_millis(headers, now_millis)
     if wait is None:
-        wait = _told_millis(body)
+        wait = _body_delay_millis(body)
     return LLMError(
         detail.reason(status, soon=wait is not None),
         f"The provider answered HTTP {status}: {text}"
@@ -233,7 +233,7 @@ def detail_of_body(body: bytes) -> ErrorDetail:
     return ErrorDetail(text)
 
 
-def clean(text: str, secrets: Iterable[str]) -> str:
+def clean_message(text: str, secrets: Iterable[str]) -> str:
     """One bounded line of `text` without secrets."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     line = redaction.redact(line, secrets)
@@ -263,9 +263,9 @@ def _retry_after_millis(headers: Mapping[str, str], now_millis: int) -> int | No
     return None if millis is None else int(max(0, min(millis, RETRY_AFTER_MILLIS_MAX)))
 
 
-def _told_millis(body: bytes) -> int | None:
+def _body_delay_millis(body: bytes) -> int | None:
     """When to come back, where only the body says so."""
-    told = _TOLD.search(body.decode(errors="replace"))
+    told = _RETRY_DELAY.search(body.decode(errors="replace"))
     # What is said to pass within a day is no wait, whatever else the body names.
     if told is None or _DAILY.search(body):
         return None

@@ -23,8 +23,8 @@ from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
 from perdure.llm.route import Route, ToolCallMode
 from perdure.llm.tool_fallback import text_parser
-from perdure.llm.tool_fallback.json_schema import constrained
-from perdure.llm.tool_fallback.text_calls import Read, reading
+from perdure.llm.tool_fallback.json_schema import with_json_schema
+from perdure.llm.tool_fallback.text_calls import Read, with_text_calls
 from perdure.net import sse
 from perdure.net.transport import HttpRequest, HttpResponse, HttpTransport, TransportError
 from perdure.schema.codec import JsonObject
@@ -70,8 +70,8 @@ PROTOCOL_OWNED: Final = frozenset(
 
 
 _READERS: Final[Mapping[ToolCallMode, Read]] = {
-    "printed": text_parser.parse,
-    "constrained": text_parser.answer,
+    "printed": text_parser.parse_calls,
+    "constrained": text_parser.parse_answer,
 }
 
 
@@ -107,9 +107,11 @@ def model_call(
 ) -> ModelCall:
     """A ModelCall that reaches `route` through `transport`."""
     if route.tool_calls == "constrained":
-        route = replace(route, protocol=constrained(route.protocol))
+        route = replace(route, protocol=with_json_schema(route.protocol))
     call = _HttpModelCall(route, transport, clock, limits=limits)
-    return call if route.tool_calls == "native" else reading(call, _READERS[route.tool_calls])
+    return (
+        call if route.tool_calls == "native" else with_text_calls(call, _READERS[route.tool_calls])
+    )
 
 
 class _HttpModelCall:
@@ -215,12 +217,12 @@ class _HttpModelCall:
         except sse.FrameTooLargeError as too_large:
             error = LLMError("invalid-provider-output", str(too_large))
         except LLMError as refused:
-            error = LLMError(refused.reason, errors.clean(refused.message, self._secrets))
+            error = LLMError(refused.reason, errors.clean_message(refused.message, self._secrets))
         return self._cleaned(tuple(events)), error
 
     def _cleaned(self, events: tuple[LLMEvent, ...]) -> tuple[LLMEvent, ...]:
         if events and isinstance(events[-1], ProviderError):
-            message = errors.clean(events[-1].message, self._secrets)
+            message = errors.clean_message(events[-1].message, self._secrets)
             return (*events[:-1], replace(events[-1], message=message))
         return events
 
@@ -247,7 +249,7 @@ class _HttpModelCall:
 
     def _refusal(self, response: HttpResponse, body: bytes) -> LLMError:
         if 200 <= response.status < 300:
-            text = errors.clean(errors.detail_of_body(body).text, self._secrets)
+            text = errors.clean_message(errors.detail_of_body(body).text, self._secrets)
             return LLMError(
                 "invalid-provider-output",
                 f"The provider did not answer with an event stream: {text}",
@@ -262,7 +264,7 @@ class _HttpModelCall:
         )
 
     def _transport_failure(self, error: TransportError) -> LLMError:
-        said = errors.clean(str(error), self._secrets)
+        said = errors.clean_message(str(error), self._secrets)
         return LLMError("transport", f"The connection to the provider failed: {said}")
 
 

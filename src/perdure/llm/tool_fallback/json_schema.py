@@ -25,7 +25,7 @@ _GUIDANCE = (
 )
 
 
-def constrained(protocol: WireProtocol) -> WireProtocol:
+def with_json_schema(protocol: WireProtocol) -> WireProtocol:
     """`protocol`, a Chat Completions, with calls that are held to a schema instead of native."""
 
     def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:

@@ -22,13 +22,13 @@ from perdure.llm.event import (
 )
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest, ToolDefinition
-from perdure.llm.tool_fallback.text_parser import Printed
+from perdure.llm.tool_fallback.text_parser import ParsedAnswer
 from perdure.schema.value import State
 
-Read = Callable[[str, Sequence[ToolDefinition]], Printed | None]
+Read = Callable[[str, Sequence[ToolDefinition]], ParsedAnswer | None]
 
 
-def reading(call: ModelCall, read: Read) -> ModelCall:
+def with_text_calls(call: ModelCall, read: Read) -> ModelCall:
     """`call`, with what `read` finds in the text of its answers."""
 
     async def asked(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
@@ -52,7 +52,7 @@ class _Answer(State):
     called: bool = False
 
     def take(
-        self, batch: Sequence[LLMEvent], read: Callable[[str], Printed | None]
+        self, batch: Sequence[LLMEvent], read: Callable[[str], ParsedAnswer | None]
     ) -> tuple[LLMEvent, ...]:
         out: list[LLMEvent] = []
         for event in batch:
@@ -76,7 +76,7 @@ class _Answer(State):
         return tuple(out)
 
     def _finished(
-        self, finish: Finish, read: Callable[[str], Printed | None]
+        self, finish: Finish, read: Callable[[str], ParsedAnswer | None]
     ) -> tuple[LLMEvent, ...]:
         if self.held is None or self.called or finish.reason != "stop":
             return (*self._released(), finish)

@@ -26,7 +26,7 @@ class PrintedCall(Value):
     input: JsonObject
 
 
-class Printed(Value):
+class ParsedAnswer(Value):
     """An answer: what was said, and the calls after it."""
 
     text: str
@@ -59,27 +59,27 @@ _INPUTS: Final = frozenset({"arguments", "parameters"})
 _BESIDE: Final = frozenset({"name", "id", "type"})
 
 
-def parse(text: str, offered: Sequence[ToolDefinition]) -> Printed | None:
+def parse_calls(text: str, offered: Sequence[ToolDefinition]) -> ParsedAnswer | None:
     """The calls that `text` ends with; None where it is text and nothing else."""
     if len(text) > _CHARS_MAX:
         return None
     tools = {tool.name: tool for tool in offered}
     whole = _without_stop(text)
-    said, block = _thought_apart(whole)
+    said, block = _split_thought(whole)
     fenced = _FENCED.fullmatch(block)
     calls = _written(fenced[1] if fenced else block, tools)
     if calls is None and (marker := _MARKER.search(whole)) is not None:
         said, block = whole[: marker.start()], whole[marker.start() :]
-        calls = _marked(block, tools) if _ends_apart(said) else None
-    return Printed(said.rstrip(), calls) if calls else None
+        calls = _marked(block, tools) if _ends_before_block(said) else None
+    return ParsedAnswer(said.rstrip(), calls) if calls else None
 
 
-def answer(text: str, offered: Sequence[ToolDefinition]) -> Printed | None:
+def parse_answer(text: str, offered: Sequence[ToolDefinition]) -> ParsedAnswer | None:
     """Read an answer that follows llm.tool_fallback.json_schema; None if it does not."""
     value = _decoded(text)
     if shared.is_object(value) and value.keys() == {"text"} and isinstance(value["text"], str):
-        return Printed(value["text"])
-    return parse(text, offered)
+        return ParsedAnswer(value["text"])
+    return parse_calls(text, offered)
 
 
 # ---- where a block begins -----------------------------------------------------------------------
@@ -92,14 +92,14 @@ def _without_stop(text: str) -> str:
     return whole
 
 
-def _ends_apart(said: str) -> bool:
+def _ends_before_block(said: str) -> bool:
     """Whether what follows begins a line, outside of any quotation."""
     before = said.rstrip(" \t")
     begins_line = not before or before.endswith(("\n", _THOUGHT_END))
     return begins_line and said.count("```") % 2 == 0
 
 
-def _thought_apart(text: str) -> tuple[str, str]:
+def _split_thought(text: str) -> tuple[str, str]:
     if not text.startswith(_THOUGHT) or _THOUGHT_END not in text:
         return "", text
     thought, _, rest = text.partition(_THOUGHT_END)

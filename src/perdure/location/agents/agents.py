@@ -273,7 +273,7 @@ def _model(named: ModelRef | UnsetType, variant: str | None) -> ModelRef | Unset
 
 def _changed_options(before: AgentOptions, entry: AgentEntry) -> AgentOptions:
     request = entry.request or RequestEntry()
-    added = model_options.read(request.headers or {}, request.body or {})
+    added = model_options.read_overrides(request.headers or {}, request.body or {})
     variant = entry.variant or request.variant or before.variant
     budget = Budget.of(entry.budget).narrowed(before.budget)
     return AgentOptions(added.over(before.request), variant, budget)

@@ -31,7 +31,7 @@ SubagentSummaries = tuple[SubagentSummary, ...]
 def _rendered(summaries: SubagentSummaries) -> str:
     intro = "Subagents work on their own, in Sessions below this one. Call them with `task`."
     listed = ({"name": one.name, "description": one.description} for one in summaries)
-    return f"{intro}\n{xml_tags.available('subagent', listed)}"
+    return f"{intro}\n{xml_tags.list_available('subagent', listed)}"
 
 
 SUBAGENTS: ContextSource[SubagentSummaries] = ContextSource(
@@ -52,11 +52,13 @@ def observe(agents: Agents, subject: Subject) -> Observation:
     """Observe the subagents that the turn's agent may call; empty when there are none."""
     if subject.agent is None:
         return ()
-    bounds = subagent.ceilings(subject.above, agents.rules)
+    bounds = subagent.inherited_rules(subject.above, agents.rules)
     usable = [
         agent
         for agent in subagent.callable_agents(agents.list(), subject.agent.permissions)
-        if not subagent.forbidden(bounds, action=subagent.ACTION, resources=(agent.id,), parts=None)
+        if not subagent.find_denial(
+            bounds, action=subagent.ACTION, resources=(agent.id,), parts=None
+        )
     ]
     return (system_context.make(SUBAGENTS, tuple(map(_summary, usable))),) if usable else ()
 

@@ -192,14 +192,14 @@ class LocationPermissions:
     def _refine(self, ask: PermissionAsk) -> PermissionAsk:
         if ask.refine is None:
             return ask
-        judges = (self._rules(ask.agent), *subagent.ceilings(ask.above, self._rules))
-        effects = {permission.sweeping(rules, ask.action) for rules in judges}
+        judges = (self._rules(ask.agent), *subagent.inherited_rules(ask.above, self._rules))
+        effects = {permission.common_effect(rules, ask.action) for rules in judges}
         return ask if effects <= {"allow", "deny"} else ask.refine()
 
     async def _decide(self, ask: PermissionAsk) -> Decision:
         rules = self._rules(ask.agent)
-        bounds = subagent.ceilings(ask.above, self._rules)
-        if denied := subagent.forbidden(
+        bounds = subagent.inherited_rules(ask.above, self._rules)
+        if denied := subagent.find_denial(
             bounds, action=ask.action, resources=ask.resources, parts=ask.parts
         ):
             return denied

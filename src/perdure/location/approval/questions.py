@@ -105,7 +105,7 @@ class LocationQuestions:
         Raises InvalidRequestError when they do not fit the questions; the request stays pending.
         """
         pending = self._find(request_id)
-        question_answers.check(pending.request.questions, answers)
+        question_answers.check_answers(pending.request.questions, answers)
         request = pending.request
         event = QuestionReplied(
             session_id=request.session_id, request_id=request.id, answers=answers

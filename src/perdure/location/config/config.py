@@ -19,7 +19,7 @@ from perdure.core.config_file.problem import Problem
 from perdure.core.settings import settings
 from perdure.core.settings.document import Document
 from perdure.core.settings.settings import Settings
-from perdure.core.settings.trust import Wish
+from perdure.core.settings.trust import TrustRequest
 from perdure.host.environment import Environment
 from perdure.host.files import cached_files
 from perdure.location.config.agent_files import AgentFiles
@@ -131,7 +131,7 @@ class _ProjectCandidates(Value):
     config_directories: tuple[str, ...]
 
 
-def _describe_untrusted(wish: Wish) -> str:
+def _describe_untrusted(wish: TrustRequest) -> str:
     return f"would {wish.says}; that is off until you trust it: perdure trust"
 
 

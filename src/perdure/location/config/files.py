@@ -163,8 +163,12 @@ def _content(path: str) -> str | Unresolved:
 def _with_known_timezone(document: Document) -> Document:
     if document.timezone is None or _is_timezone(document.timezone):
         return document
-    message = f"`{config_problem.named(_TIMEZONE)}` is ignored: this machine knows no such zone"
-    found = config_problem.located([Problem(document.path, message, at=_TIMEZONE)], document.text)
+    message = (
+        f"`{config_problem.format_address(_TIMEZONE)}` is ignored: this machine knows no such zone"
+    )
+    found = config_problem.with_positions(
+        [Problem(document.path, message, at=_TIMEZONE)], document.text
+    )
     return structs.replace(document, timezone=None, problems=(*document.problems, *found))
 
 

@@ -81,7 +81,7 @@ class Trust:
             return document
         kept = self._documents.get(document.path)
         if kept is None or kept.document is not document:
-            has_wishes = bool(trust.wishes(document))
+            has_wishes = bool(trust.list_requests(document))
             kept = _CheckedDocument(document, has_wishes, replace(document, granted=True))
             if len(self._documents) >= limits.LOCATIONS_OPEN_MAX:
                 self._documents.clear()

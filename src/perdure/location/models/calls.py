@@ -133,7 +133,7 @@ def _tool_calls(target: CallableModel, wire: HttpProtocol) -> ToolCallMode:
         return "native"
     wanted = target.request.options.get(tool_call_mode.OPTION)
     has_tools = target.model.capabilities.tools
-    return tool_call_mode.choose(wanted, url=target.url, calls_tools=has_tools)
+    return tool_call_mode.choose_mode(wanted, url=target.url, calls_tools=has_tools)
 
 
 def _limits(timeouts: Timeouts) -> "CallLimits":

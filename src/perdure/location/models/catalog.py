@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from perdure.core.credentials.google import LoginLook, NoGoogleLogin
+from perdure.core.credentials.google import GoogleLoginLookup, NoGoogleLogin
 from perdure.core.credentials.keys import KeyMissing, Stored, StoreUnreadable
 from perdure.core.models import access, catalog, key_origins, public, selection
 from perdure.core.models.access import AccessLookup, AccessSources
@@ -239,7 +239,7 @@ class Catalog:
     def _build(self, known: KnownProviders | None) -> None:
         settings = self._settings
         self._built, self._known = True, known
-        self._origins = key_origins.of_variables(settings, known)
+        self._origins = key_origins.variable_origins(settings, known)
         self._providers = catalog.build(settings, self._host_providers, known)
         self._forget()
 
@@ -250,7 +250,7 @@ class Catalog:
     def _stored_for(self, provider: CatalogProvider) -> Stored:
         if isinstance(self._stored, StoreUnreadable):
             return self._stored
-        return key_origins.widened(self._stored.get(provider.id), self._settings)
+        return key_origins.with_granted_origins(self._stored.get(provider.id), self._settings)
 
     def _available(self) -> list[CatalogModel]:
         self._refresh()
@@ -285,9 +285,9 @@ class Catalog:
             variables=self._variables, origins=self._origins, google=self._google_login
         )
         stored = self._stored_for(provider)
-        return access.find(provider, model, request, means=means, stored=stored)
+        return access.find_access(provider, model, request, means=means, stored=stored)
 
-    def _google_login(self) -> LoginLook:
+    def _google_login(self) -> GoogleLoginLookup:
         return _NO_GOOGLE_LOGIN if self._clouds is None else self._clouds.google.load()
 
 
@@ -312,4 +312,4 @@ def _ref(model: CatalogModel | None) -> ModelRef | None:
 def _media(model: CatalogModel) -> MediaLimits:
     reach = model.reach
     family = reach.dialect if isinstance(reach, HttpProtocol) else "openai_compatible"
-    return media_limits.of_family(family, model.takes)
+    return media_limits.limits_for(family, model.takes)

@@ -37,7 +37,7 @@ class AwsProfile:
         read = (self._files.get(self._credentials) or "", self._files.get(self._config) or "")
         if read != self._read:
             self._read = read
-            self._merged = aws.over(self._given, credentials=read[0], config=read[1])
+            self._merged = aws.with_profile(self._given, credentials=read[0], config=read[1])
         return self._merged
 
 

@@ -94,7 +94,7 @@ class Credentials:
         try:
             login = self._login(integration_id)
             reason = None
-            if login is not None and oauth.is_due(login, now=self._clock.now_millis()):
+            if login is not None and oauth.needs_renewal(login, now=self._clock.now_millis()):
                 reason = await self._join_renewal(integration_id)
                 login = self._login(integration_id)
         except CredentialStoreError as error:
@@ -103,7 +103,7 @@ class Credentials:
             raise LLMError("authentication", f"There is no login for {integration_id} any more")
         if login.lost is not UNSET:
             raise LLMError("authentication", f"The login was lost: {login.lost}. Log in again")
-        if oauth.has_run_out(login, now=self._clock.now_millis()):
+        if oauth.has_expired(login, now=self._clock.now_millis()):
             raise LLMError("transport", f"The login could not be renewed: {reason}")
         self._keep_renewed(login)
         return login.access
@@ -133,7 +133,7 @@ class Credentials:
         while True:
             with self._store.renewing(integration_id) as locked:
                 login = self._login(integration_id)
-                if login is None or not oauth.is_due(login, now=self._clock.now_millis()):
+                if login is None or not oauth.needs_renewal(login, now=self._clock.now_millis()):
                     # Renewed by another process, or removed.
                     return None
                 if locked:
@@ -142,12 +142,12 @@ class Credentials:
 
     async def _request_renewal(self, login: StoredLogin) -> str | None:
         if login.refresh is UNSET:
-            if oauth.has_run_out(login, now=self._clock.now_millis()):
+            if oauth.has_expired(login, now=self._clock.now_millis()):
                 await self._save(login, replace(login, lost=_RAN_OUT, due=UNSET))
             return None
-        answer = await request_tokens(self._transport, oauth.renewal(login), self._clock)
+        answer = await request_tokens(self._transport, oauth.renewal_request(login), self._clock)
         if isinstance(answer, Tokens):
-            await self._save(login, oauth.renewed(login, answer))
+            await self._save(login, oauth.with_tokens(login, answer))
             return None
         if answer.final:
             lost = f"{_LOST} ({answer.reason})"
@@ -182,7 +182,7 @@ class Credentials:
                 wait = (login.due - self._clock.now_millis()) / 1000
                 # Bounded, because the clock may be set forward and the machine may sleep.
                 await self._clock.sleep(min(max(wait, 0), limits.LOGIN_LOOK_SECONDS))
-                if oauth.is_due(login, now=self._clock.now_millis()):
+                if oauth.needs_renewal(login, now=self._clock.now_millis()):
                     failed = await self._join_renewal(integration_id)
                     if failed is not None:
                         await self._clock.sleep(limits.LOGIN_RETRY_SECONDS)

@@ -16,8 +16,8 @@ from perdure.core.credentials import google
 from perdure.core.credentials.google import (
     FILE,
     REMEDY,
+    GoogleLoginLookup,
     GoogleUser,
-    LoginLook,
     NoGoogleLogin,
     ServiceAccount,
     Sign,
@@ -58,7 +58,7 @@ class GoogleLogin:
         self._renewing = asyncio.Lock()
         self._cached: tuple[GoogleUser, Tokens] | None = None
 
-    def load(self) -> LoginLook:
+    def load(self) -> GoogleLoginLookup:
         """The current login, or why there is none."""
         if not os.path.isabs(self._path):
             # A relative path could name a file of the project, which must not choose the login.
@@ -102,11 +102,11 @@ class GoogleLogin:
 
     def _request(self, user: GoogleUser) -> HttpRequest:
         if not isinstance(user, ServiceAccount):
-            return google.renewal(user)
+            return google.user_token_request(user)
         assert self._sign is not None, "load() refuses a service account without it"
         try:
             now = self._clock.now_millis()
-            return google.assertion(user, sign=self._sign, now=now)
+            return google.service_token_request(user, sign=self._sign, now=now)
         except UnusableKeyError as error:
             raise LLMError("authentication", f"The Google login is unusable: {error}") from error
 
@@ -115,7 +115,7 @@ def _is_past(time: int | None, clock: Clock) -> bool:
     return time is not None and time <= clock.now_millis()
 
 
-def _read(path: str) -> LoginLook:
+def _read(path: str) -> GoogleLoginLookup:
     try:
         data = cached_files.read(path, bytes_max=limits.GOOGLE_LOGIN_BYTES_MAX)
     except OSError as error:

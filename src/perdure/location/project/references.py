@@ -75,7 +75,7 @@ def _rendered(summaries: ReferenceSummaries) -> str:
     return (
         "References are directories outside the project that may help with it.\n"
         "Read in one when its description fits the task; do not change anything there.\n"
-        + xml_tags.available("reference", listed)
+        + xml_tags.list_available("reference", listed)
     )
 
 

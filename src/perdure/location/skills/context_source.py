@@ -38,7 +38,7 @@ def _rendered(summaries: SkillSummaries) -> str:
     if not summaries:
         return f"{intro}\nNo skills are available."
     listed = ({"name": one.name, "description": one.description} for one in summaries)
-    return f"{intro}\n{xml_tags.available('skill', listed)}"
+    return f"{intro}\n{xml_tags.list_available('skill', listed)}"
 
 
 SKILLS: ContextSource[SkillSummaries] = ContextSource(

@@ -52,7 +52,7 @@ class SkillDownloads:
 
     def source(self, url: str) -> "DownloadedSkills":
         """The skills of a URL, shared by all Locations. Raises SkillIndexError."""
-        base = skill_index.base_of(url)
+        base = skill_index.base_url(url)
         known = self._sources.get(base)
         if known is None:
             refresh = _Refresh(

@@ -102,7 +102,7 @@ def _key_variables(services: ToolServices) -> frozenset[str]:
 
 def _variables(services: ToolServices) -> dict[str, str]:
     """The environment of commands: the user's, without variables that look like secrets."""
-    return shell_environment.scrubbed(
+    return shell_environment.without_secrets(
         services.environment.variables,
         keys=_key_variables(services),
         allowed=services.settings.shell_variables,

@@ -102,7 +102,7 @@ class AttachedFiles:
             text = inline.data.decode("utf-8-sig")
         except UnicodeDecodeError:
             return _note(name, "it is not UTF-8 text")
-        return _titled("file", name, attachments.bounded(text))
+        return _titled("file", name, attachments.truncate(text))
 
     async def _image(
         self, file: FileAttachment, name: str, data: bytes, mime: str
@@ -153,11 +153,11 @@ def _document(file: FileAttachment, name: str, data: bytes) -> tuple[ToolContent
 
 
 def _titled(kind: str, path: str, text: str) -> tuple[ToolContent, ...]:
-    return (TextContent(text=attachments.titled(kind, path, text)),)
+    return (TextContent(text=attachments.with_heading(kind, path, text)),)
 
 
 def _note(name: str, why: str) -> tuple[ToolContent, ...]:
-    return (TextContent(text=attachments.left_out(name, why)),)
+    return (TextContent(text=attachments.omitted_note(name, why)),)
 
 
 def _or_unset(number: int | None) -> int | UnsetType:

@@ -98,7 +98,7 @@ class Attachments:
                 content = budget.spend(_name(file), content)
                 attached.append(AttachedContent(content=content, file=index))
         attached += _notes_for_excess(len(files))
-        for path in attachments.paths(prompt.text, known=_known(prompt)):
+        for path in attachments.mentioned_paths(prompt.text, known=_known(prompt)):
             content = await self._mention(path, context)
             if content is not None:
                 attached.append(AttachedContent(content=budget.spend(path, content)))
@@ -205,10 +205,10 @@ class Attachments:
             media = await web_content.extract_media(page, self._environment.images)
             if media is not None:
                 return (media,)
-            text = attachments.bounded(await web_content.extract_text(page, "markdown"))
+            text = attachments.truncate(await web_content.extract_text(page, "markdown"))
         except ToolFailure as error:
             return _note(name, str(error))
-        return (TextContent(text=attachments.titled("page", page.url, text)),)
+        return (TextContent(text=attachments.with_heading("page", page.url, text)),)
 
 
 class _SizeBudget:
@@ -238,7 +238,7 @@ def _notes_for_excess(files: int) -> Iterator[AttachedContent]:
 
 
 def _note(name: str, why: str) -> tuple[ToolContent, ...]:
-    return (TextContent(text=attachments.left_out(name, why)),)
+    return (TextContent(text=attachments.omitted_note(name, why)),)
 
 
 def _name(file: FileAttachment) -> str:

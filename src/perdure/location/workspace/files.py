@@ -49,7 +49,7 @@ class LocationFiles:
             offset=offset,
             # The file may have grown between stat and read.
             size=max(status.size, offset + len(data)) if span else len(data),
-            content_type=mime.of(real),
+            content_type=mime.served_type(real),
         )
 
     async def list(self, path: str = "") -> tuple[FileEntry, ...]:
@@ -88,7 +88,7 @@ class LocationFiles:
         wanted = min(limit or limits.FS_FOUND_DEFAULT, limits.FS_FOUND_MAX)
         # Hundreds of thousands of paths take a while: not on the event loop.
         found = await asyncio.to_thread(
-            lambda: fuzzy.best(query, _candidates(listing.paths, type), limit=wanted)
+            lambda: fuzzy.best_matches(query, _candidates(listing.paths, type), limit=wanted)
         )
         return tuple(_entry(path.rstrip("/"), path.endswith("/")) for path in found)
 

@@ -22,12 +22,12 @@ from perdure.core.language_server import diagnostic
 from perdure.core.language_server import message as lsp_message
 from perdure.core.language_server.diagnostic import Diagnostic, Published
 from perdure.core.language_server.message import (
-    Answer,
-    Asked,
     Framer,
     LspFramingError,
     Message,
-    Told,
+    Notification,
+    Response,
+    ServerRequest,
 )
 from perdure.core.settings.edit_programs import EditProgram
 from perdure.ports import PipedProcess, PipedProcesses
@@ -75,7 +75,7 @@ class LanguageServer:
         self._process: PipedProcess | None = None
         self._framer = Framer()
         self._received = _RateMeter()
-        self._answers: dict[int, asyncio.Future[Answer]] = {}
+        self._answers: dict[int, asyncio.Future[Response]] = {}
         self._last_request = 0
         self._silences = 0
         """The number of consecutive requests without diagnostics."""
@@ -117,7 +117,7 @@ class LanguageServer:
     # ---- life cycle -----------------------------------------------------------------------------
 
     async def _initialize(self, processes: PipedProcesses) -> None:
-        answer: Answer | None = None
+        answer: Response | None = None
         try:
             async with asyncio.timeout(self._timeouts.start):
                 self._process = await processes.start(
@@ -200,7 +200,7 @@ class LanguageServer:
         name = self._directory.rpartition("/")[2] or "/"
         return {"uri": diagnostic.uri_of(self._directory), "name": printable(name)}
 
-    async def _request(self, method: str, params: JsonValue) -> Answer | None:
+    async def _request(self, method: str, params: JsonValue) -> Response | None:
         """Send a request and wait for the answer; None when the server ended."""
         if self._process is None or self._process.over:
             return None
@@ -266,19 +266,19 @@ class LanguageServer:
 
     def _handle(self, message: Message | None) -> None:
         match message:
-            case Answer(id=number):
+            case Response(id=number):
                 waiting = self._answers.get(number)
                 if waiting is not None and not waiting.done():
                     waiting.set_result(message)
-            case Asked():
+            case ServerRequest():
                 self._send(lsp_message.reply(message, folder=self._folder))
-            case Told(method="textDocument/publishDiagnostics", params=params):
-                found = diagnostic.published(params)
+            case Notification(method="textDocument/publishDiagnostics", params=params):
+                found = diagnostic.parse_published(params)
                 document = None if found is None else self._documents.get(found.path)
                 if found is not None and document is not None:
                     self._silences = 0
                     document.update(found)
-            case Told() | None:
+            case Notification() | None:
                 return
 
     @property

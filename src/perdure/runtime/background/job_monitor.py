@@ -74,7 +74,7 @@ async def _to_its_end(on: JobMonitorDeps, job: Job) -> None:
         if not sighting.alive:
             await _settle(on, job, sighting)
             return
-        ending = rules.due(job, sighting, now=on.clock.now_millis())
+        ending = rules.ending_due(job, sighting, now=on.clock.now_millis())
         if ending is not None:
             await end(on, job, ending, quiet=job.quiet)
             return
@@ -100,13 +100,13 @@ async def _settle(on: JobMonitorDeps, job: Job, sighting: Sighting) -> None:
         known = await job_table.get(tx, job.id)
         if known is None or known.state != "running":
             return False
-        settled = rules.settled(known, sighting, now=now)
+        settled = rules.settle(known, sighting, now=now)
         await job_table.settle(tx, settled)
         if settled.quiet:
             return False
         text = rules.notice(settled, readable(said))
         notice = Notice(
-            id=rules.message_id(job.id), session_id=job.session_id, text=text, time_created=now
+            id=rules.notice_id(job.id), session_id=job.session_id, text=text, time_created=now
         )
         return await on.notices.put(tx, notice)
 

@@ -207,5 +207,5 @@ class Jobs:
 async def _admit(tx: Transaction, job: Job) -> None:
     await session_table.require(tx, job.session_id)
     of_session, of_all = await job_table.count_running(tx, job.session_id)
-    rules.check_room(of_session=of_session, of_all=of_all)
+    rules.check_limits(of_session=of_session, of_all=of_all)
     await job_table.insert(tx, job)

@@ -35,7 +35,7 @@ async def of(tx: Transaction, task: ChildTask) -> Report | None:
     answer = None if row is None or row.seq < prompt.seq else row.message()
     last = answer if isinstance(answer, AssistantMessage) else None
     steps = await message_table.count_steps(tx, child_id, after=prompt.seq)
-    return subagent.ended(last, steps=steps, cost=cost)
+    return subagent.build_report(last, steps=steps, cost=cost)
 
 
 async def _cost(tx: Transaction, child_id: SessionID) -> float:

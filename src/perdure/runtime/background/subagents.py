@@ -207,8 +207,8 @@ class Subagents:
         context = ask.context
         call = context.session_id, context.assistant_message_id, context.call_id
         return ChildTask(
-            message_id=subagent.prompt_of(*call),
-            child_id=ask.task_id or subagent.child_of(*call),
+            message_id=subagent.prompt_id(*call),
+            child_id=ask.task_id or subagent.child_session_id(*call),
             parent_id=context.session_id,
             call_id=context.call_id,
             agent=context.agent,
@@ -254,9 +254,9 @@ class Subagents:
         child = await session_table.require(tx, task.child_id)
         agent = "" if child.agent is UNSET else child.agent
         return Notice(
-            id=subagent.notice_of(task.message_id),
+            id=subagent.notice_id(task.message_id),
             session_id=task.parent_id,
-            text=subagent.told(task.child_id, agent, report),
+            text=subagent.render_notice(task.child_id, agent, report),
             time_created=self._clock.now_millis(),
         )
 
@@ -286,11 +286,11 @@ async def _check_room(tx: Transaction, parent_id: SessionID, *, new: bool) -> No
 
 def _seed(ask: TaskAsk, task: ChildTask, parent: SessionInfo, *, now: int) -> SessionSeed:
     chosen = None if parent.model is UNSET else parent.model
-    model = subagent.model_of(ask.agent, chosen=chosen, caller=ask.caller)
+    model = subagent.choose_model(ask.agent, chosen=chosen, caller=ask.caller)
     location = parent.location
     return SessionSeed(
         id=task.child_id,
-        slug=slug.of(task.child_id),
+        slug=slug.make_slug(task.child_id),
         project_id=parent.project_id,
         workspace_id=location.workspace_id,
         directory=location.directory,

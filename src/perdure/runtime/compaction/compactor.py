@@ -205,7 +205,9 @@ class Compactor:
 
 def _plan(job: _Job) -> CompactionPlan | None:
     keep_tokens = job.location.settings.compaction.keep_tokens
-    return compaction.plan(job.found.material, compaction.shares(job.room, keep_tokens=keep_tokens))
+    return compaction.plan(
+        job.found.material, compaction.divide_tokens(job.room, keep_tokens=keep_tokens)
+    )
 
 
 def _is_enough(job: _Job, plan: CompactionPlan, summary: str) -> bool:
@@ -218,7 +220,7 @@ def _is_enough(job: _Job, plan: CompactionPlan, summary: str) -> bool:
 def _tokens(material: Material, chosen: ChosenModel) -> int:
     model = chosen.model.ref
     return sum(
-        token_budget.of_messages(history_to_llm.lower(message, model))
+        token_budget.estimate_messages(history_to_llm.lower(message, model))
         for message in material.history
     )
 
@@ -235,10 +237,10 @@ def _room(found: _Found, location: Location, chosen: ChosenModel) -> int | None:
     system = ("" if agent.system is UNSET else agent.system, found.baseline)
     tools = location.tools.registry().materialize(agent.permissions).definitions
     demand = Demand(
-        fixed=token_budget.of_fixed(system, tools),
+        fixed=token_budget.estimate_fixed(system, tools),
         conversation=ConversationSize(estimated=_tokens(found.material, chosen)),
     )
-    return token_budget.room(demand, window)
+    return token_budget.compaction_target(demand, window)
 
 
 async def _look(tx: Transaction, session_id: SessionID) -> _Found:

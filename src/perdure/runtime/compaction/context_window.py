@@ -54,11 +54,11 @@ def due(demand: Demand, chosen: ChosenModel, location: Location) -> int | None:
     """The room that a compaction before the turn is to make; None where none is due."""
     if not location.settings.compaction.auto:
         return None
-    return token_budget.room_due(demand, window(chosen, location))
+    return token_budget.due_compaction_target(demand, window(chosen, location))
 
 
 def demand(request: LLMRequest, history: History) -> Demand:
-    fixed = token_budget.of_fixed(request.system, request.tools)
+    fixed = token_budget.estimate_fixed(request.system, request.tools)
     return Demand(fixed=fixed, conversation=history.tokens)
 
 
@@ -81,6 +81,6 @@ class ContextWindow:
             turn.session,
             turn.location,
             turn.chosen,
-            room=token_budget.room(turn.demand, window),
+            room=token_budget.compaction_target(turn.demand, window),
             believed=believed,
         )

@@ -90,15 +90,15 @@ class Summarizer:
         )
         if readable is not None and readable < limits.SUMMARY_TOKENS_MIN:
             return CompactionFailed(_TOO_LITTLE)
-        parts = summary_input.readable(plan.older, plan.earlier, tokens_max=readable)
+        parts = summary_input.split_conversation(plan.older, plan.earlier, tokens_max=readable)
         for index, part in enumerate(parts or [""]):
-            asked = summary_request.text(part, previous_summary=summary, wish=by.wish)
+            asked = summary_request.request_text(part, previous_summary=summary, wish=by.wish)
             request = _request(session, by.model, asked, tokens_max=answer)
             shown_as = message_id if index >= len(parts) - 1 else None
             said = await self._ask(session, shown_as, by.model, request)
             if isinstance(said, CompactionFailed):
                 return said
-            if reason := summary_request.fault(said, tokens_max=plan.summary_tokens):
+            if reason := summary_request.find_fault(said, tokens_max=plan.summary_tokens):
                 return CompactionFailed(reason)
             summary = said
         return summary

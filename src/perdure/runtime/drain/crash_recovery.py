@@ -12,7 +12,14 @@ from msgspec import UNSET
 from perdure.core.config_file.entries import RecoveryPolicy
 from perdure.core.session import recovery
 from perdure.core.session.drain import DrainStep, RunTurn, Stop
-from perdure.core.session.recovery import AskPerson, Attempt, GiveUp, GoOn, OwesNothing, Unclear
+from perdure.core.session.recovery import (
+    AskPerson,
+    Attempt,
+    GiveUp,
+    NothingDue,
+    SendRequest,
+    Unclear,
+)
 from perdure.runtime.turn import failed_step, model_choice
 from perdure.runtime.turn.model_choice import ChosenModel
 from perdure.runtime.turn.request_marks import RequestMarks
@@ -43,10 +50,10 @@ class CrashRecovery:
             return step
         verdict = recovery.classify(attempt)
         match verdict:
-            case OwesNothing():
+            case NothingDue():
                 self._attempts.owe(session_id)
                 return step
-            case GoOn(step=number):
+            case SendRequest(step=number):
                 return await self._again(session_id, attempt, step, number)
             case AskPerson(reason=reason):
                 return await self._wait(session_id, reason)

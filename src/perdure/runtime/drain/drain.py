@@ -64,7 +64,7 @@ class SessionDrain:
 
     async def _drained(self, session_id: SessionID, *, force: bool) -> bool:
         """Run until idle; False when another process has moved the Session away meanwhile."""
-        step = drain.begin(await self._pending(session_id), force=force)
+        step = drain.first_step(await self._pending(session_id), force=force)
         owed, left = await self._attempts.left(session_id)
         if isinstance(step, Stop) and not (
             owed or left or await self._ownership.is_unfinished(session_id)
@@ -133,13 +133,13 @@ class SessionDrain:
         except StaleReadError:
             return step
         except NothingPendingError:
-            return drain.begin(await self._pending(session_id), force=False)
+            return drain.first_step(await self._pending(session_id), force=False)
         if end.declined:
             return Stop()
         if end.retry is not None:
             return await self._wait(session_id, end.retry, run, because=end.failed)
         run.failed = 0
-        return drain.after(outcome, await self._pending(session_id))
+        return drain.next_step(outcome, await self._pending(session_id))
 
     async def _wait(
         self,
@@ -151,7 +151,7 @@ class SessionDrain:
     ) -> DrainStep:
         await self._retries.wait(session_id, waits, because=because)
         run.failed, run.waited = waits.failed, True
-        return drain.again(waits.step)
+        return drain.repeat_turn(waits.step)
 
     async def _pending(self, session_id: SessionID) -> Pending:
         async def job(tx: Transaction) -> Pending:

@@ -17,7 +17,7 @@ from perdure.core.session import drain, projection
 from perdure.core.session.drain import Pending, RunTurn
 from perdure.core.session.history import Cut
 from perdure.llm.encoded_history import EncodedHistory
-from perdure.llm.message import LLMMessage, segments_of
+from perdure.llm.message import LLMMessage, split_segments
 from perdure.location.location import Location
 from perdure.ports import Transaction
 from perdure.runtime.compaction import context_window
@@ -72,7 +72,7 @@ class RequestPreviews:
                 shown |= _planned(plan, observation, snapshot)
                 return shown | await self._request(plan, chosen, location)
         except InvalidRequestError as unusable:
-            details = preview.told(snapshot)
+            details = preview.describe_snapshot(snapshot)
             return shown | {"sourceDetails": details, "refusal": unusable.message}
 
     async def _epoch(self, session_id: SessionID, epoch: ContextEpoch) -> EpochInfo:
@@ -90,7 +90,7 @@ class RequestPreviews:
         offered = request.offered(plan.crossed, chosen.agent, location)
         built = request.build(plan.crossed, chosen, history, offered)
         return {
-            "request": preview.request(built, agent=chosen.agent.id),
+            "request": preview.preview_request(built, agent=chosen.agent.id),
             "window": _window(context_window.demand(built, history), chosen, location),
         }
 
@@ -111,7 +111,7 @@ class RequestPreviews:
             size = history_cache.measured(size, message, said, model=model)
             lowered.extend(said)
         media = MediaSent(there=message_media.has_media(lowered))
-        return History(segments_of(tuple(lowered)), EncodedHistory(), size, media)
+        return History(split_segments(tuple(lowered)), EncodedHistory(), size, media)
 
 
 def _window(demand: Demand, chosen: ChosenModel, location: Location) -> WindowInfo:
@@ -130,14 +130,14 @@ async def _waiting(tx: Transaction, session_id: SessionID) -> _Waiting:
         queue=await inbox_table.has_pending(tx, session_id, "queue"),
         notice=await notice_table.has_pending(tx, session_id),
     )
-    step = drain.begin(pending, force=True)
+    step = drain.first_step(pending, force=True)
     assert isinstance(step, RunTurn)
     return _Waiting(await inbox_table.count_pending(tx, session_id), step)
 
 
 def _planned(plan: BoundaryPlan, observation: Observation, snapshot: Snapshot) -> JsonObject:
     pending = _pending(plan)
-    details = preview.sources(observation, snapshot, all_told=pending.type == "baseline")
+    details = preview.describe_sources(observation, snapshot, all_told=pending.type == "baseline")
     return {"pending": pending, "sourceDetails": details}
 
 
@@ -157,6 +157,6 @@ def _blocked(
 ) -> JsonObject:
     return {
         "pending": PendingContext(type="blocked", keys=blocked.keys),
-        "sourceDetails": preview.sources(observation, snapshot, all_told=False),
+        "sourceDetails": preview.describe_sources(observation, snapshot, all_told=False),
         "refusal": str(blocked),
     }

@@ -152,7 +152,7 @@ class TurnCycle:
             agent = chosen.agent.id if isinstance(chosen, ChosenModel) else chosen.agent
             plan = await attached_prompts.with_content(plan, location.attachments, agent)
             crossed = await shielded(self._boundary.commit(plan))
-        self._measures.count("boundary.unavailable", system_context.missing(observation))
+        self._measures.count("boundary.unavailable", system_context.count_missing(observation))
         self._measures.told(crossed.epoch.baseline)
         return crossed
 
@@ -192,7 +192,7 @@ class TurnCycle:
         waits = self._retries.plan(error, failed=failed, step=crossed.step)
         if waits is not None:
             return TurnEnd(needs_continuation=False, failed=error, retry=waits)
-        reason = retry.last_words(error)
+        reason = retry.failure_message(error)
         return await self._refuse(crossed.session, chosen.agent.id, reason, chosen.model.ref)
 
     async def _prepare(

@@ -53,7 +53,7 @@ class FileReverts:
 
         changes, staged = await self._database.read(job)
         now = await asyncio.to_thread(self._found, (*changes, *staged))
-        return revert.plan(changes, {item.path: item for item in staged}, now)
+        return revert.plan_revert(changes, {item.path: item for item in staged}, now)
 
     async def shown(
         self, session: SessionInfo, message_id: MessageID, plan: RevertPlan
@@ -72,7 +72,7 @@ class FileReverts:
         return RevertState(
             message_id=message_id,
             snapshot=first or await self._snapshot(session.id) or UNSET,
-            diff=revert_diff.joined(files),
+            diff=revert_diff.join_patches(files),
             files=files,
             conflicts=conflicts or UNSET,
         )
@@ -126,7 +126,7 @@ class FileReverts:
 
     def _diffs(self, moves: Sequence[Move], root: str) -> tuple[FileDiff, ...]:
         return tuple(
-            revert_diff.of_move(
+            revert_diff.diff_move(
                 move,
                 step_journal.shown(move.path, root),
                 before=self._content(move.base),

@@ -126,7 +126,7 @@ class StepJournal:
         if not changes:
             return None
         async with self._noting:
-            ends = list(accumulate(changes, revert.advanced, initial=self.end or ""))[1:]
+            ends = list(accumulate(changes, revert.next_snapshot, initial=self.end or ""))[1:]
 
             async def job(tx: Transaction) -> int:
                 number = 0

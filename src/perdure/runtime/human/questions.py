@@ -53,7 +53,7 @@ class Questions:
         if desk is not None and desk.has(request_id, request.session_id):
             desk.reply(request_id, answers)
             return
-        core_answers.check(request.questions, answers)
+        core_answers.check_answers(request.questions, answers)
         await self._leave_word(request.session_id, request_id, AnswersGiven(answers=answers))
 
     async def reject(self, session_id: SessionID, request_id: QuestionID) -> None:

@@ -188,7 +188,7 @@ class Integrations:
             raise InvalidRequestError(
                 "The code that the browser shows is needed", kind=CODE_REQUIRED
             )
-        answer = oauth.pasted(code, attempt.state)
+        answer = oauth.read_pasted(code, attempt.state)
         if isinstance(answer, NoCode):
             raise _refused(f"This code cannot be used: {answer.reason}")
         await self._exchange(attempt, answer)
@@ -253,7 +253,7 @@ class Integrations:
         """What the browser is shown."""
         try:
             _require_open(attempt)
-            answer = oauth.returned(parameters, attempt.state)
+            answer = oauth.read_redirect(parameters, attempt.state)
             if isinstance(answer, Code):
                 await self._exchange(attempt, answer)
                 return Page(200, "You are logged in. You can close this page.")
@@ -273,7 +273,7 @@ class Integrations:
             attempt.exchanging = False
 
     async def _exchange_once(self, attempt: _Attempt, code: Code) -> None:
-        request = oauth.exchange(
+        request = oauth.exchange_request(
             attempt.method, code=code, verifier=attempt.verifier, redirect=attempt.redirect
         )
         answer = await request_tokens(self._transport, request, self._clock)
@@ -291,7 +291,7 @@ class Integrations:
         self._end(attempt, AttemptComplete(attempt.time))
 
     def _login(self, attempt: _Attempt, tokens: Tokens) -> StoredLogin:
-        return oauth.renewed(
+        return oauth.with_tokens(
             StoredLogin(
                 id=self._ids.named("cred"),
                 integration_id=attempt.integration_id,

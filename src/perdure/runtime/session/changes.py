@@ -25,7 +25,7 @@ class SessionChanges:
 
     async def rename(self, session_id: SessionID, asked: str) -> SessionInfo:
         """The Session with its new title: one line, without what a terminal would obey."""
-        chosen = title.chosen(asked)
+        chosen = title.clean_title(asked)
         if not chosen or len(chosen) > limits.TITLE_CHOSEN_CHARS_MAX:
             raise InvalidRequestError(
                 f"A title has 1 to {limits.TITLE_CHOSEN_CHARS_MAX} characters that can be seen",

@@ -52,7 +52,7 @@ class SessionForks:
         now = self._clock.now_millis()
         facts: list[SessionEvent] = [
             SessionCreated(session_id=forked, info=_seed(forked, source, log[0], now=now)),
-            *fork.copied(log, into=forked),
+            *fork.copy_events(log, into=forked),
             Forked(timestamp=now, session_id=forked, source=session_id, seq=cut),
         ]
         try:
@@ -127,12 +127,12 @@ def _seed(
     location = source.location
     return SessionSeed(
         id=forked,
-        slug=slug.of(forked),
+        slug=slug.make_slug(forked),
         project_id=source.project_id,
         workspace_id=location.workspace_id,
         directory=location.directory,
         path="" if source.subpath is UNSET else source.subpath,
-        title=title.of_fork(source.title),
+        title=title.fork_title(source.title),
         # Later switches are in the copy.
         agent=created.info.agent,
         model=created.info.model,

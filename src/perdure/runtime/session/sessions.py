@@ -212,7 +212,7 @@ class Sessions(SessionQueries):
         now = self._clock.now_millis()
         return SessionSeed(
             id=session_id,
-            slug=slug.of(session_id),
+            slug=slug.make_slug(session_id),
             project_id=location.project.id,
             workspace_id=location.workspace_id,
             directory=location.directory,

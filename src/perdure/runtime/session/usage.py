@@ -37,11 +37,11 @@ class SessionUsages:
 
 async def _usage(tx: Transaction, session_id: SessionID) -> SessionUsage:
     session = await session_table.require(tx, session_id)
-    own = usage.total(session, await usage_log.load_usage_events(tx, session_id))
+    own = usage.session_total(session, await usage_log.load_usage_events(tx, session_id))
     below = [await _total(tx, each) for each in await session_table.descendants(tx, session_id)]
-    return SessionUsage(session=own, tree=usage.together((own, *below)), budget=session.budget)
+    return SessionUsage(session=own, tree=usage.sum_totals((own, *below)), budget=session.budget)
 
 
 async def _total(tx: Transaction, session_id: SessionID) -> UsageTotal:
     session = await session_table.require(tx, session_id)
-    return usage.total(session, await usage_log.load_usage_events(tx, session_id))
+    return usage.session_total(session, await usage_log.load_usage_events(tx, session_id))

@@ -55,7 +55,7 @@ async def _reached(tx: Transaction, session_id: SessionID, bounds: Budget) -> st
     family = {each.id: each for each in await session_table.load_family(tx, session_id)}
     if bounds.is_bound:
         spent = await _spent(tx, family.values(), bounds)
-        if told := budget.reached(bounds, spent):
+        if told := budget.check_budget(bounds, spent):
             return told
     for owner in _upwards(family, session_id):
         own = Budget.of(owner.budget)
@@ -63,7 +63,7 @@ async def _reached(tx: Transaction, session_id: SessionID, bounds: Budget) -> st
             continue
         below = [each for each in family.values() if owner in _upwards(family, each.id)]
         spent = await _spent(tx, below, own)
-        if told := budget.reached(own, spent, where=f"of Session {owner.id}"):
+        if told := budget.check_budget(own, spent, where=f"of Session {owner.id}"):
             return told
     return None
 
@@ -85,6 +85,6 @@ async def _spent(tx: Transaction, sessions: Iterable[SessionInfo], bounds: Budge
         turns = sum([await usage_log.count_turns(tx, each.id) for each in counted])
     return Spent(
         cost=sum(each.cost for each in counted),
-        tokens=sum(budget.total(each.tokens) for each in counted),
+        tokens=sum(budget.total_tokens(each.tokens) for each in counted),
         turns=turns,
     )

@@ -16,7 +16,7 @@ from perdure.core.request.media_limits import MediaLimits
 from perdure.core.request.token_budget import ConversationSize
 from perdure.core.session.history import Cut
 from perdure.llm.encoded_history import EncodedHistory
-from perdure.llm.message import LLMMessage, Segment, segments_of
+from perdure.llm.message import LLMMessage, Segment, split_segments
 from perdure.ports import Transaction
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.models.model import ModelRef
@@ -120,7 +120,7 @@ async def _extend(tx: Transaction, session_id: SessionID, kept: _Kept) -> None:
         return
     # The last run may go on: a second prompt before any answer joins the first.
     open_run = kept.runs.pop().messages if kept.runs else ()
-    kept.runs.extend(segments_of((*open_run, *fresh)))
+    kept.runs.extend(split_segments((*open_run, *fresh)))
 
 
 def measured(
@@ -131,12 +131,12 @@ def measured(
     model: ModelRef,
 ) -> ConversationSize:
     """The size of a conversation with one message more, for that model."""
-    grown = before.plus(token_budget.of_messages(lowered))
+    grown = before.plus(token_budget.estimate_messages(lowered))
     if (
         not isinstance(message, AssistantMessage)
         or message.tokens is UNSET
         or not message.model.same_model(model)
-        or token_budget.total(message.tokens) == 0
+        or token_budget.total_tokens(message.tokens) == 0
     ):
         return grown
-    return grown.counted(message.tokens, since=token_budget.of_results(lowered))
+    return grown.counted(message.tokens, since=token_budget.estimate_results(lowered))

@@ -69,12 +69,12 @@ def replaced(
     """The conversation with its media in their place, and how many of the oldest it only names."""
     counted = [at for at, part in enumerate(instead) if _is_counted(part)]
     sizes = [len(part.data) for part in instead if _is_counted(part)]
-    gone = media_limits.left_out(sizes, takes)
+    gone = media_limits.count_left_out(sizes, takes)
     shown = list(instead)
     for at in counted[:gone]:
         shown[at] = _note(instead[at], _TOO_MUCH)
     parts = iter(shown)
-    return tuple(message_media.rewritten(run, parts) for run in runs), gone
+    return tuple(message_media.replace_media(run, parts) for run in runs), gone
 
 
 def fitted(part: MediaPart, takes: MediaLimits) -> MediaPart | TextPart:
@@ -119,4 +119,4 @@ def _is_counted(part: MediaPart | TextPart) -> TypeGuard[MediaPart]:
 
 def _note(part: MediaPart | TextPart, why: str) -> TextPart:
     named = (part.filename or part.media_type) if isinstance(part, MediaPart) else ""
-    return TextPart(attachments.left_out(named, why))
+    return TextPart(attachments.omitted_note(named, why))

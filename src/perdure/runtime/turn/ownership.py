@@ -172,7 +172,7 @@ async def _owed(tx: Transaction, session_id: SessionID) -> tuple[Attempt | None,
 
 async def _is_taken_back(tx: Transaction, session_id: SessionID, said: MessageRow | None) -> bool:
     """Whether it is a prompt or a notice whose answer a revert took away: nobody waits for one."""
-    if said is None or not isinstance(said.message(), recovery.Told):
+    if said is None or not isinstance(said.message(), recovery.InputMessage):
         return False
     return await has_event_since(tx, session_id, said.seq, RevertCommitted)
 

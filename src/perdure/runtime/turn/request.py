@@ -11,7 +11,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from perdure.core.session import drain, subagent
-from perdure.llm.message import LLMMessage, TextPart, segments_of
+from perdure.llm.message import LLMMessage, TextPart, split_segments
 from perdure.llm.request import LLMRequest
 from perdure.location.context.registry import Subject
 from perdure.location.location import Location
@@ -46,7 +46,7 @@ def offered(crossed: BoundaryResult, agent: AgentInfo, location: Location) -> Tu
     """The tools of the turn; None at the last step that the agent may take."""
     if drain.is_last(crossed.step, None if agent.steps is UNSET else agent.steps):
         return None
-    bounds = subagent.ceilings(crossed.above, location.agents.rules)
+    bounds = subagent.inherited_rules(crossed.above, location.agents.rules)
     return location.tools.registry().materialize(agent.permissions, *bounds)
 
 
@@ -72,7 +72,7 @@ def _final(request: LLMRequest) -> LLMRequest:
     """The request of a last step: no tools, and a note that is not part of the history."""
     note = LLMMessage("system", (TextPart(STEP_LIMIT),))
     closed, last = request.runs[:-1], request.runs[-1:]
-    ending = segments_of((*(said for run in last for said in run.messages), note))
+    ending = split_segments((*(said for run in last for said in run.messages), note))
     # The history goes on without the note, so bytes that follow it must not be kept.
     return replace(request, runs=(*closed, *ending), kept=None, tool_choice="none")
 

@@ -60,7 +60,7 @@ class Retries:
             if because is not None:
                 await shielded(self._record(session_id, waits, because))
             self._tell(session_id, waits)
-            await clock.sleep(retry.seconds_left(waits, now=clock.now_millis()))
+            await clock.sleep(retry.remaining_seconds(waits, now=clock.now_millis()))
         except asyncio.CancelledError:
             await shielded(self.interrupted(session_id))
             raise

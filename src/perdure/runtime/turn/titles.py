@@ -100,7 +100,9 @@ class Titles:
             model=model.ref,
             system=() if guidance is UNSET else (guidance,),
             runs=(
-                Segment((LLMMessage("user", (TextPart(title_request.text(untitled.prompt)),)),)),
+                Segment(
+                    (LLMMessage("user", (TextPart(title_request.request_text(untitled.prompt)),)),)
+                ),
             ),
             generation=GenerationControls(max_tokens=limits.TITLE_TOKENS_MAX),
             headers=model_choice.correlation(untitled.session.id),

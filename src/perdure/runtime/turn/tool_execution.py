@@ -121,7 +121,7 @@ class ToolExecutor:
             await self._toolbox.permissions.require(self._ask_to_repeat(call))
         except (PermissionBlockedError, PermissionCorrectedError) as error:
             discipline.refused(call.tool, call.input)
-            return ToolError(repeated_calls.refusal(str(error)))
+            return ToolError(repeated_calls.refusal_text(str(error)))
         return None
 
     async def _run(self, call: ToolCalled) -> Settled:

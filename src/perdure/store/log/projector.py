@@ -234,7 +234,7 @@ class _Fold:
             )
             newest = None if row is None else await self._message(row.id)
         if isinstance(newest, AssistantMessage) and newest.time.completed is UNSET:
-            self._change(projection.superseded(newest, event))
+            self._change(projection.close_superseded(newest, event))
 
     async def _end_shell(self, seq: Seq, event: events.ShellEnded) -> None:
         created = self._created_last(lambda message: _is_shell(message, event.call_id))

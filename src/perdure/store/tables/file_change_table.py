@@ -39,8 +39,8 @@ async def insert(
             "message_id": message_id,
             "root": change.root,
             "path": change.path,
-            "before": file_state.written(change.before),
-            "after": file_state.written(change.after),
+            "before": file_state.encode(change.before),
+            "after": file_state.encode(change.after),
             "snapshot": snapshot,
         },
     )
@@ -83,11 +83,11 @@ async def list_digests(tx: Transaction) -> set[str]:
     """Digests of every content that a Session may restore."""
     rows = await tx.fetch("SELECT DISTINCT before FROM session_file_change")
     rows = [*rows, *await tx.fetch("SELECT DISTINCT after FROM session_file_change")]
-    return {file_state.read(str(row[0])).digest for row in rows}
+    return {file_state.decode(str(row[0])).digest for row in rows}
 
 
 def _change(row: Row) -> FileChange:
     root, path, before, later = (str(value) for value in row)
     return FileChange(
-        root=root, path=path, before=file_state.read(before), after=file_state.read(later)
+        root=root, path=path, before=file_state.decode(before), after=file_state.decode(later)
     )

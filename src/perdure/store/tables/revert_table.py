@@ -42,8 +42,8 @@ async def begin(
                 "session_id": session_id,
                 "path": move.path,
                 "root": move.root,
-                "base": file_state.written(move.base),
-                "next": file_state.written(move.wanted),
+                "base": file_state.encode(move.base),
+                "next": file_state.encode(move.wanted),
                 "process": process,
             },
         )
@@ -108,19 +108,19 @@ async def list_digests(tx: Transaction) -> set[str]:
     """Digests of every content that a revert may restore."""
     found: set[str] = set()
     for row in await tx.fetch("SELECT base, staged, next FROM session_revert_file"):
-        found |= {file_state.read(str(text)).digest for text in row if text is not None}
+        found |= {file_state.decode(str(text)).digest for text in row if text is not None}
     return found
 
 
 def _staged(row: Row) -> StagedFile:
     root, path, base, staged = (str(value) for value in row)
     return StagedFile(
-        root=root, path=path, base=file_state.read(base), staged=file_state.read(staged)
+        root=root, path=path, base=file_state.decode(base), staged=file_state.decode(staged)
     )
 
 
 def _in_progress(row: Row) -> RevertInProgress:
     root, path, origin, target = (str(value) for value in row)
     return RevertInProgress(
-        root=root, path=path, origin=file_state.read(origin), next=file_state.read(target)
+        root=root, path=path, origin=file_state.decode(origin), next=file_state.decode(target)
     )

@@ -24,7 +24,7 @@ def permission_ask(
     command: str, *, shell: str, location: CommandDirectory, context: ToolCallContext
 ) -> PermissionAsk:
     """The request for a command; its parts are parsed on demand, by `refine`."""
-    saved = approval_pattern.exact(command)
+    saved = approval_pattern.exact_pattern(command)
     ask = PermissionAsk(
         session_id=context.session_id,
         agent=context.agent,

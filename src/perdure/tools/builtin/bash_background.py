@@ -173,4 +173,4 @@ def _look_structured(output: LookOutput) -> LookStructured:
 
 
 def _state(job: JobInfo) -> str:
-    return f"Background job {job.id} {rules.how_it_is(job)}"
+    return f"Background job {job.id} {rules.describe_state(job)}"

@@ -91,7 +91,7 @@ def _structured(output: EditOutput) -> EditStructured:
 
 
 def _check(input: EditInput) -> None:
-    match exact_edit.refusal(old=input.old_string, new=input.new_string):
+    match exact_edit.find_fault(old=input.old_string, new=input.new_string):
         case "empty":
             raise ToolFailure("oldString must not be empty; use write to create a file")
         case "identical":

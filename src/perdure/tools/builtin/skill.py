@@ -98,7 +98,7 @@ def _directory(found: SkillInfo) -> str | None:
 
 
 def _text(found: SkillInfo, directory: str | None, files: list[str]) -> str:
-    name = xml_tags.escaped(found.name).replace('"', "&quot;")
+    name = xml_tags.escape(found.name).replace('"', "&quot;")
     parts = [f'<skill_content name="{name}">', found.content]
     if directory is not None:
         parts += ["", f"Base directory of this skill: {printable(directory)}"]

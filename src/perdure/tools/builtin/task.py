@@ -184,7 +184,7 @@ def _output(result: TaskResult) -> TaskOutput:
 
 def _content(output: TaskOutput) -> tuple[ToolContent, ...]:
     report = Report(state=output.state, text=output.text, steps=output.steps, cost=output.cost)
-    return (TextContent(text=subagent.shown(output.session_id, report)),)
+    return (TextContent(text=subagent.render_report(output.session_id, report)),)
 
 
 def _structured(output: TaskOutput) -> JsonObject:

@@ -81,7 +81,7 @@ class CommandOutput:
         fitting = OutputLimits(
             lines_max=limits.lines_max, bytes_max=min(limits.bytes_max, _END_BYTES)
         )
-        return tool_output.framed(
+        return tool_output.truncate_around(
             self.text(), fitting, marker=f"[Output cut here: {self._describe_size()}]"
         )
 

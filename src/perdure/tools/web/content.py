@@ -54,7 +54,7 @@ async def extract_text(page: WebPage, wanted: Format) -> str:
 
 def _kind(page: WebPage) -> ContentType:
     kind = page_text.content_type(page.content_type)
-    sniffed = kind if kind.media_type else page_text.sniffed(page.body)
+    sniffed = kind if kind.media_type else page_text.sniff(page.body)
     if sniffed is None or not sniffed.is_text:
         named = kind.media_type or "binary data"
         raise ToolFailure(f"{page.url} is {named[:100]}, which cannot be read as text")
@@ -65,7 +65,7 @@ def _text(body: bytes, kind: ContentType, wanted: Format) -> str:
     page = page_text.decode(body, kind)
     if wanted == "html" or not kind.is_html:
         return page
-    return html_text.plain(page) if wanted == "text" else html_markdown.markdown(page)
+    return html_text.to_text(page) if wanted == "text" else html_markdown.to_markdown(page)
 
 
 def _name(url: str) -> str:

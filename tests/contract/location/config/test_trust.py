@@ -175,13 +175,13 @@ def test_a_stored_key_follows_a_trusted_project_and_nobody_else(place: Place) ->
         time_created=0,
         key="canary",
     )
-    assert key_origins.widened(kept, place.settings()) is kept
-    wider = key_origins.widened(kept, trusted(place))
+    assert key_origins.with_granted_origins(kept, place.settings()) is kept
+    wider = key_origins.with_granted_origins(kept, trusted(place))
     assert wider is not None
     assert wider.origins == ("https://acme.example", "https://proxy.example")
     other = replace(kept, integration_id="other")
-    assert key_origins.widened(other, place.settings()) is other
-    assert key_origins.widened(None, place.settings()) is None
+    assert key_origins.with_granted_origins(other, place.settings()) is other
+    assert key_origins.with_granted_origins(None, place.settings()) is None
 
 
 def test_a_provider_with_its_own_key_works_untrusted(place: Place) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from perdure.llm.error import LLMError
-from perdure.llm.message import LLMMessage, TextPart, segments_of
+from perdure.llm.message import LLMMessage, TextPart, split_segments
 from perdure.llm.request import LLMRequest
 from perdure.location.models import cloud_logins
 from perdure.location.models.catalog import Catalog, ResolvedModel
@@ -60,7 +60,7 @@ async def request_of(place: Place) -> HttpRequest:
     resolved = catalog_of(place).resolve(CLAUDE)
     assert isinstance(resolved, ResolvedModel)
     asked = LLMRequest(
-        model=CLAUDE, system=(), runs=segments_of((LLMMessage("user", (TextPart("hi"),)),))
+        model=CLAUDE, system=(), runs=split_segments((LLMMessage("user", (TextPart("hi"),)),))
     )
     with pytest.raises(LLMError):
         async for _ in resolved.call(asked):

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from perdure.llm.event import Finish, LLMEvent
-from perdure.llm.message import LLMMessage, TextPart, segments_of
+from perdure.llm.message import LLMMessage, TextPart, split_segments
 from perdure.llm.request import LLMRequest
 from perdure.location.models.catalog import Catalog, ResolvedModel
 from perdure.location.models.failures import (
@@ -69,7 +69,7 @@ def catalog_of(place: Place, config: JsonObject | None = None) -> Catalog:
 
 async def answer(model: ResolvedModel) -> list[LLMEvent]:
     message = LLMMessage("user", (TextPart("hello"),))
-    request = LLMRequest(model=model.ref, system=("Be brief.",), runs=segments_of((message,)))
+    request = LLMRequest(model=model.ref, system=("Be brief.",), runs=split_segments((message,)))
     return [event async for batch in model.call(request) for event in batch]
 
 

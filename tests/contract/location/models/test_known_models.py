@@ -10,7 +10,7 @@ import pytest
 
 from perdure.core.models.transport import HttpProtocol
 from perdure.llm.error import LLMError
-from perdure.llm.message import LLMMessage, TextPart, segments_of
+from perdure.llm.message import LLMMessage, TextPart, split_segments
 from perdure.llm.request import LLMRequest
 from perdure.location.models import facts_cache
 from perdure.location.models.catalog import Catalog, ResolvedModel
@@ -73,7 +73,7 @@ def catalog_of(
 
 async def sent(model: ResolvedModel, transport: RefusingTransport) -> HttpRequest:
     message = LLMMessage("user", (TextPart("hello"),))
-    request = LLMRequest(model=model.ref, system=("Be brief.",), runs=segments_of((message,)))
+    request = LLMRequest(model=model.ref, system=("Be brief.",), runs=split_segments((message,)))
     with pytest.raises(LLMError):
         async for _ in model.call(request):
             pass

@@ -4,7 +4,7 @@ import pytest
 
 from perdure.core import limits
 from perdure.llm.error import LLMError
-from perdure.llm.message import LLMMessage, TextPart, segments_of
+from perdure.llm.message import LLMMessage, TextPart, split_segments
 from perdure.llm.request import LLMRequest
 from perdure.location.models import cloud_logins
 from perdure.location.models.catalog import Catalog, ResolvedModel
@@ -71,7 +71,7 @@ async def requests_of(place: Place, ref: ModelRef = GEMINI) -> list[HttpRequest]
     resolved = catalog_of(place).resolve(ref)
     assert isinstance(resolved, ResolvedModel)
     asked = LLMRequest(
-        model=ref, system=(), runs=segments_of((LLMMessage("user", (TextPart("hi"),)),))
+        model=ref, system=(), runs=split_segments((LLMMessage("user", (TextPart("hi"),)),))
     )
     with pytest.raises(LLMError):
         async for _ in resolved.call(asked):

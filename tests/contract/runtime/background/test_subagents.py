@@ -34,8 +34,8 @@ GENERAL = AgentInfo(
     permissions=(),
 )
 CALL = MessageID("msg_turn"), ToolCallID("call")
-CHILD = subagent.child_of(SESSION, *CALL)
-PROMPT = subagent.prompt_of(SESSION, *CALL)
+CHILD = subagent.child_session_id(SESSION, *CALL)
+PROMPT = subagent.prompt_id(SESSION, *CALL)
 
 
 def asked(*, call: str = "call", background: bool = False, task_id: str | None = None) -> TaskAsk:

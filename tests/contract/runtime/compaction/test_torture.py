@@ -18,7 +18,7 @@ from typing import Final, Literal
 import pytest
 from msgspec.structs import replace
 
-from perdure.core.models.catalog import CatalogProvider, supplied_provider
+from perdure.core.models.catalog import CatalogProvider, host_provider
 from perdure.core.request import token_budget
 from perdure.host import environment
 from perdure.host.process_locks import ProcessLocks
@@ -117,8 +117,8 @@ class Model:
 
     def count(self, request: LLMRequest) -> int:
         messages = [message for run in request.runs for message in run.messages]
-        fixed = token_budget.of_fixed(request.system, request.tools)
-        return round(self.factor * (fixed + token_budget.of_messages(messages)))
+        fixed = token_budget.estimate_fixed(request.system, request.tools)
+        return round(self.factor * (fixed + token_budget.estimate_messages(messages)))
 
 
 def _texts(request: LLMRequest) -> list[str]:
@@ -127,7 +127,7 @@ def _texts(request: LLMRequest) -> list[str]:
 
 
 def provider(model: ModelCall, context: int) -> CatalogProvider:
-    supplied = supplied_provider("torture", {"one": model})
+    supplied = host_provider("torture", {"one": model})
     limit = ModelLimit(context=context, output=context // 16)
     models = {name: replace(found, limit=limit) for name, found in supplied.models.items()}
     return replace(supplied, models=models)

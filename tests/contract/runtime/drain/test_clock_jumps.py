@@ -17,7 +17,7 @@ from typing import Final
 
 import pytest
 
-from perdure.core.models.catalog import supplied_provider
+from perdure.core.models.catalog import host_provider
 from perdure.host import environment
 from perdure.host.ids import SystemIds
 from perdure.host.process_locks import ProcessLocks
@@ -107,7 +107,7 @@ async def process(
         environment=environment.from_variables({"HOME": str(root), "TMPDIR": str(root)}),
         data_dir=str(root),
         default_directory=str(root),
-        providers=(supplied_provider("wayward", {"one": model}),),
+        providers=(host_provider("wayward", {"one": model}),),
     )
     async with AsyncExitStack() as stack:
         foundations = Platform(

@@ -120,7 +120,7 @@ class Folded:
     def _supersede(self, event: events.StepStarted) -> None:
         for message_id, (seq, message) in reversed(self._in_order()):
             if isinstance(message, AssistantMessage):
-                self.messages[message_id] = (seq, projection.superseded(message, event))
+                self.messages[message_id] = (seq, projection.close_superseded(message, event))
                 return
 
     def _end_shell(self, event: events.ShellEnded) -> None:

@@ -88,7 +88,7 @@ def test_a_count_that_cannot_be_right_is_not_believed() -> None:
 def test_room_is_smaller_where_the_provider_counts_more_than_we(counted: int) -> None:
     size = ConversationSize(estimated=900, reported=counted)
     demand = Demand(fixed=100, conversation=size)
-    room = token_budget.room(demand, 1_000)
+    room = token_budget.compaction_target(demand, 1_000)
     # What fills the room is then counted as at most four fifths of the window.
     assert (100 + room) * max(counted, 1_000) // 1_000 <= 800
 
@@ -97,20 +97,24 @@ def test_results_are_new_to_the_provider_that_asked_for_them() -> None:
     call = ToolCallPart("c", "read", {"path": "a" * 400})
     text = ToolResultPart("c", "read", ToolResult("text", "y" * 4_000))
     lowered = (LLMMessage("assistant", (call,)), LLMMessage("tool", (text,)))
-    assert 1_000 <= token_budget.of_results(lowered) < 1_010
-    assert token_budget.of_messages(lowered) > token_budget.of_results(lowered) + 100
+    assert 1_000 <= token_budget.estimate_results(lowered) < 1_010
+    assert token_budget.estimate_messages(lowered) > token_budget.estimate_results(lowered) + 100
 
 
 def test_an_image_counts_by_what_it_shows_and_not_by_its_bytes() -> None:
     image = MediaPart("image/png", "data:image/png;base64," + "A" * 1_000_000)
     seen = ToolResultPart("c", "read", ToolResult("content", [TextPart("x" * 40), image]))
     for message in (LLMMessage("user", (image,)), LLMMessage("tool", (seen,))):
-        assert limits.MEDIA_TOKENS <= token_budget.of_messages([message]) < 2 * limits.MEDIA_TOKENS
+        assert (
+            limits.MEDIA_TOKENS
+            <= token_budget.estimate_messages([message])
+            < 2 * limits.MEDIA_TOKENS
+        )
 
 
 def test_tools_and_system_texts_are_part_of_every_request() -> None:
     tool = ToolDefinition("read", "d" * 400, {"type": "object", "x": "y" * 400})
-    assert 300 < token_budget.of_fixed(("s" * 400,), (tool,)) < 330
+    assert 300 < token_budget.estimate_fixed(("s" * 400,), (tool,)) < 330
 
 
 @pytest.mark.parametrize(
@@ -127,5 +131,5 @@ def test_a_compaction_is_due_when_the_request_is_too_large_and_it_can_help(
     fixed: int, said: int, window: int, due: bool
 ) -> None:
     demand = Demand(fixed=fixed, conversation=ConversationSize(estimated=said))
-    room = token_budget.room_due(demand, window)
-    assert room == (token_budget.room(demand, window) if due else None)
+    room = token_budget.due_compaction_target(demand, window)
+    assert room == (token_budget.compaction_target(demand, window) if due else None)

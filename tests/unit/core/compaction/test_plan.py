@@ -75,7 +75,7 @@ def checkpoint(summary: str = "so far", recent: str = "[User]: lately") -> Compa
 def planned(*history: SessionMessage, keep: int = 100, room: int | None = None) -> CompactionPlan:
     prompts = tuple(m for m in history if isinstance(m, UserMessage))
     material = Material(history=history, prompts=prompts)
-    plan = compaction.plan(material, compaction.shares(room, keep_tokens=keep))
+    plan = compaction.plan(material, compaction.divide_tokens(room, keep_tokens=keep))
     assert plan is not None
     return plan
 
@@ -114,7 +114,7 @@ def test_the_newest_messages_that_fit_are_kept_whole(
 )
 def test_a_conversation_that_fits_is_left_alone(history: list[SessionMessage]) -> None:
     material = Material(history=tuple(history))
-    assert compaction.plan(material, compaction.shares(None, keep_tokens=100)) is None
+    assert compaction.plan(material, compaction.divide_tokens(None, keep_tokens=100)) is None
 
 
 def test_an_earlier_checkpoint_is_carried_forward() -> None:
@@ -143,7 +143,7 @@ def test_a_checkpoint_without_a_model_always_has_room(
 ) -> None:
     history = [user(letter * (4 * size)) for size in sizes]
     material = Material(history=tuple(history), prompts=tuple(history))
-    plan = compaction.plan(material, compaction.shares(room, keep_tokens=8_000))
+    plan = compaction.plan(material, compaction.divide_tokens(room, keep_tokens=8_000))
     if plan is not None:
         assert plan.tokens_with(plan.mechanical_summary("because " * 100)) <= room
 

@@ -39,7 +39,7 @@ def exchange(result: str) -> AssistantMessage:
 
 
 def test_the_request_names_every_section_and_no_summary_that_never_was() -> None:
-    asked = summary_request.text("x")
+    asked = summary_request.request_text("x")
     sections = ("Objective", "Important Details", "Work State", "Next Move", "Relevant Files")
     places = [asked.index(f"## {section}\n") for section in sections]
     assert places == sorted(places)
@@ -48,7 +48,7 @@ def test_the_request_names_every_section_and_no_summary_that_never_was() -> None
 
 def test_the_earlier_summary_and_the_wishes_are_part_of_the_request() -> None:
     wish = SummaryInstructions(guidance="be exact", instruction="keep the ports")
-    asked = summary_request.text("talk", previous_summary="so far", wish=wish)
+    asked = summary_request.request_text("talk", previous_summary="so far", wish=wish)
     for block in (
         "<conversation>\ntalk\n</conversation>",
         "<previous-summary>\nso far\n</previous-summary>",
@@ -86,7 +86,7 @@ def test_what_is_read_fits_with_the_summary_so_far_and_the_next_one(size: int) -
     )
     assert readable is not None
     so_far = "s" * 8 * answer
-    asked = summary_request.text("c" * 4 * readable, previous_summary=so_far, wish=wish)
+    asked = summary_request.request_text("c" * 4 * readable, previous_summary=so_far, wish=wish)
     assert token_budget.estimate(asked) + answer <= context + 1 < size
 
 
@@ -118,7 +118,7 @@ def test_a_context_that_is_unknown_has_no_bound() -> None:
     [("", True), (" \n\t", True), ("fine", False), ("x" * 800, False), ("x" * 804, True)],
 )
 def test_an_empty_or_endless_answer_is_no_summary(summary: str, *, faulty: bool) -> None:
-    assert (summary_request.fault(summary, tokens_max=100) is not None) is faulty
+    assert (summary_request.find_fault(summary, tokens_max=100) is not None) is faulty
 
 
 # ---- what is read -------------------------------------------------------------------------------
@@ -126,17 +126,17 @@ def test_an_empty_or_endless_answer_is_no_summary(summary: str, *, faulty: bool)
 
 def test_old_results_are_shortened_before_anything_else_is_given_up() -> None:
     messages = [user("look"), *(exchange("y" * 10_000) for _ in range(10))]
-    (whole,) = summary_input.readable(messages, "", tokens_max=10_000)
-    (pruned,) = summary_input.readable(messages, "", tokens_max=2_000)
+    (whole,) = summary_input.split_conversation(messages, "", tokens_max=10_000)
+    (pruned,) = summary_input.split_conversation(messages, "", tokens_max=2_000)
     assert whole.count("y") == 10 * limits.TRANSCRIPT_RESULT_CHARS_MAX
     assert pruned.count("y") == 10 * limits.PRUNED_RESULT_CHARS_MAX
     assert pruned.count("more characters left out") == 10
-    assert summary_input.readable(messages, "", tokens_max=2_000) == [pruned]
+    assert summary_input.split_conversation(messages, "", tokens_max=2_000) == [pruned]
 
 
 def test_a_conversation_that_cannot_be_read_at_once_is_read_in_parts_in_order() -> None:
     texts = [f"{number} " + "z" * 1_000 for number in range(20)]
-    found = summary_input.parts(texts, tokens_max=600)
+    found = summary_input.join_parts(texts, tokens_max=600)
     assert "\n\n".join(found) == "\n\n".join(texts)
     assert all(token_budget.estimate(part) <= 600 for part in found)
     assert len(found) == 10
@@ -144,21 +144,21 @@ def test_a_conversation_that_cannot_be_read_at_once_is_read_in_parts_in_order() 
 
 @pytest.mark.parametrize("letter", ["x", "\u4e2d", "\U0001f600"])
 def test_one_message_larger_than_a_part_is_divided(letter: str) -> None:
-    found = summary_input.parts([letter * 100_000], tokens_max=500)
+    found = summary_input.join_parts([letter * 100_000], tokens_max=500)
     assert "".join(part.replace("\n\n", "") for part in found) == letter * 100_000
     assert all(token_budget.estimate(part) <= 500 for part in found)
 
 
 def test_never_more_parts_than_may_be_asked_for_and_the_newest_stay() -> None:
     messages = [user(f"{number} " + "z" * 4_000) for number in range(200)]
-    found = summary_input.readable(messages, "oldest", tokens_max=2_000)
+    found = summary_input.split_conversation(messages, "oldest", tokens_max=2_000)
     assert len(found) == limits.SUMMARY_PARTS_MAX
     assert "[User]: 199 " in found[-1]
 
 
 def test_where_nobody_knows_what_can_be_read_it_is_read_at_once() -> None:
     messages = [user("z" * 10_000) for _ in range(20)]
-    assert len(summary_input.readable(messages, "", tokens_max=None)) == 1
+    assert len(summary_input.split_conversation(messages, "", tokens_max=None)) == 1
 
 
 # ---- what is carried ----------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_where_nobody_knows_what_can_be_read_it_is_read_at_once() -> None:
 
 def test_the_first_and_the_newest_messages_are_carried_word_for_word() -> None:
     said = ["the goal", *(f"remark {number} " + "w" * 360 for number in range(50)), "use tabs"]
-    found = preserved.carry(said, (), tokens_max=500).directives
+    found = preserved.preserve_facts(said, (), tokens_max=500).directives
     assert found[0] == "the goal"
     assert found[-1] == "use tabs"
     assert set(found) <= set(said)
@@ -175,7 +175,9 @@ def test_the_first_and_the_newest_messages_are_carried_word_for_word() -> None:
 
 
 def test_a_pasted_file_is_carried_by_its_beginning_and_says_so() -> None:
-    found = preserved.carry(["fix this: " + "p" * 100_000, "quickly"], (), tokens_max=4_000)
+    found = preserved.preserve_facts(
+        ["fix this: " + "p" * 100_000, "quickly"], (), tokens_max=4_000
+    )
     assert found.directives[0].startswith("fix this: ppp")
     assert found.directives[0].endswith("more characters left out]")
     assert found.directives[1] == "quickly"
@@ -183,7 +185,7 @@ def test_a_pasted_file_is_carried_by_its_beginning_and_says_so() -> None:
 
 
 def test_the_prompt_that_is_worked_on_may_be_longer() -> None:
-    found = preserved.carry(["goal", "n" * 9_000], (), tokens_max=400, latest_chars=10_000)
+    found = preserved.preserve_facts(["goal", "n" * 9_000], (), tokens_max=400, latest_chars=10_000)
     assert found.directives == ("goal", "n" * 9_000)
 
 
@@ -192,14 +194,14 @@ def test_open_items_are_carried_and_closed_ones_are_not() -> None:
         Todo(content=status, status=status, priority="high")
         for status in ("pending", "completed", "in_progress", "cancelled")
     )
-    found = preserved.carry([], todos, tokens_max=400)
+    found = preserved.preserve_facts([], todos, tokens_max=400)
     assert [todo.content for todo in found.todos] == ["pending", "in_progress"]
     many = (Todo(content="t" * 400, status="pending", priority="low"),) * 200
-    assert 0 < preserved.carry(["say"], many, tokens_max=1_000).tokens <= 1_000
+    assert 0 < preserved.preserve_facts(["say"], many, tokens_max=1_000).tokens <= 1_000
 
 
 def test_nothing_said_is_nothing_carried() -> None:
-    assert preserved.carry([], (), tokens_max=100) == preserved.PreservedFacts()
+    assert preserved.preserve_facts([], (), tokens_max=100) == preserved.PreservedFacts()
 
 
 # ---- without a model ----------------------------------------------------------------------------

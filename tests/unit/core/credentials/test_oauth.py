@@ -29,7 +29,7 @@ def entry(**fields: object) -> LoginEntry:
 
 
 def method(**fields: object) -> LoginMethod:
-    return oauth.method("browser", entry(**fields))
+    return oauth.read_method("browser", entry(**fields))
 
 
 def login(**fields: object) -> StoredLogin:
@@ -153,7 +153,7 @@ def test_only_a_port_of_this_machine_needs_no_copied_code(
 
 
 def test_a_browser_with_the_right_state_brings_the_code() -> None:
-    assert oauth.returned({"state": "s1", "code": "c1"}, "s1") == Code("c1")
+    assert oauth.read_redirect({"state": "s1", "code": "c1"}, "s1") == Code("c1")
 
 
 @pytest.mark.parametrize(
@@ -163,15 +163,15 @@ def test_a_browser_with_the_right_state_brings_the_code() -> None:
 def test_whatever_cannot_prove_that_it_belongs_leaves_the_attempt_alone(
     parameters: dict[str, str],
 ) -> None:
-    found = oauth.returned(parameters, "s1")
+    found = oauth.read_redirect(parameters, "s1")
     assert isinstance(found, NoCode)
     assert not found.ours
 
 
 def test_a_refusal_by_the_provider_ends_the_attempt_and_is_told_in_its_standard_word() -> None:
-    found = oauth.returned({"state": "s1", "error": "access_denied"}, "s1")
+    found = oauth.read_redirect({"state": "s1", "error": "access_denied"}, "s1")
     assert found == NoCode("the provider answered access_denied", ours=True)
-    hostile = oauth.returned({"state": "s1", "error": "<script>alert(1)</script>"}, "s1")
+    hostile = oauth.read_redirect({"state": "s1", "error": "<script>alert(1)</script>"}, "s1")
     assert hostile == NoCode("the provider answered an error", ours=True)
 
 
@@ -186,7 +186,7 @@ def test_a_refusal_by_the_provider_ends_the_attempt_and_is_told_in_its_standard_
     ],
 )
 def test_a_copied_code_is_understood_in_every_form_that_people_copy(text: str) -> None:
-    assert oauth.pasted(text, "s1") == Code("c1")
+    assert oauth.read_pasted(text, "s1") == Code("c1")
 
 
 @pytest.mark.parametrize(
@@ -194,14 +194,14 @@ def test_a_copied_code_is_understood_in_every_form_that_people_copy(text: str) -
     ["", "c1#s2", "http://127.0.0.1/callback?code=c1", "a b", "a\x00b", "x" * 10_000, "http://[::"],
 )
 def test_a_copied_text_that_is_no_code_of_this_attempt_is_refused(text: str) -> None:
-    assert isinstance(oauth.pasted(text, "s1"), NoCode)
+    assert isinstance(oauth.read_pasted(text, "s1"), NoCode)
 
 
 # ---- tokens -------------------------------------------------------------------------------------
 
 
 def test_the_code_goes_out_with_its_verifier() -> None:
-    request = oauth.exchange(method(), code=Code("c1"), verifier="v1", redirect="http://r")
+    request = oauth.exchange_request(method(), code=Code("c1"), verifier="v1", redirect="http://r")
     assert request.url == "https://login.example.org/token"
     assert dict(parse_qsl(b"".join(request.body).decode())) == {
         "grant_type": "authorization_code",
@@ -272,22 +272,22 @@ def test_only_a_refusal_of_the_grant_itself_is_final(
 def test_a_renewed_login_keeps_the_refresh_token_that_was_not_replaced() -> None:
     before = login(due=NOW, expires=NOW)
     tokens = Tokens(access="new", refresh=None, expires=None, due=None)
-    after = oauth.renewed(before, tokens)
+    after = oauth.with_tokens(before, tokens)
     assert (after.access, after.refresh, after.expires, after.due) == (
         "new",
         before.refresh,
         UNSET,
         UNSET,
     )
-    assert not oauth.is_due(after, now=NOW + 10**12)
+    assert not oauth.needs_renewal(after, now=NOW + 10**12)
 
 
 def test_a_login_is_due_before_it_has_run_out() -> None:
     kept = login(due=NOW + 1, expires=NOW + 2)
-    assert not oauth.is_due(kept, now=NOW)
-    assert oauth.is_due(kept, now=NOW + 1)
-    assert not oauth.has_run_out(kept, now=NOW + 1)
-    assert oauth.has_run_out(kept, now=NOW + 2)
+    assert not oauth.needs_renewal(kept, now=NOW)
+    assert oauth.needs_renewal(kept, now=NOW + 1)
+    assert not oauth.has_expired(kept, now=NOW + 1)
+    assert oauth.has_expired(kept, now=NOW + 2)
 
 
 def test_nothing_that_holds_a_secret_shows_it_when_printed() -> None:

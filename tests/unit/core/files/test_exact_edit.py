@@ -49,7 +49,7 @@ def test_every_occurrence_can_be_replaced_at_once() -> None:
 def test_a_request_that_cannot_change_anything_is_refused(
     old: str, new: str, refusal: str | None
 ) -> None:
-    assert exact_edit.refusal(old=old, new=new) == refusal
+    assert exact_edit.find_fault(old=old, new=new) == refusal
 
 
 def test_the_preview_is_short() -> None:

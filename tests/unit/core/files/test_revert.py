@@ -25,7 +25,7 @@ def planned(
     if staged is not None:
         base, left = staged
         items = {"/p/f": StagedFile(root="/p", path="/p/f", base=base, staged=left)}
-    return revert.plan(changes, items, {"/p/f": now})
+    return revert.plan_revert(changes, items, {"/p/f": now})
 
 
 def move(base: FileState, found: FileState, wanted: FileState) -> RevertPlan:
@@ -92,16 +92,19 @@ def test_staging_again_starts_from_what_was_there_before_the_first_time() -> Non
 
 @pytest.mark.parametrize("state", [A, held("x", None), held("y", 0), ABSENT, OTHER, UNKNOWN])
 def test_a_state_is_read_as_it_was_written(state: FileState) -> None:
-    assert file_state.read(file_state.written(state)) == state
+    assert file_state.decode(file_state.encode(state)) == state
 
 
 @pytest.mark.parametrize("text", ["", "folder", "file644 x"])
 def test_a_damaged_state_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not the state"):
-        file_state.read(text)
+        file_state.decode(text)
 
 
 def test_the_name_of_a_snapshot_depends_on_every_change() -> None:
-    one = revert.advanced("", change(A, B))
+    one = revert.next_snapshot("", change(A, B))
     assert len(one) == 40
-    assert len({one, revert.advanced("", change(A, C)), revert.advanced(one, change(A, B))}) == 3
+    assert (
+        len({one, revert.next_snapshot("", change(A, C)), revert.next_snapshot(one, change(A, B))})
+        == 3
+    )

@@ -17,7 +17,7 @@ def item(line: int, message: str, **more: JsonValue) -> JsonObject:
 
 
 def errors(*items: JsonValue) -> tuple[Diagnostic, ...]:
-    found = diagnostic.published({"uri": "file:///a.py", "diagnostics": list(items)})
+    found = diagnostic.parse_published({"uri": "file:///a.py", "diagnostics": list(items)})
     assert found is not None
     return found.errors
 
@@ -61,12 +61,12 @@ def test_a_line_has_a_bound_and_so_has_their_number() -> None:
 
 @pytest.mark.parametrize("params", [None, 5, {}, {"uri": 5}, {"uri": "file:///a"}, {"uri": "x:y"}])
 def test_what_names_no_file_is_not_published(params: JsonValue) -> None:
-    assert diagnostic.published(params) is None
+    assert diagnostic.parse_published(params) is None
 
 
 @pytest.mark.parametrize("items", [None, 5, "x", {"a": 1}])
 def test_diagnostics_that_are_no_list_are_none(items: JsonValue) -> None:
-    found = diagnostic.published({"uri": "file:///a.py", "diagnostics": items, "version": 3})
+    found = diagnostic.parse_published({"uri": "file:///a.py", "diagnostics": items, "version": 3})
     assert found == diagnostic.Published("/a.py", 3, ())
 
 

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from perdure.core import limits
 from perdure.core.language_server import message as lsp_message
-from perdure.core.language_server.message import Answer, Asked, Framer, LspFramingError, Told
+from perdure.core.language_server.message import (
+    Framer,
+    LspFramingError,
+    Notification,
+    Response,
+    ServerRequest,
+)
 from perdure.schema import codec
 from perdure.schema.codec import JsonValue
 
@@ -69,12 +75,12 @@ def test_a_message_that_is_too_large_is_never_held() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b'{"id":1,"result":{"a":2}}', Answer(1, False, {"a": 2})),
-        (b'{"id":1,"result":null}', Answer(1, False, None)),
-        (b'{"id":1,"error":{"code":1}}', Answer(1, True, None)),
-        (b'{"id":"q","method":"m","params":[]}', Asked("q", "m", [])),
-        (b'{"id":0,"method":"m"}', Asked(0, "m", None)),
-        (b'{"method":"m","params":{}}', Told("m", {})),
+        (b'{"id":1,"result":{"a":2}}', Response(1, False, {"a": 2})),
+        (b'{"id":1,"result":null}', Response(1, False, None)),
+        (b'{"id":1,"error":{"code":1}}', Response(1, True, None)),
+        (b'{"id":"q","method":"m","params":[]}', ServerRequest("q", "m", [])),
+        (b'{"id":0,"method":"m"}', ServerRequest(0, "m", None)),
+        (b'{"method":"m","params":{}}', Notification("m", {})),
         (b'{"id":"q","result":1}', None),
         (b"{}", None),
         (b"[]", None),
@@ -93,8 +99,8 @@ def test_what_we_say_can_be_read_back() -> None:
     said = lsp_message.request(7, "initialize", {"a": "ü"})
     said += lsp_message.notification("exit", None)
     asked, told = Framer().feed(said)
-    assert lsp_message.read(asked) == Asked(7, "initialize", {"a": "ü"})
-    assert lsp_message.read(told) == Told("exit", None)
+    assert lsp_message.read(asked) == ServerRequest(7, "initialize", {"a": "ü"})
+    assert lsp_message.read(told) == Notification("exit", None)
 
 
 SETTINGS: tuple[tuple[JsonValue, int], ...] = (
@@ -107,6 +113,6 @@ SETTINGS: tuple[tuple[JsonValue, int], ...] = (
 
 @pytest.mark.parametrize(("params", "count"), SETTINGS)
 def test_nothing_is_configured_and_the_answer_is_bounded(params: JsonValue, count: int) -> None:
-    asked = Asked(1, "workspace/configuration", params)
+    asked = ServerRequest(1, "workspace/configuration", params)
     (body,) = Framer().feed(lsp_message.reply(asked, folder={}))
     assert codec.decode_any(body) == {"jsonrpc": "2.0", "id": 1, "result": [None] * count}

@@ -50,7 +50,7 @@ WORK = {
 def test_a_profile_adds_what_no_variable_says(
     variables: dict[str, str], expected: dict[str, str]
 ) -> None:
-    assert aws.over(variables, credentials=CREDENTIALS, config=CONFIG) == expected
+    assert aws.with_profile(variables, credentials=CREDENTIALS, config=CONFIG) == expected
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,4 @@ def test_a_profile_adds_what_no_variable_says(
 )
 def test_a_damaged_file_gives_no_keys(text: str) -> None:
     given = {"AWS_PROFILE": "work"}
-    assert aws.over(given, credentials=text, config=text) == given
+    assert aws.with_profile(given, credentials=text, config=text) == given

@@ -8,7 +8,7 @@ from perdure.core.models import options as model_options
 from perdure.core.models.options import Overrides
 from perdure.core.models.transport import PACKAGES
 from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
-from perdure.llm.message import LLMMessage, TextPart, segments_of
+from perdure.llm.message import LLMMessage, TextPart, split_segments
 from perdure.llm.protocols.anthropic.request import ANTHROPIC_MESSAGES
 from perdure.llm.protocols.openai_chat.request import OPENAI_CHAT
 from perdure.llm.protocols.openai_responses.request import OPENAI_RESPONSES
@@ -43,12 +43,12 @@ from tests.requirements import requirement
 def test_generation_controls_are_known_by_all_their_names(
     name: str, value: JsonValue, control: GenerationControls
 ) -> None:
-    assert model_options.read({}, {name: value}) == Overrides(generation=control)
+    assert model_options.read_overrides({}, {name: value}) == Overrides(generation=control)
 
 
 @requirement("S18", "S93")
 def test_each_domain_goes_its_own_way() -> None:
-    found = model_options.read(
+    found = model_options.read_overrides(
         {"x-team": "a"},
         {
             "apiKey": "k",
@@ -72,7 +72,7 @@ def test_each_domain_goes_its_own_way() -> None:
 
 @requirement("S17")
 def test_what_lies_over_wins_field_by_field_in_each_domain() -> None:
-    lower = model_options.read(
+    lower = model_options.read_overrides(
         {"a": "1", "b": "1"},
         {
             "apiKey": "lower",
@@ -82,7 +82,7 @@ def test_what_lies_over_wins_field_by_field_in_each_domain() -> None:
             "extra": {"kept": 1, "changed": 1},
         },
     )
-    upper = model_options.read(
+    upper = model_options.read_overrides(
         {"b": "2"},
         {"temperature": 0.9, "thinking": {"budgetTokens": 4096}, "extra": {"changed": 2}},
     )
@@ -99,8 +99,10 @@ def head(protocol: WireProtocol, dialect: Dialect, options: JsonObject) -> JsonO
     request = LLMRequest(
         model=ModelRef(id="m", provider_id="p"),
         system=(),
-        runs=segments_of((LLMMessage("user", (TextPart("hello"),)),)),
-        options=model_options.for_dialect(model_options.read({}, options).options, dialect),
+        runs=split_segments((LLMMessage("user", (TextPart("hello"),)),)),
+        options=model_options.for_dialect(
+            model_options.read_overrides({}, options).options, dialect
+        ),
     )
     return protocol.head(request, ModelFacts(name="m", output_limit=64_000))
 

@@ -27,26 +27,28 @@ FAR = [
 
 @pytest.mark.parametrize("url", NEAR)
 def test_a_server_of_ones_own_is_read_for_printed_calls(url: str) -> None:
-    assert tool_call_mode.choose(None, url=url, calls_tools=True) == "printed"
-    assert tool_call_mode.choose(None, url=url, calls_tools=False) == "constrained"
-    assert tool_call_mode.choose("native", url=url, calls_tools=False) == "native"
+    assert tool_call_mode.choose_mode(None, url=url, calls_tools=True) == "printed"
+    assert tool_call_mode.choose_mode(None, url=url, calls_tools=False) == "constrained"
+    assert tool_call_mode.choose_mode("native", url=url, calls_tools=False) == "native"
 
 
 @pytest.mark.parametrize("url", [*FAR, None])
 def test_a_provider_elsewhere_is_not_unless_somebody_says_so(url: str | None) -> None:
-    assert tool_call_mode.choose(None, url=url, calls_tools=True) == "native"
-    assert tool_call_mode.choose(None, url=url, calls_tools=False) == "native"
-    assert tool_call_mode.choose("printed", url=url, calls_tools=True) == "printed"
+    assert tool_call_mode.choose_mode(None, url=url, calls_tools=True) == "native"
+    assert tool_call_mode.choose_mode(None, url=url, calls_tools=False) == "native"
+    assert tool_call_mode.choose_mode("printed", url=url, calls_tools=True) == "printed"
 
 
 @pytest.mark.parametrize("odd", ["", "yes", 5, True, {}, ["printed"]])
 def test_an_option_that_makes_no_sense_decides_nothing(odd: object) -> None:
-    assert tool_call_mode.choose(odd, url="http://localhost/v1", calls_tools=True) == "printed"
-    assert tool_call_mode.choose(odd, url="https://api.example.com", calls_tools=True) == "native"
+    assert tool_call_mode.choose_mode(odd, url="http://localhost/v1", calls_tools=True) == "printed"
+    assert (
+        tool_call_mode.choose_mode(odd, url="https://api.example.com", calls_tools=True) == "native"
+    )
 
 
 def test_the_option_is_never_sent() -> None:
-    read = options.read({}, {"toolCalls": "constrained", "reasoningEffort": "low"})
+    read = options.read_overrides({}, {"toolCalls": "constrained", "reasoningEffort": "low"})
     assert read.options["toolCalls"] == "constrained"
     assert read.body == {}
     sent = options.for_dialect(read.options, "openai_compatible")

@@ -16,7 +16,7 @@ from perdure.llm.message import (
     ToolCallPart,
     ToolResult,
     ToolResultPart,
-    segments_of,
+    split_segments,
 )
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import MessageID, ToolCallID
@@ -350,7 +350,7 @@ def test_runs_keep_the_order_and_an_answer_with_its_results_is_one_run(
     history: list[SessionMessage], model: ModelRef
 ) -> None:
     lowered = tuple(part for message in history for part in history_to_llm.lower(message, model))
-    runs = segments_of(lowered)
+    runs = split_segments(lowered)
     assert tuple(message for run in runs for message in run.messages) == lowered
     for run in runs:
         first, *rest = [message.role for message in run.messages]

@@ -34,7 +34,7 @@ TOLD: Snapshot = {
 @requirement("S141")
 def test_only_what_differs_from_what_was_told_is_changed() -> None:
     seen = (system_context.make(DATE, "Tuesday"), system_context.make(FILES, "a"))
-    date, files = preview.sources(seen, TOLD, all_told=False)
+    date, files = preview.describe_sources(seen, TOLD, all_told=False)
     assert (date.key, date.value, date.changed, date.removable) == (
         "core/date", "Tuesday", True, False
     )  # fmt: skip
@@ -45,32 +45,34 @@ def test_only_what_differs_from_what_was_told_is_changed() -> None:
 
 def test_a_new_baseline_tells_of_everything_that_can_be_seen() -> None:
     seen = (system_context.make(DATE, "Monday"), system_context.make(FILES, UNAVAILABLE))
-    date, files = preview.sources(seen, TOLD, all_told=True)
+    date, files = preview.describe_sources(seen, TOLD, all_told=True)
     assert date.changed
     assert (files.changed, files.available, files.value) == (False, False, "a")
 
 
 def test_what_was_never_told_and_cannot_be_seen_has_no_value() -> None:
-    (date,) = preview.sources((system_context.make(DATE, UNAVAILABLE),), {}, all_told=False)
+    (date,) = preview.describe_sources(
+        (system_context.make(DATE, UNAVAILABLE),), {}, all_told=False
+    )
     assert codec.to_json_value(date) == {
         "key": "core/date", "removable": False, "available": False, "changed": False
     }  # fmt: skip
 
 
 def test_a_source_that_is_gone_is_a_change_without_a_value() -> None:
-    date, files = preview.sources((), TOLD, all_told=False)
+    date, files = preview.describe_sources((), TOLD, all_told=False)
     assert (date.changed, date.removable, files.removable) == (True, False, True)
     assert "value" not in codec.to_json_value(date)
 
 
 def test_a_value_of_another_shape_is_told_anew() -> None:
     told = {"core/date": SnapshotEntry(value={"day": 1})}
-    (date,) = preview.sources((system_context.make(DATE, "Monday"),), told, all_told=False)
+    (date,) = preview.describe_sources((system_context.make(DATE, "Monday"),), told, all_told=False)
     assert date.changed
 
 
 def test_where_nobody_can_look_sources_are_as_they_were_told() -> None:
-    date, files = preview.told(TOLD)
+    date, files = preview.describe_snapshot(TOLD)
     assert [(s.key, s.value, s.available) for s in (date, files)] == [
         ("core/date", "Monday", False),
         ("core/files", "a", False),
@@ -102,7 +104,7 @@ def test_a_request_is_shown_whole_and_without_its_headers() -> None:
         options={"openai": {"promptCacheKey": "k"}},
         headers={"authorization": "canary"},
     )
-    shown = codec.to_json_value(preview.request(request, agent="build"))
+    shown = codec.to_json_value(preview.preview_request(request, agent="build"))
     assert shown == {
         "agent": "build",
         "model": {"id": "m", "providerID": "p"},
@@ -153,7 +155,7 @@ def test_a_request_is_shown_whole_and_without_its_headers() -> None:
         "options": {"openai": {"promptCacheKey": "k"}},
         "toolChoice": "auto",
     }
-    assert codec.convert(ProviderRequest, shown) == preview.request(request, agent="build")
+    assert codec.convert(ProviderRequest, shown) == preview.preview_request(request, agent="build")
 
 
 @pytest.mark.parametrize("kind", ["json", "text", "error", "content"])
@@ -165,6 +167,6 @@ def test_every_kind_of_tool_result_keeps_its_value(kind: str) -> None:
         system=(),
         runs=(Segment((LLMMessage("tool", (part,)),)),),
     )
-    shown = codec.to_json_value(preview.request(request, agent="a"))
+    shown = codec.to_json_value(preview.preview_request(request, agent="a"))
     (only,) = shown["messages"][0]["content"]
     assert (only["resultType"], only["result"], only["providerExecuted"]) == (kind, ["x"], True)

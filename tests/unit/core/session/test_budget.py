@@ -25,7 +25,7 @@ from perdure.schema.models.model import TokenCache, TokenUsage
     ],
 )
 def test_a_budget_that_is_used_up_is_named(bounds: Budget, spent: Spent, named: str | None) -> None:
-    told = budget.reached(bounds, spent)
+    told = budget.check_budget(bounds, spent)
     assert told is None if named is None else told is not None and named in told
 
 
@@ -38,7 +38,7 @@ def test_of_two_budgets_the_smaller_counts() -> None:
 
 def test_every_kind_of_token_is_counted() -> None:
     used = TokenUsage(input=1, output=2, reasoning=4, cache=TokenCache(read=8, write=16))
-    assert budget.total(used) == 31
+    assert budget.total_tokens(used) == 31
 
 
 def document(value: JsonValue, trust: Trust) -> Document:

@@ -32,7 +32,7 @@ NOTICE_AND_QUEUE = Pending(steer=False, queue=True, notice=True)
     ],
 )
 def test_a_drain_begins(pending: Pending, first: DrainStep, *, force: bool) -> None:
-    assert drain.begin(pending, force=force) == first
+    assert drain.first_step(pending, force=force) == first
 
 
 @requirement("S68", "S69")
@@ -54,7 +54,7 @@ def test_a_drain_begins(pending: Pending, first: DrainStep, *, force: bool) -> N
 )
 def test_a_drain_goes_on(pending: Pending, following: DrainStep, *, continues: bool) -> None:
     outcome = TurnOutcome(step=3, needs_continuation=continues)
-    assert drain.after(outcome, pending) == following
+    assert drain.next_step(outcome, pending) == following
 
 
 @requirement("S68")
@@ -89,17 +89,17 @@ def test_a_steer_and_two_queued_prompts_run_one_after_the_other_on_one_wake() ->
     def pending() -> Pending:
         return Pending(steer=bool(steers), queue=bool(queued))
 
-    step = drain.begin(pending(), force=False)
+    step = drain.first_step(pending(), force=False)
     while isinstance(step, RunTurn):
         if step.promotion == "queue":
             order.append(queued.pop(0))
         order += steers
         steers.clear()
-        step = drain.after(TurnOutcome(step=step.step, needs_continuation=False), pending())
+        step = drain.next_step(TurnOutcome(step=step.step, needs_continuation=False), pending())
     assert order == ["steer", "first", "second"]
 
 
 @requirement("S68")
 def test_a_steer_that_arrives_during_the_last_turn_is_not_left_behind() -> None:
     outcome = TurnOutcome(step=1, needs_continuation=False)
-    assert drain.after(outcome, STEER) == RunTurn("steer", 2, for_input=True)
+    assert drain.next_step(outcome, STEER) == RunTurn("steer", 2, for_input=True)

@@ -12,21 +12,21 @@ INTO = SessionID("ses_fork")
 
 
 def kinds(log: Sequence[SessionEvent]) -> list[str]:
-    return [type(event).__name__ for event in fork.copied(log, into=INTO)]
+    return [type(event).__name__ for event in fork.copy_events(log, into=INTO)]
 
 
 def test_every_copy_speaks_of_the_fork_and_of_messages_of_its_own() -> None:
     facts = Facts()
     log = [facts.created(), *answered(facts, "msg_1", "msg_2", "said")]
-    copies = fork.copied(log, into=INTO)
+    copies = fork.copy_events(log, into=INTO)
     assert {event.session_id for event in copies} == {INTO}
     names = {
         getattr(e, "message_id", None) or getattr(e, "assistant_message_id", None) for e in copies
     }
     assert len(names) == 2
     assert names.isdisjoint({"msg_1", "msg_2"})
-    assert copies == fork.copied(log, into=INTO)
-    assert copies != fork.copied(log, into=SessionID("ses_another"))
+    assert copies == fork.copy_events(log, into=INTO)
+    assert copies != fork.copy_events(log, into=SessionID("ses_another"))
 
 
 def test_an_answer_that_is_not_over_is_left_out_with_all_its_events() -> None:

@@ -45,7 +45,7 @@ def seen(*, alive: bool = True, code: int | None = None, size: int = 0) -> Sight
 def test_a_job_is_ended_when_it_must_be(
     decided: Ending | None, size: int, now: int, reason: Ending | None
 ) -> None:
-    assert rules.due(replace(JOB, ending=decided), seen(size=size), now=now) == reason
+    assert rules.ending_due(replace(JOB, ending=decided), seen(size=size), now=now) == reason
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_job_is_ended_when_it_must_be(
 def test_a_job_that_is_gone_is_settled(
     decided: Ending | None, code: int | None, state: JobState
 ) -> None:
-    settled = rules.settled(replace(JOB, ending=decided), seen(alive=False, code=code), now=5_000)
+    settled = rules.settle(replace(JOB, ending=decided), seen(alive=False, code=code), now=5_000)
     assert (settled.state, settled.exit_code, settled.time_ended) == (state, code, 5_000)
 
 
@@ -78,16 +78,16 @@ def test_a_job_that_is_gone_is_settled(
 )
 def test_only_so_many_run_at_a_time(of_session: int, of_all: int, refused: str | None) -> None:
     if refused is None:
-        rules.check_room(of_session=of_session, of_all=of_all)
+        rules.check_limits(of_session=of_session, of_all=of_all)
         return
     with pytest.raises(JobLimitError, match=refused):
-        rules.check_room(of_session=of_session, of_all=of_all)
+        rules.check_limits(of_session=of_session, of_all=of_all)
 
 
 def test_the_end_of_a_job_has_one_message_id() -> None:
-    assert rules.message_id(JOB.id) == rules.message_id(JobID("job_1"))
-    assert rules.message_id(JOB.id) != rules.message_id(JobID("job_2"))
-    assert rules.message_id(JOB.id).startswith("msg_")
+    assert rules.notice_id(JOB.id) == rules.notice_id(JobID("job_1"))
+    assert rules.notice_id(JOB.id) != rules.notice_id(JobID("job_2"))
+    assert rules.notice_id(JOB.id).startswith("msg_")
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_the_end_of_a_job_has_one_message_id() -> None:
     ],
 )
 def test_every_state_has_its_words(state: JobState, code: int | None, words: str) -> None:
-    assert words in rules.how_it_is(replace(JOB, state=state, exit_code=code).info)
+    assert words in rules.describe_state(replace(JOB, state=state, exit_code=code).info)
 
 
 def test_a_notice_names_the_command_its_end_and_its_file() -> None:

@@ -221,11 +221,11 @@ def test_a_failed_step_is_over_and_says_why() -> None:
 def test_a_new_step_closes_an_open_one_and_never_touches_a_closed_one() -> None:
     facts = Facts()
     following = facts.step("msg_b")
-    closed = projection.superseded(fold(), following)
+    closed = projection.close_superseded(fold(), following)
     assert closed.time.completed == following.timestamp
     assert closed.finish is UNSET
     done = fold(facts.ended("msg_a"))
-    assert projection.superseded(done, following) == done
+    assert projection.close_superseded(done, following) == done
 
 
 def test_a_shell_command_gets_its_output() -> None:

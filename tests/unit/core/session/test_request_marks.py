@@ -5,14 +5,14 @@ import pytest
 from perdure.core import limits
 from perdure.core.config_file.substitution import Trust
 from perdure.core.models import selection
-from perdure.core.models.catalog import CatalogModel, local_provider, supplied_provider
+from perdure.core.models.catalog import CatalogModel, host_provider, local_provider
 from perdure.core.session import recovery
 from perdure.core.session.recovery import (
     AskPerson,
     Attempt,
     GiveUp,
-    GoOn,
-    OwesNothing,
+    NothingDue,
+    SendRequest,
     Unclear,
     Verdict,
 )
@@ -31,14 +31,14 @@ TOO_MANY = limits.RECOVERY_DEATHS_MAX
 @pytest.mark.parametrize(
     ("attempt", "verdict"),
     [
-        (None, OwesNothing()),
-        (Attempt(state="begun", step=1), OwesNothing()),
-        (Attempt(state="prepared", step=1), GoOn(1)),
-        (Attempt(state="settled", step=4), GoOn(4)),
+        (None, NothingDue()),
+        (Attempt(state="begun", step=1), NothingDue()),
+        (Attempt(state="prepared", step=1), SendRequest(1)),
+        (Attempt(state="settled", step=4), SendRequest(4)),
         (Attempt(state="dispatched", step=2), Unclear(2)),
         # Something new was said: what never went out still goes out, and is heard together with it.
-        (Attempt(state="prepared", step=1, abandoned=True), GoOn(1)),
-        (Attempt(state="settled", step=3, abandoned=True), GoOn(3)),
+        (Attempt(state="prepared", step=1, abandoned=True), SendRequest(1)),
+        (Attempt(state="settled", step=3, abandoned=True), SendRequest(3)),
         (Attempt(state="dispatched", step=2, abandoned=True), GiveUp()),
         # Once somebody is asked, only they decide, whatever it was that they are asked about.
         (Attempt(state="dispatched", step=2, waits="unclear"), AskPerson("unclear")),
@@ -46,7 +46,7 @@ TOO_MANY = limits.RECOVERY_DEATHS_MAX
         (Attempt(state="prepared", step=2, waits="deaths", abandoned=True), GiveUp()),
         (Attempt(state="dispatched", step=2, waits="unclear", abandoned=True), GiveUp()),
         # A few deaths may be anybody's fault. More look like a cause.
-        (Attempt(state="prepared", step=1, deaths=TOO_MANY - 1), GoOn(1)),
+        (Attempt(state="prepared", step=1, deaths=TOO_MANY - 1), SendRequest(1)),
         (Attempt(state="dispatched", step=1, deaths=TOO_MANY - 1), Unclear(1)),
         (Attempt(state="begun", step=1, deaths=TOO_MANY), AskPerson("deaths")),
         (Attempt(state="prepared", step=1, deaths=TOO_MANY), AskPerson("deaths")),
@@ -90,7 +90,7 @@ def model(url: str = "https://api.example.com", *prices: float) -> CatalogModel:
         (model("http://localhost.example.com"), False),
         (model("http://192.168.0.7:11434"), False),
         (model("http://[broken"), False),
-        (supplied_provider("own", {"m": ScriptedModel()}).models["m"], True),
+        (host_provider("own", {"m": ScriptedModel()}).models["m"], True),
     ],
 )
 def test_a_request_is_free_when_that_is_known(asked: CatalogModel, free: bool) -> None:

@@ -72,10 +72,10 @@ def test_a_provider_that_asks_for_too_much_is_not_waited_for() -> None:
     ],
 )
 def test_a_wait_that_is_too_long_is_told(reason: Reason, told: int | None, words: str) -> None:
-    assert retry.last_words(LLMError(reason, "no", retry_after_ms=told)) == words
+    assert retry.failure_message(LLMError(reason, "no", retry_after_ms=told)) == words
 
 
 @pytest.mark.parametrize(("due", "left"), [(500, 0.0), (1_000, 0.0), (2_500, 1.5), (10**13, 4.0)])
 def test_a_clock_that_was_set_back_makes_nobody_wait_for_years(due: int, left: float) -> None:
     waits = Retry(failed=1, due=due, delay=4_000, step=1, message="busy")
-    assert retry.seconds_left(waits, now=1_000) == left
+    assert retry.remaining_seconds(waits, now=1_000) == left

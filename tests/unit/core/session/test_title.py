@@ -31,11 +31,11 @@ def test_a_title_is_never_longer_than_titles_are() -> None:
 
 
 def test_only_the_beginning_of_a_prompt_is_sent() -> None:
-    assert len(title.text("x" * 1_000_000)) < limits.TITLE_PROMPT_CHARS_MAX + 100
+    assert len(title.request_text("x" * 1_000_000)) < limits.TITLE_PROMPT_CHARS_MAX + 100
 
 
 def test_the_demo_knows_when_it_is_asked_for_one() -> None:
-    asked = title.text("please fix the login page of our shop today")
+    asked = title.request_text("please fix the login page of our shop today")
     assert demo_title.is_asked(asked)
     assert demo_title.title_of(asked) == "Demo: please fix the login page of"
     assert not demo_title.is_asked("please fix the login page")

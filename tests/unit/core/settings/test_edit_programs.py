@@ -19,7 +19,7 @@ def test_a_language_server_is_read_as_it_was_written() -> None:
     entry = server(
         extensions=[".py", "pyi"], env={"A": "1"}, initialization={"python": {"strict": True}}
     )
-    (found,) = edit_programs.configured([document(entry)]).servers
+    (found,) = edit_programs.configured_programs([document(entry)]).servers
     assert found.command == ("pyright", "--stdio")
     assert found.environment == {"A": "1"}
     assert found.initialization == {"python": {"strict": True}}
@@ -31,7 +31,7 @@ def test_a_language_server_is_read_as_it_was_written() -> None:
 
 def test_layers_complete_each_other() -> None:
     lower, upper = server(extensions=[".py"]), {"lsp": {"pyright": {"env": {"A": "1"}}}}
-    (found,) = edit_programs.configured([document(lower), document(upper)]).servers
+    (found,) = edit_programs.configured_programs([document(lower), document(upper)]).servers
     assert found.environment == {"A": "1"}
     assert found.extensions == (".py",)
 
@@ -45,18 +45,18 @@ def test_switched_off_incomplete_or_for_every_file_is_not_started() -> None:
         {"lsp": {"pyright": {"extensions": []}}},
     )
     for above in off:
-        assert edit_programs.configured([known, document(above)]).servers == ()
-    assert edit_programs.configured([document(server())]).servers == ()
-    assert edit_programs.configured([document({"lsp": True})]).servers == ()
+        assert edit_programs.configured_programs([known, document(above)]).servers == ()
+    assert edit_programs.configured_programs([document(server())]).servers == ()
+    assert edit_programs.configured_programs([document({"lsp": True})]).servers == ()
 
 
 def test_only_what_is_trusted_is_started() -> None:
     projects = document(server(extensions=[".py"]), trust="project")
-    assert edit_programs.configured([projects]).servers == ()
+    assert edit_programs.configured_programs([projects]).servers == ()
 
 
 def test_a_wrong_form_is_told_and_loses_nothing_else() -> None:
     read = document({"lsp": {"pyright": {"command": "pyright"}}, "shell": "/bin/sh"})
-    assert edit_programs.configured([read]).servers == ()
+    assert edit_programs.configured_programs([read]).servers == ()
     assert "lsp" in read.problems[0].message
     assert read.shell == "/bin/sh"

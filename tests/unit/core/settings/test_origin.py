@@ -27,7 +27,7 @@ def canary(placeholder: Placeholder) -> str:
 
 def shown(*documents: Document) -> dict[str, list[Origin]]:
     found: dict[str, list[Origin]] = {}
-    for origin in config_origin.origins(settings.merge(documents)):
+    for origin in config_origin.list_origins(settings.merge(documents)):
         found.setdefault(origin.key, []).append(origin)
     return found
 
@@ -101,7 +101,7 @@ def test_what_does_not_take_effect_is_not_shown() -> None:
 def test_secrets_are_masked_by_their_names(
     at: Address, value: JsonValue, expected: JsonValue
 ) -> None:
-    assert config_origin.masked(value, at) == expected
+    assert config_origin.mask(value, at) == expected
 
 
 def test_what_a_placeholder_stands_for_is_never_shown() -> None:

@@ -26,7 +26,7 @@ def acme(**options: JsonValue) -> JsonObject:
 
 
 def says(value: JsonValue) -> list[str]:
-    return [wish.says for wish in trust.wishes(document(value))]
+    return [wish.says for wish in trust.list_requests(document(value))]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def says(value: JsonValue) -> list[str]:
 )
 def test_a_person_reads_what_a_project_wants(asks: JsonObject, wanted: list[str]) -> None:
     assert says(asks) == wanted
-    assert trust.wishes(document(asks, "user")) == ()
+    assert trust.list_requests(document(asks, "user")) == ()
 
 
 def test_a_local_server_without_a_key_needs_no_trust() -> None:

@@ -247,7 +247,7 @@ def test_a_text_that_is_saved_word_for_word_matches_nothing_else() -> None:
     for _ in range(2_000):
         text = "".join(draw.choices("ab *?\\/'\"$", k=draw.randint(1, 8)))
         other = "".join(draw.choices("ab *?\\/'\"$", k=draw.randint(1, 8)))
-        saved = approval_pattern.exact(text)
+        saved = approval_pattern.exact_pattern(text)
         if saved is None or text == other:
             continue
         rules: Ruleset = (Rule("bash", saved, "allow"),)
@@ -331,10 +331,10 @@ def test_a_rule_about_the_whole_text_can_still_ask_or_deny() -> None:
 
 
 def test_only_rules_that_tell_commands_apart_need_a_look_into_them() -> None:
-    assert permission.sweeping((Rule("*", "*", "allow"),), "bash") == "allow"
-    assert permission.sweeping((*allowing("git *"), Rule("*", "*", "deny")), "bash") == "deny"
-    assert permission.sweeping((Rule("*", "*", "allow"), *allowing("git *")), "bash") is None
-    assert permission.sweeping((Rule("edit", "x", "deny"),), "bash") == "ask"
+    assert permission.common_effect((Rule("*", "*", "allow"),), "bash") == "allow"
+    assert permission.common_effect((*allowing("git *"), Rule("*", "*", "deny")), "bash") == "deny"
+    assert permission.common_effect((Rule("*", "*", "allow"), *allowing("git *")), "bash") is None
+    assert permission.common_effect((Rule("edit", "x", "deny"),), "bash") == "ask"
 
 
 def test_no_text_however_strange_is_too_much_for_the_review() -> None:
@@ -349,4 +349,4 @@ def test_no_text_however_strange_is_too_much_for_the_review() -> None:
 
 def test_a_word_without_a_known_value_is_never_part_of_a_pattern() -> None:
     words = (Word("git", "git"), Word("$X", None), Word("a", "a"))
-    assert approval_pattern.reusable(words) == "git $X a"
+    assert approval_pattern.pattern_for(words) == "git $X a"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from perdure.core.shell.environment import scrubbed
+from perdure.core.shell.environment import without_secrets
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from perdure.core.shell.environment import scrubbed
     ],
 )
 def test_names_that_usually_hold_a_secret_are_held_back(name: str) -> None:
-    assert scrubbed({name: "x", "PATH": "/bin"}) == {"PATH": "/bin"}
+    assert without_secrets({name: "x", "PATH": "/bin"}) == {"PATH": "/bin"}
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_names_that_usually_hold_a_secret_are_held_back(name: str) -> None:
     ["KEYBOARD", "MONKEY", "PWD", "OLDPWD", "AUTHOR", "SSH_AUTH_SOCK", "TOKENIZERS_PARALLELISM"],
 )
 def test_names_that_only_look_alike_pass(name: str) -> None:
-    assert scrubbed({name: "x"}) == {name: "x"}
+    assert without_secrets({name: "x"}) == {name: "x"}
 
 
 @pytest.mark.parametrize(
@@ -39,14 +39,14 @@ def test_names_that_only_look_alike_pass(name: str) -> None:
     ],
 )
 def test_an_address_with_a_password_is_held_back(value: str, passes: bool) -> None:
-    assert scrubbed({"WHERE": value}) == ({"WHERE": value} if passes else {})
+    assert without_secrets({"WHERE": value}) == ({"WHERE": value} if passes else {})
 
 
 def test_the_key_of_a_provider_is_held_back_whatever_its_name() -> None:
-    assert scrubbed({"GATE": "x", "HOME": "/"}, keys={"GATE"}) == {"HOME": "/"}
+    assert without_secrets({"GATE": "x", "HOME": "/"}, keys={"GATE"}) == {"HOME": "/"}
 
 
 def test_the_user_lets_names_through() -> None:
     variables = {"GITHUB_TOKEN": "1", "OPENAI_API_KEY": "2", "GATE": "3", "X_SECRET": "4"}
-    kept = scrubbed(variables, keys={"GATE"}, allowed=("GITHUB_TOKEN", "OPENAI_*", "GATE"))
+    kept = without_secrets(variables, keys={"GATE"}, allowed=("GITHUB_TOKEN", "OPENAI_*", "GATE"))
     assert kept.keys() == {"GITHUB_TOKEN", "OPENAI_API_KEY", "GATE"}

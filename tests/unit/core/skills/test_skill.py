@@ -189,11 +189,11 @@ def test_what_is_no_index_is_refused_as_a_whole(data: bytes) -> None:
 )
 def test_an_address_that_cannot_have_an_index_is_refused(url: str) -> None:
     with pytest.raises(SkillIndexError):
-        skill_index.base_of(url)
+        skill_index.base_url(url)
 
 
 def test_a_slash_at_the_end_of_an_address_makes_no_difference() -> None:
-    base = skill_index.base_of("https://example.org/skills/")
+    base = skill_index.base_url("https://example.org/skills/")
     assert skill_index.index_url(base) == "https://example.org/skills/index.json"
 
 

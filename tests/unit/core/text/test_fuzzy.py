@@ -20,11 +20,11 @@ PATHS = ("src/app.py", "src/app/", "docs/application.md", "src/a/p/p.txt", "read
     ],
 )
 def test_the_plainest_match_comes_first(query: str, found: list[str]) -> None:
-    assert fuzzy.best(query, PATHS, limit=10) == found
+    assert fuzzy.best_matches(query, PATHS, limit=10) == found
 
 
 def test_an_empty_query_finds_everything_the_shortest_first_up_to_the_limit() -> None:
-    assert fuzzy.best("", PATHS, limit=2) == ["src/app/", "maple.txt"]
+    assert fuzzy.best_matches("", PATHS, limit=2) == ["src/app/", "maple.txt"]
 
 
 @pytest.mark.parametrize(
@@ -41,4 +41,4 @@ def test_an_empty_query_finds_everything_the_shortest_first_up_to_the_limit() ->
     ],
 )
 def test_nothing_is_served_as_a_page(path: str, type: str) -> None:
-    assert mime.of(path) == type
+    assert mime.served_type(path) == type

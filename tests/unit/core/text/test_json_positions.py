@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.core.config_file.problem import Lines, Problem, located, named
+from perdure.core.config_file.problem import Lines, Problem, format_address, with_positions
 from perdure.core.text import jsonc
 from perdure.core.text.jsonc import Address, Position, Positions
 from perdure.schema import codec
@@ -57,7 +57,7 @@ def test_the_nearest_key_that_the_text_has_is_named() -> None:
 
 def test_very_many_problems_are_a_few_and_a_count() -> None:
     many = [Problem("f", "wrong", at=("permissions", i)) for i in range(100_000)]
-    shown = located(many, b'{"permissions": [' + b"1," * 99_999 + b"1]}")
+    shown = with_positions(many, b'{"permissions": [' + b"1," * 99_999 + b"1]}")
     assert len(shown) == 101
     assert str(shown[3]) == "f:1:24: wrong"
     assert "99900 more" in shown[-1].message
@@ -65,7 +65,8 @@ def test_very_many_problems_are_a_few_and_a_count() -> None:
 
 def test_an_address_reads_as_one_would_write_it() -> None:
     assert (
-        named(("agents", "a/b", "permissions", 2, "effect")) == "agents.a/b.permissions[2].effect"
+        format_address(("agents", "a/b", "permissions", 2, "effect"))
+        == "agents.a/b.permissions[2].effect"
     )
 
 

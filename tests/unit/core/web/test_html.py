@@ -21,14 +21,14 @@ PAGE = """<!DOCTYPE html><html><head><title>Guide &amp; more</title>
 
 
 def test_the_text_of_a_page_is_its_words_line_by_line() -> None:
-    assert html_text.plain(PAGE) == (
+    assert html_text.to_text(PAGE) == (
         "Guide & more\nFirst steps\nRun\N{NO-BREAK SPACE}it now or later.\nThen wait.\n"
         'one\ntwo\nmore\na\nb\nquoted\nx = 1\n    y = "<"\nName a|b\nx 1'
     )
 
 
 def test_the_markdown_of_a_page_keeps_its_structure() -> None:
-    assert html_markdown.markdown(PAGE) == (
+    assert html_markdown.to_markdown(PAGE) == (
         "Guide & more\n\n# First *steps*\n\n"
         "Run\N{NO-BREAK SPACE}it **now** or [later](/later?a=1&b=2).\nThen wait.\n\n"
         "- one\n- two\n\n  more\n  1. a\n  2. b\n\n> quoted\n\n"
@@ -70,7 +70,7 @@ def test_the_markdown_of_a_page_keeps_its_structure() -> None:
     ],
 )
 def test_broken_pages_keep_their_words(page: str, expected: str) -> None:
-    assert html_markdown.markdown(page) == expected
+    assert html_markdown.to_markdown(page) == expected
 
 
 HOSTILE = {
@@ -102,8 +102,8 @@ HOSTILE = {
 def test_the_work_grows_with_the_length_of_the_page_alone(piece: str) -> None:
     def seconds(count: int) -> float:
         begun = time.process_time()
-        html_text.plain(piece * count)
-        html_markdown.markdown(piece * count)
+        html_text.to_text(piece * count)
+        html_markdown.to_markdown(piece * count)
         return time.process_time() - begun
 
     # Ten times as much may take ten times as long; squared it would be a hundred.
@@ -113,10 +113,10 @@ def test_the_work_grows_with_the_length_of_the_page_alone(piece: str) -> None:
 def test_what_is_nested_ten_thousand_times_is_still_read() -> None:
     for tag in ("div", "b", "blockquote", "table"):
         page = f"<{tag}>" * 10_000 + "<p>the words</p>" + f"</{tag}>" * 10_000
-        assert html_text.plain(page) == "the words"
-        assert "the words" in html_markdown.markdown(page)
+        assert html_text.to_text(page) == "the words"
+        assert "the words" in html_markdown.to_markdown(page)
 
 
 def test_deep_nesting_does_not_blow_a_page_up() -> None:
     page = "<blockquote>x" * 10_000
-    assert len(html_markdown.markdown(page)) < len(page) * limits.WEB_NESTING_MAX
+    assert len(html_markdown.to_markdown(page)) < len(page) * limits.WEB_NESTING_MAX

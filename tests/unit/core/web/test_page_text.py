@@ -87,4 +87,4 @@ def test_encodings_that_are_none_of_the_web_are_not_used(name: str) -> None:
     ],
 )
 def test_a_page_without_a_type_is_looked_at(body: bytes, kind: ContentType | None) -> None:
-    assert page_text.sniffed(body) == kind
+    assert page_text.sniff(body) == kind

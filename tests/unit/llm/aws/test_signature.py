@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from perdure.llm.aws.signature import AwsKeys, Scope, bedrock_signer, signed
+from perdure.llm.aws.signature import AwsKeys, Scope, bedrock_signer, sign_request
 from perdure.net.transport import HttpRequest
 
 KEYS = AwsKeys("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
@@ -20,7 +20,7 @@ def request(method: str, path: str, *body: bytes, **headers: str) -> HttpRequest
 
 
 def signature_of(request: HttpRequest, keys: AwsKeys = KEYS) -> str:
-    return signed(request, keys, SCOPE, AT).headers["authorization"].rpartition("=")[2]
+    return sign_request(request, keys, SCOPE, AT).headers["authorization"].rpartition("=")[2]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_published_signatures_come_out(asked: HttpRequest, signature: str) -> No
 
 
 def test_the_whole_header_names_the_scope_and_what_was_signed() -> None:
-    made = signed(request("GET", "/"), KEYS, SCOPE, AT)
+    made = sign_request(request("GET", "/"), KEYS, SCOPE, AT)
     assert made.headers["x-amz-date"] == "20150830T123600Z"
     assert made.headers["authorization"].startswith(
         "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request,"
@@ -64,14 +64,14 @@ def test_the_whole_header_names_the_scope_and_what_was_signed() -> None:
 
 def test_the_token_of_lent_keys_goes_along_and_is_signed() -> None:
     lent = replace(KEYS, session_token="token-of-a-session")
-    made = signed(request("POST", "/"), lent, SCOPE, AT)
+    made = sign_request(request("POST", "/"), lent, SCOPE, AT)
     assert made.headers["x-amz-security-token"] == "token-of-a-session"
     assert "host;x-amz-date;x-amz-security-token," in made.headers["authorization"]
     assert signature_of(request("POST", "/"), lent) != signature_of(request("POST", "/"))
 
 
 def test_the_secret_is_in_no_header_and_not_in_print() -> None:
-    made = signed(request("POST", "/", authorization="Bearer old"), KEYS, SCOPE, AT)
+    made = sign_request(request("POST", "/", authorization="Bearer old"), KEYS, SCOPE, AT)
     assert KEYS.secret_access_key not in "".join(made.headers.values())
     assert "Bearer" not in made.headers["authorization"]
     assert "wJalr" not in repr(KEYS)

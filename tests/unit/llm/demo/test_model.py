@@ -12,7 +12,7 @@ from perdure.llm.message import (
     ToolCallPart,
     ToolResult,
     ToolResultPart,
-    segments_of,
+    split_segments,
 )
 from perdure.llm.request import LLMRequest, ToolDefinition
 from perdure.schema.codec import JsonObject
@@ -25,7 +25,7 @@ def request(*messages: LLMMessage, tools: tuple[str, ...] = TOOLS) -> LLMRequest
     return LLMRequest(
         model=ModelRef(id="demo", provider_id="demo"),
         system=(),
-        runs=segments_of(messages),
+        runs=split_segments(messages),
         tools=tuple(ToolDefinition(name, "", {}) for name in tools),
     )
 
@@ -156,7 +156,7 @@ async def test_the_same_conversation_gets_the_same_answer() -> None:
 
 async def test_asked_to_condense_it_repeats_prompts_and_says_it_is_no_ai() -> None:
     conversation = "[User]: create a file a.txt\n\n[Assistant]: done\n\n[User]: run the tests"
-    events = await answer(prompt(summary_request.text(conversation)), tools=())
+    events = await answer(prompt(summary_request.request_text(conversation)), tools=())
     assert called(events) is None
     assert "not an AI" in said(events)
     assert "- create a file a.txt\n- run the tests" in said(events)

@@ -36,29 +36,29 @@ def answer(*calls: ToolCallPart, id: str = "msg_1") -> Segment:
 def test_a_call_keeps_its_id_unless_it_is_taken_or_missing(
     given: str | None, taken: set[str], number: int, expected: str
 ) -> None:
-    assert call_id.fresh(given, taken, number) == expected
+    assert call_id.free_id(given, taken, number) == expected
 
 
 def test_counted_ids_have_the_name_that_is_asked_for() -> None:
-    assert call_id.fresh(None, {"tool_0"}, 0, prefix="tool") == "tool_1"
+    assert call_id.free_id(None, {"tool_0"}, 0, prefix="tool") == "tool_1"
 
 
 def test_a_providers_own_ids_are_sent_as_they_are_and_others_are_made_unique() -> None:
     calls = (ToolCallPart("own_1", "read", {}), ToolCallPart("call_0", "read", {}))
     first, second = answer(*calls), answer(*calls, id="msg_2")
-    sent = call_id.in_conversation(first, OWN)
+    sent = call_id.unique_ids(first, OWN)
     assert sent["own_1"] == "own_1"
-    assert sent["call_0"] not in ("call_0", call_id.in_conversation(second, OWN)["call_0"])
+    assert sent["call_0"] not in ("call_0", call_id.unique_ids(second, OWN)["call_0"])
     # The same history is sent with the same ids again.
-    assert call_id.in_conversation(answer(*calls), OWN) == sent
+    assert call_id.unique_ids(answer(*calls), OWN) == sent
 
 
 def test_calls_that_the_provider_made_itself_are_not_ours_to_name() -> None:
     hosted = ToolCallPart("ws_1", "web_search", {}, provider_executed=True)
-    assert call_id.in_conversation(answer(hosted), OWN) == {}
+    assert call_id.unique_ids(answer(hosted), OWN) == {}
 
 
 @pytest.mark.parametrize("odd", ["", "\x00", "ü" * 500, "own_x"])
 def test_an_id_of_any_shape_becomes_one_that_can_be_sent(odd: str) -> None:
-    sent = call_id.in_conversation(answer(ToolCallPart(odd, "read", {})), OWN)
+    sent = call_id.unique_ids(answer(ToolCallPart(odd, "read", {})), OWN)
     assert re.fullmatch(r"call_[0-9a-f]{24}", sent[odd])

@@ -62,7 +62,7 @@ def test_the_files_of_a_result_are_kept_apart_from_its_texts() -> None:
     ],
 )
 def test_only_an_envelope_is_opened(stored: JsonValue, value: JsonValue) -> None:
-    assert shared.unwrapped(stored) == value
+    assert shared.unwrap(stored) == value
 
 
 def test_the_elements_of_what_is_no_list_are_none() -> None:

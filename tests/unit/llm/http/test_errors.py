@@ -172,7 +172,7 @@ def test_the_rest_of_a_message_stays_readable() -> None:
 
 def test_a_secret_at_the_cut_is_gone_before_the_cut() -> None:
     text = "x" * (errors.MESSAGE_CHARS_MAX - 5) + CANARY
-    shown = errors.clean(text, (CANARY,))
+    shown = errors.clean_message(text, (CANARY,))
     assert "canary" not in shown
     assert len(shown) <= errors.MESSAGE_CHARS_MAX
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from perdure.llm.request import ToolDefinition
 from perdure.llm.tool_fallback import text_parser
-from perdure.llm.tool_fallback.text_parser import Printed, PrintedCall
+from perdure.llm.tool_fallback.text_parser import ParsedAnswer, PrintedCall
 from perdure.schema.codec import JsonObject
 
 TOOLS = (
@@ -191,33 +191,33 @@ TEXTS = [
 def test_what_open_models_print_is_a_call(
     text: str, calls: tuple[PrintedCall, ...], said: str
 ) -> None:
-    assert text_parser.parse(text, TOOLS) == Printed(said, calls)
+    assert text_parser.parse_calls(text, TOOLS) == ParsedAnswer(said, calls)
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_what_may_be_anything_else_stays_text(text: str) -> None:
-    assert text_parser.parse(text, TOOLS) is None
+    assert text_parser.parse_calls(text, TOOLS) is None
 
 
 @pytest.mark.parametrize("text", [case[0] for case in CALLS])
 def test_nothing_is_a_call_where_no_tools_are_offered(text: str) -> None:
-    assert text_parser.parse(text, ()) is None
+    assert text_parser.parse_calls(text, ()) is None
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('{"text": "hello"}', Printed("hello")),
-        (' {"text": ""} ', Printed("")),
-        (JSON, Printed("", (LS,))),
+        ('{"text": "hello"}', ParsedAnswer("hello")),
+        (' {"text": ""} ', ParsedAnswer("")),
+        (JSON, ParsedAnswer("", (LS,))),
         ('{"text": 5}', None),
         ('{"text": "a", "name": "bash"}', None),
         ('{"text": "cut o', None),
         ("plain", None),
     ],
 )
-def test_a_constrained_answer_is_a_text_or_a_call(text: str, expected: Printed | None) -> None:
-    assert text_parser.answer(text, TOOLS) == expected
+def test_a_constrained_answer_is_a_text_or_a_call(text: str, expected: ParsedAnswer | None) -> None:
+    assert text_parser.parse_answer(text, TOOLS) == expected
 
 
 HOSTILE: list[Callable[[int], str]] = [
@@ -252,7 +252,7 @@ def test_a_hostile_text_costs_time_in_proportion_to_its_length(make: Callable[[i
         tries: list[float] = []
         for _ in range(2):
             begin = time.process_time()
-            text_parser.parse(text, TOOLS)
+            text_parser.parse_calls(text, TOOLS)
             tries.append(time.process_time() - begin)
         return min(tries)
 
@@ -271,7 +271,7 @@ PIECES = """<tool_call> </tool_call> [TOOL_CALLS] <function=bash> </function> <p
     )
 )
 def test_whatever_is_found_was_offered_and_said_is_a_beginning(text: str) -> None:
-    found = text_parser.parse(text, TOOLS)
+    found = text_parser.parse_calls(text, TOOLS)
     if found is not None:
         assert text.lstrip().startswith(found.text)
         assert found.calls

@@ -14,13 +14,13 @@ from perdure.llm.message import (
     ToolCallPart,
     ToolResult,
     ToolResultPart,
-    segments_of,
+    split_segments,
 )
 from perdure.runtime.turn.history_cache import History, MediaSent
 from perdure.runtime.turn.media import RequestMedia
 from tests.support.images import bomb, inlined, opened, picture
 
-ANYTHING = media_limits.of_family("openai")
+ANYTHING = media_limits.limits_for("openai")
 
 
 def conversation(*media: MediaPart) -> History:
@@ -35,7 +35,7 @@ def conversation(*media: MediaPart) -> History:
         messages.append(LLMMessage("assistant", (call,)))
         messages.append(LLMMessage("tool", (ToolResultPart(call.id, "read", result),)))
     sent = MediaSent(there=message_media.has_media(messages))
-    return History(segments_of(tuple(messages)), EncodedHistory(), media=sent)
+    return History(split_segments(tuple(messages)), EncodedHistory(), media=sent)
 
 
 def shown(history: History) -> list[MediaPart]:
@@ -100,11 +100,11 @@ async def test_an_image_that_would_be_refused_is_named_instead(
 async def test_what_a_model_does_not_take_is_named_instead() -> None:
     pdf = MediaPart("application/pdf", inlined(b"%PDF-1.7\n", "application/pdf"), "p.pdf")
     history = conversation(png(), pdf)
-    blind = media_limits.of_family("openai", frozenset({"text"}))
+    blind = media_limits.limits_for("openai", frozenset({"text"}))
     sent = await RequestMedia().within(history, blind)
     assert shown(sent) == []
     assert texts(sent).count("this model takes no input of the kind") == 2
-    reads = media_limits.of_family("openai", frozenset({"text", "image", "pdf"}))
+    reads = media_limits.limits_for("openai", frozenset({"text", "image", "pdf"}))
     assert shown(await RequestMedia().within(history, reads)) == shown(history)
 
 

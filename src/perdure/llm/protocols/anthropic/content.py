@@ -56,7 +56,7 @@ def user(message: LLMMessage) -> Iterator[JsonObject]:
 
 def answer(run: Segment) -> list[JsonObject]:
     """What the model answered, in its order. It may end neither with thinking nor with a space."""
-    ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
+    ids, found = call_id.unique_ids(run, _OWN_ID), run.results()
     blocks: list[JsonObject] = []
     for part in run.answered():
         if isinstance(part, TextPart):
@@ -77,7 +77,7 @@ def answer(run: Segment) -> list[JsonObject]:
 
 def results(run: Segment) -> list[JsonObject]:
     """One result for each call of the run that we were to make."""
-    ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
+    ids, found = call_id.unique_ids(run, _OWN_ID), run.results()
     return [_result(found.get(own_id), wire_id) for own_id, wire_id in ids.items()]
 
 
@@ -103,7 +103,7 @@ def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObjec
     known = isinstance(kind, str) and kind.endswith("_tool_result")
     if result is None or not known or not _HOSTED_ID.fullmatch(call.id):
         return []
-    content = native.get("content") or shared.unwrapped(result.result.value)
+    content = native.get("content") or shared.unwrap(result.result.value)
     if content is None:
         return []
     return [
@@ -128,7 +128,7 @@ def _result(part: ToolResultPart | None, wire_id: str) -> JsonObject:
 
 
 def _media(media: MediaPart) -> list[JsonObject]:
-    document = inline_file.document(media, encoded_chars_max=DOCUMENT_ENCODED_CHARS_MAX)
+    document = inline_file.inline_document(media, encoded_chars_max=DOCUMENT_ENCODED_CHARS_MAX)
     if document is not None:
         source = {"type": "base64", "media_type": document.media_type, "data": document.data}
         return [{"type": "document", "source": source}]
@@ -137,7 +137,7 @@ def _media(media: MediaPart) -> list[JsonObject]:
             return [{"type": "image", "source": {"type": "url", "url": url}}]
         case ImageAttachment(url=url) if url.startswith("http://"):
             why = "the provider fetches only from https addresses"
-            return text(inline_file.left_out(media, why))
+            return text(inline_file.omitted_note(media, why))
         case ImageAttachment(url=url):
             return _image(media, url.partition(",")[2])
         case TextAttachment(text=inlined):
@@ -148,10 +148,10 @@ def _media(media: MediaPart) -> list[JsonObject]:
 
 def _image(media: MediaPart, encoded: str) -> list[JsonObject]:
     if len(encoded) > IMAGE_ENCODED_CHARS_MAX:
-        return text(inline_file.left_out(media, "it is too large"))
-    media_type = inline_file.type_of(base64.b64decode(encoded[:16]))
+        return text(inline_file.omitted_note(media, "it is too large"))
+    media_type = inline_file.sniff_type(base64.b64decode(encoded[:16]))
     if media_type is None or media_type == inline_file.PDF:
-        return text(inline_file.left_out(media, "it is not an image"))
+        return text(inline_file.omitted_note(media, "it is not an image"))
     source = {"type": "base64", "media_type": media_type, "data": encoded}
     return [{"type": "image", "source": source}]
 

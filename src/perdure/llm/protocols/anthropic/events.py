@@ -75,7 +75,7 @@ class _Counts(msgspec.Struct, omit_defaults=True):
 
 def decode(data: bytes) -> Event:
     """Raises LLMError for what is not an event."""
-    return provider_json.decoded(_EVENT, data, "an event")
+    return provider_json.decode(_EVENT, data, "an event")
 
 
 def counted(raw: msgspec.Raw) -> JsonObject:

@@ -193,7 +193,7 @@ def _thinking_start(block: _Block, content: Content) -> Iterator[LLMEvent]:
 
 def _call_start(state: _State, content: Content) -> _Block:
     if not content.name:
-        raise provider_json.broken("a tool call without a name")
+        raise provider_json.invalid_output("a tool call without a name")
     hosted = content.type == "server_tool_use"
     block = _Block("call", _fresh_id(state, content.id), content.name, hosted)
     if content.input:
@@ -204,7 +204,7 @@ def _call_start(state: _State, content: Content) -> _Block:
 
 
 def _fresh_id(state: _State, given: str | None) -> str:
-    return call_id.fresh(given, {call.id for call in state.calls}, len(state.calls))
+    return call_id.free_id(given, {call.id for call in state.calls}, len(state.calls))
 
 
 def _hosted_result(state: _State, content: Content) -> Iterator[LLMEvent]:
@@ -263,7 +263,7 @@ def _message_delta(state: _State, event: Event) -> Iterator[LLMEvent]:
 
 def _made(call: _Block, *, cut: bool) -> ToolCall | ToolInputInvalid:
     text = "".join(call.pieces)
-    return tool_input.settled(call.id, call.name, text, cut=cut, hosted=call.hosted)
+    return tool_input.parse_call(call.id, call.name, text, cut=cut, hosted=call.hosted)
 
 
 def _message_stop(state: _State) -> tuple[LLMEvent, ...]:

@@ -55,7 +55,7 @@ def text(value: str) -> list[JsonObject]:
     return [{"text": value}] if value.strip() else []
 
 
-def asked(run: Segment, *, documents: bool) -> list[JsonObject]:
+def user_content(run: Segment, *, documents: bool) -> list[JsonObject]:
     """What the user said, and what the model was told in between."""
     files = _FILES if documents else _IMAGES
     blocks: list[JsonObject] = []
@@ -73,7 +73,7 @@ def asked(run: Segment, *, documents: bool) -> list[JsonObject]:
 
 def answer(run: Segment) -> list[JsonObject]:
     """What the model answered, in its order. It may not end with reasoning."""
-    ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
+    ids, found = call_id.unique_ids(run, _OWN_ID), run.results()
     blocks: list[JsonObject] = []
     for part in run.answered():
         if isinstance(part, TextPart):
@@ -92,7 +92,7 @@ def answer(run: Segment) -> list[JsonObject]:
 
 def results(run: Segment) -> list[JsonObject]:
     """One result for each call of the run that we were to make."""
-    ids, found = call_id.in_conversation(run, _OWN_ID), run.results()
+    ids, found = call_id.unique_ids(run, _OWN_ID), run.results()
     return [
         {"toolResult": {"toolUseId": wire_id, "content": _result(found.get(own_id))}}
         for own_id, wire_id in ids.items()
@@ -113,7 +113,7 @@ def _user(message: LLMMessage, files: InlineLimits) -> Iterator[JsonObject]:
 
 
 def _media(media: MediaPart, files: InlineLimits) -> list[JsonObject]:
-    match attachment.inlined(media, files):
+    match attachment.inline_file(media, files):
         case InlineFile(media_type=media_type, data=data) if media_type == PDF:
             name = blake2b(data.encode(), digest_size=6).hexdigest()
             document = {"format": "pdf", "name": f"document {name}", "source": {"bytes": data}}
@@ -154,7 +154,7 @@ def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObjec
     kind = native.get("type")
     if result is None or not isinstance(kind, str) or not _HOSTED_ID.fullmatch(call.id):
         return []
-    told = _elements(native.get("content")) or _elements(shared.unwrapped(result.result.value))
+    told = _elements(native.get("content")) or _elements(shared.unwrap(result.result.value))
     if not told:
         return []
     use: JsonObject = {"toolUseId": call.id, "name": _name(call), "input": call.input}

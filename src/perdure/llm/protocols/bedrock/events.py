@@ -96,7 +96,7 @@ class _Counts(msgspec.Struct, rename="camel"):
 
 def decode(data: bytes) -> Event:
     """Raises LLMError for what is not an event."""
-    return provider_json.decoded(_EVENT, data, "an event")
+    return provider_json.decode(_EVENT, data, "an event")
 
 
 def usage_of(metadata: Metadata) -> Usage | None:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from perdure.llm.aws.event_stream import AwsFrames
 from perdure.llm.encoding import shared
-from perdure.llm.encoding.wire_protocol import ModelFacts, Place, WireProtocol
+from perdure.llm.encoding.wire_protocol import ModelFacts, SegmentPosition, WireProtocol
 from perdure.llm.error import LLMError
 from perdure.llm.message import Segment
 from perdure.llm.protocols.bedrock import content, stream
@@ -75,10 +75,10 @@ def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
     """The words of the user or the answer of a run, without what is owed after it."""
     if run.is_answer:
         return [_assistant(content.answer(run))]
-    return [_user(content.asked(run, documents=content.reads_documents(facts.name)))]
+    return [_user(content.user_content(run, documents=content.reads_documents(facts.name)))]
 
 
-def placed(listed: list[JsonObject], place: Place) -> list[JsonObject]:
+def placed(listed: list[JsonObject], place: SegmentPosition) -> list[JsonObject]:
     """The same items after what is owed, with each document's name unique by its place."""
     before, named = place.before, [_with_names(item, place.index) for item in listed]
     if before is None:

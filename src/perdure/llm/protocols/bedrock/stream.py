@@ -210,7 +210,7 @@ def _block_start(state: _State, event: BlockStart) -> Iterator[LLMEvent]:
 
 def _call_start(state: _State, start: wire.ToolUse) -> _Block:
     if not start.name:
-        raise provider_json.broken("a tool call without a name")
+        raise provider_json.invalid_output("a tool call without a name")
     hosted = start.type == HOSTED
     block = _Block("call", _fresh_id(state, start.tool_use_id), start.name, hosted)
     state.calls.append(block)
@@ -218,7 +218,7 @@ def _call_start(state: _State, start: wire.ToolUse) -> _Block:
 
 
 def _fresh_id(state: _State, given: str | None) -> str:
-    return call_id.fresh(given, {call.id for call in state.calls}, len(state.calls))
+    return call_id.free_id(given, {call.id for call in state.calls}, len(state.calls))
 
 
 def _replaced(state: _State, index: int) -> Iterator[LLMEvent]:
@@ -284,7 +284,7 @@ def _message_stop(state: _State, said: str) -> Iterator[LLMEvent]:
 
 def _made(call: _Block, *, cut: bool) -> ToolCall | ToolInputInvalid:
     text = "".join(call.pieces)
-    return tool_input.settled(call.id, call.name, text, cut=cut, hosted=call.hosted)
+    return tool_input.parse_call(call.id, call.name, text, cut=cut, hosted=call.hosted)
 
 
 def _finish(state: _State, reason: FinishReason) -> Finish:

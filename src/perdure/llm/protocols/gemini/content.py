@@ -55,7 +55,7 @@ def user_text(text: str) -> JsonObject:
     return _content("user", [{"text": text}])
 
 
-def asked(run: Segment) -> JsonObject:
+def user_content(run: Segment) -> JsonObject:
     """What the user said, and what the model was told in between."""
     parts: list[JsonObject] = []
     for message in run.messages:
@@ -105,7 +105,7 @@ def _user(message: LLMMessage) -> Iterator[JsonObject]:
 
 
 def _media(media: MediaPart) -> list[JsonObject]:
-    match attachment.inlined(media, FILES):
+    match attachment.inline_file(media, FILES):
         case InlineFile(media_type=media_type, data=data):
             return [{"inlineData": {"mimeType": media_type, "data": data}}]
         case told:
@@ -140,7 +140,7 @@ def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObjec
     ran, came = _native(call.metadata), _native(result.metadata) if result else {}
     if result is None or ran.get("part") != CODE or came.get("part") != CODE_RESULT:
         return []
-    told = came.get("content") or shared.unwrapped(result.result.value)
+    told = came.get("content") or shared.unwrap(result.result.value)
     if not shared.is_object(told):
         return []
     return [{CODE: call.input} | _signature(ran), {CODE_RESULT: told} | _signature(came)]

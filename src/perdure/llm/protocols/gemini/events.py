@@ -82,7 +82,7 @@ class _Counts(msgspec.Struct, rename="camel"):
 
 def decode(data: bytes) -> Chunk:
     """Raises LLMError for what is not a chunk."""
-    return provider_json.decoded(_CHUNK, data, "a chunk")
+    return provider_json.decode(_CHUNK, data, "a chunk")
 
 
 def text_of(raw: msgspec.Raw) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
-from perdure.llm.encoding.wire_protocol import ModelFacts, Place, WireProtocol
+from perdure.llm.encoding.wire_protocol import ModelFacts, SegmentPosition, WireProtocol
 from perdure.llm.message import Segment
 from perdure.llm.protocols.gemini import content, schema, stream
 from perdure.llm.request import LLMRequest, ToolChoice, ToolDefinition
@@ -74,11 +74,11 @@ def closing(request: LLMRequest) -> list[JsonObject]:
 
 def items(run: Segment, facts: ModelFacts) -> list[JsonObject]:
     if not run.is_answer:
-        return [content.asked(run)]
+        return [content.user_content(run)]
     return content.answer(run, signed=content.needs_signature(facts.name))
 
 
-def placed(listed: list[JsonObject], place: Place) -> list[JsonObject]:
+def placed(listed: list[JsonObject], place: SegmentPosition) -> list[JsonObject]:
     """The same items, with a word of the user between two answers."""
     if place.before is None or listed[0]["role"] != "model":
         return listed

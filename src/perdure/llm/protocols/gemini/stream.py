@@ -129,7 +129,7 @@ def finish(state: _State) -> tuple[LLMEvent, ...]:
         raise provider_json.incomplete()
     cut = state.reason in _CUT_REASONS
     made = [
-        tool_input.settled(call.id, call.name, call.text, cut=cut, metadata=call.metadata)
+        tool_input.parse_call(call.id, call.name, call.text, cut=cut, metadata=call.metadata)
         for call in state.calls
     ]
     reason: FinishReason = "tool-calls" if made and not cut else state.reason
@@ -199,7 +199,7 @@ def _close(state: _State) -> tuple[LLMEvent, ...]:
 def _call(state: _State, part: Part) -> Iterator[LLMEvent]:
     called = part.function_call
     if called is None or not called.name:
-        raise provider_json.broken("a tool call without a name")
+        raise provider_json.invalid_output("a tool call without a name")
     native: JsonObject = {}
     if part.thought_signature:
         native["thoughtSignature"] = part.thought_signature
@@ -240,7 +240,7 @@ def _hosted(state: _State, part: Part) -> Iterator[LLMEvent]:
 
 
 def _fresh_id(state: _State, given: str | None) -> str:
-    chosen = call_id.fresh(given, state.taken, len(state.taken), prefix="tool")
+    chosen = call_id.free_id(given, state.taken, len(state.taken), prefix="tool")
     state.taken.add(chosen)
     return chosen
 

@@ -130,7 +130,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
     """Take one chunk. `[DONE]` and an error object end the answer."""
     if data == b"[DONE]":
         return _done(state)
-    chunk = provider_json.decoded(_CHUNK, data, "a chunk")
+    chunk = provider_json.decode(_CHUNK, data, "a chunk")
     if chunk.error or chunk.object == "error":
         error = _provider_error(chunk, data)
         if error is not None:
@@ -235,7 +235,7 @@ def _find_call(state: _State, delta: _CallDelta, function: _Function) -> _Call |
 
 def _fresh_id(state: _State, delta: _CallDelta) -> str:
     taken = {call.id for call in state.calls}
-    return call_id.fresh(delta.id, taken, _index_of(state, delta))
+    return call_id.free_id(delta.id, taken, _index_of(state, delta))
 
 
 def _index_of(state: _State, delta: _CallDelta) -> int:
@@ -253,10 +253,10 @@ def _finish_reason(state: _State, wire: str, events: list[LLMEvent]) -> None:
 
 def _settle_call(call: _Call, events: list[LLMEvent], *, cut: bool) -> None:
     if not call.name:
-        raise provider_json.broken("a tool call without a name")
+        raise provider_json.invalid_output("a tool call without a name")
     text = "".join(call.arguments)
     events.append(ToolInputEnd(call.id, text))
-    events.append(tool_input.settled(call.id, call.name, text, cut=cut))
+    events.append(tool_input.parse_call(call.id, call.name, text, cut=cut))
 
 
 def _close_blocks(state: _State) -> tuple[LLMEvent, ...]:

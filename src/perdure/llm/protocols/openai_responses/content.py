@@ -81,7 +81,7 @@ def _system(message: LLMMessage) -> list[JsonObject]:
 
 
 def _media(media: MediaPart) -> Iterable[JsonObject]:
-    document = inline_file.document(media, encoded_chars_max=DOCUMENT_ENCODED_CHARS_MAX)
+    document = inline_file.inline_document(media, encoded_chars_max=DOCUMENT_ENCODED_CHARS_MAX)
     if document is not None:
         data = data_uri.write_encoded(document.media_type, document.data)
         name = " ".join((media.filename or "").split())[:120]

@@ -97,7 +97,7 @@ _FRAME: Final = msgspec.json.Decoder(Frame)
 
 
 def frame_of(data: bytes) -> Frame:
-    return provider_json.decoded(_FRAME, data, "an event")
+    return provider_json.decode(_FRAME, data, "an event")
 
 
 def part_of(kind: type[T], raw: msgspec.Raw, what: str) -> T:

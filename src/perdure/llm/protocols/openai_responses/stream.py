@@ -93,7 +93,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
     elif frame.error:
         _fail(state, frame, data, events)
     else:
-        raise provider_json.broken("an event without a type")
+        raise provider_json.invalid_output("an event without a type")
     return tuple(events)
 
 
@@ -109,7 +109,7 @@ def finish(state: _State) -> tuple[LLMEvent, ...]:
 def _text_delta(state: _State, frame: Frame, events: _Events) -> None:
     block, text = state.block, frame.delta
     if not isinstance(text, str):
-        raise provider_json.broken("a text delta that is not a text")
+        raise provider_json.invalid_output("a text delta that is not a text")
     if not text:
         return
     if (
@@ -138,7 +138,7 @@ def _reasoning_delta(state: _State, frame: Frame, events: _Events) -> None:
 def _reasoning(state: _State, frame: Frame, part: object, events: _Events) -> None:
     block, output, text = state.block, frame.output_index, frame.delta
     if not isinstance(text, str):
-        raise provider_json.broken("a reasoning delta that is not a text")
+        raise provider_json.invalid_output("a reasoning delta that is not a text")
     if not text:
         return
     if block is None or block.part != part or block.output != output or block.kind != "reasoning":
@@ -240,7 +240,7 @@ def _reasoning_done(state: _State, place: int, item: Item, events: _Events) -> N
 def _hosted(state: _State, item: JsonObject, events: _Events) -> None:
     item_id = item.get("id")
     if not isinstance(item_id, str) or not item_id:
-        raise provider_json.broken(f"a {item['type']} item without an id")
+        raise provider_json.invalid_output(f"a {item['type']} item without an id")
     _close(state, events)
     metadata = native.write(NativeItem(id=item_id, stored=state.stored))
     call = wire.hosted_call(_fresh(state, item_id), item, metadata)
@@ -252,7 +252,7 @@ def _hosted(state: _State, item: JsonObject, events: _Events) -> None:
 
 def _begin_call(state: _State, place: int, item: Item, events: _Events) -> _Call:
     if not item.name:
-        raise provider_json.broken("a tool call without a name")
+        raise provider_json.invalid_output("a tool call without a name")
     _close(state, events)
     call_id = _fresh(state, item.call_id or item.id or f"call_{place}")
     call = state.calls[place] = _Call(call_id, item.name, item.id)
@@ -264,9 +264,9 @@ def _arguments_delta(state: _State, frame: Frame, events: _Events) -> None:
     call = state.calls.get(_index(frame.output_index))
     text = frame.delta
     if call is None:
-        raise provider_json.broken("arguments of a tool call that it did not begin")
+        raise provider_json.invalid_output("arguments of a tool call that it did not begin")
     if not isinstance(text, str):
-        raise provider_json.broken("tool arguments that are not a text")
+        raise provider_json.invalid_output("tool arguments that are not a text")
     if text and not call.settled:
         call.arguments.append(text)
         events.append(ToolInputDelta(call.id, text))
@@ -281,7 +281,7 @@ def _settle(state: _State, call: _Call, item: Item | None, events: _Events, *, c
     metadata = _metadata(state, call.item_id or (item.id if item is not None else None))
     _close(state, events)
     events.append(ToolInputEnd(call.id, text))
-    events.append(tool_input.settled(call.id, call.name, text, cut=cut, metadata=metadata))
+    events.append(tool_input.parse_call(call.id, call.name, text, cut=cut, metadata=metadata))
 
 
 # ---- the end ------------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ def _index(value: object) -> int:
         return 0
     if isinstance(value, int):
         return value
-    raise provider_json.broken("a place in the answer that is not a number")
+    raise provider_json.invalid_output("a place in the answer that is not a number")
 
 
 def _metadata(

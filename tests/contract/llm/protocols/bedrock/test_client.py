@@ -55,7 +55,7 @@ async def test_an_answer_streams_and_the_request_is_signed_as_it_is_sent() -> No
         headers={"content-type": seen.headers["content-type"]},
         body=(seen.body,),
     )
-    again = signature.signed(arrived, KEYS, Scope("eu-west-1", "bedrock"), now_millis())
+    again = signature.sign_request(arrived, KEYS, Scope("eu-west-1", "bedrock"), now_millis())
     assert seen.headers["x-amz-date"] == again.headers["x-amz-date"]
     assert seen.headers["authorization"] == again.headers["authorization"]
     assert seen.headers["x-amz-security-token"] == KEYS.session_token

@@ -16,7 +16,7 @@ from perdure.llm.message import (
     ToolCallPart,
     ToolResult,
     ToolResultPart,
-    segments_of,
+    split_segments,
 )
 from perdure.llm.protocols.bedrock.request import BEDROCK_CONVERSE
 from perdure.llm.request import GenerationControls, LLMRequest, ToolChoice, ToolDefinition
@@ -294,7 +294,7 @@ def test_roles_alternate_whatever_the_history_is() -> None:
     assert sent[-1] == user(said("Go on."))
     note = Segment((message("system", "the last step"),))
     request = replace(
-        asking(message("user", "hi")), runs=(*segments_of((message("user", "hi"),)), note)
+        asking(message("user", "hi")), runs=(*split_segments((message("user", "hi"),)), note)
     )
     assert [m["role"] for m in encoded(request)["messages"]] == ["user", "assistant", "user"]
     assert encoded(asking())["messages"][0]["role"] == "user"

@@ -11,11 +11,11 @@ from perdure.llm.message import (
     ToolCallPart,
     ToolResult,
     ToolResultPart,
-    segments_of,
+    split_segments,
 )
 from perdure.llm.protocols.openai_chat.request import OPENAI_CHAT
 from perdure.llm.request import LLMRequest, ToolDefinition
-from perdure.llm.tool_fallback.json_schema import constrained
+from perdure.llm.tool_fallback.json_schema import with_json_schema
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.models.model import ModelRef
@@ -33,13 +33,13 @@ def body_of(*messages: LLMMessage, tools: tuple[ToolDefinition, ...] = TOOLS) ->
     request = LLMRequest(
         model=ModelRef(id="m", provider_id="p"),
         system=("Be brief.",),
-        runs=segments_of(messages),
+        runs=split_segments(messages),
         tools=tools,
         tool_choice="auto",
     )
     facts = ModelFacts(name="m")
     return codec.decode_any(
-        b"".join(wire_protocol.encode(constrained(OPENAI_CHAT), request, facts))
+        b"".join(wire_protocol.encode(with_json_schema(OPENAI_CHAT), request, facts))
     )
 
 
