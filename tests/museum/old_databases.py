@@ -58,12 +58,12 @@ def waiting(session: str) -> str:
 
 
 def execute(path: Path, sql: str, parameters: Mapping[str, SqlValue] | None = None) -> None:
-    with closing(sqlite_connection.opened(str(path))) as connection:
+    with closing(sqlite_connection.open_connection(str(path))) as connection:
         connection.execute(sql, parameters)
 
 
 def fetch(path: Path, sql: str) -> Sequence[Row]:
-    with closing(sqlite_connection.opened(str(path))) as connection:
+    with closing(sqlite_connection.open_connection(str(path))) as connection:
         return cast("Sequence[Row]", connection.execute(sql).fetchall())
 
 

@@ -18,7 +18,7 @@ _SCHEMA = "SELECT name, type, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER
 
 
 def recorded(path: str, project: str) -> str:
-    with closing(sqlite_connection.opened(path)) as connection:
+    with closing(sqlite_connection.open_connection(path)) as connection:
         return "".join(f"{line}\n" for line in _lines(connection)).replace(project, STORED_PROJECT)
 
 

@@ -64,7 +64,7 @@ def test_the_files_that_led_to_a_version_never_change(
 ) -> None:
     old_databases.set_up_exhibit(folders, version)
     made = tmp_path / "made.db"
-    migrate.migrate(str(made), migrate.Schema(version, migrate.packaged_sql))
+    migrate.migrate(str(made), migrate.Schema(version, migrate.read_migration))
     schema = "SELECT type, name, sql FROM sqlite_schema ORDER BY name"
     assert old_databases.fetch(folders.database, schema) == old_databases.fetch(made, schema)
 

@@ -195,7 +195,7 @@ class Sweep:
 
     async def _answered(self, session_id: SessionID) -> bool:
         newest = await self.runtime.store.database.read(
-            lambda tx: message_table.latest_said(tx, session_id)
+            lambda tx: message_table.latest_conversation_message(tx, session_id)
         )
         message = None if newest is None else newest.message()
         return isinstance(message, AssistantMessage) and message.finish == "stop"

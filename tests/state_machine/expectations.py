@@ -243,15 +243,17 @@ class Expectations:
 @functools.cache
 def _fold() -> Connection:
     """Made once, because an example has no time for a schema of its own."""
-    connection = sqlite_connection.opened(":memory:")
+    connection = sqlite_connection.open_connection(":memory:")
     for number in range(1, migrate.SCHEMA_VERSION + 1):
-        connection.execute(migrate.packaged_sql(number))
+        connection.execute(migrate.read_migration(number))
     return connection
 
 
 def _emptied() -> Connection:
     connection = _fold()
-    for table in migrate.rows(connection, "SELECT name FROM sqlite_schema WHERE type = 'table'"):
+    for table in migrate.fetch_rows(
+        connection, "SELECT name FROM sqlite_schema WHERE type = 'table'"
+    ):
         connection.execute(f"DELETE FROM {table[0]}")
     return connection
 

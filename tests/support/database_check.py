@@ -21,7 +21,7 @@ _GAPS: Final = """
 
 def dump(path: Path) -> dict[str, Sequence[Row]]:
     """Every row of every table, in an order of its own."""
-    with closing(sqlite_connection.opened(str(path))) as connection:
+    with closing(sqlite_connection.open_connection(str(path))) as connection:
         names = [str(row[0]) for row in _rows(connection, _TABLES)]
         return {
             name: sorted(_rows(connection, f'SELECT * FROM "{name}"'), key=repr) for name in names
@@ -32,7 +32,7 @@ async def check(path: Path) -> None:
     """The file is sound, no log has a gap, and the projections are what the log makes them."""
     copy = path.with_name(f"{path.stem}-copy.db")
     copy.unlink(missing_ok=True)
-    with closing(sqlite_connection.opened(str(path))) as connection:
+    with closing(sqlite_connection.open_connection(str(path))) as connection:
         assert connection.pragma("integrity_check") == "ok"
         assert _rows(connection, _GAPS) == []
         connection.execute("VACUUM INTO :copy", {"copy": str(copy)})

@@ -73,14 +73,16 @@ class LocalSource:
         return tuple(codec.decode_any(row.data) for row in rows)
 
     async def session(self, session_id: str) -> JsonObject:
-        found = await self._database.read(lambda tx: session_table.data(tx, SessionID(session_id)))
+        found = await self._database.read(
+            lambda tx: session_table.load_json(tx, SessionID(session_id))
+        )
         if found is None:
             raise Problem(f"there is no Session {session_id}; `perdure sessions` lists the ids")
         return codec.decode_any(found)
 
     async def messages(self, session_id: str) -> AsyncIterator[JsonObject]:
         rows = await self._database.read(
-            lambda tx: message_table.since(tx, SessionID(session_id), _BEFORE_ALL)
+            lambda tx: message_table.list_after(tx, SessionID(session_id), _BEFORE_ALL)
         )
         for row in rows:
             yield codec.decode_any(row.data)

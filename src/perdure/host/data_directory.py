@@ -1,6 +1,6 @@
-"""The data directory: ours alone, private, and on a disk that a database can live on.
+"""Prepares the data directory: private, writable, and on a local disk.
 
-Refuses what would lose data later, with the path and the remedy in the message.
+A directory that could lose data is refused, with its path and the remedy in the message.
 """
 
 import os
@@ -11,7 +11,7 @@ from perdure.core.files.paths import is_within
 
 DATABASE_NAME: Final = "perdure.db"
 
-# Locks and shared memory do not work, or lie, on these.
+# Locks and shared memory are unreliable on these.
 _NETWORK_FILESYSTEMS: Final = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "fuse.sshfs", "fuse.s3fs", "ncpfs"}
 )
@@ -22,13 +22,13 @@ class DataDirectoryError(Exception):
 
 
 def prepare(directory: str) -> str:
-    """Make the directory if need be, private to the user; the path of the database in it."""
+    """Create the directory if needed, private to the user; returns the path of its database."""
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
         _make_private(directory)
     except OSError as error:
         raise DataDirectoryError(
-            f"Cannot make the data directory {directory}: {error.strerror}."
+            f"Cannot create the data directory {directory}: {error.strerror}."
             " Choose another with --data-dir or PERDURE_DATA_DIR."
         ) from error
     _require_writable(directory)
@@ -46,7 +46,7 @@ def require_local(directory: str, mounts: list[tuple[str, str]]) -> None:
     ]
     if not inside:
         return
-    # The deepest mount point holds the path; of two on one point, the later covers the other.
+    # The deepest mount point contains the path; a later mount hides an earlier one.
     _, _, kind = max(inside)
     if kind in _NETWORK_FILESYSTEMS:
         raise DataDirectoryError(
@@ -56,15 +56,15 @@ def require_local(directory: str, mounts: list[tuple[str, str]]) -> None:
 
 
 def _make_private(directory: str) -> None:
-    """Close our own directory to others; refuse one that is plainly for something else."""
+    """Make the directory private; refuse one that holds other files."""
     if not stat.S_IMODE(os.stat(directory).st_mode) & 0o077:
         return
     with os.scandir(directory) as entries:
         names = {entry.name for entry in entries}
     if names and DATABASE_NAME not in names:
         raise DataDirectoryError(
-            f"{directory} holds other files and is open to other users. Choose a directory of its"
-            " own with --data-dir or PERDURE_DATA_DIR."
+            f"{directory} holds other files and is open to other users. Choose an empty or new"
+            " directory with --data-dir or PERDURE_DATA_DIR."
         )
     os.chmod(directory, 0o700)
 
@@ -79,7 +79,7 @@ def _require_writable(directory: str) -> None:
 
 
 def _private_file(path: str) -> str:
-    # Made before SQLite opens it, so that it is never readable by others, not even for a moment.
+    # Created before SQLite opens it, so that it is never readable by others.
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         if stat.S_IMODE(os.stat(path).st_mode) != 0o600:
@@ -96,6 +96,6 @@ def _mounts() -> list[tuple[str, str]]:
         with open("/proc/mounts", encoding="utf-8", errors="surrogateescape") as file:
             fields = [line.split(" ") for line in file]
     except OSError:
-        # No such table on this system: nothing is known to be wrong.
+        # This system has no mount table, so nothing can be checked.
         return []
     return [(parts[1].replace("\\040", " "), parts[2]) for parts in fields if len(parts) > 2]

@@ -1,10 +1,10 @@
-"""The user's environment as it was when the process started: variables, and where things are kept.
+"""The user's environment when the process started: its variables and directories.
 
-Taken once and handed down, so that nothing deeper reads the process environment and a change of
-it cannot move data while we run. Only variables decide these places; no project file can.
+Read once and passed down, so that no other module reads the process environment and a later change
+cannot move data. Only variables decide these directories; no project file can.
 
-`OPENCODE_CONFIG_DIR` or the XDG config directory holds the configuration that other OpenCode
-programs share; `PERDURE_DATA_DIR` or the XDG data directory holds what is ours alone.
+`OPENCODE_CONFIG_DIR` or the XDG config directory holds the configuration shared with other OpenCode
+programs; `PERDURE_DATA_DIR` or the XDG data directory holds Perdure's own data.
 """
 
 import os
@@ -19,7 +19,7 @@ _TEMP_DIR_DEFAULT: Final = "/tmp"
 
 
 class Environment(Confidential, kw_only=True):
-    """Every path is absolute. The variables may hold secrets and are never printed."""
+    """Variables and directories. All paths are absolute; variables may be secret."""
 
     home: str
     config_dir: str
@@ -29,12 +29,12 @@ class Environment(Confidential, kw_only=True):
 
 
 def from_process() -> Environment:
-    """The environment of this process, now."""
+    """The current environment of this process."""
     return from_variables(dict(os.environ))
 
 
 def from_variables(variables: Mapping[str, str]) -> Environment:
-    """The environment that these variables describe. A relative path in one counts as unset."""
+    """The environment that these variables describe. A relative path counts as unset."""
     home = _absolute(variables, "HOME") or os.path.expanduser("~")
     config_home = _absolute(variables, "XDG_CONFIG_HOME") or os.path.join(home, ".config")
     data_home = _absolute(variables, "XDG_DATA_HOME") or os.path.join(home, ".local", "share")

@@ -1,9 +1,9 @@
-"""Fresh identifiers, unique without asking anyone.
+"""Makes unique identifiers without coordination between processes.
 
-Ids are names, not secrets: entropy starts at random and moves on by a random odd stride, which
-costs nothing and meets the ids of another process only by an accident of 83 bits.
+Ids are names, not secrets: the entropy starts at random and advances by a random odd stride, which
+is cheap; two processes collide with a probability of about 2^-83.
 
-Invariant: within one source ticks never repeat and never run backwards, even if the clock does.
+Invariant: within one source ticks never repeat and never decrease, even if the clock goes back.
 """
 
 import secrets
@@ -14,7 +14,7 @@ from perdure.schema.ids import EventID, MessageID, PermissionID, SessionID
 
 
 class ComposedIds:
-    """Implements ports.IdSource from a clock and a walk through the entropy."""
+    """Implements ports.IdSource from a clock and a sequence of entropy values."""
 
     def __init__(self, clock: Clock, *, entropy: int, stride: int) -> None:
         self._clock = clock
@@ -45,7 +45,7 @@ class ComposedIds:
 
 
 class SystemIds(ComposedIds):
-    """Ids that no other process makes."""
+    """Ids that are unique across processes."""
 
     def __init__(self, clock: Clock) -> None:
         entropy = secrets.randbelow(ids.ENTROPY_SPAN)

@@ -1,8 +1,7 @@
-"""Model servers that run on this machine, found by asking their usual ports.
+"""Finds model servers on this machine by probing their usual ports.
 
-Only when asked for, loopback only, one GET or two to each, no redirect, all at once and briefly. An
-open port is no proof: a server counts when its answer has the shape that its kind gives. Choosing a
-model and trying it out are done elsewhere.
+Runs only on demand and only on loopback: one or two GET requests to each, without redirects, all
+at once and with a short timeout. A server counts only if its answer has the expected shape.
 """
 
 import asyncio
@@ -26,28 +25,28 @@ ServerKind = Literal["ollama", "lm-studio", "llama.cpp", "vllm"]
 class LocalModel(Value):
     id: str
     context_limit: int | None = None
-    """In tokens; None when the server does not say."""
+    """In tokens; None when the server does not report it."""
 
 
 class LocalServer(Value, kw_only=True):
     kind: ServerKind
     base_url: str
-    """Where OpenAI Chat is spoken, as a route wants it."""
+    """The base URL of its OpenAI Chat API, for a Route."""
     models: tuple[LocalModel, ...]
 
 
 class Probe(Value, kw_only=True):
-    """How one kind of server is recognised."""
+    """Recognises one kind of server."""
 
     kind: ServerKind
     origin: str
     paths: tuple[str, ...]
     read: Callable[[Sequence[bytes]], tuple[LocalModel, ...]]
-    """Raises msgspec.DecodeError for answers that this kind would not give."""
+    """Reads the answers; raises msgspec.DecodeError if they are not of this kind."""
 
 
 def default_probes(environment: Mapping[str, str]) -> tuple[Probe, ...]:
-    """The usual ports, and Ollama's own setting where it names this machine."""
+    """Probes of the usual ports; for Ollama, of OLLAMA_HOST if it is on this machine."""
     ollama = _ollama_origin(environment.get("OLLAMA_HOST", ""))
     return (
         Probe(kind="ollama", origin=ollama, paths=("/api/tags",), read=_read_ollama),
@@ -73,13 +72,13 @@ def default_probes(environment: Mapping[str, str]) -> tuple[Probe, ...]:
 
 
 async def discover(transport: HttpTransport, probes: Sequence[Probe]) -> tuple[LocalServer, ...]:
-    """The servers that answered in time and in shape, in the order of `probes`."""
+    """The servers that answered correctly in time, in the order of `probes`."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_ask(transport, probe), name=probe.kind) for probe in probes]
+        tasks = [group.create_task(_run(transport, probe), name=probe.kind) for probe in probes]
     return tuple(server for task in tasks if (server := task.result()) is not None)
 
 
-async def _ask(transport: HttpTransport, probe: Probe) -> LocalServer | None:
+async def _run(transport: HttpTransport, probe: Probe) -> LocalServer | None:
     if not loopback.is_loopback_domain(urlsplit(probe.origin).hostname or ""):
         return None
     try:

@@ -1,6 +1,6 @@
-"""Which Session the work at hand is for, so that a log line can say it.
+"""The Session of the current task, for log lines.
 
-Set where a run begins; everything that the run awaits or starts inherits it. Nothing decides by it.
+Set where a run begins; tasks that the run starts inherit it. Only logging reads it.
 """
 
 from contextvars import ContextVar

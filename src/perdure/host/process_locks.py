@@ -1,7 +1,7 @@
-"""Which processes share this data directory, by the locks they hold.
+"""Finds the living processes of a data directory by the file locks they hold.
 
-Every process keeps an exclusive lock on a file of its own. The operating system drops it the
-moment the process dies, however it dies: no clock, no heartbeat, no lease to run out.
+Every process holds an exclusive lock on its own file. The operating system releases it when the
+process dies, however it dies: no clock, heartbeat or timeout is needed.
 """
 
 import fcntl
@@ -13,7 +13,7 @@ _SUFFIX: Final = ".lock"
 
 
 class ProcessLocks:
-    """Use as a context manager; the lock is held while it is open."""
+    """Implements ports.Processes. A context manager; the lock is held while it is open."""
 
     def __init__(self, directory: str, name: str) -> None:
         self._directory = directory
@@ -22,7 +22,7 @@ class ProcessLocks:
 
     def __enter__(self) -> Self:
         os.makedirs(self._directory, mode=0o700, exist_ok=True)
-        # Locked before it can be found: an unlocked file is taken for a dead process.
+        # Locked before other processes can find it: an unlocked file means a dead process.
         hidden = os.path.join(self._directory, f".{self._name}")
         handle = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -32,7 +32,7 @@ class ProcessLocks:
 
     def __exit__(self, *exc_info: object) -> None:
         assert self._handle is not None
-        # Unlinked while locked: nobody can find the file and take a dead process for it.
+        # Unlinked while locked, so that no process finds it unlocked.
         with suppress(FileNotFoundError):
             os.unlink(self._path(self._name))
         os.close(self._handle)
@@ -49,7 +49,7 @@ class ProcessLocks:
         except FileNotFoundError:
             return False
         try:
-            # Shared: two that look at once must not take each other for the owner.
+            # Shared, so that two processes that check at once do not block each other.
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -70,14 +70,14 @@ class ProcessLocks:
         return self._name + _SUFFIX
 
     def _path(self, process: str) -> str:
-        # Names come from our own table, but a path must never leave the directory.
+        # Names come from the database, but a path must never leave the directory.
         assert process
         assert "/" not in process
         return os.path.join(self._directory, process + _SUFFIX)
 
 
 class SingleProcess:
-    """A store that no other process can see: in memory, or in a simulation."""
+    """The Processes of a store without other processes: in memory, or in a simulation."""
 
     me = "alone"
 

@@ -1,8 +1,8 @@
-"""Spans and metrics for OpenTelemetry, where its packages are installed and somebody listens.
+"""Spans and metrics for OpenTelemetry, if its packages are installed and an exporter is set up.
 
-A program that embeds us and has set up OpenTelemetry gets ours without more ado: only its interface
-is used here. A server sets it up from the usual OTEL_ variables. Without packages or without an
-address nothing is loaded. Attributes name Sessions, agents, models and tools; never what was said.
+A program that embeds Perdure and has set up OpenTelemetry gets them automatically, through its API.
+The server sets it up from the usual OTEL_ variables. Without packages or an endpoint nothing is
+imported. Attributes name Sessions, agents, models and tools; never content.
 """
 
 import os
@@ -22,13 +22,13 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import TracerProvider
 
 _NAME: Final = "perdure"
-# A collector that is gone must not hold up the end of a server, unless somebody said how long.
+# An unreachable collector must not delay the server's shutdown, unless the user set a timeout.
 _TIMEOUT: Final = "OTEL_EXPORTER_OTLP_TIMEOUT"
 _TIMEOUT_SECONDS: Final = 3
 
 
 class OpenTelemetry:
-    """A runtime.ops.metrics.Telemetry; without providers, on those that this process has set up."""
+    """Implements runtime.ops.metrics.Telemetry; by default with the process's own providers."""
 
     def __init__(
         self, tracers: TracerProvider | None = None, meters: MeterProvider | None = None
@@ -61,7 +61,7 @@ class OpenTelemetry:
 
 @contextmanager
 def exporting(version: str) -> Generator[OpenTelemetry]:
-    """Telemetry that goes where the OTEL_ variables say, all of it before this ends."""
+    """Export telemetry as the OTEL_ variables say; flushed when the scope ends."""
     resource = Resource.create({"service.name": _NAME, "service.version": version})
     timeout = None if _TIMEOUT in os.environ else _TIMEOUT_SECONDS
     tracers = Tracers(resource=resource, shutdown_on_exit=False)

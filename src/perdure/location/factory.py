@@ -1,9 +1,8 @@
-"""Opening a Location: its services, joined once, and anew when the configuration changed.
+"""Builds a Location from its services, and rebuilds it when the configuration changes.
 
-Opening reads the configuration and nothing more: no process is started, tools are made when a
-turn first needs them, and the project's identity is found when it is asked for. When the
-configuration changes, the services are joined anew and the older ones stay as they are for the
-turns that hold them; who waits for a person goes on waiting.
+Opening only reads the configuration: no process is started, tools are made when a turn first needs
+them, and the project's identity is resolved on demand. When the configuration changes, a new
+Location is built; turns that hold the old one keep it, and pending requests stay pending.
 """
 
 import sys
@@ -41,7 +40,7 @@ from perdure.location.skills import skills
 from perdure.location.skills.context_source import AgentSkills
 from perdure.location.skills.downloads import SkillDownloads
 from perdure.location.skills.skills import SkillDirectories, Skills
-from perdure.location.tools.site import LocationTools, OpenTools, ToolSite
+from perdure.location.tools.location_tools import LocationTools, OpenTools, ToolServices
 from perdure.location.workspace.attachments import AttachmentPermissions, Attachments
 from perdure.location.workspace.files import LocationFiles
 from perdure.location.workspace.language_servers import LanguageServers
@@ -64,8 +63,8 @@ from perdure.schema.value import Value
 from perdure.tools.builtin.task import TaskAgents
 
 
-class LocationHost(Value, kw_only=True):
-    """What every Location of the process shares."""
+class SharedServices(Value, kw_only=True):
+    """The services that all Locations of the process share."""
 
     environment: Environment
     configuration: Configuration
@@ -76,76 +75,76 @@ class LocationHost(Value, kw_only=True):
     saved_rules: SavedRules
     publish: Callable[[LocationRef, LiveEvent], None]
     open_tools: OpenTools
-    open_files: Callable[[ToolSite], LocationFiles]
+    open_files: Callable[[ToolServices], LocationFiles]
     terminals: TerminalHost
     servers: PipedProcesses
-    """How language servers are started."""
+    """Starts language servers."""
     start: StartTask
-    """Runs something beside everything else, until it ends or the process does."""
+    """Runs a coroutine as a background task until it or the process ends."""
     skill_downloads: SkillDownloads
     repositories: Repositories
     pages: WebPages
     context: ContextRegistry
-    """What is contributed to the System Context of every Location."""
+    """Sources of the System Context of every Location."""
     tasks: SubagentRunner | None = None
-    """Who sets subagents to work; without it there are none."""
+    """Runs subagents; without it there are none."""
     headless: Headless = "wait"
-    patience_seconds: float | None = None
-    """How long a person is waited for; for ever, if it is not said."""
-    book: Callable[[LocationRef], PendingStore] = lambda ref: NoPendingStore()
-    """Where it is written down who waits for a person."""
+    reply_timeout_seconds: float | None = None
+    """How long to wait for a user's reply; None waits for ever."""
+    pending_store: Callable[[LocationRef], PendingStore] = lambda ref: NoPendingStore()
+    """Makes the store of a Location's pending requests."""
     platform: str = sys.platform
     providers: tuple[CatalogProvider, ...] = ()
-    """What the host program brings beside the configured ones."""
+    """Providers of the host program, in addition to the configured ones."""
     models: ModelFactsCache | None = None
-    """What everybody knows about models; nothing, if there is none."""
+    """The Facts about models; None for no facts."""
     credentials: Credentials | None = None
-    """What the user stored; None where nothing is."""
+    """The user's stored credentials; None for no store."""
 
 
-def open_location(ref: LocationRef, host: LocationHost) -> Location:
-    """Join the services of an existing directory."""
-    root = project.root_of(ref.directory)
-    settings = host.configuration.load(ref.directory, root=root)
-    book = host.book(ref)
+def open_location(ref: LocationRef, shared: SharedServices) -> Location:
+    """Build the Location of an existing directory."""
+    root = project.find_root(ref.directory)
+    settings = shared.configuration.load(ref.directory, root=root)
+    pending_store = shared.pending_store(ref)
     permissions = LocationPermissions(
         rules=lambda agent: rules.DENY_ALL,
-        saved=host.saved_rules,
-        project=partial(_project_id, host.projects, ref.directory),
-        ids=host.ids,
-        publish=partial(host.publish, ref),
-        headless=host.headless,
-        patience_seconds=host.patience_seconds,
-        desk=PendingPermissions(book=book),
+        saved=shared.saved_rules,
+        project=partial(_project_id, shared.projects, ref.directory),
+        ids=shared.ids,
+        publish=partial(shared.publish, ref),
+        headless=shared.headless,
+        reply_timeout_seconds=shared.reply_timeout_seconds,
+        shared=PendingPermissions(store=pending_store),
     )
     questions = LocationQuestions(
-        ids=host.ids,
-        publish=partial(host.publish, ref),
-        headless=host.headless,
-        patience_seconds=host.patience_seconds,
-        book=book,
+        ids=shared.ids,
+        publish=partial(shared.publish, ref),
+        headless=shared.headless,
+        reply_timeout_seconds=shared.reply_timeout_seconds,
+        store=pending_store,
     )
-    servers = LanguageServers(ref.directory, processes=host.servers, start=host.start)
-    kept = _Kept(permissions, questions, _terminals(ref, host), servers)
-    return _joined(ref, host, root=root, settings=settings, kept=kept)
+    servers = LanguageServers(ref.directory, processes=shared.servers, start=shared.start)
+    kept = _KeptServices(permissions, questions, _terminals(ref, shared), servers)
+    return _build(ref, shared, root=root, settings=settings, kept=kept)
 
 
-def refreshed(location: Location, host: LocationHost) -> Location:
-    """The Location under the configuration of now; the very same when nothing changed."""
-    ref, root = location.ref, project.root_of(location.ref.directory)
-    # Another root: a repository was made here, or is gone, and other documents count.
+def refresh_location(location: Location, shared: SharedServices) -> Location:
+    """The Location under the current configuration; the same object when nothing changed."""
+    ref, root = location.ref, project.find_root(location.ref.directory)
+    # The root changes when a repository is created or removed; then other documents apply.
     before = location.settings if root == location.root else None
-    settings = host.configuration.load(ref.directory, root=root, before=before)
+    settings = shared.configuration.load(ref.directory, root=root, before=before)
     if settings is location.settings:
         return location
-    kept = _Kept(
+    kept = _KeptServices(
         location.permissions, location.questions, location.terminals, location.language_servers
     )
-    return _joined(ref, host, root=root, settings=settings, kept=kept)
+    return _build(ref, shared, root=root, settings=settings, kept=kept)
 
 
-class _Kept(Value):
-    """What stays when the configuration changes: people who wait, programs that run."""
+class _KeptServices(Value):
+    """Services that survive a configuration change: pending requests and running programs."""
 
     permissions: LocationPermissions
     questions: LocationQuestions
@@ -153,81 +152,82 @@ class _Kept(Value):
     language_servers: LanguageServers
 
 
-def _joined(
+def _build(
     ref: LocationRef,
-    host: LocationHost,
+    shared: SharedServices,
     *,
     root: str,
     settings: Settings,
-    kept: _Kept,
+    kept: _KeptServices,
 ) -> Location:
-    known_agents = agents.load(settings, host.environment)
-    permissions, questions = kept.permissions.under(known_agents.rules), kept.questions
-    found = _skills(ref, host, root, settings)
-    named = References(
+    known_agents = agents.load(settings, shared.environment)
+    permissions = kept.permissions.with_rules(known_agents.rules)
+    questions = kept.questions
+    known_skills = _skills(ref, shared, root, settings)
+    references = References(
         settings.references,
         directory=ref.directory,
-        environment=host.environment,
-        repositories=host.repositories,
+        environment=shared.environment,
+        repositories=shared.repositories,
     )
-    site = ToolSite(
+    services = ToolServices(
         directory=ref.directory,
         settings=settings,
-        environment=host.environment,
+        environment=shared.environment,
         permissions=permissions,
         questions=questions,
-        skills=AgentSkills(found, known_agents.rules),
-        references=named,
+        skills=AgentSkills(known_skills, known_agents.rules),
+        references=references,
         subagents=None
-        if host.tasks is None
-        else TaskAgents(CallableAgents(known_agents), host.tasks),
+        if shared.tasks is None
+        else TaskAgents(CallableAgents(known_agents), shared.tasks),
         diagnoser=kept.language_servers,
-        publish=partial(host.publish, ref),
+        publish=partial(shared.publish, ref),
     )
-    catalog = _catalog(host, settings)
+    catalog = _catalog(shared, settings)
     location = Location(
         ref=ref,
         root=root,
         settings=settings,
         agents=known_agents,
         catalog=catalog,
-        integrations=_integrations(host, settings, catalog),
+        integrations=_integrations(shared, settings, catalog),
         permissions=permissions,
         questions=questions,
-        tools=LocationTools(host.open_tools, site),
-        context=ContextRegistry(application=host.context),
-        instructions=Instructions(ref.directory, root=root, environment=host.environment),
-        skills=found,
-        references=named,
+        tools=LocationTools(shared.open_tools, services),
+        context=ContextRegistry(application=shared.context),
+        instructions=Instructions(ref.directory, root=root, environment=shared.environment),
+        skills=known_skills,
+        references=references,
         commands=Commands(
-            settings, directory=ref.directory, root=root, environment=host.environment
+            settings, directory=ref.directory, root=root, environment=shared.environment
         ),
-        files=host.open_files(site),
-        attachments=_attachments(host, site, permissions),
+        files=shared.open_files(services),
+        attachments=_attachments(shared, services, permissions),
         terminals=kept.terminals,
         language_servers=kept.language_servers,
-        projects=host.projects,
-        delegates=host.tasks is not None,
+        projects=shared.projects,
+        delegates=shared.tasks is not None,
     )
-    _contribute(location, host)
+    _contribute(location, shared)
     return location
 
 
 def _attachments(
-    host: LocationHost, site: ToolSite, permissions: LocationPermissions
+    shared: SharedServices, services: ToolServices, permissions: LocationPermissions
 ) -> Attachments:
-    typed = host.open_files(replace(site, permissions=AttachmentPermissions(permissions)))
+    typed = shared.open_files(replace(services, permissions=AttachmentPermissions(permissions)))
     return Attachments(lambda: typed.environment, permissions)
 
 
-def _contribute(location: Location, host: LocationHost) -> None:
-    """What this program itself tells of a Location."""
+def _contribute(location: Location, shared: SharedServices) -> None:
+    """Register the built-in Context Sources of a Location."""
     settings, context = location.settings, location.context
     builtins = partial(
         built_in.observe,
         location.info,
-        platform=host.platform,
-        clock=host.clock,
+        platform=shared.platform,
+        clock=shared.clock,
         timezone=settings.timezone,
     )
     context.contribute("core/builtins", builtins)
@@ -236,56 +236,58 @@ def _contribute(location: Location, host: LocationHost) -> None:
         configured = ConfiguredInstructions(
             settings.instructions,
             root=location.root,
-            environment=host.environment,
-            pages=host.pages,
+            environment=shared.environment,
+            pages=shared.pages,
             allowed_hosts=settings.web.allowed_hosts,
-            clock=host.clock,
+            clock=shared.clock,
         )
         context.contribute("core/configured-instructions", configured.observe)
 
 
-def _catalog(host: LocationHost, settings: Settings) -> Catalog:
+def _catalog(shared: SharedServices, settings: Settings) -> Catalog:
     return Catalog(
         settings,
-        variables=host.environment.variables,
-        transport=host.transport,
-        clock=host.clock,
-        host_providers=host.providers,
-        credentials=host.credentials,
-        snapshot=host.models,
-        clouds=cloud_logins.of(host.environment, transport=host.transport, clock=host.clock),
+        variables=shared.environment.variables,
+        transport=shared.transport,
+        clock=shared.clock,
+        host_providers=shared.providers,
+        credentials=shared.credentials,
+        snapshot=shared.models,
+        clouds=cloud_logins.make_cloud_logins(
+            shared.environment, transport=shared.transport, clock=shared.clock
+        ),
     )
 
 
-def _integrations(host: LocationHost, settings: Settings, catalog: Catalog) -> Integrations:
+def _integrations(shared: SharedServices, settings: Settings, catalog: Catalog) -> Integrations:
     return Integrations(
         catalog,
         logins=settings.logins,
-        variables=host.environment.variables,
-        stored=dict if host.credentials is None else host.credentials.stored,
+        variables=shared.environment.variables,
+        stored=dict if shared.credentials is None else shared.credentials.stored,
     )
 
 
-def _terminals(ref: LocationRef, host: LocationHost) -> LocationTerminals:
+def _terminals(ref: LocationRef, shared: SharedServices) -> LocationTerminals:
     return LocationTerminals(
         ref.directory,
-        host=host.terminals,
-        ids=host.ids,
-        variables=host.environment.variables,
-        publish=partial(host.publish, ref),
-        start=host.start,
+        host=shared.terminals,
+        ids=shared.ids,
+        variables=shared.environment.variables,
+        publish=partial(shared.publish, ref),
+        start=shared.start,
     )
 
 
-def _skills(ref: LocationRef, host: LocationHost, root: str, settings: Settings) -> Skills:
-    place = SkillDirectories(
+def _skills(ref: LocationRef, shared: SharedServices, root: str, settings: Settings) -> Skills:
+    directories = SkillDirectories(
         directory=ref.directory,
         root=root,
-        environment=host.environment,
-        clock=host.clock,
-        downloads=host.skill_downloads,
+        environment=shared.environment,
+        clock=shared.clock,
+        downloads=shared.skill_downloads,
     )
-    return skills.find(place, settings)
+    return skills.open_skills(directories, settings)
 
 
 async def _project_id(projects: Projects, directory: str) -> ProjectID:

@@ -1,7 +1,7 @@
-"""Location: everything that one Location owns.
+"""Location: the services of one Location.
 
-How they are joined when it opens, and anew when its configuration changes, is `opening`; which
-Locations are open is location_map's concern.
+`factory` builds it, and builds it again when the configuration changes; `registry` holds the open
+ones.
 """
 
 from perdure.core.context import system_context
@@ -23,7 +23,7 @@ from perdure.location.project.project import Projects
 from perdure.location.project.references import References
 from perdure.location.skills import context_source
 from perdure.location.skills.skills import Skills
-from perdure.location.tools.site import LocationTools
+from perdure.location.tools.location_tools import LocationTools
 from perdure.location.workspace.attachments import Attachments
 from perdure.location.workspace.files import LocationFiles
 from perdure.location.workspace.language_servers import LanguageServers
@@ -35,7 +35,7 @@ from perdure.schema.value import Value
 class Location(Value, kw_only=True):
     ref: LocationRef
     root: str
-    """Where the project begins."""
+    """The root directory of the project."""
     settings: Settings
     agents: Agents
     catalog: Catalog
@@ -54,7 +54,7 @@ class Location(Value, kw_only=True):
     language_servers: LanguageServers
     projects: Projects
     delegates: bool = False
-    """Whether there are subagents to be called."""
+    """Whether subagents can be called."""
 
     @property
     def output_limits(self) -> OutputLimits:
@@ -69,18 +69,18 @@ class Location(Value, kw_only=True):
         )
 
     async def observe(self, subject: Subject) -> Observation:
-        """What there is to tell at a boundary: the Location's, then what depends on the turn."""
-        known = context_source.KEY in subject.admitted
+        """Observe all Context Sources at a boundary: the Location's, then those of the turn."""
+        listed_before = context_source.KEY in subject.admitted
         return system_context.combine(
             await self.context.observe(subject),
-            context_source.observe(self.skills, subject.agent, told=known),
+            context_source.observe(self.skills, subject.agent, listed_before=listed_before),
             references.observe(self.references),
             subagents.observe(self.agents, subject) if self.delegates else (),
-            built_in.model(subject),
+            built_in.observe_model(subject),
         )
 
     def close(self) -> None:
-        """Decline what is pending and withdraw the tools."""
+        """Decline pending requests, withdraw the tools, and end terminals and language servers."""
         self.permissions.close()
         self.questions.close()
         self.tools.close()

@@ -1,8 +1,8 @@
-"""Bringing a database to the current schema: numbered SQL files, forward only.
+"""Migrate a database to the current schema: numbered SQL files, forward only.
 
-Each file is one transaction. Processes that start together take turns on a lock file and look
-again once they hold it. A database that already has data is copied before it is changed.
-`PRAGMA user_version` is the number of the last file applied, so an up-to-date start reads none.
+Each file is one transaction. Processes that start together take turns on a lock file and check
+the version again once they hold it. A database with data is copied before it is changed.
+`PRAGMA user_version` is the number of the last file applied, so an up-to-date start reads no file.
 """
 
 import fcntl
@@ -43,21 +43,21 @@ class IncompleteDatabaseError(DatabaseError):
     def __init__(self, path: str, missing: tuple[str, ...]) -> None:
         super().__init__(
             f"{path} lacks {', '.join(missing)}, which belong to its schema. `perdure doctor"
-            " --repair` makes them anew from the log; nothing was changed."
+            " --repair` rebuilds them from the log; nothing was changed."
         )
 
 
 class Schema(Value):
-    """Which version is current, and the SQL that leads to each one from the one before."""
+    """A schema version, and the SQL of each step that leads to it."""
 
     version: int
     sql: Callable[[int], str]
     parts: tuple[str, ...] = ()
-    """The tables and indexes without which nothing of this version works."""
+    """The tables and indexes that this version needs."""
 
 
-def packaged_sql(number: int) -> str:
-    """The file that leads to version `number`."""
+def read_migration(number: int) -> str:
+    """The SQL that migrates from version `number - 1` to `number`."""
     for name in os.listdir(_FOLDER):
         if name.startswith(f"{number:04d}_"):
             with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
@@ -104,43 +104,43 @@ PARTS: Final = (
     "pending_request",
     "pending_request_session",
 )
-CURRENT: Final = Schema(SCHEMA_VERSION, packaged_sql, PARTS)
+CURRENT: Final = Schema(SCHEMA_VERSION, read_migration, PARTS)
 
 
 def migrate(path: str, schema: Schema = CURRENT) -> str | None:
-    """Apply what is missing; the path of the backup copy, if one was made."""
-    connection = sqlite_connection.opened(path)
+    """Apply the missing migrations; returns the path of the backup copy, if one was made."""
+    connection = sqlite_connection.open_connection(path)
     try:
         if _version(connection, path, schema) == schema.version:
-            if missing := missing_parts(connection, schema):
+            if missing := find_missing_parts(connection, schema):
                 raise IncompleteDatabaseError(path, missing)
             return None
-        with _turn(path):
+        with _migration_lock(path):
             return _apply_missing(connection, path, schema)
     except apsw.Error as error:
-        raise sqlite_connection.translated(error, path) from error
+        raise sqlite_connection.translate_error(error, path) from error
     finally:
         connection.close()
 
 
-def missing_parts(connection: Connection, schema: Schema = CURRENT) -> tuple[str, ...]:
-    """What a database of the current version ought to have, and has not."""
-    found = {name for (name,) in rows(connection, "SELECT name FROM sqlite_schema")}
+def find_missing_parts(connection: Connection, schema: Schema = CURRENT) -> tuple[str, ...]:
+    """The tables and indexes of the schema that the database lacks."""
+    found = {name for (name,) in fetch_rows(connection, "SELECT name FROM sqlite_schema")}
     return tuple(name for name in schema.parts if name not in found)
 
 
-def rows(connection: Connection, sql: str) -> Sequence[Row]:
+def fetch_rows(connection: Connection, sql: str) -> Sequence[Row]:
     return cast("Sequence[Row]", connection.execute(sql).fetchall())
 
 
 def _apply_missing(connection: Connection, path: str, schema: Schema) -> str | None:
     found = _version(connection, path, schema)
-    # Only now: a database that is refused keeps its own journal mode.
+    # Not before the check above: a refused database keeps its own journal mode.
     sqlite_connection.configure(connection)
     backup = None
     if 0 < found < schema.version:
         backup = f"{path}.before-{schema.version}"
-        copy(connection, backup)
+        copy_database(connection, backup)
     for number in range(found + 1, schema.version + 1):
         _apply(connection, number, schema.sql(number))
     return backup
@@ -159,14 +159,14 @@ def _apply(connection: Connection, number: int, sql: str) -> None:
 
 
 def _version(connection: Connection, path: str, schema: Schema) -> int:
-    # In one look: another process may be making the tables at this moment.
+    # In one read transaction: another process may be creating the tables at this moment.
     connection.execute("BEGIN")
     try:
         application = connection.pragma("application_id")
-        tables = rows(connection, "SELECT 1 FROM sqlite_schema LIMIT 1")
+        tables = fetch_rows(connection, "SELECT 1 FROM sqlite_schema LIMIT 1")
         version = cast("int", connection.pragma("user_version"))
     finally:
-        # SQLite has ended it already when the disk failed.
+        # SQLite has already ended the transaction when the disk failed.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
     if tables and application != sqlite_connection.APPLICATION_ID:
@@ -176,19 +176,19 @@ def _version(connection: Connection, path: str, schema: Schema) -> int:
     return version
 
 
-def copy(connection: Connection, target: str) -> None:
-    """Everything that is committed, to a file that only its owner may read."""
+def copy_database(connection: Connection, target: str) -> None:
+    """Copy all committed data to `target`, a file that only its owner may read."""
     os.close(os.open(target, os.O_RDWR | os.O_CREAT, 0o600))
-    made = apsw.Connection(target)
+    destination = apsw.Connection(target)
     try:
-        with made.backup("main", cast("apsw.Connection", connection), "main") as backup:
+        with destination.backup("main", cast("apsw.Connection", connection), "main") as backup:
             backup.step()
     finally:
-        made.close()
+        destination.close()
 
 
 @contextmanager
-def _turn(path: str) -> Generator[None]:
+def _migration_lock(path: str) -> Generator[None]:
     handle = os.open(f"{path}.migrate-lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

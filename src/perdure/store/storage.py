@@ -1,8 +1,8 @@
-"""What the database takes on disk, and giving back what it no longer needs.
+"""Disk usage of the database, and compaction of its file.
 
-Deleted rows leave free pages behind, which later rows fill; only compacting gives them back to the
-file system. That rewrites the whole file, so it asks for as much room again, and for a moment in
-which nobody else writes. Files beside the database are not looked at here.
+Deleted rows leave free pages, which later rows reuse; only compacting returns them to the file
+system. That rewrites the whole file: it needs as much free disk again, and no other process may
+write meanwhile. Other files of the data directory are not counted here.
 """
 
 import os
@@ -27,17 +27,17 @@ class SessionSize(Value):
 class DatabaseUsage(Value, kw_only=True):
     file_bytes: int
     free_bytes: int
-    """Of the file, in pages that hold nothing."""
+    """Part of `file_bytes`: unused pages."""
     log_bytes: int
-    """Beside the file: what was committed and is not in it yet."""
+    """Size of the write-ahead log."""
     sessions: int
     archived: int
     events: int
     largest: tuple[SessionSize, ...]
 
 
-def usage(path: str) -> DatabaseUsage:
-    """Reads only, beside whoever else uses the database."""
+def load_usage(path: str) -> DatabaseUsage:
+    """Measure a database. Reads only, so other processes may use it meanwhile."""
     connection = sqlite_connection.connect(path)
     try:
         connection.pragma("query_only", True)
@@ -52,15 +52,18 @@ def usage(path: str) -> DatabaseUsage:
             largest=_largest(connection),
         )
     except apsw.Error as error:
-        raise sqlite_connection.translated(error, path) from error
+        raise sqlite_connection.translate_error(error, path) from error
     finally:
         connection.close()
 
 
 def compact(path: str) -> None:
-    """Give free pages back. Raises DatabaseError when there is no room, or somebody writes."""
+    """Return free pages to the file system.
+
+    Raises DatabaseError when the disk has too little space or another process writes.
+    """
     size = os.path.getsize(path) + _size(f"{path}-wal")
-    # The copy is made in the log beside the file, which then replaces it page by page.
+    # VACUUM writes the copy to the write-ahead log; the checkpoint then moves it into the file.
     free = shutil.disk_usage(os.path.dirname(path)).free
     if free < size:
         raise DatabaseError(f"Compacting {path} needs {size} bytes of free disk; there are {free}")
@@ -69,7 +72,7 @@ def compact(path: str) -> None:
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except apsw.Error as error:
-        raise sqlite_connection.translated(error, path) from error
+        raise sqlite_connection.translate_error(error, path) from error
     finally:
         connection.close()
 

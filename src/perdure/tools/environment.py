@@ -1,4 +1,4 @@
-"""What a built-in tool is given: its Location and the ports it acts through."""
+"""ToolEnvironment: the ports and limits of a Location that built-in tools use."""
 
 import errno
 from collections.abc import Collection, Mapping, Sequence
@@ -23,34 +23,34 @@ class WebAccess(Value, kw_only=True):
     pages: WebPages
     search: ChooseBackend
     allowed_hosts: tuple[str, ...] = ()
-    """Hosts of the user's own network that pages may come from."""
+    """Private hosts that the user allowed."""
 
 
 class ToolEnvironment(Value, kw_only=True):
     filesystem: Filesystem
     processes: SpoolingRunner
     permissions: PermissionGate
-    authority: PathAccess
+    path_access: PathAccess
     mutations: FileMutations
     shell: str = "/bin/sh"
     variables: Mapping[str, str] | None = None
-    """The environment of commands; None is that of this process."""
+    """The environment of commands; None for that of this process."""
     outputs: ToolOutputStore | None = None
-    """Where output that is too long to be held goes; without it the middle is lost."""
+    """Stores output that is too long for memory; without it the middle is lost."""
     ripgrep: str | None = None
-    """Without it searches run in our own, slower program."""
+    """Path of ripgrep; without it searches use the slower fallback program."""
     output_limits: OutputLimits = field(default_factory=OutputLimits)
     images: ImageBounds = field(default_factory=ImageBounds)
-    """How large an image may be that a model is shown."""
+    """Size limits of images for a model."""
     after_edit: PostEdit = field(default_factory=PostEdit)
-    """What happens to files that tools have changed."""
+    """Formats and checks files that tools have changed."""
     web: WebAccess | None = None
-    """Without it there are no tools for the web."""
+    """Without it there are no web tools."""
     jobs: BackgroundJobs | None = None
-    """Without it nothing runs in the background."""
+    """Without it there are no background jobs."""
 
     def files(self, target: Target) -> Filesystem:
-        """The disk as far as it was approved with the target, and no link leads out of it."""
+        """A filesystem confined to the approved directory of the target."""
         return self.filesystem.confined_to(target.root)
 
     async def require(
@@ -62,7 +62,7 @@ class ToolEnvironment(Value, kw_only=True):
         save: Sequence[str],
         metadata: JsonObject | None = None,
     ) -> None:
-        """Ask for the leaf permission of a call; returns when it is allowed."""
+        """Require the tool's own permission; returns when it is allowed."""
         await self.permissions.require(
             PermissionAsk(
                 session_id=context.session_id,
@@ -77,9 +77,9 @@ class ToolEnvironment(Value, kw_only=True):
         )
 
     async def require_edit(self, context: ToolCallContext, targets: Collection[Target]) -> None:
-        """Ask whether these files may be changed; about protected ones in a request of its own."""
-        ordinary = dict.fromkeys(it.resource for it in targets if not it.protected)
-        protected = dict.fromkeys(it.resource for it in targets if it.protected)
+        """Require permission to change these files; protected ones in a separate request."""
+        ordinary = dict.fromkeys(target.resource for target in targets if not target.protected)
+        protected = dict.fromkeys(target.resource for target in targets if target.protected)
         if ordinary:
             await self.require(context, "edit", tuple(ordinary), save=("*",))
         if protected:
@@ -98,14 +98,14 @@ class ToolEnvironment(Value, kw_only=True):
 
 
 def reason(error: OSError) -> str:
-    """Why the world refused, without the path that the caller names anyway."""
+    """The reason of an OS error, without the path, which the caller names anyway."""
     if error.errno == errno.ELOOP:
         return "it links to itself, or was replaced by a link after it was approved"
     return (error.strerror or str(error)).lower()
 
 
-def encoded(text: str) -> bytes:
-    """The bytes of a text that comes from a model."""
+def encode_text(text: str) -> bytes:
+    """Encode a text from a model. Raises ToolFailure when it is not valid Unicode."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:

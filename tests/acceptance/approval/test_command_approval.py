@@ -157,7 +157,7 @@ async def test_the_grammar_is_loaded_only_when_a_command_is_looked_into() -> Non
     code = (
         "import sys; from perdure.tools.builtin import bash_approval;"
         "from perdure.tools.shell import parser;"
-        "before = 'tree_sitter' in sys.modules; parser.parse_for('sh', 'a');"
+        "before = 'tree_sitter' in sys.modules; parser.parse_script('sh', 'a');"
         "print(before, 'tree_sitter' in sys.modules)"
     )
     child = await asyncio.create_subprocess_exec(

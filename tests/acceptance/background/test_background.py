@@ -136,7 +136,7 @@ async def test_what_the_model_cancels_is_over_and_is_not_told_again(
     provider.then(calls(Call("bash_cancel", {"job": job["id"]})), text("gone"))
     await api.ask(session, "end it")
     assert last_tool(provider.requests[-1]) == f"Background job {job['id']} was cancelled."
-    assert not table.identity(child)
+    assert not table.read_identity(child)
     assert await told(api, session) == []
     (job,) = await jobs(api, session)
     assert job["state"] == "cancelled"
@@ -227,7 +227,7 @@ async def test_an_interrupt_leaves_jobs_running_and_a_deletion_ends_them(
     shell = await until(lambda: number_in(folders.project / "shell"))
     assert table.identity(shell)
     assert (await api.call("DELETE", f"/api/session/{session}")).status == 204
-    assert not table.identity(shell)
+    assert not table.read_identity(shell)
     assert not Path(job["path"]).exists()
 
 
@@ -334,7 +334,7 @@ async def test_a_process_that_has_the_number_of_a_job_is_left_alone(
         )
     async with running(folders) as server:
         assert "how it ended is not known" in await is_told(server.api, session)
-        assert table.identity(shell)
+        assert table.read_identity(shell)
     os.killpg(os.getpgid(shell), 9)
 
 

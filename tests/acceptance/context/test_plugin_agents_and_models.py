@@ -196,7 +196,7 @@ class Confused:
         ("helper", {"steps": 0}, "agent 'helper'"),
         ("helper", {"model": "large"}, "named provider/model, not 'large'"),
         ("helper", {"permissions": [{"action": "*"}]}, "agent 'helper'"),
-        (" ", {}, "an agent has a name"),
+        (" ", {}, "an agent needs a name"),
     ],
 )
 async def test_an_agent_that_makes_no_sense_is_refused_and_nothing_changes(
@@ -217,7 +217,7 @@ async def test_an_agent_that_makes_no_sense_is_refused_and_nothing_changes(
     [
         ({"acme": {"models": {"large": {"limit": {"context": -1}}}}}, "provider 'acme'"),
         ({"acme": "https://acme.example"}, "provider 'acme': Expected `object`"),
-        ({"": {}}, "a provider has a name"),
+        ({"": {}}, "a provider needs a name"),
     ],
 )
 async def test_a_catalog_that_makes_no_sense_is_refused(

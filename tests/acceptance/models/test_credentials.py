@@ -213,7 +213,7 @@ async def test_a_provider_without_an_address_says_so(folders: ProjectFolders) ->
     async with running(folders) as instance:
         answer = await instance.api.call("POST", "/api/integration/gate/connect/key", {"key": "k"})
     assert answer.status == 400
-    assert "no address yet" in answer.json["message"]
+    assert "has no URL" in answer.json["message"]
 
 
 async def test_a_variable_is_a_connection_by_its_name(folders: ProjectFolders) -> None:

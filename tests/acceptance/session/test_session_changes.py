@@ -229,7 +229,7 @@ async def test_a_deletion_that_a_dead_process_began_is_finished_at_the_next_star
     assert database_check.dump(folders.database)["session_message"] != []
     async with running(folders) as instance, asyncio.timeout(PATIENCE_SECONDS):
         database = instance.runtime.store.database
-        while await database.read(deletion_table.begun):
+        while await database.read(deletion_table.list_sessions):
             await database.changed_elsewhere()
     rows = database_check.dump(folders.database)
     assert [t for t, found in rows.items() if any(session in map(str, r) for r in found)] == []

@@ -11,12 +11,12 @@ from perdure.host.credentials.secrets import SecretFileError
 
 
 def test_a_secret_is_made_once_and_stays(tmp_path: Path) -> None:
-    key = secrets.cursor_key(str(tmp_path))
+    key = secrets.load_cursor_key(str(tmp_path))
     assert len(key) == 32
-    assert secrets.cursor_key(str(tmp_path)) == key
-    assert secrets.known_password(str(tmp_path)) is None
-    password = secrets.server_password(str(tmp_path))
-    assert secrets.known_password(str(tmp_path)) == password
+    assert secrets.load_cursor_key(str(tmp_path)) == key
+    assert secrets.find_server_password(str(tmp_path)) is None
+    password = secrets.load_server_password(str(tmp_path))
+    assert secrets.find_server_password(str(tmp_path)) == password
     for path in tmp_path.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
@@ -27,7 +27,7 @@ def test_those_who_start_together_get_the_same_secret(tmp_path: Path) -> None:
 
     def start() -> None:
         barrier.wait(5)
-        found.append(secrets.cursor_key(str(tmp_path)))
+        found.append(secrets.load_cursor_key(str(tmp_path)))
 
     threads = [threading.Thread(target=start) for _ in range(8)]
     for thread in threads:
@@ -47,7 +47,7 @@ def test_a_damaged_secret_is_refused_with_a_remedy(tmp_path: Path, content: byte
     path.write_bytes(content)
     path.chmod(0o600)
     with pytest.raises(SecretFileError, match="Remove it"):
-        secrets.cursor_key(str(tmp_path))
+        secrets.load_cursor_key(str(tmp_path))
     assert path.read_bytes() == content
 
 
@@ -58,18 +58,18 @@ def test_a_link_a_directory_or_an_open_file_is_no_secret(tmp_path: Path) -> None
     elsewhere.chmod(0o600)
     path.symlink_to(elsewhere)
     with pytest.raises(SecretFileError):
-        secrets.known_password(str(tmp_path))
+        secrets.find_server_password(str(tmp_path))
     path.unlink()
     path.mkdir()
     with pytest.raises(SecretFileError):
-        secrets.known_password(str(tmp_path))
+        secrets.find_server_password(str(tmp_path))
     path.rmdir()
     path.write_text("secret", encoding="utf-8")
     path.chmod(0o640)
     with pytest.raises(SecretFileError, match="others"):
-        secrets.known_password(str(tmp_path))
+        secrets.find_server_password(str(tmp_path))
 
 
 def test_a_directory_that_is_not_there_is_a_clear_refusal(tmp_path: Path) -> None:
     with pytest.raises(SecretFileError, match="Cannot write"):
-        secrets.server_password(str(tmp_path / "missing"))
+        secrets.load_server_password(str(tmp_path / "missing"))

@@ -17,12 +17,12 @@ from perdure.host.process.pty import LocalPtys
 from perdure.host.process.runner import LocalProcesses
 from perdure.location.config.config import Configuration
 from perdure.location.context.registry import ContextRegistry
-from perdure.location.factory import LocationHost
+from perdure.location.factory import SharedServices
 from perdure.location.project.project import Projects
 from perdure.location.project.repositories import Repositories
 from perdure.location.skills.downloads import SkillDownloads
 from perdure.location.tools.built_in import BuiltinTools
-from perdure.location.tools.site import ToolSite
+from perdure.location.tools.location_tools import ToolServices
 from perdure.location.workspace.files import LocationFiles
 from perdure.net.transport import HttpRequest, HttpResponse
 from perdure.schema import codec
@@ -115,9 +115,9 @@ class LocationFolders:
         )
         return result.stdout.strip()
 
-    def host(self) -> LocationHost:
+    def host(self) -> SharedServices:
         clock, ids = ManualClock(), SeededIds()
-        return LocationHost(
+        return SharedServices(
             environment=self.environment,
             configuration=Configuration(self.environment),
             projects=Projects(LocalProcesses(), self.variables),
@@ -153,7 +153,7 @@ class LocationFolders:
             start=self.background.append,
         )
 
-    def _open_files(self, site: ToolSite) -> LocationFiles:
+    def _open_files(self, site: ToolServices) -> LocationFiles:
         filesystem = LocalFilesystem()
         tools = BuiltinTools(
             filesystem=filesystem,
@@ -163,7 +163,7 @@ class LocationFolders:
         return tools.files(site)
 
     @contextmanager
-    def _open_tools(self, site: ToolSite) -> Generator[ToolRegistry]:
+    def _open_tools(self, site: ToolServices) -> Generator[ToolRegistry]:
         self.tools_opened += 1
         yield ToolRegistry()
         self.tools_closed += 1

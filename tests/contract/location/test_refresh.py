@@ -192,7 +192,7 @@ async def test_looking_at_an_unchanged_configuration_is_quick(folders: LocationF
         write_agent(folders.project / ".opencode" / "agents" / f"a{index}.md")
     host = folders.host()
     opened = factory.open_location(LocationRef(str(deep)), host)
-    assert best_of(50, lambda: factory.refreshed(opened, host) is opened) < 0.001
+    assert best_of(50, lambda: factory.refresh_location(opened, host) is opened) < 0.001
 
 
 def write_agent(path: Path) -> None:

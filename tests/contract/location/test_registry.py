@@ -15,7 +15,7 @@ from perdure.location.registry import LocationRegistry
 from perdure.location.skills.context_source import AgentSkills
 from perdure.location.tools import built_in
 from perdure.location.tools.built_in import BuiltinTools
-from perdure.location.tools.site import ToolSite
+from perdure.location.tools.location_tools import ToolServices
 from perdure.ports import PermissionAsk
 from perdure.schema import codec
 from perdure.schema.approval.permission import PermissionRequest
@@ -269,4 +269,4 @@ def test_commands_run_in_the_users_shell_where_it_takes_the_usual_syntax(
         questions=opened.questions,
         skills=AgentSkills(opened.skills, opened.agents.rules),
     )
-    assert built_in.shell_of(site) == shell
+    assert built_in.choose_shell(site) == shell

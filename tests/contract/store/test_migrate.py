@@ -17,7 +17,7 @@ SECOND = "CREATE TABLE added (name TEXT); INSERT INTO added SELECT id FROM sessi
 
 
 def sql(number: int) -> str:
-    return migrate.packaged_sql(number) if number <= migrate.SCHEMA_VERSION else SECOND
+    return migrate.read_migration(number) if number <= migrate.SCHEMA_VERSION else SECOND
 
 
 NEXT = Schema(migrate.SCHEMA_VERSION + 1, sql)
@@ -28,7 +28,7 @@ def unread(number: int) -> str:
 
 
 def version(path: Path) -> object:
-    connection = sqlite_connection.opened(str(path))
+    connection = sqlite_connection.open_connection(str(path))
     try:
         return connection.pragma("user_version")
     finally:
@@ -36,7 +36,7 @@ def version(path: Path) -> object:
 
 
 def schema_of(path: Path) -> list[object]:
-    connection = sqlite_connection.opened(str(path))
+    connection = sqlite_connection.open_connection(str(path))
     try:
         found = connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY name")
         return list(found.fetchall())
@@ -45,7 +45,7 @@ def schema_of(path: Path) -> list[object]:
 
 
 def foreign(path: Path, *, user_version: int = 0) -> bytes:
-    connection = sqlite_connection.opened(str(path))
+    connection = sqlite_connection.open_connection(str(path))
     connection.execute("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)")
     connection.execute(f"PRAGMA user_version = {user_version}")
     connection.close()
@@ -56,7 +56,7 @@ def test_a_new_database_is_made_current_and_ours(tmp_path: Path) -> None:
     path = tmp_path / "p.db"
     assert migrate.migrate(str(path)) is None
     assert version(path) == migrate.SCHEMA_VERSION
-    connection = sqlite_connection.opened(str(path))
+    connection = sqlite_connection.open_connection(str(path))
     assert connection.pragma("application_id") == sqlite_connection.APPLICATION_ID
     assert connection.pragma("journal_mode") == "wal"
     connection.close()
@@ -113,7 +113,7 @@ def test_an_older_database_is_copied_and_then_carried_over(tmp_path: Path) -> No
     assert version(Path(backup)) == migrate.SCHEMA_VERSION
     assert version(path) == NEXT.version
     for file, query in ((backup, "SELECT id FROM session"), (str(path), "SELECT name FROM added")):
-        connection = sqlite_connection.opened(file)
+        connection = sqlite_connection.open_connection(file)
         assert connection.execute(query).fetchall() == [("ses_old",)]
         connection.close()
     assert migrate.migrate(str(path), Schema(NEXT.version, unread)) is None
@@ -146,6 +146,6 @@ async def test_processes_that_start_together_all_succeed(tmp_path: Path) -> None
 
 def test_every_version_has_its_file_and_the_files_have_no_gap() -> None:
     for number in range(1, migrate.SCHEMA_VERSION + 1):
-        assert "CREATE" in migrate.packaged_sql(number)
+        assert "CREATE" in migrate.read_migration(number)
     with pytest.raises(AssertionError, match="missing"):
-        migrate.packaged_sql(migrate.SCHEMA_VERSION + 1)
+        migrate.read_migration(migrate.SCHEMA_VERSION + 1)

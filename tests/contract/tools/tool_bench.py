@@ -111,7 +111,7 @@ class ToolBench:
             filesystem=self.filesystem,
             processes=LocalProcesses(),
             permissions=self.desk,
-            authority=PathAccess(
+            path_access=PathAccess(
                 str(self.root),
                 filesystem=self.filesystem,
                 permissions=self.desk,

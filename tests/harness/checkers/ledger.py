@@ -82,7 +82,7 @@ class LoggedEvent(State):
 
 class Ledger:
     def __init__(self, path: str) -> None:
-        self._connection = sqlite_connection.opened(path)
+        self._connection = sqlite_connection.open_connection(path)
         self._connection.pragma("query_only", True)
         self._tx = SqliteTransaction(self._connection, path)
         self._row = 0
@@ -114,7 +114,7 @@ class Ledger:
         return logged
 
     def messages(self, session_id: SessionID) -> list[MessageRow]:
-        return never_waiting(message_table.since(self._tx, session_id, Seq(-1)))
+        return never_waiting(message_table.list_after(self._tx, session_id, Seq(-1)))
 
     def message(self, session_id: SessionID, message_id: MessageID) -> SessionMessage | None:
         row = never_waiting(message_table.get(self._tx, session_id, message_id))

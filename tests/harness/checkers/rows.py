@@ -134,9 +134,9 @@ class ProjectionsEqualFold:
 
 def new_scratch() -> Connection:
     """An empty database in memory."""
-    connection = sqlite_connection.opened(":memory:")
+    connection = sqlite_connection.open_connection(":memory:")
     for number in range(1, migrate.SCHEMA_VERSION + 1):
-        connection.execute(migrate.packaged_sql(number))
+        connection.execute(migrate.read_migration(number))
     return connection
 
 

@@ -175,7 +175,9 @@ def _checks(connection: Connection) -> Iterator[Finding]:
 def _rows(connection: Connection) -> Iterator[Finding]:
     (sessions,) = _column(connection, "SELECT count(*) FROM session")
     yield Finding("sessions", sessions)
-    for error in asyncio.run(store_repair.find(SqliteTransaction(connection, DATABASE_NAME))):
+    for error in asyncio.run(
+        store_repair.find_damaged_rows(SqliteTransaction(connection, DATABASE_NAME))
+    ):
         yield Finding(f"row of {error.table}", error.message, "broken")
 
 

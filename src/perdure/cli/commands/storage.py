@@ -112,7 +112,7 @@ def _reclaim(path: str) -> None:
 
 def _report(path: str, data_dir: str) -> Iterator[str]:
     try:
-        found = storage.usage(path)
+        found = storage.load_usage(path)
     except DatabaseError as error:
         raise Problem(str(error)) from error
     size, free = _format_size(found.file_bytes), _format_size(found.free_bytes)

@@ -126,7 +126,7 @@ def _grant(
 def _read_settings(configuration: Configuration, directory: str) -> Settings:
     if not os.path.isdir(directory):
         raise Problem(f"{terminal.one_line(directory)} is not a directory")
-    return configuration.read(directory, root=project.root_of(directory))
+    return configuration.read(directory, root=project.find_root(directory))
 
 
 def _untrusted_documents(found: Settings) -> list[Document]:

@@ -1,10 +1,9 @@
 """Stored credentials: one JSON file in the data directory, readable by the user alone.
 
-It is replaced in one step and under a lock, so that processes that write together lose nothing and
-a reader never sees half of it. A file that others can read, or that is not ours, is refused until
-somebody has looked at it. One that is damaged is refused too; the next credential that is stored
-puts it aside, under another name, and begins a new one. Which credential goes where is not decided
-here (core.credentials.keys), and the database never holds one.
+It is replaced atomically and under a lock, so that concurrent writers lose nothing and a reader
+never sees half of it. A file that others can read, or that another user owns, is refused. A damaged
+file is refused too; storing the next credential renames it and begins a new one.
+core.credentials.keys decides which credential is sent where; the database never holds one.
 
 Invariant: no message of this module contains anything that was read from the file.
 """
@@ -34,7 +33,7 @@ Signature = tuple[int, int, int]
 
 
 class _DamagedError(CredentialStoreError):
-    """The content makes no sense. Whoever stores something next puts the file aside."""
+    """The file cannot be decoded. Storing the next credential renames it."""
 
 
 class FileCredentials:
@@ -54,11 +53,11 @@ class FileCredentials:
             return self._nothing
         except OSError as error:
             raise self._failed("read", error) from error
-        # The time of its last change of any kind: also of who may read it.
-        now = status.st_ctime_ns, status.st_size, status.st_ino
+        # st_ctime also changes with the owner and the permissions.
+        signature = status.st_ctime_ns, status.st_size, status.st_ino
         kept = self._kept
-        if kept is None or kept[0] != now:
-            kept = self._kept = now, self._read()
+        if kept is None or kept[0] != signature:
+            kept = self._kept = signature, self._read()
         return kept[1]
 
     def put(self, credential: StoredCredential, *, instead_of: StoredCredential | None) -> bool:
@@ -80,7 +79,7 @@ class FileCredentials:
 
     @contextmanager
     def renewing(self, integration_id: str) -> Generator[bool]:
-        # Hashed: an id may hold any character, a file name may not.
+        # Hashed, because an id may contain characters that a file name may not.
         name = hashlib.sha256(integration_id.encode()).hexdigest()[:32]
         handle = self._open_lock(f"credentials-{name}.lock")
         try:
@@ -96,17 +95,17 @@ class FileCredentials:
     def _change(
         self, job: Callable[[ByIntegration], ByIntegration | None], *, replaces_damaged: bool
     ) -> bool:
-        """Replace the file by what `job` makes of it; whether it made anything."""
+        """Replace the file with the result of `job`; returns False when that is None."""
         handle = self._open_lock(_LOCK_NAME)
         try:
-            # Held for one read and one write, so nobody waits long.
+            # Held only for one read and one write.
             fcntl.flock(handle, fcntl.LOCK_EX)
             try:
                 before = self._read()
             except _DamagedError:
                 if not replaces_damaged:
                     raise
-                self._put_aside()
+                self._rename_damaged()
                 before = self._nothing
             after = job(before)
             if after is not None:
@@ -139,9 +138,9 @@ class FileCredentials:
             raise self._failed("read", error) from error
         finally:
             os.close(handle)
-        return self._decoded(data)
+        return self._decode(data)
 
-    def _decoded(self, data: bytes) -> ByIntegration:
+    def _decode(self, data: bytes) -> ByIntegration:
         try:
             if len(data) > limits.CREDENTIAL_FILE_BYTES_MAX:
                 raise self._damaged()
@@ -153,22 +152,22 @@ class FileCredentials:
                 )
             stored = codec.decode(CredentialFile, data).credentials
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            # Not chained: a decoder may quote what it could not read.
+            # Not chained: a decoder may quote the content.
             raise self._damaged() from None
-        return {credential.integration_id: self._opened(credential) for credential in stored}
+        return {credential.integration_id: self._unseal(credential) for credential in stored}
 
-    def _opened(self, stored: StoredCredential) -> StoredCredential:
-        """A credential as it is used; a subclass may keep its secrets elsewhere."""
+    def _unseal(self, stored: StoredCredential) -> StoredCredential:
+        """The credential with its secrets, which a subclass may keep elsewhere."""
         secret = stored.key if isinstance(stored, StoredKey) else stored.access
         if not secret:
             raise CredentialStoreError(
-                f"{self.path} tells of credentials in a keyring. Set PERDURE_KEYRING=1 to use them,"
-                " or move the file away and log in again."
+                f"{self.path} refers to credentials in a keyring. Set PERDURE_KEYRING=1 to use"
+                " them, or move the file away and log in again."
             )
         return stored
 
     def _write(self, after: ByIntegration, *, before: ByIntegration) -> None:
-        """Replace the file. `before` is what it holds, for whoever keeps secrets elsewhere."""
+        """Replace the file. `before` is its old content, for a subclass that keeps secrets."""
         data = codec.encode(CredentialFile(version=_VERSION, credentials=tuple(after.values())))
         if len(data) > limits.CREDENTIAL_FILE_BYTES_MAX:
             raise CredentialStoreError(f"{self.path} would become too large. Remove credentials.")
@@ -182,12 +181,11 @@ class FileCredentials:
                 os.unlink(draft)
             raise self._failed("write", error) from error
 
-    def _put_aside(self) -> None:
-        aside = f"{self.path}.damaged-{secrets.token_hex(4)}"
+    def _rename_damaged(self) -> None:
         try:
-            os.rename(self.path, aside)
+            os.rename(self.path, f"{self.path}.damaged-{secrets.token_hex(4)}")
         except OSError as error:
-            raise self._failed("put aside", error) from error
+            raise self._failed("rename", error) from error
 
     def _require_private(self, status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):
@@ -199,19 +197,19 @@ class FileCredentials:
         if status.st_mode & 0o077:
             raise CredentialStoreError(
                 f"{self.path} can be read by other users. Run: chmod 600 {self.path}"
-                " (and renew the keys in it if somebody may have looked)."
+                " (and replace the keys in it if another user may have read them)."
             )
 
     def _failed(self, what: str, error: OSError) -> CredentialStoreError:
         return CredentialStoreError(
             f"Cannot {what} {self.path}: {error.strerror}. Check its owner and permissions,"
-            " and that the disk has room."
+            " and that the disk has free space."
         )
 
     def _damaged(self) -> _DamagedError:
         return _DamagedError(
             f"{self.path} is damaged and is not used. Repair it, or log in again: the damaged file"
-            " is then kept beside the new one."
+            " is then renamed and kept."
         )
 
 

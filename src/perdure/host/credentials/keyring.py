@@ -1,10 +1,10 @@
-"""Stored credentials whose secrets lie in the keyring of the user's desktop.
+"""Stored credentials whose secrets are in the keyring of the user's desktop.
 
-The file says which credentials there are; what is secret in them is kept by the `keyring` package,
-which is installed with the extra of that name and loaded when somebody asks for it. Everything else
-is as in host.credentials.file.
+The file lists the credentials; the `keyring` package keeps their secrets. It is installed with the
+extra of that name and imported on first use. Everything else is as in host.credentials.file.
 
-Invariant: a secret is in the keyring before the file tells of it, and out of it only afterwards.
+Invariant: a secret is in the keyring before the file lists it, and removed only after the file no
+longer does.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _SERVICE: Final = "perdure"
 
 
 class Keyring(Protocol):
-    """What is used of the package."""
+    """The part of the package in use."""
 
     def get_password(self, service_name: str, username: str, /) -> str | None: ...
     def set_password(self, service_name: str, username: str, password: str, /) -> None: ...
@@ -34,23 +34,23 @@ class Keyring(Protocol):
 
 
 def open_store(directory: str, variables: Mapping[str, str]) -> FileCredentials:
-    """The store of a data directory; with PERDURE_KEYRING set, secrets lie in a keyring."""
-    asked = variables.get("PERDURE_KEYRING", "").lower() in {"1", "true"}
-    return KeyringCredentials(directory) if asked else FileCredentials(directory)
+    """The store of a data directory; with PERDURE_KEYRING set, secrets are in a keyring."""
+    enabled = variables.get("PERDURE_KEYRING", "").lower() in {"1", "true"}
+    return KeyringCredentials(directory) if enabled else FileCredentials(directory)
 
 
 class KeyringCredentials(FileCredentials):
-    """Without the package nothing can be read or stored, and the error says so."""
+    """Without the package every read and write fails with an error that says so."""
 
-    def _opened(self, stored: StoredCredential) -> StoredCredential:
+    def _unseal(self, stored: StoredCredential) -> StoredCredential:
         if not _is_sealed(stored):
             return stored
-        keyring, failure = _loaded()
+        keyring, failure = _import_keyring()
         try:
             text = keyring.get_password(_SERVICE, stored.id)
             secrets = None if text is None else codec.decode(_Secrets, text)
         except (failure, msgspec.DecodeError):
-            # Not chained: either may quote what it could not read.
+            # Not chained: either may quote the secret.
             raise self._unavailable() from None
         if secrets is None:
             raise self._unavailable()
@@ -59,30 +59,30 @@ class KeyringCredentials(FileCredentials):
         return replace(stored, access=secrets.value, refresh=secrets.refresh)
 
     def _write(self, after: ByIntegration, *, before: ByIntegration) -> None:
-        keyring, failure = _loaded()
+        keyring, failure = _import_keyring()
         try:
             for stored in after.values():
-                # Also what was written before a keyring was asked for: it moves there now.
+                # Secrets from before PERDURE_KEYRING was set move to the keyring too.
                 text = codec.encode(_secrets_of(stored)).decode()
                 keyring.set_password(_SERVICE, stored.id, text)
-            sealed = {name: _sealed(stored) for name, stored in after.items()}
+            sealed = {name: _seal(stored) for name, stored in after.items()}
             super()._write(sealed, before=before)
             kept = {stored.id for stored in after.values()}
-            for gone in (stored.id for stored in before.values() if stored.id not in kept):
+            for removed in (stored.id for stored in before.values() if stored.id not in kept):
                 with suppress(failure):
-                    keyring.delete_password(_SERVICE, gone)
+                    keyring.delete_password(_SERVICE, removed)
         except failure:
             raise self._unavailable() from None
 
     def _unavailable(self) -> CredentialStoreError:
         return CredentialStoreError(
-            f"The keyring does not hold, or does not give, what {self.path} tells of."
+            f"The keyring has no usable secrets for the credentials in {self.path}."
             " Unlock it, or log in again."
         )
 
 
-def _loaded() -> tuple[Keyring, type[Exception]]:
-    """The package, and the class of everything that goes wrong in it."""
+def _import_keyring() -> tuple[Keyring, type[Exception]]:
+    """The package, and the base class of its errors."""
     try:
         keyring = cast("Keyring", import_module("keyring"))
         errors = import_module("keyring.errors")
@@ -108,7 +108,7 @@ def _secrets_of(stored: StoredCredential) -> _Secrets:
     return _Secrets(stored.access, stored.refresh)
 
 
-def _sealed(stored: StoredCredential) -> StoredCredential:
+def _seal(stored: StoredCredential) -> StoredCredential:
     if isinstance(stored, StoredKey):
         return replace(stored, key="")
     return replace(stored, access="", refresh=UNSET)

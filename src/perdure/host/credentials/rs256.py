@@ -1,6 +1,6 @@
-"""RSA signatures (RS256), where the package `cryptography` is installed; it is no requirement.
+"""RSA signatures (RS256), if the optional package `cryptography` is installed.
 
-The one place that knows the package, behind a seam of its own types.
+Only this module uses the package.
 """
 
 import importlib
@@ -37,8 +37,8 @@ class _Exceptions(Protocol):
     UnsupportedAlgorithm: type[Exception]
 
 
-def signer() -> Sign | None:
-    """What signs with the private key of a PEM text; None where the package is missing."""
+def make_signer() -> Sign | None:
+    """A function that signs with a private key in PEM form; None without the package."""
     return None if importlib.util.find_spec("cryptography") is None else _sign
 
 
@@ -46,17 +46,17 @@ def _sign(pem: str, data: bytes) -> bytes:
     rsa = cast("_Rsa", importlib.import_module(f"{_PRIMITIVES}.asymmetric.rsa"))
     padding = cast("_Padding", importlib.import_module(f"{_PRIMITIVES}.asymmetric.padding"))
     hashes = cast("_Hashes", importlib.import_module(f"{_PRIMITIVES}.hashes"))
-    key = _loaded(pem)
+    key = _load_key(pem)
     if not isinstance(key, rsa.RSAPrivateKey):
-        raise UnusableKeyError("the private key is no RSA key")
+        raise UnusableKeyError("the private key is not an RSA key")
     return key.sign(data, padding.PKCS1v15(), hashes.SHA256())
 
 
-def _loaded(pem: str) -> object:
+def _load_key(pem: str) -> object:
     pems = cast("_Serialization", importlib.import_module(f"{_PRIMITIVES}.serialization"))
     raised = cast("_Exceptions", importlib.import_module("cryptography.exceptions"))
     try:
         return pems.load_pem_private_key(pem.encode(), password=None)
     except (ValueError, TypeError, raised.UnsupportedAlgorithm):
-        # What the package says may quote the key.
+        # Not chained: the package's message may quote the key.
         raise UnusableKeyError("the private key cannot be read") from None

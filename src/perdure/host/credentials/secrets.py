@@ -1,9 +1,8 @@
-"""Secrets of this installation: made once, kept in the data directory, readable by the user alone.
+"""Secrets of this installation: created once in the data directory, readable by the user alone.
 
-The file appears complete or not at all, and processes that start together agree on one value.
-What a secret is used for is not known here.
+A file is created atomically, and processes that start together get the same value.
 
-Invariant: a file that others could read, or that is not whole, is refused and never used.
+Invariant: a file that others can read, or that is incomplete, is refused and never used.
 """
 
 import os
@@ -22,10 +21,10 @@ class SecretFileError(Exception):
     """A stored secret cannot be used; the message says which and what to do."""
 
 
-def cursor_key(directory: str) -> bytes:
-    """The key that seals list cursors: 32 bytes."""
+def load_cursor_key(directory: str) -> bytes:
+    """The key that seals list cursors (32 bytes), created on first use."""
     path = os.path.join(directory, _CURSOR_KEY_NAME)
-    text = _kept(path, lambda: secrets.token_hex(_BYTES))
+    text = _load_or_create(path, lambda: secrets.token_hex(_BYTES))
     try:
         key = bytes.fromhex(text)
     except ValueError as error:
@@ -35,29 +34,30 @@ def cursor_key(directory: str) -> bytes:
     return key
 
 
-def server_password(directory: str) -> str:
-    """The password of a server that was given none: 256 random bits."""
-    return _kept(os.path.join(directory, PASSWORD_NAME), lambda: secrets.token_urlsafe(_BYTES))
+def load_server_password(directory: str) -> str:
+    """The generated password of the server (256 random bits), created on first use."""
+    path = os.path.join(directory, PASSWORD_NAME)
+    return _load_or_create(path, lambda: secrets.token_urlsafe(_BYTES))
 
 
-def known_password(directory: str) -> str | None:
-    """The password that a server on this data directory made, if one did."""
+def find_server_password(directory: str) -> str | None:
+    """The generated password of the server of this data directory, if there is one."""
     return _read(os.path.join(directory, PASSWORD_NAME))
 
 
-def _kept(path: str, make: Callable[[], str]) -> str:
+def _load_or_create(path: str, make: Callable[[], str]) -> str:
     found = _read(path)
     if found is not None:
         return found
     _publish(path, make())
     found = _read(path)
     if found is None:
-        raise SecretFileError(f"{path} disappeared while it was made.")
+        raise SecretFileError(f"{path} disappeared while it was created. Try again.")
     return found
 
 
 def _publish(path: str, text: str) -> None:
-    """Give `path` this content unless it has one: whoever links first decides for all."""
+    """Create `path` with this content unless it exists: the first process to link it wins."""
     draft = f"{path}.{os.getpid()}.{secrets.token_hex(8)}"
     try:
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -96,12 +96,14 @@ def _read(path: str) -> str | None:
 
 def _require_private(path: str, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise SecretFileError(f"{path} is not a regular file. Remove it; a new one will be made.")
+        raise SecretFileError(
+            f"{path} is not a regular file. Remove it; a new one will be created."
+        )
     if status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise SecretFileError(
-            f"{path} can be read by others or is not yours. Remove it; a new one will be made."
+            f"{path} can be read by others or is not yours. Remove it; a new one will be created."
         )
 
 
 def _damaged(path: str) -> SecretFileError:
-    return SecretFileError(f"{path} is damaged. Remove it; a new one will be made.")
+    return SecretFileError(f"{path} is damaged. Remove it; a new one will be created.")

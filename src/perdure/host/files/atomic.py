@@ -1,6 +1,6 @@
-"""A lock between processes that nobody waits for: whoever does not get it comes back later.
+"""Non-blocking locks between processes, and atomic creation of directories.
 
-The operating system drops it when its holder dies, however it dies.
+The operating system releases a lock when its holder dies.
 """
 
 import errno
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def tried(path: str) -> Generator[bool]:
-    """Whether the lock at `path` was free; if so it is held until the end of the scope.
+def try_lock(path: str) -> Generator[bool]:
+    """Try to take the lock at `path` for the scope; yields whether that worked.
 
     Two scopes of one process exclude each other as well.
     """
@@ -21,20 +21,20 @@ def tried(path: str) -> Generator[bool]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            mine = False
+            locked = False
         else:
-            mine = True
-        yield mine
+            locked = True
+        yield locked
     finally:
         os.close(handle)
 
 
-def put_in_place(made: str, directory: str) -> bool:
-    """Give a directory that was made aside its name; False when that is taken by another one."""
+def put_in_place(staged: str, directory: str) -> bool:
+    """Rename a staged directory to its final name; False when that exists already."""
     try:
-        os.rename(made, directory)
+        os.rename(staged, directory)
     except OSError as error:
-        # Of another process that was quicker.
+        # Another process was first.
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
             return False
         raise

@@ -1,10 +1,10 @@
-"""Small files that are read often and change rarely: read once, then only looked at.
+"""Cache for small files that are read often and change rarely.
 
-A file is known by its signature: time of change, size and inode. Reading again costs one stat
-while the signature stays. Meant for configuration and repository metadata; content that a model
-or a user edits goes through ports.Filesystem.
+A file's signature is its modification time, size and inode; while it is unchanged, a read costs one
+stat. Meant for configuration and repository metadata; content that a model or a user edits goes
+through ports.Filesystem.
 
-Invariant: a value is never older than the signature that was current when it was asked for.
+Invariant: a value is never older than the signature at the time of the call.
 """
 
 import os
@@ -23,7 +23,7 @@ class FileTooLargeError(OSError):
 
 
 def exists(path: str) -> bool:
-    """Whether there is such a file: the quickest way to know of one that mostly is not there."""
+    """Whether the path exists: the quickest check for files that usually do not."""
     try:
         return os.access(path, os.F_OK)
     except ValueError:
@@ -31,7 +31,7 @@ def exists(path: str) -> bool:
 
 
 def signature(path: str) -> Signature | None:
-    """What to compare to know whether `path` changed; None when there is no such file."""
+    """The signature of a file; None when it does not exist."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -40,9 +40,9 @@ def signature(path: str) -> Signature | None:
 
 
 def read(path: str, *, bytes_max: int) -> bytes | None:
-    """The content of a regular file; None when there is none. Raises OSError when it fails."""
+    """The content of a regular file; None when there is none. Raises OSError."""
     try:
-        # A pipe would block and a device never end: look before opening, and do not wait.
+        # Non-blocking, because a named pipe would block.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
@@ -59,7 +59,7 @@ def read(path: str, *, bytes_max: int) -> bytes | None:
 
 
 class CachedFiles(Generic[T]):
-    """What `load` made of each file, kept while the file's signature stays the same."""
+    """Values that `load` makes of files, cached while the signature is unchanged."""
 
     def __init__(self, load: Callable[[str], T]) -> None:
         self._load = load
@@ -67,13 +67,13 @@ class CachedFiles(Generic[T]):
 
     def get(self, path: str) -> T | None:
         """The loaded value; None when there is no such file."""
-        now = signature(path)
-        if now is None:
+        current = signature(path)
+        if current is None:
             self._kept.pop(path, None)
             return None
         kept = self._kept.get(path)
-        if kept is not None and kept[0] == now:
+        if kept is not None and kept[0] == current:
             return kept[1]
         value = self._load(path)
-        self._kept[path] = now, value
+        self._kept[path] = current, value
         return value

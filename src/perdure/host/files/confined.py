@@ -1,11 +1,11 @@
-"""Places below a pinned directory, reached without following a single link.
+"""Opens paths below a pinned directory without following any link.
 
-A path that was resolved and approved has no link in it. Reached from here it still means what was
-approved: a link anywhere in it, put there a moment ago, ends the walk with ELOOP. Linux walks in
-one call (openat2); elsewhere, and where that call is forbidden, every step is opened by itself.
-Resolving the links that may be followed comes before, in Filesystem.real_path.
+A path that was resolved and approved contains no link. Opened here it still means what was
+approved: a link that appeared in it since fails with ELOOP. Linux opens a path in one call
+(openat2); on other systems, and where that call is forbidden, each directory is opened separately.
+Filesystem.real_path resolves links before approval.
 
-Invariant: what is read, made, replaced or removed at a Place lies below its root.
+Invariant: what is read, created, replaced or removed at a ConfinedPath is below its root.
 """
 
 import errno
@@ -21,7 +21,7 @@ from perdure.core.files.paths import is_within
 from perdure.schema.value import Value
 
 OpenDirectory = Callable[[str, Sequence[str]], int]
-"""Opens the directory that lies `names` below a root. Raises OSError, ELOOP where a link is met."""
+"""Opens the directory `names` below a root. Raises OSError, with ELOOP for a link."""
 
 _SEARCH: Final[int] = getattr(os, "O_PATH", os.O_RDONLY)
 _DIRECTORY: Final = _SEARCH | os.O_DIRECTORY | os.O_CLOEXEC
@@ -33,7 +33,7 @@ _HERE: Final = -100  # AT_FDCWD
 
 
 class ConfinedPath(Value):
-    """A name in an open directory; or, without one, a path that is taken as it stands."""
+    """A name in an open directory; without a directory, a path that is not confined."""
 
     directory: int | None
     name: str
@@ -54,35 +54,35 @@ class ConfinedPath(Value):
         os.unlink(self.name, dir_fd=self.directory)
 
     def replace_with(self, other: "ConfinedPath") -> None:
-        """`other` takes this name, whatever had it. A link is replaced, not followed."""
+        """Rename `other` to this name. An existing link is replaced, not followed."""
         os.replace(other.name, self.name, src_dir_fd=other.directory, dst_dir_fd=self.directory)
 
-    def beside(self, name: str) -> "ConfinedPath":
+    def sibling(self, name: str) -> "ConfinedPath":
         """Another name in the same directory."""
-        where = "" if self.directory is not None else os.path.dirname(self.name)
-        return ConfinedPath(self.directory, os.path.join(where, name))
+        parent = "" if self.directory is not None else os.path.dirname(self.name)
+        return ConfinedPath(self.directory, os.path.join(parent, name))
 
 
 @contextmanager
-def place(root: str, path: str, walk: OpenDirectory) -> Generator[ConfinedPath]:
-    """Where `path` is below `root`, while the scope is open. Both are canonical."""
+def open_confined(root: str, path: str, open_directory: OpenDirectory) -> Generator[ConfinedPath]:
+    """The ConfinedPath of `path` below `root` for the scope. Both are canonical."""
     *above, name = _names(root, path) or (".",)
-    directory = walk(root, above)
+    directory = open_directory(root, above)
     try:
         yield ConfinedPath(directory, name)
     finally:
         os.close(directory)
 
 
-def make_directories(root: str, path: str, walk: OpenDirectory) -> None:
-    """Make `path` and what is missing above it, below `root`."""
+def make_directories(root: str, path: str, open_directory: OpenDirectory) -> None:
+    """Create the directory `path` below `root`, and missing ones above it."""
     names = _names(root, path)
-    here = walk(root, ())
+    current = open_directory(root, ())
     try:
         for name in names:
-            here = _replaced(here, _made(here, name))
+            current = _close_for(current, _open_or_make(current, name))
     finally:
-        os.close(here)
+        os.close(current)
 
 
 def walk(root: str, names: Sequence[str]) -> int:
@@ -91,35 +91,35 @@ def walk(root: str, names: Sequence[str]) -> int:
 
 
 @functools.cache
-def best_walk() -> OpenDirectory:
-    """The walk that this machine is best at."""
-    return one_call() or step_by_step
+def choose_opener() -> OpenDirectory:
+    """The best OpenDirectory that this machine supports."""
+    return make_kernel_opener() or open_step_by_step
 
 
-def step_by_step(root: str, names: Sequence[str]) -> int:
-    """A Walk that opens each directory from the one before."""
+def open_step_by_step(root: str, names: Sequence[str]) -> int:
+    """An OpenDirectory that opens each directory relative to the one before."""
     if _SEARCH != os.O_RDONLY:
-        # From the very top. Where a directory must be readable to be opened, those above the root
-        # may not be, and the walk can only begin there.
+        # Begin at `/`. Without O_PATH that needs read permission for all directories above the
+        # root, so there it begins at the root.
         root, names = "/", (*root.strip("/").split("/"), *names)
-    here = os.open(root, _DIRECTORY | os.O_NOFOLLOW)
+    current = os.open(root, _DIRECTORY | os.O_NOFOLLOW)
     try:
         for name in filter(None, names):
-            here = _replaced(here, _step(here, name))
+            current = _close_for(current, _open_child(current, name))
     except OSError:
-        os.close(here)
+        os.close(current)
         raise
-    return here
+    return current
 
 
-def one_call() -> OpenDirectory | None:
-    """A Walk that the kernel does by itself; None where there is no such call."""
+def make_kernel_opener() -> OpenDirectory | None:
+    """An OpenDirectory that uses openat2; None if the call is not available."""
     openat2 = _openat2()
     if openat2 is None:
         return None
     resolve = _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS
 
-    def walk(root: str, names: Sequence[str]) -> int:
+    def open_directory(root: str, names: Sequence[str]) -> int:
         pinned = openat2(_HERE, root, resolve)
         if not names:
             return pinned
@@ -128,7 +128,7 @@ def one_call() -> OpenDirectory | None:
         finally:
             os.close(pinned)
 
-    return walk
+    return open_directory
 
 
 def _openat2() -> Callable[[int, str, int], int] | None:
@@ -163,7 +163,7 @@ def _openat2() -> Callable[[int, str, int], int] | None:
     try:
         os.close(call(_HERE, "/", _RESOLVE_NO_SYMLINKS))
     except OSError:
-        # An older kernel does not know the call, and some containers forbid it.
+        # Older kernels lack the call, and some containers forbid it.
         return None
     return call
 
@@ -174,16 +174,16 @@ def _names(root: str, path: str) -> tuple[str, ...]:
     return tuple(filter(None, path[len(root) :].split("/")))
 
 
-def _made(directory: int, name: str) -> int:
+def _open_or_make(directory: int, name: str) -> int:
     with suppress(FileNotFoundError):
-        return _step(directory, name)
-    # Somebody else may be quicker; whether it is a directory then shows in the next step.
+        return _open_child(directory, name)
+    # Another process may be first; opening it shows whether it is a directory.
     with suppress(FileExistsError):
         os.mkdir(name, dir_fd=directory)
-    return _step(directory, name)
+    return _open_child(directory, name)
 
 
-def _step(directory: int, name: str) -> int:
+def _open_child(directory: int, name: str) -> int:
     try:
         return os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
     except NotADirectoryError as error:
@@ -193,7 +193,8 @@ def _step(directory: int, name: str) -> int:
         raise
 
 
-def _replaced(old: int, new: int) -> int:
+def _close_for(old: int, new: int) -> int:
+    """Close `old` and return `new`."""
     os.close(old)
     return new
 

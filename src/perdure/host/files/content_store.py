@@ -1,10 +1,10 @@
-"""Contents by digest: what files held before a Session changed them, below the data directory.
+"""Content-addressed store of file contents from before a Session changed them.
 
-A content is one private file, named by its digest, and appears whole. Nothing here knows who needs
-it; what nobody needs any more is swept (runtime.files.snapshots). Methods block and are for
-threads.
+Each content is one private file below the data directory, named by its digest and written
+atomically. runtime.files.snapshots removes contents that are no longer needed. Methods block and
+must run on a thread.
 
-Invariant: what is read is what was kept; a damaged or missing content is an error, not other bytes.
+Invariant: a read returns what was kept; a damaged or missing content is an error.
 """
 
 import itertools
@@ -21,7 +21,7 @@ _CLOCK: Final = "clock"
 
 
 class ContentLostError(OSError):
-    """The content is not there any more, or is not what was kept."""
+    """The content is missing or damaged."""
 
 
 class ContentStore:
@@ -34,33 +34,33 @@ class ContentStore:
         return self._directory
 
     def keep(self, data: bytes, *, durable: bool = False) -> str:
-        """Its digest. With `durable` it is on the disk when this returns. Raises OSError."""
+        """Store content; returns its digest. With `durable` it is synced. Raises OSError."""
         digest = file_state.digest_of(data)
         path = self._path(digest)
         with suppress(FileNotFoundError):
-            # Young again: a sweep that is under way must not take it.
+            # Update its time, so that a running sweep does not remove it.
             os.utime(path)
             return digest
-        made = f"{path}.{os.getpid()}-{next(self._numbers)}{_TEMPORARY}"
+        temporary = f"{path}.{os.getpid()}-{next(self._numbers)}{_TEMPORARY}"
         try:
-            descriptor = os.open(made, _CREATE, 0o600)
+            descriptor = os.open(temporary, _CREATE, 0o600)
         except FileNotFoundError:
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            descriptor = os.open(made, _CREATE, 0o600)
+            descriptor = os.open(temporary, _CREATE, 0o600)
         try:
             with open(descriptor, "wb", buffering=0) as file:
                 _write(file.fileno(), data)
                 if durable:
                     os.fsync(file.fileno())
-            os.replace(made, path)
+            os.replace(temporary, path)
         except OSError:
             with suppress(FileNotFoundError):
-                os.unlink(made)
+                os.unlink(temporary)
             raise
         return digest
 
     def read(self, digest: str) -> bytes:
-        """Raises ContentLostError."""
+        """Read content by digest. Raises ContentLostError."""
         try:
             with open(self._path(digest), "rb") as file:
                 data = file.read()
@@ -71,7 +71,7 @@ class ContentStore:
         return data
 
     def now_nanos(self) -> int:
-        """The time that a file is stamped with now: the kernel's, whatever other clocks say."""
+        """The current time of the file system's own clock."""
         os.makedirs(self._directory, mode=0o700, exist_ok=True)
         path = f"{self._directory}/{_CLOCK}"
         with open(path, "wb"):
@@ -79,29 +79,29 @@ class ContentStore:
         return os.stat(path).st_mtime_ns
 
     def free_bytes(self) -> int:
-        """What the disk has left for us."""
+        """Free bytes on the disk."""
         found = os.statvfs(self._directory)
         return found.f_bavail * found.f_frsize
 
     def sweep(self, needed: Collection[str], *, before_nanos: int) -> int:
-        """Remove what nobody needs and nobody kept since then; how many bytes are left."""
-        left = 0
+        """Remove contents not `needed` and not kept since then; returns the remaining bytes."""
+        remaining = 0
         for entry in self._entries():
             with suppress(FileNotFoundError):
                 status = entry.stat(follow_symlinks=False)
                 digest = os.path.basename(os.path.dirname(entry.path)) + entry.name
                 if digest in needed or status.st_mtime_ns >= before_nanos:
-                    left += status.st_size
+                    remaining += status.st_size
                 else:
                     os.unlink(entry.path)
-        return left
+        return remaining
 
     def _entries(self) -> Iterator[os.DirEntry[str]]:
-        with suppress(FileNotFoundError), os.scandir(self._directory) as shelves:
-            for shelf in shelves:
-                if not shelf.is_dir():
+        with suppress(FileNotFoundError), os.scandir(self._directory) as folders:
+            for folder in folders:
+                if not folder.is_dir():
                     continue
-                with os.scandir(shelf.path) as entries:
+                with os.scandir(folder.path) as entries:
                     yield from entries
 
     def _path(self, digest: str) -> str:

@@ -1,11 +1,11 @@
-"""The local disk behind the Filesystem port, all of it or the part below one directory.
+"""The local disk behind the Filesystem port: all of it, or confined to one directory.
 
-Small reads run inline: a thread would cost more than the read. Anything larger, and anything that
-waits for the disk, runs in a thread. Who may touch what is decided in tools.files.path_access; how
-a place below a pinned directory is reached, in host.files.confined.
+Small reads run inline, because a thread would cost more; larger ones, and writes that wait for the
+disk, run in a thread. tools.files.path_access decides which paths may be used;
+host.files.confined opens paths below a pinned directory.
 
-Invariant: a write that has begun is finished before its caller learns of a cancellation, and a
-reader sees the old file or the new one, never a part.
+Invariant: a write that has begun is finished before its caller is cancelled, and a reader sees the
+old file or the new one, never a part.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from perdure.ports import FileStat
 
 T = TypeVar("T")
 
-# Not blocking, so that a named pipe is refused instead of waited for.
+# Non-blocking, so that a named pipe is refused instead of blocking.
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK
 _LIST_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY
 _CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -32,42 +32,44 @@ _ABSENT: Final = FileStat(is_directory=False, is_file=False, size=0, mode=0, mod
 
 
 class LocalFilesystem:
-    """Adapter of ports.Filesystem. With a root it is what `confined_to` gives."""
+    """Adapter of ports.Filesystem; with `root`, confined to that directory."""
 
     def __init__(
         self,
         *,
         root: str | None = None,
-        walk: OpenDirectory | None = None,
+        open_directory: OpenDirectory | None = None,
         numbers: Iterator[int] | None = None,
     ) -> None:
         self._root = root
-        self._walk = walk or confined.walk
+        self._open_directory = open_directory or confined.choose_opener()
         self._numbers = numbers or itertools.count(1)
 
     def confined_to(self, root: str) -> "LocalFilesystem":
-        return LocalFilesystem(root=root, walk=self._walk, numbers=self._numbers)
+        return LocalFilesystem(
+            root=root, open_directory=self._open_directory, numbers=self._numbers
+        )
 
     async def stat(self, path: str) -> FileStat:
-        with self._at(path) as at:
-            return _described(at.stat())
+        with self._open_path(path) as target:
+            return _file_stat(target.stat())
 
     async def are_files(self, paths: Sequence[str]) -> Sequence[bool]:
         groups = itertools.groupby(paths, key=os.path.dirname)
-        return [there for _, group in groups for there in self._are_files(tuple(group))]
+        return [is_file for _, group in groups for is_file in self._are_files(tuple(group))]
 
     async def real_path(self, path: str) -> str:
-        return _resolved(path)
+        return _resolve_links(path)
 
     async def read(self, path: str, *, offset: int = 0, bytes_max: int | None = None) -> bytes:
-        with self._at(path) as at:
-            descriptor = at.open(_READ_FLAGS)
+        with self._open_path(path) as target:
+            descriptor = target.open(_READ_FLAGS)
         try:
-            left = _size_of(descriptor, path) - offset
-            wanted = left if bytes_max is None else min(left, bytes_max)
+            remaining = _size_of(descriptor, path) - offset
+            wanted = remaining if bytes_max is None else min(remaining, bytes_max)
             if wanted <= FILE_INLINE_BYTES_MAX:
                 return _read(descriptor, offset=offset, bytes_max=bytes_max)
-            # Waited for to the end, so that the descriptor is not closed under the reader.
+            # Not cancellable, so that the descriptor is not closed while the thread reads.
             return await _finish_in_thread(
                 lambda: _read(descriptor, offset=offset, bytes_max=bytes_max)
             )
@@ -93,28 +95,28 @@ class LocalFilesystem:
         if self._root is None:
             os.makedirs(path, exist_ok=True)
         else:
-            confined.make_directories(self._root, path, self._walk)
+            confined.make_directories(self._root, path, self._open_directory)
 
     async def remove(self, path: str) -> None:
-        with self._at(path) as at:
-            at.remove()
+        with self._open_path(path) as target:
+            target.remove()
 
-    def _at(self, path: str) -> AbstractContextManager[ConfinedPath]:
+    def _open_path(self, path: str) -> AbstractContextManager[ConfinedPath]:
         if self._root is None:
             return nullcontext(ConfinedPath(None, path))
-        return confined.place(self._root, path, self._walk)
+        return confined.open_confined(self._root, path, self._open_directory)
 
     def _are_files(self, paths: Sequence[str]) -> Sequence[bool]:
-        """For paths in one directory, which is walked to once."""
+        """For paths in one directory, which is opened once."""
         try:
-            with self._at(paths[0]) as at:
-                return [_is_file(at.beside(os.path.basename(path))) for path in paths]
+            with self._open_path(paths[0]) as target:
+                return [_is_file(target.sibling(os.path.basename(path))) for path in paths]
         except OSError:
             return [False] * len(paths)
 
     def _children(self, path: str) -> Sequence[tuple[str, FileStat]]:
-        with self._at(path) as at:
-            descriptor = at.open(_LIST_FLAGS)
+        with self._open_path(path) as target:
+            descriptor = target.open(_LIST_FLAGS)
         try:
             with os.scandir(descriptor) as entries:
                 found = [(entry.name, _entry_stat(entry)) for entry in entries]
@@ -124,35 +126,35 @@ class LocalFilesystem:
         return found
 
     def _create(self, path: str, data: bytes, *, mode: int) -> None:
-        with self._at(path) as at:
-            _fill(at, at.open(_CREATE_FLAGS, mode), data)
+        with self._open_path(path) as target:
+            _fill(target, target.open(_CREATE_FLAGS, mode), data)
 
     def _append(self, path: str, data: bytes) -> None:
-        with self._at(path) as at:
-            descriptor = at.open(os.O_WRONLY | os.O_APPEND)
+        with self._open_path(path) as target:
+            descriptor = target.open(os.O_WRONLY | os.O_APPEND)
         try:
             _write(descriptor, data)
         finally:
             os.close(descriptor)
 
     def _replace(self, path: str, data: bytes) -> None:
-        with self._at(_resolved(path) if self._root is None else path) as at:
-            like = _existing(at)
-            temporary, descriptor = self._temporary(at)
+        with self._open_path(_resolve_links(path) if self._root is None else path) as target:
+            like = _existing(target)
+            temporary, descriptor = self._temporary(target)
             _fill(temporary, descriptor, data, like=like, durable=True)
             try:
-                at.replace_with(temporary)
+                target.replace_with(temporary)
             except OSError:
                 temporary.remove()
                 raise
 
-    def _temporary(self, at: ConfinedPath) -> tuple[ConfinedPath, int]:
-        """A new file beside `at`, open for writing."""
+    def _temporary(self, target: ConfinedPath) -> tuple[ConfinedPath, int]:
+        """Create a temporary file in the directory of `target`, open for writing."""
         while True:
-            beside = at.beside(f".perdure-{os.getpid()}-{next(self._numbers)}.tmp")
-            # A dead process that had our number may have left one behind.
+            temporary = target.sibling(f".perdure-{os.getpid()}-{next(self._numbers)}.tmp")
+            # A dead process with the same pid may have left one behind.
             with suppress(FileExistsError):
-                return beside, beside.open(_CREATE_FLAGS, 0o666)
+                return temporary, temporary.open(_CREATE_FLAGS, 0o666)
 
 
 async def _finish_in_thread(work: Callable[[], T]) -> T:
@@ -165,12 +167,12 @@ async def _finish_in_thread(work: Callable[[], T]) -> T:
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        future.exception()  # Looked at, so that asyncio does not report it as lost.
+        future.exception()  # Retrieved, so that asyncio does not report it.
         raise cancelled
     return future.result()
 
 
-def _resolved(path: str) -> str:
+def _resolve_links(path: str) -> str:
     return os.path.realpath(path)
 
 
@@ -184,33 +186,33 @@ def _size_of(descriptor: int, path: str) -> int:
 
 
 def _read(descriptor: int, *, offset: int, bytes_max: int | None) -> bytes:
-    """Up to the end or the bound, whatever the size said: the file may be growing."""
+    """Read to the end or the bound; the file may grow meanwhile."""
     pieces: list[bytes] = []
-    left = bytes_max
-    while left is None or left > 0:
-        piece = os.pread(descriptor, _step(left), offset)
+    remaining = bytes_max
+    while remaining is None or remaining > 0:
+        piece = os.pread(descriptor, _chunk_size(remaining), offset)
         if not piece:
             break
         pieces.append(piece)
         offset += len(piece)
-        left = None if left is None else left - len(piece)
+        remaining = None if remaining is None else remaining - len(piece)
     return b"".join(pieces)
 
 
-def _step(left: int | None) -> int:
-    step = 1024 * 1024
-    return step if left is None else min(left, step)
+def _chunk_size(remaining: int | None) -> int:
+    chunk = 1024 * 1024
+    return chunk if remaining is None else min(remaining, chunk)
 
 
 def _entry_stat(entry: os.DirEntry[str]) -> FileStat:
     try:
-        return _described(entry.stat())
+        return _file_stat(entry.stat())
     except OSError:
-        # A link to nowhere, or a file removed since it was listed: a name, and no more.
+        # A broken link, or a file removed since it was listed.
         return _ABSENT
 
 
-def _described(status: os.stat_result) -> FileStat:
+def _file_stat(status: os.stat_result) -> FileStat:
     return FileStat(
         is_directory=stat.S_ISDIR(status.st_mode),
         is_file=stat.S_ISREG(status.st_mode),
@@ -220,38 +222,38 @@ def _described(status: os.stat_result) -> FileStat:
     )
 
 
-def _is_file(at: ConfinedPath) -> bool:
+def _is_file(target: ConfinedPath) -> bool:
     try:
-        return stat.S_ISREG(at.stat().st_mode)
+        return stat.S_ISREG(target.stat().st_mode)
     except (OSError, ValueError):
-        # A name with a NUL in it is no file's name.
+        # ValueError: the name contains a NUL.
         return False
 
 
-def _existing(at: ConfinedPath) -> os.stat_result | None:
+def _existing(target: ConfinedPath) -> os.stat_result | None:
     try:
-        return at.stat()
+        return target.stat()
     except FileNotFoundError:
         return None
 
 
 def _fill(
-    at: ConfinedPath,
+    target: ConfinedPath,
     descriptor: int,
     data: bytes,
     *,
     like: os.stat_result | None = None,
     durable: bool = False,
 ) -> None:
-    """Put all of `data` into the new file, or leave nothing behind. Closes the descriptor."""
+    """Write `data` to the new file, or remove it on failure. Closes the descriptor."""
     try:
         if like is not None:
-            _take_after(descriptor, like)
+            _copy_owner_and_mode(descriptor, like)
         _write(descriptor, data)
         if durable:
             os.fsync(descriptor)
     except OSError:
-        at.remove()
+        target.remove()
         raise
     finally:
         os.close(descriptor)
@@ -263,9 +265,9 @@ def _write(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _take_after(descriptor: int, like: os.stat_result) -> None:
-    # Only a privileged process may give files away; for the others the owner is already right
-    # or cannot be. The mode comes last because a change of owner clears its special bits.
+def _copy_owner_and_mode(descriptor: int, like: os.stat_result) -> None:
+    # Only a privileged process may change the owner; others keep theirs. The mode comes last
+    # because a change of owner clears its special bits.
     with suppress(PermissionError):
         os.fchown(descriptor, like.st_uid, like.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(like.st_mode))

@@ -1,7 +1,7 @@
-"""A response body as it is read: one piece for each wake-up, without its content encoding.
+"""Decodes the content encoding of a response body while it is read.
 
-A compressed piece may hold a thousand times its size; it is handed over in bounded slices, and a
-reader that trusts nobody says how much the whole may grow.
+A compressed piece may expand a thousandfold, so it is returned in bounded slices; for untrusted
+servers the caller limits the expansion of the whole body.
 """
 
 import zlib
@@ -12,7 +12,7 @@ from perdure.net.transport import TransportError
 
 SLICE_BYTES_MAX: Final = 1024 * 1024
 INFLATION_FREE_BYTES: Final = 64 * 1024
-"""Up to this size no growth is too much: a short page of spaces harms nobody."""
+"""Up to this size the expansion is not limited: a small body does no harm."""
 _ZLIB_OR_GZIP: Final = zlib.MAX_WBITS | 32
 _IDENTITY: Final = frozenset({"", "identity"})
 _COMPRESSED: Final = frozenset({"gzip", "x-gzip", "deflate"})
@@ -20,12 +20,12 @@ _COMPRESSED: Final = frozenset({"gzip", "x-gzip", "deflate"})
 Read = Callable[[], Awaitable[bytes]]
 
 
-def body(
+def decode_body(
     read: Read, content_encoding: str, *, inflation_max: int | None = None
 ) -> AsyncIterator[bytes]:
-    """Iterate over `read` until it gives nothing; raises TransportError.
+    """Iterate over `read` until it returns nothing. Raises TransportError.
 
-    A compressed body may become `inflation_max` times as large as it was sent, and no larger.
+    A compressed body may expand at most `inflation_max` times.
     """
     encoding = content_encoding.strip().lower()
     if encoding in _IDENTITY:
@@ -71,7 +71,7 @@ class _Inflated:
             data = self._slice()
             if data:
                 return data
-        # The compressed stream is over; the response itself must come to its end as well.
+        # The compressed stream has ended; read the response to its end as well.
         while await self._read():
             pass
         raise StopAsyncIteration
@@ -102,6 +102,6 @@ class _Inflated:
         except zlib.error:
             if not self._may_be_headless:
                 raise
-            # Some servers send "deflate" without the header that the standard asks for.
+            # Some servers send "deflate" without the header that the standard requires.
             self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
             return self._inflate.decompress(compressed, SLICE_BYTES_MAX)

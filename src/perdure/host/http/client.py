@@ -1,9 +1,9 @@
-"""The HTTP client behind every model call: HTTP/1.1 over asyncio and httptools, connections kept.
+"""The HTTP client for model calls: HTTP/1.1 over asyncio and httptools, with keep-alive.
 
 A general client costs about 2.4 ms of processor time for a request and 20 us for a chunk, more than
 a whole turn may cost here; this one does what model calls need, for a tenth of that. No redirects,
-no cookies, and one retry only: a kept connection that turns out to be closed is replaced, as long
-as not one byte of the response has come.
+no cookies, and one kind of retry: a kept connection that turns out to be closed is replaced, if no
+byte of the response has arrived.
 
 Invariant: leaving `open` by an error or a cancellation closes its connection.
 """
@@ -68,10 +68,10 @@ class HttptoolsTransport:
         pinned: Sequence[str] = (),
         inflation_max: int | None = None,
     ) -> None:
-        """With `pinned`, every connection ends at one of these addresses, tried in their order.
+        """With `pinned`, connections go only to these addresses, tried in order.
 
-        No name is looked up then, here or by a proxy; the server is still asked, and its
-        certificate checked, under the name in the URL.
+        Then neither this process nor a proxy resolves a name; the Host header and the certificate
+        check still use the name in the URL.
         """
         self._proxies = proxies
         self._tls = functools.cache(tls)
@@ -85,7 +85,7 @@ class HttptoolsTransport:
         return self._open(request)
 
     async def aclose(self) -> None:
-        """Close every connection, also those in use."""
+        """Close every connection, including those in use."""
         pools, self._pools = self._pools, {}
         for pool in pools.values():
             await pool.aclose()
@@ -97,23 +97,23 @@ class HttptoolsTransport:
         pieces = (_head(request, target, None if self._pinned else proxy), *request.body)
         pool = self._pool(target.origin)
         seconds = request.connect_seconds_max
-        dialing = functools.partial(
+        connect = functools.partial(
             self._connect,
             pool,
             target.origin,
             proxy,
             seconds=self._connect_seconds_max if seconds is None else seconds,
         )
-        connection, (status, headers) = await _answered(pool, dialing, pieces)
-        left = False
+        connection, (status, headers) = await _exchange(pool, connect, pieces)
+        finished = False
         try:
             encoding = headers.get("content-encoding", "")
-            chunks = body.body(connection.read, encoding, inflation_max=self._inflation_max)
+            chunks = body.decode_body(connection.read, encoding, inflation_max=self._inflation_max)
             yield HttpResponse(status=status, headers=headers, chunks=chunks)
-            connection.leave()
-            left = True
+            connection.finish()
+            finished = True
         finally:
-            if not left:
+            if not finished:
                 connection.abort()
 
     def _pool(self, origin: Origin) -> "_Pool":
@@ -138,24 +138,24 @@ class HttptoolsTransport:
 
     async def _dial(self, pool: "_Pool", origin: Origin, proxy: Proxy | None) -> Connection:
         if not self._pinned:
-            return await self._reach(pool, origin, origin.host, proxy)
+            return await self._connect_to(pool, origin, origin.host, proxy)
         share = self._connect_seconds_max / len(self._pinned)
         for address in self._pinned[:-1]:
             try:
                 async with asyncio.timeout(share):
-                    return await self._reach(pool, origin, address, proxy)
+                    return await self._connect_to(pool, origin, address, proxy)
             except (OSError, TransportError):
-                # One address of several may well be out of reach.
+                # Try the next address.
                 continue
-        return await self._reach(pool, origin, self._pinned[-1], proxy)
+        return await self._connect_to(pool, origin, self._pinned[-1], proxy)
 
-    async def _reach(
+    async def _connect_to(
         self, pool: "_Pool", origin: Origin, address: str, proxy: Proxy | None
     ) -> Connection:
-        """A connection that ends at `address`, the origin's name or one of its numbers."""
+        """Connect to `address`, the origin's host name or one of its IP addresses."""
         loop = asyncio.get_running_loop()
         if proxy is not None and (origin.scheme == "https" or self._pinned):
-            return await self._tunnelled(pool, origin, address, proxy)
+            return await self._open_tunnel(pool, origin, address, proxy)
         host, port = (address, origin.port) if proxy is None else (proxy.host, proxy.port)
         secure = origin.scheme == "https"
         _, connection = await loop.create_connection(
@@ -164,12 +164,12 @@ class HttptoolsTransport:
             port,
             ssl=self._tls() if secure else None,
             server_hostname=origin.host if secure else None,
-            # A race that is cancelled may leave a socket open (CPython). One address needs no race.
+            # Cancelling a race of addresses may leak a socket (CPython); one address needs none.
             happy_eyeballs_delay=None if http_proxy.is_address(host) else _ADDRESS_FALLBACK_SECONDS,
         )
         return connection
 
-    async def _tunnelled(
+    async def _open_tunnel(
         self, pool: "_Pool", origin: Origin, address: str, proxy: Proxy
     ) -> Connection:
         loop = asyncio.get_running_loop()
@@ -196,7 +196,7 @@ class HttptoolsTransport:
 
 
 class _Pool:
-    """The connections to one origin; the latest idle one is used first."""
+    """The connections to one origin; the most recently used idle one is taken first."""
 
     def __init__(self, idle_seconds_max: float) -> None:
         self._idle_seconds_max = idle_seconds_max
@@ -227,15 +227,15 @@ class _Pool:
             self._idle.remove(connection)
 
     async def aclose(self) -> None:
-        gone = [connection.gone for connection in self._all]
+        closed = [connection.gone for connection in self._all]
         for connection in self._all:
             connection.abort()
-        await asyncio.gather(*gone)
+        await asyncio.gather(*closed)
 
 
 @functools.lru_cache(maxsize=64)
 def parse_target(url: str) -> Target:
-    """Split a URL; raises TransportError for one that cannot be requested."""
+    """Split a URL. Raises TransportError for one that cannot be requested."""
     try:
         split = urlsplit(url)
         port = split.port
@@ -250,23 +250,23 @@ def parse_target(url: str) -> Target:
     return Target(Origin(split.scheme, split.hostname, port or _PORTS[split.scheme]), path + query)
 
 
-async def _answered(
+async def _exchange(
     pool: _Pool, connect: Callable[[], Awaitable[Connection]], pieces: tuple[bytes, ...]
 ) -> tuple[Connection, Head]:
-    """The answer, over a kept connection if there is one that still works."""
+    """Send a request and wait for the head, over a kept connection if one still works."""
     kept = pool.take()
     if kept is not None:
         try:
-            return kept, await _ask(kept, pieces)
+            return kept, await _send(kept, pieces)
         except TransportError:
-            # The provider may have closed it just as the request left; nothing was processed.
+            # The server may have closed it just before the request; then nothing was processed.
             if kept.answered:
                 raise
     fresh = await connect()
-    return fresh, await _ask(fresh, pieces)
+    return fresh, await _send(fresh, pieces)
 
 
-async def _ask(connection: Connection, pieces: tuple[bytes, ...]) -> Head:
+async def _send(connection: Connection, pieces: tuple[bytes, ...]) -> Head:
     answered = False
     try:
         connection.send(pieces)
@@ -283,7 +283,7 @@ def _head(request: HttpRequest, target: Target, proxy: Proxy | None) -> bytes:
     headers = {
         "host": origin.authority,
         "user-agent": _USER_AGENT,
-        # Compression would hold back the small pieces that a stream is made of.
+        # Compression would delay the small pieces of a stream.
         "accept-encoding": "identity",
         **{name.lower(): value for name, value in request.headers.items()},
     }
@@ -300,6 +300,6 @@ def _head(request: HttpRequest, target: Target, proxy: Proxy | None) -> bytes:
 
 def _header_line(name: str, value: str) -> str:
     if _BAD_HEADER.search(name) or _BAD_HEADER.search(value) or not value.isascii():
-        # Its value may be a secret and stays out of the message.
+        # The value may be secret, so the message does not contain it.
         raise TransportError(f"the value of header {name[:60]!r} cannot be sent")
     return f"{name}: {value}"

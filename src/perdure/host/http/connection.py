@@ -1,7 +1,7 @@
-"""One HTTP/1.1 connection: a request goes out, its response comes in, then perhaps the next.
+"""One HTTP/1.1 connection: sends requests and reads their responses, one after another.
 
-Which connection serves which request is its owner's business (host.http.client). Reading pauses
-while more than a bound is unread, so that a slow reader slows its provider down.
+host.http.client assigns requests to connections. Reading pauses while too much is unread, so that
+a slow reader applies backpressure to the server.
 
 Invariant: a waiting reader always wakes: by bytes, by the end, or by the loss of the connection.
 """
@@ -18,12 +18,12 @@ LINGER_SECONDS_MAX: Final = 1.0
 LINGER_BYTES_MAX: Final = 64 * 1024
 
 Head = tuple[int, dict[str, str]]
-"""Status and headers, their names in lower case."""
+"""Status and headers, with names in lower case."""
 
 
 class Owner(Protocol):
     def idle(self, connection: "Connection") -> None:
-        """The response is over and the connection may carry another request."""
+        """The response is complete and the connection can be reused."""
         ...
 
     def lost(self, connection: "Connection") -> None: ...
@@ -35,7 +35,7 @@ class Connection(asyncio.Protocol):
         self.is_open = False
         self.requests = 0
         self.gone: asyncio.Future[None] = loop.create_future()
-        """Done when the connection is closed for good."""
+        """Done when the connection is closed."""
         self._loop = loop
         self._owner = owner
         self._transport: asyncio.Transport | None = None
@@ -44,46 +44,46 @@ class Connection(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._paused = False
-        self._left = True
+        self._finished = True
 
     def send(self, pieces: Iterable[bytes]) -> None:
-        """Begin an exchange. The previous one must be over."""
+        """Send a request. The previous exchange must be over."""
         assert self._transport is not None
         self._stop_timer()
         self.requests += 1
-        self._left = False
+        self._finished = False
         self._response = ResponseParser()
         self._transport.writelines(pieces)
 
     async def head(self) -> Head:
-        """Status and headers, once they are here."""
+        """Wait for status and headers."""
         while self._response.status is None:
             await self._progress()
         return self._response.status, self._response.headers
 
     async def read(self) -> bytes:
-        """Everything of the body that has arrived; empty at its end."""
+        """The body bytes that have arrived, waiting for some; empty at the end."""
         while True:
             data = self._response.take()
             if data or self._response.complete:
-                self._flow()
+                self._resume_reading()
                 return data
             await self._progress()
 
     @property
     def answered(self) -> bool:
-        """Whether a single byte of the response has come."""
+        """Whether any byte of the response has arrived."""
         return self._response.bytes_seen > 0
 
-    def leave(self) -> None:
-        """No more will be read. The connection lives on if the response ends very soon.
+    def finish(self) -> None:
+        """Stop reading. The connection is reused if the response ends very soon.
 
-        An answer is often known to be over before its last bytes have come, and a new connection
-        to a provider costs several round trips.
+        A reader often knows the end of an answer before its last bytes arrive, and a new
+        connection costs several round trips.
         """
-        self._left = True
+        self._finished = True
         self._response.take()
-        self._flow()
+        self._resume_reading()
         if not self._settle():
             self.close_after(LINGER_SECONDS_MAX)
 
@@ -92,7 +92,7 @@ class Connection(asyncio.Protocol):
         self._timer = self._loop.call_later(seconds, self.abort)
 
     def abort(self) -> None:
-        """Close now; what is unsent or unread is dropped."""
+        """Close at once; unsent and unread data is dropped."""
         self._stop_timer()
         self.is_open = False
         if self._transport is not None:
@@ -110,8 +110,8 @@ class Connection(asyncio.Protocol):
         except TransportError as failure:
             self._fail(failure)
             return
-        if self._left:
-            self._pass_over()
+        if self._finished:
+            self._discard()
         elif response.ready_bytes > UNREAD_BYTES_MAX and not self._paused:
             assert self._transport is not None
             self._transport.pause_reading()
@@ -140,13 +140,13 @@ class Connection(asyncio.Protocol):
         finally:
             self._waiter = None
 
-    def _pass_over(self) -> None:
+    def _discard(self) -> None:
         self._response.take()
         if not self._settle() and self._response.bytes_seen > LINGER_BYTES_MAX:
             self.abort()
 
     def _settle(self) -> bool:
-        """Give a finished exchange's connection back; False while the response goes on."""
+        """Return the connection to its owner, or close it; False while the response continues."""
         if not self.is_open:
             return True
         if not self._response.complete:
@@ -161,7 +161,7 @@ class Connection(asyncio.Protocol):
         try:
             self._response.end()
         except TransportError as failure:
-            # Without a request under way nobody waits for this.
+            # Only read if a request is in progress.
             failure.__cause__ = cause
             self._failure = self._failure or failure
         self.is_open = False
@@ -172,7 +172,7 @@ class Connection(asyncio.Protocol):
         self._wake()
         self.abort()
 
-    def _flow(self) -> None:
+    def _resume_reading(self) -> None:
         if self._paused and self._transport is not None:
             self._paused = False
             self._transport.resume_reading()

@@ -1,10 +1,10 @@
-"""The address on this machine that a browser comes back to after a login.
+"""Local HTTP listener for the OAuth redirect after a login in a browser.
 
-A listener for one attempt: it answers GET on its one path with a page, hands over the parameters of
-the query, and answers everything else with an error. What the parameters mean is not known here.
+It serves one login attempt: GET on its path passes the query parameters to a callback and shows
+the page that it returns; everything else is an error.
 
-Invariant: only requests that name this listener as their host are heard (a page elsewhere could
-otherwise reach it through a name of its own), and nothing of a request is shown in an answer.
+Invariant: only requests whose Host header names this listener are accepted, which prevents DNS
+rebinding, and no part of a request is shown in an answer.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ _REASONS: Final = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method
 
 
 class CallbackError(Exception):
-    """The address cannot be listened on; the message says which and why."""
+    """Cannot listen on the address; the message says which and why."""
 
 
 class Page(Value):
-    """What the browser shows: plain text."""
+    """The page that the browser shows, as plain text."""
 
     status: int
     text: str
@@ -37,46 +37,46 @@ Answer = Callable[[Mapping[str, str]], Awaitable[Page]]
 
 
 class OAuthCallback:
-    """Made by `listen`."""
+    """An open listener, made by `listen`."""
 
     def __init__(self, server: asyncio.Server, url: str) -> None:
         self._server = server
         self.url = url
 
     def close(self) -> None:
-        """Stop listening. An answer under way is still written."""
+        """Stop listening. An answer in progress is still sent."""
         self._server.close()
 
 
 async def listen(redirect_url: str | None, answer: Answer) -> OAuthCallback:
-    """Listen at `redirect_url`, or at a free port; raises CallbackError."""
+    """Listen at `redirect_url`, or at a free port. Raises CallbackError."""
     split = urlsplit(redirect_url or f"http://{DEFAULT_HOST}:0{DEFAULT_PATH}")
     host, path = split.hostname or DEFAULT_HOST, split.path or "/"
-    heard = _Heard(path=path, answer=answer)
-    # The name would mean two addresses, and a listener on one of them is enough for a browser.
+    handler = _CallbackHandler(path=path, answer=answer)
+    # `localhost` has two addresses; listening on one is enough for a browser.
     address = DEFAULT_HOST if host == "localhost" else host
     try:
         server = await asyncio.start_server(
-            heard.connected, address, split.port or 0, limit=limits.CALLBACK_HEAD_BYTES_MAX
+            handler.handle, address, split.port or 0, limit=limits.CALLBACK_HEAD_BYTES_MAX
         )
     except OSError as error:
         raise CallbackError(
             f"Cannot listen on port {split.port} of this machine: {error.strerror}"
         ) from error
     port = server.sockets[0].getsockname()[1]
-    heard.authorities = _authorities(port)
-    shown = f"[{host}]" if ":" in host else host
-    return OAuthCallback(server, redirect_url or f"http://{shown}:{port}{path}")
+    handler.authorities = _authorities(port)
+    bracketed = f"[{host}]" if ":" in host else host
+    return OAuthCallback(server, redirect_url or f"http://{bracketed}:{port}{path}")
 
 
-class _Heard:
+class _CallbackHandler:
     def __init__(self, *, path: str, answer: Answer) -> None:
         self._path = path
         self._answer = answer
         self._open = 0
         self.authorities = frozenset[str]()
 
-    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open += 1
         try:
             if self._open <= limits.CALLBACK_CONNECTIONS_MAX:
@@ -84,10 +84,10 @@ class _Heard:
                     head = await reader.readuntil(b"\r\n\r\n")
                 page = await self._page(head.decode("latin-1"))
                 async with asyncio.timeout(limits.CALLBACK_SECONDS_MAX):
-                    writer.write(_written(page))
+                    writer.write(_render(page))
                     await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            # Not a browser, or one that went away: there is nobody to answer.
+            # Not a browser, or one that disconnected.
             pass
         finally:
             self._open -= 1
@@ -105,14 +105,14 @@ class _Heard:
             if name.strip().lower() == "host"
         ]
         if not version.startswith("HTTP/1.") or hosts[:1] == [] or len(hosts) > 1:
-            return Page(400, "This is not a request that can be answered.")
+            return Page(400, "This request is not valid HTTP.")
         if hosts[0].lower() not in self.authorities:
-            return Page(400, "This address answers to its own name only.")
+            return Page(400, "The Host header does not name this address.")
         path, _, query = target.partition("?")
         if path != self._path:
-            return Page(404, "There is nothing here.")
+            return Page(404, "This page does not exist.")
         if method != "GET":
-            return Page(405, "Only GET is answered here.")
+            return Page(405, "Only GET is supported.")
         return await self._answer(dict(parse_qsl(query, keep_blank_values=True)))
 
 
@@ -120,7 +120,7 @@ def _authorities(port: int) -> frozenset[str]:
     return frozenset(f"{name}:{port}" for name in loopback.AUTHORITIES)
 
 
-def _written(page: Page) -> bytes:
+def _render(page: Page) -> bytes:
     import html
 
     body = (

@@ -1,7 +1,7 @@
-"""Which HTTP proxy a request goes through, and the tunnel that carries HTTPS through it.
+"""Chooses the HTTP proxy of a request, and opens tunnels through it for HTTPS.
 
 The usual environment variables decide: HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, in lower
-case first. This machine itself is never reached through a proxy.
+case first. Loopback addresses are never reached through a proxy.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ NO_PROXIES: Final = ProxyRules({})
 
 
 def from_environment(environment: Mapping[str, str]) -> ProxyRules:
-    """The rules that `environment` states; a value that is no proxy URL is ignored."""
+    """The proxy rules in `environment`; a value that is not a proxy URL is ignored."""
     by_scheme: dict[str, Proxy] = {}
     for scheme in ("http", "https"):
         value = _first(environment, f"{scheme}_proxy") or _first(environment, "all_proxy")
@@ -59,7 +59,7 @@ def from_environment(environment: Mapping[str, str]) -> ProxyRules:
 
 
 def is_address(host: str) -> bool:
-    """Whether `host` is a number and not a name."""
+    """Whether `host` is an IP address and not a name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -68,7 +68,7 @@ def is_address(host: str) -> bool:
 
 
 class Tunnel(asyncio.Protocol):
-    """Asks a proxy to connect through; then the connection is the caller's."""
+    """Sends CONNECT to a proxy; when `opened` is done, the caller takes over the connection."""
 
     def __init__(self, proxy: Proxy, authority: str) -> None:
         self._request = _connect_request(proxy, authority)

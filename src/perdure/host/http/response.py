@@ -1,8 +1,8 @@
-"""One HTTP response, from bytes as they come to a head, body pieces and an end.
+"""Parses one HTTP response incrementally: head, body pieces and end.
 
-No sockets and no waiting: `feed` takes what arrived, `take` hands over what is ready. A body ends
-by its chunks, by its length, or with the connection; which one decides whether an end is an end or
-a cut. Interim (1xx) responses are passed over.
+No I/O: `feed` takes received bytes, `take` returns ready body bytes. A body ends by its chunks, by
+its length, or with the connection; in the first two cases a closed connection is an error. Interim
+(1xx) responses are skipped.
 
 Invariant: whatever the bytes, the only exception is TransportError.
 """
@@ -15,7 +15,7 @@ HEAD_BYTES_MAX: Final = 64 * 1024
 
 
 class ResponseParser:
-    """The `on_` methods are called by httptools."""
+    """httptools calls the `on_` methods."""
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -28,8 +28,8 @@ class ResponseParser:
         self.ready_bytes = 0
         self._ready: list[bytes] = []
         self._bytes_without_body = 0
-        """Since the last piece of body: a head, the frame of a chunk, what follows the last."""
-        # Loaded with the first response: a run of a model of the program needs none.
+        """Bytes since the last piece of body: head, chunk framing or trailers."""
+        # Loaded with the first response: a run with the built-in model needs none.
         import httptools
 
         self._parser = httptools.HttpResponseParser(self)
@@ -49,7 +49,7 @@ class ResponseParser:
             raise TransportError(f"the head of the answer is larger than {HEAD_BYTES_MAX} bytes")
 
     def end(self) -> None:
-        """The connection has ended: fine only for a body that ends in no other way."""
+        """Handle the end of the connection, which is valid only for a body without other end."""
         if self.complete:
             return
         if self.bytes_seen == 0:
@@ -59,7 +59,7 @@ class ResponseParser:
         self.complete = True
 
     def take(self) -> bytes:
-        """All body bytes that are ready, once."""
+        """Remove and return all ready body bytes."""
         ready = self._ready
         if not ready:
             return b""

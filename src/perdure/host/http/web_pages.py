@@ -1,10 +1,10 @@
-"""Pages of the web, from servers that nobody vouches for. Implements ports.WebPages.
+"""Fetches web pages from untrusted servers. Implements ports.WebPages.
 
-Each hop of a redirect is read, resolved and judged anew, and the connection goes to an address that
-was judged: the name is not looked up again, so that a second, different answer helps nobody. The
-server is asked under its name and must prove it. No cookies, no credentials, no kept connections.
+Each hop of a redirect is parsed, resolved and checked, and the connection goes to a checked
+address: the name is not resolved again, which prevents DNS rebinding. The server must have a
+certificate for its name. No cookies, no credentials, no keep-alive.
 
-Invariant: what a server sends can cost neither more bytes nor more seconds than the request allows.
+Invariant: a server cannot cost more bytes or seconds than the request allows.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ from perdure.schema.value import Value
 from perdure.version import __version__
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses of a host, as numbers; raises OSError."""
+"""Returns the IP addresses of a host; raises OSError."""
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _OWN_NAME: Final = f"perdure/{__version__}"
-# Many sites turn away what does not look like a browser.
+# Many sites refuse clients that do not look like a browser.
 _BROWSER_NAME: Final = (
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
     "Chrome/143.0.0.0 Safari/537.36"
@@ -41,12 +41,12 @@ _BROWSER_NAME: Final = (
 async def system_resolve(host: str, port: int) -> Sequence[str]:
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return tuple(dict.fromkeys(str(place[0]) for *_, place in found))
+    return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 @functools.cache
 def system_tls() -> ssl.SSLContext:
-    """Made once: reading the certificates of the system takes tens of milliseconds."""
+    """The default TLS context, cached: reading certificates takes tens of milliseconds."""
     return ssl.create_default_context()
 
 
@@ -76,13 +76,12 @@ class WebClient:
             raise WebFetchError(_sentence(str(error))) from error
 
     async def _fetch(self, request: WebRequest) -> WebPage:
-        address = asked = web_address.parse(request.url)
+        address = original = web_address.parse(request.url)
         for _ in range(limits.WEB_REDIRECTS_MAX + 1):
             answer = await self._get(address, request)
             if isinstance(answer, WebPage):
-                unmoved = address is asked
                 return WebPage(
-                    url=request.url if unmoved else answer.url,
+                    url=request.url if address is original else answer.url,
                     content_type=answer.content_type,
                     body=answer.body,
                 )
@@ -99,12 +98,12 @@ class WebClient:
         )
         async with aclosing(transport):
             try:
-                return await _ask(transport, address, request.accept, _BROWSER_NAME)
+                return await _request(transport, address, request.accept, _BROWSER_NAME)
             except _ChallengedError:
-                return await _ask(transport, address, request.accept, _OWN_NAME)
+                return await _request(transport, address, request.accept, _OWN_NAME)
 
     async def _destinations(self, address: WebAddress, allowed: Sequence[str]) -> Sequence[str]:
-        """The judged addresses to connect to; none where a proxy may look up an allowed name."""
+        """The checked addresses to connect to; none if a proxy resolves an allowed name."""
         is_allowed = web_address.is_allowed(address, allowed)
         if is_allowed and self._proxies.proxy_for(address.scheme, address.host) is not None:
             return ()
@@ -128,10 +127,10 @@ class WebClient:
 
 
 class _ChallengedError(Exception):
-    """A guard before the server doubts that we are what we say."""
+    """A bot check rejected the browser-like user agent."""
 
 
-async def _ask(
+async def _request(
     transport: HttptoolsTransport, address: WebAddress, accept: str, name: str
 ) -> WebPage | _Redirect:
     headers = {
@@ -141,11 +140,11 @@ async def _ask(
         "user-agent": name,
         "connection": "close",
     }
-    asked = HttpRequest(url=address.url, headers=headers, body=(), method="GET")
-    async with transport.open(asked) as answer:
+    request = HttpRequest(url=address.url, headers=headers, body=(), method="GET")
+    async with transport.open(request) as answer:
         location = answer.headers.get("location")
         if answer.status in _REDIRECTS and location:
-            return _Redirect(_as_sent(location))
+            return _Redirect(_decode_header(location))
         if _is_challenge(answer) and name != _OWN_NAME:
             raise _ChallengedError
         if not 200 <= answer.status < 300:
@@ -175,8 +174,8 @@ def _is_challenge(answer: HttpResponse) -> bool:
     return answer.status == 403 and answer.headers.get("cf-mitigated", "") == "challenge"
 
 
-def _as_sent(header: str) -> str:
-    """Servers write UTF-8 into a header that is read as Latin-1."""
+def _decode_header(header: str) -> str:
+    """Decode UTF-8 that servers send in a header, which was decoded as Latin-1."""
     try:
         return header.encode("latin-1").decode()
     except UnicodeDecodeError:

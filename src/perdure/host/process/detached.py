@@ -1,12 +1,12 @@
 """Commands that outlive this process, behind the DetachedProcesses port.
 
-A small shell program stands between us and the command. It waits until we say so, and ends if we
-die before; runs the command with its output in a file; keeps the exit code in a file beside it; and
-takes everything that is left of its group with it. So a command never runs without our knowing of
-it, and how it ended can be read by whoever comes later.
+A small shell program supervises the command. It waits for a go signal, and ends if this process
+dies before; runs the command with its output in a file; writes the exit code to a file next to it;
+and kills what remains of its process group. So a command never runs unrecorded, and a later process
+can read how it ended.
 
-Invariant: a signal is only ever sent to a process whose identity is that of the one we started, or
-that writes to its output file. Without /proc nothing can be known of another process's commands.
+Invariant: a signal is only sent to a process with the identity of the started one, or that writes
+to its output file. Without /proc nothing is known about commands of another process.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ from perdure.ports import DetachedCommand
 
 _EXIT: Final = ".exit"
 _GO: Final = b"go\n"
-# The traps keep it alive when its group is told to end, and are not handed on to the command. The
-# exit code appears whole or not at all; where it cannot be kept, only we, its parent, can learn it.
-# What the last line ends includes this very program.
+# The traps keep it alive when its group is terminated, and are not inherited by the command. The
+# exit code is written atomically; if that fails, only the parent process can learn it. The last
+# line also kills this program itself.
 _SUPERVISOR: Final = """\
 IFS= read -r go || exit 125
 trap : HUP INT QUIT TERM
@@ -40,19 +40,19 @@ class LocalDetached:
 
     def __init__(self) -> None:
         self._children: set[int] = set()
-        """Processes that we started and must reap."""
+        """Processes that this process started and must reap."""
         self._reaped: dict[int, int] = {}
-        """The exit codes of those that may not have kept it themselves."""
+        """Exit codes of reaped processes, which may not have written it themselves."""
 
-    async def start(self, command: DetachedCommand) -> "_Held":
+    async def start(self, command: DetachedCommand) -> "_HeldProcess":
         held = await asyncio.to_thread(_spawn, command)
         self._children.add(held.process.pid)
         return held
 
     def look(self, process: DetachedProcess) -> Sighting:
-        # In this order: the exit code of one that is seen dead has been kept already.
+        # In this order: a dead process has already written its exit code.
         alive = self._is_alive(process)
-        code = _kept_code(process)
+        code = _read_exit_code(process)
         if code is None and not alive:
             code = self._reaped.get(process.pid)
         return Sighting(alive=alive, exit_code=code, output_bytes=_size(process.output))
@@ -64,21 +64,21 @@ class LocalDetached:
     async def kill(self, process: DetachedProcess) -> None:
         if self._is_alive(process):
             _signal_group(process.pid, signal.SIGKILL)
-        for left in await asyncio.to_thread(table.file_writers, process.output):
+        for writer in await asyncio.to_thread(table.list_file_writers, process.output):
             with suppress(ProcessLookupError, PermissionError):
-                os.kill(left, signal.SIGKILL)
+                os.kill(writer, signal.SIGKILL)
 
     async def clean(self, process: DetachedProcess, *, output_bytes_max: int) -> None:
         self._reaped.pop(process.pid, None)
-        for left in (process.output + _EXIT, f"{process.output}{_EXIT}.part"):
+        for path in (process.output + _EXIT, f"{process.output}{_EXIT}.part"):
             with suppress(FileNotFoundError):
-                os.unlink(left)
+                os.unlink(path)
         if _size(process.output) > output_bytes_max:
             await asyncio.to_thread(os.truncate, process.output, output_bytes_max)
 
     def _is_alive(self, process: DetachedProcess) -> bool:
         if process.pid not in self._children:
-            return bool(process.identity) and (table.identity(process.pid) == process.identity)
+            return bool(process.identity) and (table.read_identity(process.pid) == process.identity)
         try:
             pid, status = os.waitpid(process.pid, os.WNOHANG)
         except ChildProcessError:
@@ -88,35 +88,35 @@ class LocalDetached:
             return True
         self._children.discard(pid)
         ended = os.waitstatus_to_exitcode(status)
-        # Ended by a signal: the number that a shell would report.
+        # For a signal, the exit code that a shell reports.
         self._reaped[pid] = ended if ended >= 0 else 128 - ended
         return False
 
 
-class _Held:
+class _HeldProcess:
     """Implements ports.HeldProcess."""
 
-    def __init__(self, process: DetachedProcess, word: int) -> None:
+    def __init__(self, process: DetachedProcess, go_pipe: int) -> None:
         self.process = process
-        self._word = word
+        self._go_pipe = go_pipe
 
     def release(self) -> None:
-        # It may have been killed meanwhile; whoever looks at it will see.
+        # It may have been killed meanwhile, which `look` reports.
         with suppress(BrokenPipeError):
-            os.write(self._word, _GO)
-        os.close(self._word)
+            os.write(self._go_pipe, _GO)
+        os.close(self._go_pipe)
 
     async def abandon(self) -> None:
-        os.close(self._word)
+        os.close(self._go_pipe)
         await asyncio.to_thread(_reap, self.process.pid)
         with suppress(FileNotFoundError):
             os.unlink(self.process.output)
 
 
-def _spawn(command: DetachedCommand) -> _Held:
-    hears, word = os.pipe()
+def _spawn(command: DetachedCommand) -> _HeldProcess:
+    read_end, write_end = os.pipe()
     try:
-        pid = spawn.shell(
+        pid = spawn.start_shell(
             _SUPERVISOR,
             (
                 "perdure-job",
@@ -124,18 +124,19 @@ def _spawn(command: DetachedCommand) -> _Held:
             ),
             environment=_variables(command.environment),
             files=(
-                (os.POSIX_SPAWN_DUP2, hears, 0),
+                (os.POSIX_SPAWN_DUP2, read_end, 0),
                 (os.POSIX_SPAWN_OPEN, 1, command.output, _NEW_FILE, 0o600),
                 (os.POSIX_SPAWN_DUP2, 1, 2),
             ),
         )
     except BaseException:
-        os.close(word)
+        os.close(write_end)
         raise
     finally:
-        os.close(hears)
-    identity = table.identity(pid)
-    return _Held(DetachedProcess(pid=pid, identity=identity, output=command.output), word)
+        os.close(read_end)
+    identity = table.read_identity(pid)
+    process = DetachedProcess(pid=pid, identity=identity, output=command.output)
+    return _HeldProcess(process, write_end)
 
 
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
@@ -145,7 +146,7 @@ def _variables(environment: Mapping[str, str] | None) -> Mapping[str, str]:
     return os.environ if environment is None else environment
 
 
-def _kept_code(process: DetachedProcess) -> int | None:
+def _read_exit_code(process: DetachedProcess) -> int | None:
     try:
         with open(process.output + _EXIT, encoding="ascii") as file:
             return int(file.read(16))

@@ -1,11 +1,11 @@
-"""Programs that stay and are talked with: our words to stdin, theirs from stdout.
+"""Long-running programs with piped input and output, behind the PipedProcesses port.
 
-Each leads a session and process group of its own. What it prints on stderr is dropped. What the
-words mean, and how long anybody waits for them, is up to the caller.
+Each leads its own session and process group. Its stderr is dropped. The caller interprets the data
+and sets timeouts.
 
-Invariant: nothing here waits for the program to read, to write or to obey, and it can take no more
-memory of ours than what it was sent and has not read. One that closes its output is over; whoever
-ends it, ends its session. A process that left that session as well is not found.
+Invariant: nothing here waits for the program to read, write or exit, and unread input is bounded.
+A program that closes its output is over; `kill` ends its whole session. A process that left the
+session is not found.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class LocalPipedProcess(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self._exited.set()
-        # The last of its output may still be on its way; a child of it may keep the pipe for ever.
+        # Its last output may not have arrived yet; a child of it may hold the pipe for ever.
         if not self.over:
             asyncio.get_running_loop().call_later(limits.PROCESS_DRAIN_SECONDS, self._end)
 
@@ -66,15 +66,14 @@ class LocalPipedProcess(asyncio.SubprocessProtocol):
         transport = self._transport
         if transport is None:
             return
-        for process in table.session(transport.get_pid()):
+        for process in table.list_session(transport.get_pid()):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGKILL)
-        # Where there is no table of processes, the group is what we know, until it is reaped.
+        # Without /proc only the group is known, until its leader is reaped.
         if transport.get_returncode() is None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(transport.get_pid(), signal.SIGKILL)
-        # The transport itself would look whether the child has ended, and so reap it behind the
-        # back of the loop.
+        # Not transport.close(), which would poll the child and so reap it instead of the loop.
         for number in (_INPUT, _OUTPUT):
             pipe = transport.get_pipe_transport(number)
             if pipe is not None:

@@ -1,12 +1,11 @@
-"""Terminals of the operating system: a child with a controlling terminal, and our end of it.
+"""Pseudo-terminals: a child with a controlling terminal, behind the TerminalHost port.
 
-The child leads a session of its own. A terminal becomes the controlling one when the leader of a
-session without one opens it, so a shell opens it and then becomes the program. It obeys the keys of
-its terminal whatever we were started to ignore: see host.process.spawn. Bytes go both ways as they
-are; what they mean is up to the caller.
+The child leads its own session. A terminal becomes the controlling one when the leader of a session
+without one opens it, so a shell opens it and then execs the program. The child does not inherit
+ignored signals: see host.process.spawn. Bytes pass unchanged in both directions.
 
-Invariant: nothing here waits for the child to read, to write or to obey. When `run` is over, by
-itself or cancelled, the child is reaped and our end is closed; whoever ends it, ends its session.
+Invariant: nothing here waits for the child to read, write or exit. When `run` ends, by itself or
+cancelled, the child is reaped and the descriptor closed; `kill` ends the child's whole session.
 """
 
 import asyncio
@@ -29,7 +28,7 @@ from perdure.schema.files.pty import PtySize
 _BECOME: Final = 'cd -- "$1" && unset OLDPWD && shift && exec 0<>"$0" 1>&0 2>&0 && exec "$@"'
 _READ_BYTES: Final = 64 * 1024
 _UNKNOWN: Final = 255
-"""The exit code of a program that ended unseen."""
+"""The exit code of a program whose own is not known."""
 _OVER: Final = frozenset({errno.EIO, errno.EBADF})
 
 
@@ -41,9 +40,9 @@ class LocalPty:
         self._leader = _Leader(pid)
         self._descriptor = descriptor
         self._heard = heard
-        # Output is cut anywhere, also within a character.
+        # A read may end within a character.
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._typed = bytearray()
+        self._unsent = bytearray()
         self._room = asyncio.Event()
         self._room.set()
         self._loop = asyncio.get_running_loop()
@@ -51,7 +50,7 @@ class LocalPty:
         self._loop.add_reader(descriptor, self._readable)
 
     async def run(self) -> int:
-        """Wait for the child's end; its exit code, with 128 and the number for a signal."""
+        """Wait for the child's end; returns its exit code, 128 plus the number for a signal."""
         try:
             code = await self._leader.wait()
             self._drain()
@@ -63,10 +62,10 @@ class LocalPty:
         return code
 
     async def write(self, data: bytes) -> None:
-        """Type; returns when there is room for more. After the end it is dropped."""
+        """Send input; returns when the buffer has room. After the end it is dropped."""
         if not self._open:
             return
-        self._typed += data
+        self._unsent += data
         self._writable()
         await self._room.wait()
 
@@ -75,7 +74,7 @@ class LocalPty:
             _set_size(self._descriptor, size)
 
     async def end(self) -> None:
-        """Hang up, and kill what does not take the hint."""
+        """Hang up, and kill the child if it does not exit."""
         self._signal(signal.SIGHUP)
         self._signal(signal.SIGCONT)
         with suppress(TimeoutError):
@@ -85,15 +84,15 @@ class LocalPty:
         await self._leader.wait()
 
     def kill(self) -> None:
-        """End every process of the session, now."""
-        for process in table.session(self.pid):
+        """Kill every process of the session."""
+        for process in table.list_session(self.pid):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGKILL)
         if not self._leader.is_over:
             self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:
-        # Once it is reaped the number may be another's.
+        # After reaping, the pid may belong to another process.
         if not self._leader.is_over:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
@@ -102,13 +101,13 @@ class LocalPty:
         self._read()
 
     def _drain(self) -> None:
-        """What was printed before the end. Bounded: a child of the child may go on printing."""
+        """Read the remaining output. Bounded: a child of the child may keep printing."""
         for _ in range(limits.PTY_DRAIN_READS_MAX):
             if not self._read():
                 return
 
     def _read(self) -> bool:
-        """Take what is there; whether there may be more."""
+        """Read available output; returns whether there may be more."""
         if not self._open:
             return False
         try:
@@ -120,7 +119,7 @@ class LocalPty:
                 raise
             data = b""
         if not data:
-            # Nobody has the other end open any more. That the child is over, `run` will notice.
+            # The other end is closed. `run` notices the end of the child.
             self._loop.remove_reader(self._descriptor)
             return False
         if text := self._decoder.decode(data):
@@ -129,18 +128,18 @@ class LocalPty:
 
     def _writable(self) -> None:
         try:
-            while self._typed and self._open:
-                written = os.write(self._descriptor, self._typed[:_READ_BYTES])
-                del self._typed[:written]
+            while self._unsent and self._open:
+                written = os.write(self._descriptor, self._unsent[:_READ_BYTES])
+                del self._unsent[:written]
         except BlockingIOError:
             self._loop.add_writer(self._descriptor, self._writable)
         except OSError as error:
             if error.errno not in _OVER:
                 raise
-            self._typed.clear()
-        if not self._typed and self._open:
+            self._unsent.clear()
+        if not self._unsent and self._open:
             self._loop.remove_writer(self._descriptor)
-        if len(self._typed) < limits.PTY_TYPED_BYTES_MAX:
+        if len(self._unsent) < limits.PTY_TYPED_BYTES_MAX:
             self._room.set()
         else:
             self._room.clear()
@@ -152,14 +151,14 @@ class LocalPty:
         self._loop.remove_reader(self._descriptor)
         self._loop.remove_writer(self._descriptor)
         os.close(self._descriptor)
-        self._typed.clear()
+        self._unsent.clear()
         self._room.set()
         if text := self._decoder.decode(b"", final=True):
             self._heard(text)
 
 
 class _Leader:
-    """The program in a terminal, as its parent knows it."""
+    """The child process of a terminal: waits for its end in a thread."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -172,16 +171,16 @@ class _Leader:
         return self._ended.done()
 
     async def wait(self) -> int:
-        """Its exit code, with 128 and the number for a signal."""
+        """Wait for the exit code, 128 plus the number for a signal."""
         return await asyncio.shield(self._ended)
 
     def _reap(self) -> None:
         try:
             code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         except ChildProcessError:
-            # We were started to ignore the ends of children: it is over, and left no code.
+            # SIGCHLD is ignored in this process, so the exit code is lost.
             code = _UNKNOWN
-        # The loop may be closed: then nobody waits any more.
+        # The loop may be closed already.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(
                 self._ended.set_result, code if code >= 0 else 128 - code
@@ -200,24 +199,24 @@ class LocalPtys:
         size: PtySize,
         heard: Callable[[str], None],
     ) -> LocalPty:
-        ours, theirs = os.openpty()
+        master, slave = os.openpty()
         try:
-            os.set_blocking(ours, False)
-            _set_size(ours, size)
-            # One that cannot be entered is our caller's to hear of, not the terminal's to show.
+            os.set_blocking(master, False)
+            _set_size(master, size)
+            # Raise for an inaccessible directory here, instead of a message in the terminal.
             os.stat(os.path.join(directory, "."))
-            pid = spawn.shell(
+            pid = spawn.start_shell(
                 _BECOME,
-                (os.ttyname(theirs), directory, *arguments),
+                (os.ttyname(slave), directory, *arguments),
                 environment=environment,
-                files=[(os.POSIX_SPAWN_DUP2, theirs, standard) for standard in range(3)],
+                files=[(os.POSIX_SPAWN_DUP2, slave, standard) for standard in range(3)],
             )
         except BaseException:
-            os.close(ours)
+            os.close(master)
             raise
         finally:
-            os.close(theirs)
-        return LocalPty(pid, ours, heard)
+            os.close(slave)
+        return LocalPty(pid, master, heard)
 
 
 def _set_size(descriptor: int, size: PtySize) -> None:

@@ -1,12 +1,12 @@
 """Child processes behind the ProcessRunner port.
 
-Each runs as the leader of a session and process group of its own, with no input. Output is taken
-as it comes: kept up to a bound, with the rest read and dropped, or handed to a sink, which slows
-the child down to its own speed. What a command may do is decided by the caller.
+Each child leads its own session and process group and has no input. Output is kept up to a bound,
+with the rest read and dropped, or written to a sink, which applies backpressure. The caller decides
+what a command may do.
 
-Invariant: when a run is over, by return, timeout or cancellation, the group is gone and its leader
-is reaped. A child that left the group cannot keep the caller waiting; one that still holds our
-pipe is found and ended (host.process.table), one that gave up the pipe as well is not.
+Invariant: when a run ends, by return, timeout or cancellation, its group is killed and its leader
+reaped. A descendant that left the group cannot delay the caller; one that still holds the output
+pipe is found and killed (host.process.table), one that also closed the pipe is not.
 """
 
 import asyncio
@@ -43,10 +43,10 @@ class LocalProcesses:
         separate_errors: bool = False,
     ) -> ProcessResult:
         errors = subprocess.DEVNULL if separate_errors else subprocess.STDOUT
-        start = _Start(tuple(arguments), directory, environment, errors)
-        kept = _Kept(output_bytes_max)
-        result = await _to_its_end(start, kept, timeout_seconds=timeout_seconds)
-        return result.of(output=bytes(kept.output), truncated=kept.truncated)
+        command = _Command(tuple(arguments), directory, environment, errors)
+        kept = _BoundedOutput(output_bytes_max)
+        ending = await _run_to_end(command, kept, timeout_seconds=timeout_seconds)
+        return ending.to_result(output=bytes(kept.output), truncated=kept.truncated)
 
     async def run_into(
         self,
@@ -57,29 +57,29 @@ class LocalProcesses:
         environment: Mapping[str, str] | None = None,
         timeout_seconds: float,
     ) -> ProcessResult:
-        start = _Start(tuple(arguments), directory, environment, subprocess.STDOUT)
-        result = await _to_its_end(start, sink, timeout_seconds=timeout_seconds)
-        return result.of(output=b"", truncated=False)
+        command = _Command(tuple(arguments), directory, environment, subprocess.STDOUT)
+        ending = await _run_to_end(command, sink, timeout_seconds=timeout_seconds)
+        return ending.to_result(output=b"", truncated=False)
 
 
 def find_ripgrep() -> str | None:
-    """The ripgrep that was installed with us, else the one on the search path. Never fetched."""
+    """The ripgrep next to the Python executable, else the one on the search path."""
     return shutil.which("rg", path=os.path.dirname(sys.executable)) or shutil.which("rg")
 
 
-class _Start(Value):
+class _Command(Value):
     arguments: tuple[str, ...]
     directory: str
     environment: Mapping[str, str] | None
     errors: int
 
 
-class _End(Value):
+class _Ending(Value):
     exit_code: int | None
     timed_out: bool
     left_running: bool
 
-    def of(self, *, output: bytes, truncated: bool) -> ProcessResult:
+    def to_result(self, *, output: bytes, truncated: bool) -> ProcessResult:
         return ProcessResult(
             exit_code=self.exit_code,
             output=output,
@@ -89,8 +89,8 @@ class _End(Value):
         )
 
 
-class _Kept:
-    """The first bytes of the output; the rest is dropped. Never waits."""
+class _BoundedOutput:
+    """Keeps the first bytes of the output and drops the rest. Never waits."""
 
     def __init__(self, bytes_max: int) -> None:
         self.output = bytearray()
@@ -104,14 +104,14 @@ class _Kept:
 
 
 class _Child(asyncio.SubprocessProtocol):
-    """What a child says on its way to `destination`, and whether it is over."""
+    """Passes the output of a child to `destination`, and signals its end."""
 
-    def __init__(self, destination: _Kept | OutputSink, over: asyncio.Event) -> None:
+    def __init__(self, destination: _BoundedOutput | OutputSink, over: asyncio.Event) -> None:
         self.over = over
-        """Set when it has exited, or nobody wants it any more."""
+        """Set when the child has exited, or its run is cancelled."""
         self.exited = asyncio.Event()
         self.silent = asyncio.Event()
-        """Set when nobody can say anything more."""
+        """Set when the output pipe is closed."""
         self._destination = destination
         self._waiting = bytearray()
         self._changed = asyncio.Event()
@@ -125,7 +125,7 @@ class _Child(asyncio.SubprocessProtocol):
         self._pipe = pipe
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if isinstance(self._destination, _Kept):
+        if isinstance(self._destination, _BoundedOutput):
             self._destination.take(data)
             return
         self._waiting += data
@@ -142,49 +142,49 @@ class _Child(asyncio.SubprocessProtocol):
 
     @property
     def pipe(self) -> int:
-        """The inode of the pipe that it speaks through."""
+        """The inode of the output pipe."""
         assert self._pipe is not None
         return os.fstat(self._pipe.get_extra_info("pipe").fileno()).st_ino
 
     async def deliver(self) -> None:
-        """Hand on what was said, until there will be nothing more. A sink that fails ends it."""
+        """Write the output to the sink until it is closed. A failing sink ends the run."""
         sink = self._destination
-        if isinstance(sink, _Kept):
+        if isinstance(sink, _BoundedOutput):
             return
         try:
             while self._waiting or not self._closed:
                 await self._changed.wait()
-                if said := self._taken():
-                    await sink.write(said)
+                if data := self._take_waiting():
+                    await sink.write(data)
         except BaseException:
-            # Read on and drop it, so that the end of the output is seen.
-            self._destination = _Kept(0)
-            self._taken()
+            # Continue reading and drop the output, so that its end is noticed.
+            self._destination = _BoundedOutput(0)
+            self._take_waiting()
             self.over.set()
             raise
 
-    def _taken(self) -> bytes:
-        """What waits to be handed on; there is room for more again."""
+    def _take_waiting(self) -> bytes:
+        """Take the buffered output and resume reading."""
         self._changed.clear()
-        said, self._waiting = bytes(self._waiting), bytearray()
+        data, self._waiting = bytes(self._waiting), bytearray()
         if self._pipe is not None and not self._pipe.is_closing():
             self._pipe.resume_reading()
-        return said
+        return data
 
     def close(self) -> None:
-        """Nothing more will be heard."""
+        """Mark the output as complete."""
         self._closed = True
         self._changed.set()
 
 
-async def _to_its_end(
-    start: _Start, destination: _Kept | OutputSink, *, timeout_seconds: float
-) -> _End:
+async def _run_to_end(
+    command: _Command, destination: _BoundedOutput | OutputSink, *, timeout_seconds: float
+) -> _Ending:
     child = _Child(destination, asyncio.Event())
-    # In a task of its own: a caller that is cancelled while the child is being made must not leave
-    # it behind, and asyncio alone would end only the leader of its group.
+    # In its own task: a caller that is cancelled while the child starts must not leave it behind,
+    # and asyncio alone would kill only the leader of its group.
     task = asyncio.create_task(
-        _run(start, child, timeout_seconds), name=f"process {start.arguments[0]}"
+        _run(command, child, timeout_seconds), name=f"process {command.arguments[0]}"
     )
     try:
         return await asyncio.shield(task)
@@ -192,67 +192,67 @@ async def _to_its_end(
         child.over.set()
         await asyncio.wait([task])
         if not task.cancelled():
-            # It may have failed to start; nobody is there to be told.
+            # Mark its error as retrieved; the cancelled caller does not need it.
             task.exception()
         raise
 
 
-async def _run(start: _Start, child: _Child, timeout_seconds: float) -> _End:
+async def _run(command: _Command, child: _Child, timeout_seconds: float) -> _Ending:
     transport, _ = await asyncio.get_running_loop().subprocess_exec(
         lambda: child,
-        *start.arguments,
+        *command.arguments,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=start.errors,
-        cwd=start.directory,
-        env=start.environment,
+        stderr=command.errors,
+        cwd=command.directory,
+        env=command.environment,
         start_new_session=True,
     )
     delivery = asyncio.create_task(child.deliver(), name="output")
-    in_time = await _within(timeout_seconds, child.over)
-    left_running = await _end(transport.get_pid(), child)
+    in_time = await _wait_for(timeout_seconds, child.over)
+    left_running = await _end_group(transport.get_pid(), child)
     exit_code = transport.get_returncode()
     transport.close()
     child.close()
     await delivery
-    return _End(exit_code if in_time else None, not in_time, in_time and left_running)
+    return _Ending(exit_code if in_time else None, not in_time, in_time and left_running)
 
 
-async def _end(group: int, child: _Child) -> bool:
-    """End what is left of the group and take the last of the output; whether anything was left."""
+async def _end_group(group: int, child: _Child) -> bool:
+    """Kill the rest of the group and read the last output; returns whether anything was left."""
     left = False
     if child.exited.is_set():
-        # Jobs in the background may be about to finish; they are not waited for any longer.
-        await _within(PROCESS_DRAIN_SECONDS, child.silent)
-        left = await _remains(group)
+        # Background children get a short time to finish.
+        await _wait_for(PROCESS_DRAIN_SECONDS, child.silent)
+        left = await _has_remaining(group)
     else:
         _signal(group, signal.SIGTERM)
-        # Silence too: children still cleaning up have the same grace as their leader.
-        await _within(PROCESS_TERMINATE_SECONDS, child.exited, child.silent)
+        # Wait for the pipe too: children that clean up get the same time as their leader.
+        await _wait_for(PROCESS_TERMINATE_SECONDS, child.exited, child.silent)
     _signal(group, signal.SIGKILL)
     await child.exited.wait()
-    if await _within(PROCESS_DRAIN_SECONDS, child.silent):
+    if await _wait_for(PROCESS_DRAIN_SECONDS, child.silent):
         return left
-    # Whoever holds the pipe now has left the group.
-    escaped = await asyncio.to_thread(table.writers, child.pipe)
+    # Processes that still hold the pipe have left the group.
+    escaped = await asyncio.to_thread(table.list_pipe_writers, child.pipe)
     for process in escaped:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(process, signal.SIGKILL)
-    await _within(PROCESS_DRAIN_SECONDS, child.silent)
+    await _wait_for(PROCESS_DRAIN_SECONDS, child.silent)
     return left or bool(escaped)
 
 
-async def _remains(group: int) -> bool:
-    """Whether anything of the group is left that is not just about to end."""
+async def _has_remaining(group: int) -> bool:
+    """Whether the group has members that are not just exiting."""
     if not table.has_members(group):
         return False
-    # The system closes the output of a process before it lets it go.
+    # The system closes the output of a process before it removes the process.
     await asyncio.sleep(PROCESS_GONE_SECONDS)
     return table.has_members(group)
 
 
-async def _within(seconds: float, *events: asyncio.Event) -> bool:
-    """Wait for all of `events`, no longer than `seconds`; whether they all came."""
+async def _wait_for(seconds: float, *events: asyncio.Event) -> bool:
+    """Wait for all of `events`, at most `seconds`; returns whether all are set."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             for event in events:

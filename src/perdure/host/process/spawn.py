@@ -1,11 +1,10 @@
-"""Children that take nothing over from whoever started us: no signal ignored, no file open.
+"""Starts child processes that inherit neither ignored signals nor open files.
 
-What a process ignores, its children ignore, and a shell cannot change it. A program that a script
-put into the background ignores Control-C, and one that `nohup` started ignores a hang-up; neither
-may be true of what we start for somebody else. Each child leads a session of its own. Whoever
-starts one reaps it.
+A child inherits ignored signals, and a shell cannot reset them. A program that a script put into
+the background ignores Control-C, and one that `nohup` started ignores a hang-up; the user's
+commands must not. Each child leads its own session. The caller reaps it.
 
-Invariant: nothing of ours runs between fork and exec.
+Invariant: no Python code runs between fork and exec.
 """
 
 import os
@@ -18,7 +17,7 @@ _OPEN_FILES: Final = "/dev/fd"
 _STANDARD_MAX: Final = 2
 
 FileAction = tuple[int, int] | tuple[int, int, int] | tuple[int, int, str, int, int]
-"""As os.posix_spawn takes them: a descriptor closed or put in another's place, a file opened."""
+"""A file action of os.posix_spawn: close, duplicate or open a descriptor."""
 
 _IGNORED_HERE: Final = (
     signal.SIGPIPE,
@@ -32,34 +31,34 @@ _IGNORED_HERE: Final = (
     signal.SIGTTOU,
     signal.SIGCHLD,
 )
-"""Signals that we may ignore, and a child must not."""
+"""Signals that this process may ignore and a child must not."""
 
 
-def shell(
+def start_shell(
     script: str,
     arguments: Sequence[str],
     *,
     environment: Mapping[str, str],
     files: Sequence[FileAction],
 ) -> int:
-    """Run `script` with `arguments` as its $0, $1 and so on; the process. Raises OSError."""
+    """Start `script` with `arguments` as its $0, $1 and so on; returns the pid. Raises OSError."""
     return os.posix_spawn(
         _SHELL,
         ("sh", "-c", script, *arguments),
         environment,
-        file_actions=(*((os.POSIX_SPAWN_CLOSE, file) for file in _handed_down()), *files),
+        file_actions=(*((os.POSIX_SPAWN_CLOSE, file) for file in _inheritable_files()), *files),
         setsid=True,
         setsigmask=(),
         setsigdef=_IGNORED_HERE,
     )
 
 
-def _handed_down() -> list[int]:
-    """Files that we were started with. What Python opens is closed in a child anyway."""
+def _inheritable_files() -> list[int]:
+    """Files that this process inherited. Those opened by Python are closed in a child anyway."""
     try:
         names = os.listdir(_OPEN_FILES)
     except OSError:
-        # Nobody can say. They stay open, as they are in us.
+        # Unknown on this system; they stay open.
         return []
     return [file for file in map(int, names) if file > _STANDARD_MAX and _is_inheritable(file)]
 
@@ -68,5 +67,5 @@ def _is_inheritable(file: int) -> bool:
     try:
         return os.get_inheritable(file)
     except OSError:
-        # Closed meanwhile, as the one is through which they were listed.
+        # Closed meanwhile, such as the descriptor of the listing itself.
         return False

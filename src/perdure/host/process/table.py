@@ -1,8 +1,7 @@
-"""Who runs on this machine, as far as ending a child's children takes: members of a process group,
-whoever can still write to a pipe or file of ours, and whether a process is the one we knew.
+"""The process table: members of a group or session, writers of a pipe or file, and identities.
 
-Read from /proc. Where there is none, nobody is found: what left its group then goes on, and can
-still not keep anybody waiting. Processes of other users are not seen.
+Read from /proc. Without it no process is found: a process that left its group then keeps running,
+but cannot delay a caller. Processes of other users are not visible.
 """
 
 import os
@@ -15,15 +14,15 @@ _PROC: Final = "/proc"
 _STAT: Final = re.compile(r"\d+ \(.*\) (?P<state>\S) \d+ (?P<group>\d+) ", re.DOTALL)
 _BOOT: Final = f"{_PROC}/sys/kernel/random/boot_id"
 _STARTED: Final = 19
-"""Where the time of its start stands in what follows the name of a process."""
+"""Index of the start time among the fields after the process name."""
 _WRITABLE: Final = os.O_WRONLY | os.O_RDWR
 _DEAD: Final = frozenset("ZX")
 
 
 def has_members(group: int) -> bool:
-    """Whether a process of `group` is still there; one that only waits to be reaped is not."""
+    """Whether `group` has a running process; zombies do not count."""
     try:
-        # The usual answer, without reading the whole table.
+        # Usually decides without reading the whole table.
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
         return False
@@ -35,41 +34,41 @@ def has_members(group: int) -> bool:
     return False
 
 
-def session(leader: int) -> tuple[int, ...]:
-    """The processes of the session that `leader` began, in whichever groups they are."""
+def list_session(leader: int) -> tuple[int, ...]:
+    """The processes of the session of `leader`, in all its groups."""
     found: list[int] = []
     for process in _processes():
-        # It may end at any time while we look.
+        # A process may end at any time.
         with suppress(OSError):
             if os.getsid(process) == leader:
                 found.append(process)
     return tuple(found)
 
 
-def identity(process: int) -> str:
-    """What no other process ever has, however numbers are used again; nothing for a dead one."""
+def read_identity(process: int) -> str:
+    """An identity that is unique even when pids are reused; empty for a dead process."""
     try:
         with open(_BOOT, encoding="ascii") as file:
             boot = file.read().strip()
         with open(f"{_PROC}/{process}/stat", encoding="latin-1") as file:
-            # A name may have anything in it, a bracket too.
+            # A process name may contain any character, even a bracket.
             state, *fields = file.read().rpartition(")")[2].split()
     except (OSError, ValueError):
         return ""
     return "" if state in _DEAD else f"{boot}:{fields[_STARTED - 1]}"
 
 
-def writers(pipe: int) -> tuple[int, ...]:
-    """The processes, apart from this one, that hold the writing end of the pipe with that inode."""
-    return _writing(f"pipe:[{pipe}]")
+def list_pipe_writers(pipe: int) -> tuple[int, ...]:
+    """The other processes that hold the write end of the pipe with that inode."""
+    return _list_writers(f"pipe:[{pipe}]")
 
 
-def file_writers(path: str) -> tuple[int, ...]:
-    """The processes, apart from this one, that have the file at `path` open for writing."""
-    return _writing(os.path.realpath(path))
+def list_file_writers(path: str) -> tuple[int, ...]:
+    """The other processes that have the file at `path` open for writing."""
+    return _list_writers(os.path.realpath(path))
 
 
-def _writing(target: str) -> tuple[int, ...]:
+def _list_writers(target: str) -> tuple[int, ...]:
     others = (process for process in _processes() if process != os.getpid())
     return tuple(process for process in others if _writes_to(process, target))
 
@@ -82,7 +81,7 @@ def _processes() -> Iterator[int]:
 
 
 def _writes_to(process: int, target: str) -> bool:
-    # It may end, and its files may close, at any time while we look.
+    # The process may end, and its files may close, at any time.
     with suppress(OSError):
         for name in os.listdir(f"{_PROC}/{process}/fd"):
             with suppress(OSError):

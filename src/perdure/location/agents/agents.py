@@ -1,10 +1,10 @@
-"""Agents of a Location: the built-in ones, changed and joined by plugins and the configuration.
+"""Agents of a Location: the built-in ones, changed and extended by plugins and the configuration.
 
-An agent is instructions and rules; choosing one for a turn is the runner's business. An agent
-that is asked for by name and does not exist is not silently another one: `select` says so.
+An agent is instructions and rules; the runtime chooses one for a turn. When a named agent does not
+exist, `select` says so and does not silently use another one.
 
-Invariant: rules stand in the order built-in defaults, the agent's own, a plugin's for this agent,
-the configuration's global ones, the configuration's for this agent; the last that matches wins.
+Invariant: rules are in the order built-in defaults, the agent's own, a plugin's for this agent,
+the configuration's global ones, the configuration's for this agent; the last match wins.
 """
 
 from collections.abc import Iterable, Mapping
@@ -71,11 +71,11 @@ class AgentOptions(Confidential):
     """What an agent adds to its requests. It may be secret and never leaves the program."""
 
     request: Overrides = field(default_factory=Overrides)
-    """Lies over the model's own."""
+    """Overrides the model's own options."""
     variant: str | None = None
-    """Of whichever model it runs on, when it names none."""
+    """The variant to use when the chosen model names none."""
     budget: Budget = NO_BUDGET
-    """Beside that of every Session."""
+    """Applies in addition to that of every Session."""
 
 
 class Agents:
@@ -100,7 +100,7 @@ class Agents:
         return self._options.get(name) or AgentOptions()
 
     def rules(self, name: str) -> Ruleset:
-        """What the agent may do; an unknown one may do nothing."""
+        """The rules of an agent; an unknown one may do nothing."""
         agent = self._agents.get(name)
         return permission.DENY_ALL if agent is None else agent.permissions
 
@@ -119,22 +119,22 @@ class Agents:
 
 
 def load(settings: Settings, environment: Environment) -> Agents:
-    """The agents in force under `settings`."""
+    """The agents that `settings` define."""
     home = environment.home
-    everywhere = permission.expand_home(settings.permissions, home)
-    below = _Roster({agent.id: agent for agent in built_in(environment)}, home)
-    below.change(settings.plugin_agents)
+    global_rules = permission.expand_home(settings.permissions, home)
+    base = _AgentTable({agent.id: agent for agent in built_in(environment)}, home)
+    base.change(settings.plugin_agents)
     agents = {
-        name: structs.replace(agent, permissions=(*agent.permissions, *everywhere))
-        for name, agent in below.agents.items()
+        name: structs.replace(agent, permissions=(*agent.permissions, *global_rules))
+        for name, agent in base.agents.items()
     }
-    roster = _Roster(agents, home, options=below.options, rules=everywhere)
-    roster.change(settings.agents)
-    return Agents(roster.agents, default=settings.default_agent, options=roster.options)
+    table = _AgentTable(agents, home, options=base.options, rules=global_rules)
+    table.change(settings.agents)
+    return Agents(table.agents, default=settings.default_agent, options=table.options)
 
 
 def built_in(environment: Environment) -> tuple[AgentInfo, ...]:
-    """The agents that are always there, in the order in which they are listed."""
+    """The built-in agents, in listing order."""
     outside = _outside(environment)
     defaults = _default_rules(outside)
     nothing: Ruleset = (*defaults, *permission.DENY_ALL)
@@ -173,8 +173,8 @@ def built_in(environment: Environment) -> tuple[AgentInfo, ...]:
     )
 
 
-class _Roster:
-    """Agents that are being changed, entry by entry."""
+class _AgentTable:
+    """Agents to which configuration entries are applied one by one."""
 
     def __init__(
         self,
@@ -188,7 +188,7 @@ class _Roster:
         self.options = options or {}
         self._home = home
         self._rules = rules
-        """Those that a new agent begins with."""
+        """The rules of a new agent."""
 
     def change(self, entries: Iterable[tuple[str, AgentEntry]]) -> None:
         for name, entry in entries:
@@ -213,7 +213,7 @@ def _agent(
 ) -> AgentInfo:
     return AgentInfo(
         id=name,
-        # What an agent adds to requests may be secret; it has no place in what clients see.
+        # What an agent adds to requests may be secret, so clients do not see it.
         request=RequestInfo(headers={}, body={}),
         mode=mode,
         hidden=hidden,
@@ -240,7 +240,7 @@ def _changed(agent: AgentInfo, entry: AgentEntry, variant: str | None, home: str
 
 
 def _model(named: ModelRef | UnsetType, variant: str | None) -> ModelRef | UnsetType:
-    """A new model keeps the variant that was set, whichever document says which first."""
+    """The model with the variant, in whichever order the documents set the two."""
     return named if named is UNSET else structs.replace(named, variant=variant or UNSET)
 
 
@@ -261,7 +261,7 @@ def _rules(effect: Effect, actions: Iterable[str]) -> Ruleset:
 
 
 def _outside(environment: Environment) -> Ruleset:
-    """Outside the Location a person is asked, except for what we put there ourselves."""
+    """Outside the Location the user is asked, except for files of Perdure itself."""
     return (
         Rule("external_directory", "*", "ask"),
         Rule("external_directory", f"{environment.data_dir}/tool-output/*", "allow"),

@@ -1,12 +1,12 @@
-"""The commands of a Location: prompts with a name, for clients to offer. Nothing here runs them.
+"""The commands of a Location: named prompts for clients to offer. Nothing here runs them.
 
-From low to high: the built-in ones; `commands` of the configuration; the Markdown files below
+In rising precedence: the built-in ones; `commands` of the configuration; the Markdown files below
 `command/` and `commands/` in the user's config directory and in each `.opencode` from the project's
-root to the Location. A file is named by its path below that folder without `.md`; its front matter
-holds the fields and its body is the template. In a project a file must lie in the project by its
+root to the Location. A command's name is its path below that folder without `.md`; the front matter
+holds the fields and the body is the template. A project's file must be inside the project by its
 real path: a link could otherwise show any file of this machine.
 
-Invariant: folders are read when somebody asks; a file that cannot be used is reported and left out.
+Invariant: folders are read on demand; a file that cannot be used is logged and left out.
 """
 
 import itertools
@@ -49,53 +49,56 @@ class Commands:
         self._reported: set[str] = set()
 
     def list(self) -> tuple[CommandInfo, ...]:
-        """Those that are there now, in the order of their names. Reads files: not on the loop."""
+        """The current commands, sorted by name. Reads files: do not call it on the event loop."""
         found = {command.name: command for command in COMMANDS}
         for name, entry in self._settings.commands:
             found[name] = _info(name, entry)
-        for top in _tops(self._directory, self._root, self._environment):
-            found |= {command.name: command for command in self._in_files(top)}
+        for folder in _command_folders(self._directory, self._root, self._environment):
+            found |= {command.name: command for command in self._read_folder(folder)}
         return tuple(found[name] for name in sorted(found))
 
-    def _in_files(self, top: "_Top") -> Iterator[CommandInfo]:
-        for path in itertools.islice(_markdown(top.path), limits.COMMAND_FILES_MAX):
+    def _read_folder(self, folder: "_CommandFolder") -> Iterator[CommandInfo]:
+        top, within = folder.path, folder.within
+        for path in itertools.islice(_markdown(top), limits.COMMAND_FILES_MAX):
             try:
-                if top.within is not None and not is_within(os.path.realpath(path), top.within):
+                if within is not None and not is_within(os.path.realpath(path), within):
                     raise _UnusableError("it is a link that leads out of the project")
-                yield _read(path, path[len(top.path) + 1 : -len(_SUFFIX)])
+                yield _read(path, path[len(top) + 1 : -len(_SUFFIX)])
             except _UnusableError as error:
                 if path not in self._reported:
                     self._reported.add(path)
                     logger.warning("commands: %s is ignored: %s", path, error)
 
 
-class _Top(Value):
-    """A folder of commands, and where its files must lie, if that matters."""
+class _CommandFolder(Value):
+    """A folder of commands, and the directory that must contain its files, if any."""
 
     path: str
     within: str | None
 
 
 class _UnusableError(Exception):
-    """The file is no command; the text says why."""
+    """The file is not a command; the text says why."""
 
 
-def _tops(directory: str, root: str, environment: Environment) -> Iterator[_Top]:
+def _command_folders(
+    directory: str, root: str, environment: Environment
+) -> Iterator[_CommandFolder]:
     home = environment.config_dir
     for folder in _FOLDERS:
-        yield _Top(f"{home}/{folder}", None)
+        yield _CommandFolder(f"{home}/{folder}", None)
     if directory == home or parent_directories.is_disabled(
         environment.variables.get(parent_directories.DISABLE)
     ):
         return
-    for at in parent_directories.downwards(directory, root):
+    for parent in parent_directories.list_downwards(directory, root):
         for folder in _FOLDERS:
-            path = f"{at.rstrip('/')}/{_CONFIG_DIRECTORY}/{folder}"
-            yield _Top(path, parent_directories.bounds(at, root))
+            path = f"{parent.rstrip('/')}/{_CONFIG_DIRECTORY}/{folder}"
+            yield _CommandFolder(path, parent_directories.link_bounds(parent, root))
 
 
 def _markdown(top: str) -> Iterator[str]:
-    """The files below `top` in the order of their names, each folder once however it is linked."""
+    """The Markdown files below `top`, sorted by name; a linked folder is visited once."""
     waiting, seen = [top], set[str]()
     for folder in waiting:
         real = os.path.realpath(folder)
@@ -106,7 +109,7 @@ def _markdown(top: str) -> Iterator[str]:
             with os.scandir(folder) as listing:
                 some = list(itertools.islice(listing, limits.COMMAND_ENTRIES_MAX))
         except OSError:
-            # Most are not there.
+            # Most of these folders do not exist.
             continue
         for entry in sorted(some, key=lambda entry: entry.name):
             if entry.name.endswith(_SUFFIX) and entry.name != _SUFFIX:

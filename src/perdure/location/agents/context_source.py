@@ -1,4 +1,4 @@
-"""What the model is told of subagents: name and description of each that its agent may call.
+"""Context Source of the subagents: name and description of each that the agent may call.
 
 The task tool calls them (tools.builtin.task); its own description stays the same while this list
 changes. Agents without a description are listed by name.
@@ -49,7 +49,7 @@ SUBAGENTS: ContextSource[SubagentSummaries] = ContextSource(
 
 
 def observe(agents: Agents, subject: Subject) -> Observation:
-    """One look for the agent of the turn; nothing when it can call nobody."""
+    """Observe the subagents that the turn's agent may call; empty when there are none."""
     if subject.agent is None:
         return ()
     bounds = subagent.inherited_rules(subject.above, agents.rules)
@@ -64,7 +64,7 @@ def observe(agents: Agents, subject: Subject) -> Observation:
 
 
 class CallableAgents:
-    """Agents as the task tool sees them."""
+    """Implements the task tool's AgentLookup."""
 
     def __init__(self, agents: Agents) -> None:
         self._agents = agents
@@ -77,5 +77,5 @@ class CallableAgents:
 
 
 def _summary(agent: AgentInfo) -> SubagentSummary:
-    said = "" if agent.description is UNSET else agent.description
-    return SubagentSummary(agent.id, xml_tags.one_line(said))
+    description = "" if agent.description is UNSET else agent.description
+    return SubagentSummary(agent.id, xml_tags.one_line(description))

@@ -1,11 +1,11 @@
-"""The PermissionGate of a Location: who waits for a person's word, and what the word was.
+"""The PermissionGate of a Location: decides by rules, or asks the user and waits.
 
-Rules are evaluated in core.approval.rules. What they leave open becomes a pending request,
-announced to whoever listens and answered by `reply`. Pending requests live in memory, with the tool
-call that waits for them, and in the book; what a person approves for good goes to SavedRules.
+core.approval.rules evaluates the rules. An action that they leave open becomes a pending request,
+published as a live event and answered by `reply`. Pending requests are kept in memory, with the
+tool call that waits, and in a PendingStore; an "always" reply is saved to SavedRules.
 
-Invariant: a request is settled once, its settlement is announced before the waiter goes on, and a
-waiter that goes away takes its request with it. Rules are those of when the request was made.
+Invariant: a request is settled once, its settlement is published before the waiter continues, and
+a cancelled waiter removes its request. A request is judged by the rules of when it was made.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class Corrected(Value):
 
 
 class Unanswered(Value):
-    """Nobody said anything for as long as we were to wait."""
+    """No reply came within the timeout."""
 
 
 Outcome = Allowed | Declined | Corrected | Unanswered
@@ -68,14 +68,14 @@ class _Pending(Value):
 
 
 class PendingPermissions(State):
-    """What those who are judged by different rules have in common."""
+    """The pending requests of a Location, shared by its gates with different rules."""
 
     pending: dict[PermissionID, _Pending] = field(default_factory=dict[PermissionID, _Pending])
     saves: int = 0
-    """Counts approvals, so that a decision made on an older list is made again."""
-    book: PendingStore = field(default_factory=NoPendingStore)
+    """Counts saved rules, so that a decision made on an older list is repeated."""
+    store: PendingStore = field(default_factory=NoPendingStore)
     settled: list[PermissionID] = field(default_factory=list[PermissionID])
-    """No longer pending, and still in the book."""
+    """Settled requests that are still in the store."""
 
 
 class LocationPermissions:
@@ -88,8 +88,8 @@ class LocationPermissions:
         ids: IdSource,
         publish: Callable[[LiveEvent], None],
         headless: Headless = "wait",
-        patience_seconds: float | None = None,
-        desk: PendingPermissions | None = None,
+        reply_timeout_seconds: float | None = None,
+        shared: PendingPermissions | None = None,
     ) -> None:
         self._rules = rules
         self._saved = saved
@@ -97,12 +97,12 @@ class LocationPermissions:
         self._ids = ids
         self._publish = publish
         self._headless: Headless = headless
-        self._patience_seconds = patience_seconds
-        self._desk = desk or PendingPermissions()
-        self._pending = self._desk.pending
+        self._reply_timeout_seconds = reply_timeout_seconds
+        self._shared = shared or PendingPermissions()
+        self._pending = self._shared.pending
 
-    def under(self, rules: Callable[[str], Ruleset]) -> "LocationPermissions":
-        """The same desk, with what waits there, for those who are judged by other rules."""
+    def with_rules(self, rules: Callable[[str], Ruleset]) -> "LocationPermissions":
+        """A gate with other rules and the same pending requests."""
         return LocationPermissions(
             rules=rules,
             saved=self._saved,
@@ -110,13 +110,13 @@ class LocationPermissions:
             ids=self._ids,
             publish=self._publish,
             headless=self._headless,
-            patience_seconds=self._patience_seconds,
-            desk=self._desk,
+            reply_timeout_seconds=self._reply_timeout_seconds,
+            shared=self._shared,
         )
 
     async def require(self, ask: PermissionAsk) -> None:
         """ports.PermissionGate: return when allowed, else raise one of the Permission errors."""
-        ask = self._refined(ask)
+        ask = self._refine(ask)
         decision = await self._decide(ask)
         if decision.effect == "allow":
             return
@@ -126,18 +126,18 @@ class LocationPermissions:
             raise PermissionBlockedError(_unattended(ask, decision))
         pending = await self._open(self._ids.permission(), ask)
         try:
-            await asyncio.wait((pending.outcome,), timeout=self._patience_seconds)
+            await asyncio.wait((pending.outcome,), timeout=self._reply_timeout_seconds)
         finally:
             if not pending.outcome.done():
                 self._settle(pending, "reject", Unanswered())
-            await self._tidy()
+            await self._remove_settled()
         _raise_unless_allowed(pending)
 
     async def ask(
         self, ask: PermissionAsk, *, request_id: PermissionID | None = None
     ) -> PermissionDecision:
-        """Evaluate without waiting; a request is left pending only when a person must decide."""
-        ask = self._refined(ask)
+        """Evaluate without waiting; leaves a pending request only when the user must decide."""
+        ask = self._refine(ask)
         decision = await self._decide(ask)
         chosen = request_id or self._ids.permission()
         if chosen in self._pending:
@@ -146,12 +146,12 @@ class LocationPermissions:
             await self._open(chosen, ask)
         return PermissionDecision(chosen, decision.effect)
 
-    async def judge(self, ask: PermissionAsk) -> Effect:
-        """What rules and approvals say. Nobody is asked, and nothing is left pending."""
-        return (await self._decide(self._refined(ask))).effect
+    async def evaluate(self, ask: PermissionAsk) -> Effect:
+        """The effect of rules and saved rules, without asking the user."""
+        return (await self._decide(self._refine(ask))).effect
 
     def list(self, session_id: SessionID | None = None) -> tuple[PermissionRequest, ...]:
-        """What is pending, oldest first, of one Session or of all."""
+        """The pending requests of one Session or of all, oldest first."""
         requests = (pending.request for pending in self._pending.values())
         return tuple(r for r in requests if session_id is None or r.session_id == session_id)
 
@@ -163,7 +163,7 @@ class LocationPermissions:
     async def reply(
         self, request_id: PermissionID, reply: Reply, *, message: str | None = None
     ) -> None:
-        """Settle a request, and with it those that the same word settles."""
+        """Settle a request, and the other requests that the same reply settles."""
         pending = self._find(request_id)
         match reply:
             case "once":
@@ -175,17 +175,17 @@ class LocationPermissions:
                 self._decline(pending.request.session_id)
             case _:
                 assert_never(reply)
-        await self._tidy()
+        await self._remove_settled()
 
     def close(self) -> None:
-        """The Location goes away: nobody will answer any more."""
+        """Decline all pending requests, because the Location closes."""
         self._decline(None)
 
     @property
     def waiting(self) -> bool:
         return bool(self._pending)
 
-    def _refined(self, ask: PermissionAsk) -> PermissionAsk:
+    def _refine(self, ask: PermissionAsk) -> PermissionAsk:
         if ask.refine is None:
             return ask
         judges = (self._rules(ask.agent), *subagent.inherited_rules(ask.above, self._rules))
@@ -207,9 +207,9 @@ class LocationPermissions:
         if decision.effect != "ask":
             return decision
         while True:
-            saves = self._desk.saves
+            saves = self._shared.saves
             approvals = await self._approvals()
-            if saves == self._desk.saves:
+            if saves == self._shared.saves:
                 return permission.decide(
                     rules,
                     approvals,
@@ -227,27 +227,27 @@ class LocationPermissions:
         request = _request(request_id, ask)
         pending = _Pending(request, ask, rules, asyncio.get_running_loop().create_future())
         try:
-            await self._desk.book.add(request)
+            await self._shared.store.add(request)
             if len(self._pending) >= limits.PERMISSIONS_PENDING_MAX:
                 raise PermissionBlockedError(
                     f"Too many permission requests are waiting ({limits.PERMISSIONS_PENDING_MAX})."
                 )
-            # Announced first: a request that nobody can hear of must not be waited for.
+            # Published first: a request that no client can see must not be waited for.
             self._publish(request)
         except UniqueViolationError as error:
             raise PermissionConflictError(request_id) from error
         except BaseException:
-            self._desk.settled.append(request_id)
-            await self._tidy()
+            self._shared.settled.append(request_id)
+            await self._remove_settled()
             raise
         self._pending[request_id] = pending
         return pending
 
-    async def _tidy(self) -> None:
-        """Take from the book what is settled."""
-        settled, self._desk.settled = self._desk.settled, []
+    async def _remove_settled(self) -> None:
+        """Remove settled requests from the store."""
+        settled, self._shared.settled = self._shared.settled, []
         if settled:
-            await self._desk.book.remove(settled)
+            await self._shared.store.remove(settled)
 
     def _find(self, request_id: PermissionID) -> _Pending:
         pending = self._pending.get(request_id)
@@ -257,7 +257,7 @@ class LocationPermissions:
 
     def _settle(self, pending: _Pending, reply: Reply, outcome: Outcome) -> None:
         del self._pending[pending.request.id]
-        self._desk.settled.append(pending.request.id)
+        self._shared.settled.append(pending.request.id)
         self._publish(
             PermissionReplied(
                 session_id=pending.request.session_id, request_id=pending.request.id, reply=reply
@@ -273,9 +273,9 @@ class LocationPermissions:
             return
         project = await self._project()
         await self._saved.add(project, action=pending.ask.action, resources=save)
-        self._desk.saves += 1
+        self._shared.saves += 1
         approvals = await self._approvals()
-        # While it was being saved the request may have been settled, or its waiter have gone.
+        # The request may have been settled, or its waiter cancelled, while the rule was saved.
         if pending.request.id in self._pending:
             self._settle(pending, "always", Allowed())
         for other in tuple(self._pending.values()):
@@ -335,12 +335,12 @@ def _denied(ask: PermissionAsk, decision: Decision) -> str:
 
 
 def _unattended(ask: PermissionAsk, decision: Decision) -> str:
-    said = f"{ask.action} {decision.resource} needs a person's approval, and nobody is there to "
+    reason = f"{ask.action} {decision.resource} needs a person's approval, and nobody is there to "
     if ask.protected:
-        return f"{said}give it. It is protected: no permission rule can allow it."
-    return f"{said}give it. A permission rule that allows it would let it pass."
+        return f"{reason}give it. It is protected: no permission rule can allow it."
+    return f"{reason}give it. A permission rule that allows it would let it pass."
 
 
 def _unanswered(ask: PermissionAsk) -> str:
-    shown = ", ".join(ask.resources)
-    return f"{ask.action} {shown} needs a person's approval, and nobody answered in time."
+    resources = ", ".join(ask.resources)
+    return f"{ask.action} {resources} needs a person's approval, and nobody answered in time."

@@ -1,11 +1,11 @@
-"""The Questioner of a Location: who waits for a person's answers, and what the answers were.
+"""The Questioner of a Location: asks the user questions and waits for the answers.
 
-Pending requests live in memory, with the tool call that waits for them, and in the book. Whether a
-tool may ask at all is a permission and decided before. What an answer may be is in
-core.approval.question_answers.
+Pending requests are kept in memory, with the tool call that waits, and in a PendingStore. Whether
+a tool may ask at all is a permission and decided before. core.approval.question_answers checks the
+answers.
 
-Invariant: a request is settled once, its settlement is announced before the waiter goes on, and a
-waiter that goes away takes its request with it.
+Invariant: a request is settled once, its settlement is published before the waiter continues, and
+a cancelled waiter removes its request.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class Rejected(Value):
 
 
 class Unanswered(Value):
-    """Nobody said anything for as long as we were to wait."""
+    """No reply came within the timeout."""
 
 
 Outcome = Answered | Rejected | Unanswered
@@ -53,31 +53,31 @@ class LocationQuestions:
         ids: IdSource,
         publish: Callable[[LiveEvent], None],
         headless: Headless = "wait",
-        patience_seconds: float | None = None,
-        book: PendingStore | None = None,
+        reply_timeout_seconds: float | None = None,
+        store: PendingStore | None = None,
     ) -> None:
         self._ids = ids
         self._publish = publish
         self._headless: Headless = headless
-        self._patience_seconds = patience_seconds
-        self._book: PendingStore = book or NoPendingStore()
+        self._reply_timeout_seconds = reply_timeout_seconds
+        self._store: PendingStore = store or NoPendingStore()
         self._pending: dict[QuestionID, _Pending] = {}
 
     async def ask(self, ask: QuestionAsk) -> Answers:
-        """ports.Questioner: the answers, or one of the Question errors."""
+        """ports.Questioner: return the answers, or raise one of the Question errors."""
         if self._headless == "deny":
             raise QuestionBlockedError("Nobody is there to answer. Go on without the answers.")
         pending = await self._open(ask)
         try:
-            await asyncio.wait((pending.outcome,), timeout=self._patience_seconds)
+            await asyncio.wait((pending.outcome,), timeout=self._reply_timeout_seconds)
         finally:
             if not pending.outcome.done():
                 self._refuse(pending, Unanswered())
-            await self._book.remove([pending.request.id])
+            await self._store.remove([pending.request.id])
         outcome = pending.outcome.result()
         match outcome:
-            case Answered(answers=given):
-                return given
+            case Answered(answers=answers):
+                return answers
             case Rejected():
                 raise QuestionRejectedError("The person would not answer.")
             case Unanswered():
@@ -86,7 +86,7 @@ class LocationQuestions:
                 assert_never(outcome)
 
     def list(self, session_id: SessionID | None = None) -> tuple[QuestionRequest, ...]:
-        """What is pending, oldest first, of one Session or of all."""
+        """The pending requests of one Session or of all, oldest first."""
         requests = (pending.request for pending in self._pending.values())
         return tuple(r for r in requests if session_id is None or r.session_id == session_id)
 
@@ -95,23 +95,25 @@ class LocationQuestions:
         pending = self._pending.get(request_id)
         return pending is not None and pending.request.session_id == session_id
 
-    def reply(self, request_id: QuestionID, given: Answers) -> None:
+    def reply(self, request_id: QuestionID, answers: Answers) -> None:
         """Settle a request with its answers.
 
-        Raises InvalidRequestError when they do not fit the questions; the request then still waits.
+        Raises InvalidRequestError when they do not fit the questions; the request stays pending.
         """
         pending = self._find(request_id)
-        question_answers.check_answers(pending.request.questions, given)
+        question_answers.check_answers(pending.request.questions, answers)
         request = pending.request
-        event = QuestionReplied(session_id=request.session_id, request_id=request.id, answers=given)
-        self._settle(pending, event, Answered(given))
+        event = QuestionReplied(
+            session_id=request.session_id, request_id=request.id, answers=answers
+        )
+        self._settle(pending, event, Answered(answers))
 
     def reject(self, request_id: QuestionID) -> None:
         """Settle a request without answers: the run that asked stops."""
         self._refuse(self._find(request_id), Rejected())
 
     def close(self) -> None:
-        """The Location goes away: nobody will answer any more."""
+        """Reject all pending requests, because the Location closes."""
         for request_id in tuple(self._pending):
             self.reject(request_id)
 
@@ -128,14 +130,14 @@ class LocationQuestions:
         )
         pending = _Pending(request, asyncio.get_running_loop().create_future())
         try:
-            await self._book.add(request)
+            await self._store.add(request)
             if len(self._pending) >= limits.QUESTIONS_PENDING_MAX:
                 most = limits.QUESTIONS_PENDING_MAX
                 raise QuestionBlockedError(f"Too many questions wait for an answer ({most}).")
-            # Announced first: a request that nobody can hear of must not be waited for.
+            # Published first: a request that no client can see must not be waited for.
             self._publish(request)
         except BaseException:
-            await self._book.remove([request.id])
+            await self._store.remove([request.id])
             raise
         self._pending[request.id] = pending
         return pending

@@ -1,7 +1,7 @@
-"""Where the desks of a Location write down who waits, so that it is known beyond their process.
+"""Ports for stored approvals: pending requests, and the rules that a user saved.
 
-The desk itself knows who waits with it; the book is for other processes, and for whoever comes
-after a crash. Keeping it on disk is an adapter of the store.
+A process keeps its own pending requests in memory; the store shows them to other processes, also
+after a crash. The adapters are in store.tables.
 """
 
 from collections.abc import Sequence
@@ -13,17 +13,19 @@ from perdure.schema.ids import ProjectID
 
 
 class PendingStore(Protocol):
+    """Stores the pending requests of one Location."""
+
     async def add(self, request: PendingRequest) -> None:
-        """Durable when this returns; raises UniqueViolationError when the id is taken."""
+        """Store a request durably. Raises UniqueViolationError when the id is taken."""
         ...
 
     async def remove(self, ids: Sequence[str]) -> None:
-        """They wait no longer. Never fails: what stays by mistake does no harm."""
+        """Remove settled requests. Never fails: a row that stays does no harm."""
         ...
 
 
 class NoPendingStore:
-    """For a desk that nobody beyond its process has to know of."""
+    """Stores nothing: pending requests stay private to the process."""
 
     async def add(self, request: PendingRequest) -> None:
         return
@@ -33,12 +35,12 @@ class NoPendingStore:
 
 
 class SavedRules(Protocol):
-    """Where approvals are kept. An approval is unique by project, action and resource."""
+    """Stores saved permission rules, unique by project, action and resource."""
 
     async def list(self, project_id: ProjectID) -> tuple[SavedRule, ...]: ...
     async def add(
         self, project_id: ProjectID, *, action: str, resources: tuple[str, ...]
     ) -> None: ...
     async def remove(self, rule_id: str) -> None:
-        """Forget one; unknown ids are no error."""
+        """Remove a rule; an unknown id is not an error."""
         ...

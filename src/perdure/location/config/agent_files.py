@@ -1,12 +1,12 @@
-"""Agents from Markdown files of a config directory: one file, one agent, one document.
+"""Agents from Markdown files of a config directory: one document for each file.
 
-`agent/` and `agents/` are searched to any depth, `mode/` and `modes/` hold primary agents and are
+`agent/` and `agents/` are searched to any depth; `mode/` and `modes/` hold primary agents and are
 not. The name is the path below that folder without `.md`; the front matter holds the fields and
-the body is the system text. Placeholders are plain text here. In a project the file must lie
-below the directory it configures, by its real path: a link could otherwise show any file of this
-machine to a model.
+the body is the system text. Placeholders are plain text here. A project's file must be below the
+directory it configures, by its real path: a link could otherwise show any file of this machine to
+a model.
 
-Invariant: folders are listed at every look and files read only when they changed; a file that
+Invariant: folders are listed at every load and files read only when they changed; a file that
 cannot be used is reported and left out alone.
 """
 
@@ -35,14 +35,14 @@ _PRIMARY: Final = frozenset({"mode", "modes"})
 
 
 class AgentFiles:
-    """The agent files of the config directories of one trust."""
+    """The agent files of all config directories with the same trust."""
 
     def __init__(self, trust: Trust) -> None:
         self._trust: Trust = trust
         self._kept: dict[str, dict[str, tuple[Signature, Document]]] = {}
 
     def get(self, config_directory: str) -> tuple[Document, ...]:
-        """A document for each agent, and for what is wrong with a folder."""
+        """A document for each agent file, and for each problem with a folder."""
         before = self._kept.get(config_directory, {})
         kept: dict[str, tuple[Signature, Document]] = {}
         problems: list[Problem] = []
@@ -51,16 +51,16 @@ class AgentFiles:
                 if len(kept) == limits.AGENT_FILES_MAX:
                     problems.append(Problem(top, f"has more than {len(kept)} agents"))
                     break
-                now = cached_files.signature(path)
-                if now is None:
+                signature = cached_files.signature(path)
+                if signature is None:
                     continue
                 known = before.get(path)
-                if known is None or known[0] != now:
-                    known = now, self._document(path, top)
+                if known is None or known[0] != signature:
+                    known = signature, self._document(path, top)
                 kept[path] = known
         self._kept[config_directory] = kept
-        wrong = (_unusable(problem, self._trust) for problem in problems)
-        return (*(document for _, document in kept.values()), *wrong)
+        reports = (_unusable(problem, self._trust) for problem in problems)
+        return (*(document for _, document in kept.values()), *reports)
 
     def _document(self, path: str, top: str) -> Document:
         if self._trust == "project":
@@ -84,19 +84,19 @@ class AgentFiles:
 
 
 class _UnusableError(Exception):
-    """The file is no agent; the text says why."""
+    """The file is not an agent; the text says why."""
 
 
 def _tops(config_directory: str) -> Iterator[str]:
     for folder in _FOLDERS:
         top = f"{config_directory}/{folder}"
-        # Most are not there, and this is the quickest way to know.
+        # Most do not exist, and this is the quickest check.
         if cached_files.exists(top):
             yield top
 
 
 def _markdown(top: str, problems: list[Problem]) -> Iterator[str]:
-    """The files below `top` in the order of their names, each folder once however it is linked."""
+    """The Markdown files below `top`, sorted by name; a linked folder is visited once."""
     deep = os.path.basename(top) not in _PRIMARY
     waiting, seen = [top], set[tuple[int, int]]()
     for folder in waiting:
@@ -136,7 +136,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _fields(path: str) -> JsonObject:
-    """The agent as a document would write it. Raises UnicodeError and _UnusableError."""
+    """The agent's fields as in a document. Raises UnicodeError and _UnusableError."""
     try:
         data = cached_files.read(path, bytes_max=limits.AGENT_FILE_BYTES_MAX)
         text = (data or b"").decode("utf-8-sig")

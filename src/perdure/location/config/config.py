@@ -1,12 +1,12 @@
-"""Configuration of a Location: which documents there are, and the Settings they add up to.
+"""Configuration of a Location: finds its documents and merges them into Settings.
 
-From low to high: what plugins say; the user's config directory; each directory from the project's
-root to the Location; the `.opencode` directory of each, in the same order; the file that
-`OPENCODE_CONFIG` names; the text of `OPENCODE_CONFIG_CONTENT`. In a directory `opencode.jsonc` lies
-over `opencode.json`, and the agents of a config directory over both. A relative name in
-`OPENCODE_CONFIG` lies in the Location and is trusted no more than what else lies there.
+In rising precedence: plugins; the user's config directory; each directory from the project's root
+to the Location; the `.opencode` directory of each, in the same order; the file that
+`OPENCODE_CONFIG` names; the text of `OPENCODE_CONFIG_CONTENT`. In a directory `opencode.jsonc`
+overrides `opencode.json`, and the agent files of a config directory override both. A relative path
+in `OPENCODE_CONFIG` is relative to the Location and trusted no more than other files there.
 
-What a project's documents may do stands in core.settings.settings. Nothing is ever written.
+core.settings.settings defines what a project's documents may do. Nothing is ever written.
 """
 
 import logging
@@ -47,56 +47,59 @@ class Configuration:
         self._users_agents = AgentFiles("user")
         self._projects_agents = AgentFiles("project")
         self.trust: Final = Trust(environment.data_dir)
-        self._places: dict[tuple[str, str], _Places] = {}
+        self._candidates: dict[tuple[str, str], _ProjectCandidates] = {}
         self._reported: dict[str, frozenset[Problem]] = {}
-        """What was told of each Location: a problem is told when it is new."""
+        """Problems of each Location that were logged: each is logged once."""
 
     def load(self, directory: str, *, root: str, before: Settings | None = None) -> Settings:
-        """The Settings in force at `directory`, whose project begins at `root`.
+        """The Settings of `directory`, whose project has the root `root`.
 
-        The very `before` when nothing changed since; new problems are logged.
+        Returns `before` itself when nothing changed since; new problems are logged.
         """
         found = self.read(directory, root=root, before=before)
         if found is not before:
-            wishes = tuple(Problem(wish.path, _off(wish)) for wish in found.ungranted)
+            wishes = tuple(
+                Problem(wish.path, _describe_untrusted(wish)) for wish in found.ungranted
+            )
             self._report(directory, (*found.problems, *wishes))
         return found
 
     def read(self, directory: str, *, root: str, before: Settings | None = None) -> Settings:
-        """As `load`, without a word to the log."""
-        if before is None or (directory, root) not in self._places:
+        """As `load`, without logging."""
+        if before is None or (directory, root) not in self._candidates:
             self._remember(directory, root)
-        found = self._documents(directory, self._places[directory, root])
-        documents = tuple(map(self.trust.marked, found))
+        found = self._documents(directory, self._candidates[directory, root])
+        documents = tuple(map(self.trust.with_grant, found))
         if before is not None and before.documents == documents:
             return before
         return settings.merge(documents)
 
     def _remember(self, directory: str, root: str) -> None:
-        if len(self._places) >= limits.LOCATIONS_OPEN_MAX:
-            self._places.clear()
-        self._places[directory, root] = self._project_places(directory, root)
+        if len(self._candidates) >= limits.LOCATIONS_OPEN_MAX:
+            self._candidates.clear()
+        self._candidates[directory, root] = self._project_candidates(directory, root)
 
-    def _project_places(self, directory: str, root: str) -> "_Places":
+    def _project_candidates(self, directory: str, root: str) -> "_ProjectCandidates":
         home = self._environment.config_dir
         disabled = parent_directories.is_disabled(
             self._environment.variables.get(parent_directories.DISABLE)
         )
         if directory == home or disabled:
-            return _Places((), ())
-        chain = [at for at in parent_directories.downwards(directory, root) if at != home]
-        return _Places(
-            tuple(path for at in chain for path in _candidates(at)),
-            tuple(os.path.join(at, DIRECTORY_NAME) for at in chain),
+            return _ProjectCandidates((), ())
+        parents = parent_directories.list_downwards(directory, root)
+        chain = [parent for parent in parents if parent != home]
+        return _ProjectCandidates(
+            tuple(path for parent in chain for path in _candidates(parent)),
+            tuple(os.path.join(parent, DIRECTORY_NAME) for parent in chain),
         )
 
-    def _documents(self, directory: str, places: "_Places") -> Iterator[Document]:
+    def _documents(self, directory: str, candidates: "_ProjectCandidates") -> Iterator[Document]:
         home = self._environment.config_dir
         yield from self._plugins.list()
         yield from _existing(self._users, _candidates(home))
         yield from self._users_agents.get(home)
-        yield from _existing(self._projects, places.files)
-        for config_directory in places.config_directories:
+        yield from _existing(self._projects, candidates.files)
+        for config_directory in candidates.config_directories:
             if cached_files.exists(config_directory):
                 yield from _existing(self._projects, _candidates(config_directory))
                 yield from self._projects_agents.get(config_directory)
@@ -121,14 +124,14 @@ class Configuration:
         self._reported[directory] = frozenset(problems)
 
 
-class _Places(Value):
-    """Where documents of one Location's project may lie, the lowest first."""
+class _ProjectCandidates(Value):
+    """Paths where documents of a Location's project may be, the lowest precedence first."""
 
     files: tuple[str, ...]
     config_directories: tuple[str, ...]
 
 
-def _off(wish: TrustRequest) -> str:
+def _describe_untrusted(wish: TrustRequest) -> str:
     return f"would {wish.description}; that is off until you trust it: perdure trust"
 
 

@@ -1,11 +1,11 @@
 """Configuration documents on disk, read again only when they changed.
 
-A document also counts as changed when a file that it puts in for a placeholder did. Where
-placeholders may stand is core.config_file.substitution's decision; here they are looked up. For a
-project's document a file must lie below the directory it configures, by its real path.
+A document also counts as changed when a file that one of its placeholders includes changed.
+core.config_file.substitution decides where placeholders may be; this module resolves them. A file
+that a project's document includes must be below the directory it configures, by its real path.
 
 Invariant: a file that cannot be used is left out as a whole and reported, never half applied, and
-the content of a file that is put in leaves this module only inside its document.
+the content of an included file leaves this module only inside its document.
 """
 
 import os
@@ -28,14 +28,14 @@ from perdure.host.files.cached_files import FileTooLargeError, Signature
 from perdure.schema.value import Value
 
 DIRECTORY_NAME: Final = ".opencode"
-"""Beside the code it configures, in any directory of a project."""
+"""Name of the config directory, which any directory of a project may have."""
 
 _NEVER_CHANGES: Final[Signature] = (0, 0, 0)
 _TIMEZONE: Final = ("experimental", "timezone")
 
 
 class DocumentFiles:
-    """The documents of one trust. Looking at one that did not change costs a stat."""
+    """The documents of one trust. Getting an unchanged one costs a stat."""
 
     def __init__(self, environment: Environment, trust: Trust) -> None:
         self._environment = environment
@@ -44,39 +44,40 @@ class DocumentFiles:
 
     def get(self, path: str) -> Document | None:
         """The document at `path`; None when there is no such file."""
-        now = cached_files.signature(path)
-        if now is None:
+        signature = cached_files.signature(path)
+        if signature is None:
             self._kept.pop(path, None)
             return None
         kept = self._kept.get(path)
-        if kept is None or not kept.holds(now):
+        if kept is None or not kept.is_current(signature):
             placeholders = Placeholders(os.path.dirname(path), self._trust, self._environment)
             document = _read(path, self._trust, placeholders)
-            kept = self._kept[path] = _Kept(now, document, tuple(placeholders.looked_at.items()))
+            included = tuple(placeholders.included.items())
+            kept = self._kept[path] = _Kept(signature, document, included)
         return kept.document
 
     def inline(self, name: str, data: bytes, *, directory: str) -> Document:
-        """The document that a variable holds, which never changes; only what it puts in may."""
+        """The document in a variable, which never changes; only the files it includes may."""
         key = f"{name} for {directory}"
         kept = self._kept.get(key)
-        if kept is None or not kept.holds(_NEVER_CHANGES):
+        if kept is None or not kept.is_current(_NEVER_CHANGES):
             placeholders = Placeholders(directory, self._trust, self._environment)
             document = _decode(name, self._trust, data, placeholders)
-            looked_at = tuple(placeholders.looked_at.items())
-            kept = self._kept[key] = _Kept(_NEVER_CHANGES, document, looked_at)
+            included = tuple(placeholders.included.items())
+            kept = self._kept[key] = _Kept(_NEVER_CHANGES, document, included)
         return kept.document
 
 
 class Placeholders:
-    """What the placeholders of one document stand for. A config_substitution.Resolve."""
+    """Resolves the placeholders of one document. A core.config_file.substitution.Resolve."""
 
     def __init__(self, directory: str, trust: Trust, environment: Environment) -> None:
         self.directory = directory
         self._environment = environment
         self._tree = None if trust == "user" else project_directory(directory)
         self._found: dict[str, str | Unresolved] = {}
-        self.looked_at: dict[str, Signature | None] = {}
-        """The files that were put in, or would have been, as they were then."""
+        self.included: dict[str, Signature | None] = {}
+        """Signatures of the files that placeholders name; None for a missing file."""
 
     def __call__(self, placeholder: Placeholder) -> str | Unresolved:
         name = placeholder.name
@@ -93,7 +94,7 @@ class Placeholders:
             self._environment.home if below_home else self.directory,
             name[2:] if below_home else name,
         )
-        self.looked_at[path] = cached_files.signature(path)
+        self.included[path] = cached_files.signature(path)
         try:
             real = os.path.realpath(path)
         except ValueError:
@@ -112,11 +113,11 @@ def project_directory(config_directory: str) -> str:
 class _Kept(Value):
     signature: Signature
     document: Document
-    looked_at: tuple[tuple[str, Signature | None], ...]
+    included: tuple[tuple[str, Signature | None], ...]
 
-    def holds(self, now: Signature) -> bool:
-        same = (cached_files.signature(path) == before for path, before in self.looked_at)
-        return self.signature == now and all(same)
+    def is_current(self, signature: Signature) -> bool:
+        same = (cached_files.signature(path) == before for path, before in self.included)
+        return self.signature == signature and all(same)
 
 
 def _read(path: str, trust: Trust, placeholders: Placeholders) -> Document:
@@ -131,7 +132,7 @@ def _read(path: str, trust: Trust, placeholders: Placeholders) -> Document:
 
 
 def _decode(path: str, trust: Trust, data: bytes, placeholders: Placeholders) -> Document:
-    """The document that `data` says."""
+    """Decode a document."""
     try:
         value = jsonc.decode(data)
     except jsonc.JsoncError as error:
@@ -172,11 +173,11 @@ def _with_known_timezone(document: Document) -> Document:
 
 
 def _is_timezone(name: str) -> bool:
-    # Late: few name a zone, and the package takes as long to load as the rest of this layer.
+    # Imported late: few name a zone, and the package is as slow to import as this whole layer.
     zones = import_module("zoneinfo")
     try:
         zones.ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        # Unknown, not a name at all, or a folder of the zone files.
+        # Unknown, not a valid name, or a folder of the zone files.
         return False
     return True

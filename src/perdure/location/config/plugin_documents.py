@@ -1,9 +1,8 @@
-"""What plugins say of agents, providers and models: documents that lie below all configuration.
+"""Configuration documents of plugins: agents, providers and models below all configuration files.
 
-A plugin was chosen by whoever runs the program, so that its word counts as the user's own: a
-project can no more redirect a plugin's provider than one of the user's. Documents of several
-plugins lie over each other in the order of their names, whoever was added first. Whether what a
-document says makes sense is told to the plugin at once, by `agent` and `catalog`.
+The user chose the plugin, so its documents are trusted as the user's own: a project cannot
+redirect a plugin's provider. Documents of several plugins override each other in the order of
+their names. The functions that make them raise ValueError for a plugin's mistakes.
 """
 
 from collections.abc import Callable, Generator
@@ -19,7 +18,7 @@ from perdure.schema.codec import JsonObject
 
 
 class PluginDocuments:
-    """`changed` is called when one came or went."""
+    """The registered documents; `changed` is called when one is added or removed."""
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         self._changed = changed
@@ -27,7 +26,7 @@ class PluginDocuments:
 
     @contextmanager
     def register(self, document: Document) -> Generator[None]:
-        """Say it while the scope is open."""
+        """Apply the document while the scope is open."""
         self._documents.append(document)
         self._changed()
         try:
@@ -37,26 +36,26 @@ class PluginDocuments:
             self._changed()
 
     def list(self) -> tuple[Document, ...]:
-        """The lowest first."""
+        """The documents, the lowest precedence first."""
         return tuple(sorted(self._documents, key=lambda document: document.path))
 
 
-def agent(plugin: str, name: str, options: JsonObject) -> Document:
-    """What a plugin says of one agent, as `agents` of a configuration would. Raises ValueError."""
+def make_agent_document(plugin: str, name: str, options: JsonObject) -> Document:
+    """The document of one agent, with the options of `agents` in a configuration file."""
     if not name.strip():
-        raise ValueError("an agent has a name")
+        raise ValueError("an agent needs a name")
     entry = _read(AgentEntry, f"agent {name!r}", options)
     if entry.model and config_document.parse_model(entry.model) is None:
         raise ValueError(f"agent {name!r}: a model is named provider/model, not {entry.model!r}")
     return _document(plugin, agents=((name, entry),))
 
 
-def catalog(plugin: str, providers: JsonObject) -> Document:
-    """What a plugin says of providers, as `providers` of a configuration would."""
+def make_catalog_document(plugin: str, providers: JsonObject) -> Document:
+    """The document of providers, with the options of `providers` in a configuration file."""
     entries: dict[str, JsonObject] = {}
     for name, options in providers.items():
         if not name.strip():
-            raise ValueError("a provider has a name")
+            raise ValueError("a provider needs a name")
         entry = _read(ProviderEntry, f"provider {name!r}", options)
         entries[name] = codec.to_json_value(entry)
     return _document(plugin, providers=entries)

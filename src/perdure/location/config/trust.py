@@ -1,12 +1,12 @@
-"""What people granted to the configuration of projects: one file in the data directory.
+"""Trust grants for the configuration documents of projects: one file in the data directory.
 
-A grant is a document at a place with these bytes. The place is the real path of its directory, so
-a link that is turned elsewhere carries no grant along; the bytes are those that were decoded, so a
-file that is swapped between a look and its use counts as another one. Deciding what needs a grant
-is not done here (core.settings.trust), nor is asking for one (cli.commands.trust).
+A grant names a document by its path and its bytes. The path contains the real path of the
+directory, so redirecting a link does not carry a grant along; the bytes are those that were
+decoded, so a file swapped between check and use is another document. core.settings.trust decides
+what needs a grant, cli.commands.trust asks the user.
 
-Invariant: whatever is wrong with the file, nothing is granted by it; it is replaced in one step,
-under a lock, and readable by the user alone.
+Invariant: a damaged file grants nothing; the file is replaced atomically, under a lock, and only
+the user can read it.
 """
 
 import fcntl
@@ -44,14 +44,14 @@ class TrustFileError(Exception):
 
 
 class Grant(Record):
-    """One document that a person trusts."""
+    """One document that the user trusts."""
 
     path: bytes
-    """As the file system has it: a name need not be text."""
+    """Bytes, because a file name need not be text."""
     sha256: str
 
     @property
-    def shown(self) -> str:
+    def display_path(self) -> str:
         return self.path.decode(errors="replace")
 
 
@@ -59,67 +59,66 @@ class _File(Record):
     version: int
     grants: tuple[Grant, ...] = ()
     declined: tuple[Grant, ...] = ()
-    """What a person said no to, so that nobody asks again."""
+    """Documents that the user declined, so that the question is not repeated."""
 
 
 _EMPTY: Final = _File(version=_VERSION)
 
 
 class Trust:
-    """The grants of one data directory. Looking costs a stat while nothing changed."""
+    """The grants of one data directory. A check costs a stat while nothing changed."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self.path: Final = os.path.join(directory, NAME)
-        self._read_as: tuple[Signature, _File] | None = None
-        self._marked: dict[str, _Marked] = {}
-        self._complaint: str | None = None
+        self._cached: tuple[Signature, _File] | None = None
+        self._documents: dict[str, _CheckedDocument] = {}
+        self._last_warning: str | None = None
 
-    def marked(self, document: Document) -> Document:
-        """The document with what was granted to it: the same one for as long as that holds."""
+    def with_grant(self, document: Document) -> Document:
+        """The document, marked as granted if it is: the same object while nothing changes."""
         if document.trust == "user":
             return document
-        kept = self._marked.get(document.path)
+        kept = self._documents.get(document.path)
         if kept is None or kept.document is not document:
-            kept = _Marked(
-                document, bool(trust.list_requests(document)), replace(document, granted=True)
-            )
-            if len(self._marked) >= limits.LOCATIONS_OPEN_MAX:
-                self._marked.clear()
-            self._marked[document.path] = kept
-        granted = kept.asks and _grant(document) in self._known()
+            has_wishes = bool(trust.list_requests(document))
+            kept = _CheckedDocument(document, has_wishes, replace(document, granted=True))
+            if len(self._documents) >= limits.LOCATIONS_OPEN_MAX:
+                self._documents.clear()
+            self._documents[document.path] = kept
+        granted = kept.has_wishes and _grant(document) in self._grants_or_none()
         return kept.granted if granted else document
 
     def grants(self) -> tuple[Grant, ...]:
-        """Everything that is granted. Raises TrustFileError."""
-        return self._look().grants
+        """All grants. Raises TrustFileError."""
+        return self._load().grants
 
     def was_declined(self, document: Document) -> bool:
-        """Whether a person said no to the document as it is. Raises TrustFileError."""
-        return _grant(document) in self._look().declined
+        """Whether the user declined the document as it is now. Raises TrustFileError."""
+        return _grant(document) in self._load().declined
 
     def grant(self, documents: Iterable[Document]) -> None:
-        """Trust these documents as they were read. An older grant of the same place is dropped."""
+        """Trust these documents as they were read. An older grant of the same path is dropped."""
         new = tuple(map(_grant, documents))
 
         def change(before: _File) -> _File:
-            kept = _apart_from(before, new)
+            kept = _without(before, new)
             return replace(kept, grants=(*kept.grants, *new))
 
         self._change(change)
 
     def decline(self, documents: Iterable[Document]) -> None:
-        """Remember that a person said no to these documents as they were read."""
+        """Remember that the user declined these documents as they were read."""
         new = tuple(map(_grant, documents))
 
         def change(before: _File) -> _File:
-            kept = _apart_from(before, new)
+            kept = _without(before, new)
             return replace(kept, declined=(*kept.declined, *new))
 
         self._change(change)
 
     def revoke(self, directory: str, documents: Iterable[Document] = ()) -> tuple[Grant, ...]:
-        """Trust these documents no more, nor anything below `directory`; what was dropped."""
+        """Remove the grants of these documents and of all below `directory`; returns them."""
         top = os.path.realpath(directory)
         named = {_grant(document).path for document in documents}
         dropped: list[Grant] = []
@@ -130,34 +129,34 @@ class Trust:
                 for grant in before.grants
                 if grant.path in named or is_within(os.fsdecode(grant.path), top)
             )
-            return _apart_from(before, dropped)
+            return _without(before, dropped)
 
         self._change(change)
         return tuple(dropped)
 
-    def _known(self) -> tuple[Grant, ...]:
+    def _grants_or_none(self) -> tuple[Grant, ...]:
         try:
             found = self.grants()
         except TrustFileError as error:
-            if str(error) != self._complaint:
+            if str(error) != self._last_warning:
                 logger.warning("nothing is trusted: %s", error)
-            self._complaint = str(error)
+            self._last_warning = str(error)
             return ()
-        self._complaint = None
+        self._last_warning = None
         return found
 
-    def _look(self) -> _File:
+    def _load(self) -> _File:
         try:
             status = os.lstat(self.path)
         except FileNotFoundError:
             return _EMPTY
         except OSError as error:
             raise self._failed("read", error) from error
-        # The time of its last change of any kind: also of who may write it.
-        now = status.st_ctime_ns, status.st_size, status.st_ino
-        if self._read_as is None or self._read_as[0] != now:
-            self._read_as = now, self._read()
-        return self._read_as[1]
+        # st_ctime also changes with the owner and the permissions.
+        signature = status.st_ctime_ns, status.st_size, status.st_ino
+        if self._cached is None or self._cached[0] != signature:
+            self._cached = signature, self._read()
+        return self._cached[1]
 
     def _read(self) -> _File:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -175,7 +174,7 @@ class Trust:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise TrustFileError(f"{self.path} is damaged. {_REMEDY}") from None
         if found.version != _VERSION or len(data) > limits.TRUST_FILE_BYTES_MAX:
-            raise TrustFileError(f"{self.path} is not of this version. {_REMEDY}")
+            raise TrustFileError(f"{self.path} has another version or is too large. {_REMEDY}")
         return found
 
     def _change(self, job: Callable[[_File], _File]) -> None:
@@ -193,7 +192,9 @@ class Trust:
 
     def _write(self, data: bytes) -> None:
         if len(data) > limits.TRUST_FILE_BYTES_MAX:
-            raise TrustFileError(f"{self.path} would become too large. Revoke what you can.")
+            raise TrustFileError(
+                f"{self.path} would become too large. Revoke some grants: perdure trust --revoke"
+            )
         draft = f"{self.path}.{os.getpid()}.{secrets.token_hex(8)}"
         try:
             handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -210,27 +211,27 @@ class Trust:
     def _failed(self, what: str, error: OSError) -> TrustFileError:
         return TrustFileError(
             f"Cannot {what} {self.path}: {error.strerror}. Check its owner and permissions,"
-            " and that the disk has room."
+            " and that the disk has free space."
         )
 
 
-class _Marked(Value):
-    """A document and what it would be if it were granted; made once, so that it stays the same."""
+class _CheckedDocument(Value):
+    """A document and its granted form; made once, so that it stays the same object."""
 
     document: Document
-    asks: bool
+    has_wishes: bool
     granted: Document
 
 
 def _grant(document: Document) -> Grant:
     directory, name = os.path.split(document.path)
-    place = os.path.join(os.path.realpath(directory), name)
-    return Grant(path=os.fsencode(place), sha256=trust.digest(document))
+    path = os.path.join(os.path.realpath(directory), name)
+    return Grant(path=os.fsencode(path), sha256=trust.digest(document))
 
 
-def _apart_from(before: _File, these: Iterable[Grant]) -> _File:
-    """Without anything that is known of the places of `these`."""
-    paths = {grant.path for grant in these}
+def _without(before: _File, removed: Iterable[Grant]) -> _File:
+    """The file without all entries for the paths of `removed`."""
+    paths = {grant.path for grant in removed}
     return replace(
         before,
         grants=tuple(kept for kept in before.grants if kept.path not in paths),
@@ -242,4 +243,4 @@ def _require_private(path: str, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise TrustFileError(f"{path} is not a regular file. {_REMEDY}")
     if status.st_uid != os.geteuid() or status.st_mode & 0o077:
-        raise TrustFileError(f"{path} is open to others or is not yours. {_REMEDY}")
+        raise TrustFileError(f"{path} is accessible to other users or not yours. {_REMEDY}")

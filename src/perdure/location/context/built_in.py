@@ -1,4 +1,4 @@
-"""The facts every Session is told: where it works, what day it is, and which model it talks to."""
+"""The built-in Context Sources of every Session: environment, date, and model."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, tzinfo
@@ -32,8 +32,8 @@ MODEL: ContextSource[str] = ContextSource(
 )
 
 
-def model(subject: Subject) -> Observation:
-    """The model of the turn: of the Session, not of the Location."""
+def observe_model(subject: Subject) -> Observation:
+    """Observe the model of the turn."""
     if subject.model is None:
         return ()
     name = f"{subject.model.provider_id}/{subject.model.id}"
@@ -48,7 +48,7 @@ async def observe(
     clock: Clock,
     timezone: str | None = None,
 ) -> Observation:
-    """One look at both; neither can be unavailable."""
+    """Observe environment and date; neither can be unavailable."""
     environment = system_context.make(ENVIRONMENT, _environment(await location(), platform))
     date = system_context.make(DATE, _local_date(clock, timezone))
     return system_context.combine((environment, date))
@@ -67,7 +67,7 @@ def _environment(location: LocationInfo, platform: str) -> str:
 
 
 def _local_date(clock: Clock, timezone: str | None) -> str:
-    """The calendar date of the host, or of the time zone that was configured."""
+    """The calendar date in the configured time zone, else in that of the host."""
     zone: tzinfo | None = None
     if timezone is not None:
         # Reads the build configuration of Python, which a host without a time zone never needs.

@@ -1,12 +1,12 @@
 """Instructions named by the configuration: files, patterns of files, and pages of the web.
 
-One Context Source beside the AGENTS.md files, in the order in which the documents name them. A
-project's documents may name files of the project only, by their real path; pages come from the
-public internet, whoever names them. A page is fetched again after a while; until then, and when
-that fails, the text fetched before stands.
+They are one Context Source, in the order in which the configuration names them. A project's
+documents may only name files of the project, by their real path. Pages must be on the public
+internet or on a host that the user allowed. A page is fetched again after a while; until then, and
+when that fails, the earlier text is used.
 
 Invariant: a page that was never fetched, or a file that cannot be read, makes the source
-unavailable. What is named and does not exist is left out.
+unavailable. A named file that does not exist is left out.
 """
 
 import asyncio
@@ -38,10 +38,10 @@ logger = logging.getLogger(__name__)
 CONFIGURED: ContextSource[InstructionFiles] = ContextSource(
     key="core/configured-instructions",
     type=InstructionFiles,
-    baseline=instructions.rendered,
+    baseline=instructions.render_files,
     update=lambda previous, current: (
         "The configured instructions have changed. These replace all of those given before:\n\n"
-        + instructions.rendered(current)
+        + instructions.render_files(current)
     ),
     removed=lambda previous: (
         "There are no configured instructions any more. Those given before no longer apply."
@@ -60,7 +60,7 @@ class _Found(Value):
 
 
 class ConfiguredInstructions:
-    """Those of one Location. Unchanged files are not read again."""
+    """The configured instructions of one Location. Unchanged files are not read again."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class ConfiguredInstructions:
         self._found: dict[str, _Found] = {}
 
     async def observe(self, subject: Subject) -> Observation:
-        """One look; nothing at all when nothing is configured, or nothing of it is there."""
+        """Observe the instructions; empty when none is configured or none exists."""
         del subject
         files: dict[str, InstructionFile] = {}
         try:
@@ -102,7 +102,7 @@ class ConfiguredInstructions:
         return list(self._files(entry, paths))
 
     def _files(self, entry: InstructionEntry, paths: tuple[str, ...]) -> Iterator[InstructionFile]:
-        own = parent_directories.bounds(entry.directory, self._root)
+        own = parent_directories.link_bounds(entry.directory, self._root)
         for path in paths:
             real = os.path.realpath(path)
             if entry.trust == "project" and not is_within(real, own):
@@ -119,7 +119,7 @@ class ConfiguredInstructions:
     async def _matching(self, pattern: str) -> tuple[str, ...]:
         if "**" not in pattern:
             return _matches(pattern)
-        # A whole tree is walked off the loop, and not again at every boundary.
+        # A whole tree is walked on a thread, and not at every boundary.
         now = self._clock.now_millis()
         found = self._found.get(pattern)
         if found is None or _is_old(found.looked_at, now, limits.INSTRUCTION_WALK_SECONDS):
@@ -138,7 +138,7 @@ class ConfiguredInstructions:
         except WebFetchError as error:
             if known is None:
                 raise WebFetchError(f"{url}: {error}") from error
-            logger.warning("configured instructions: %s: %s; the earlier text stays", url, error)
+            logger.warning("configured instructions: %s: %s; the earlier text is used", url, error)
             text = known.text
         self._pages[url] = _Page(text, now)
         return text

@@ -1,13 +1,12 @@
 """Instructions: the AGENTS.md files that apply at a Location, as one ordered Context Source.
 
 The user's own file comes first, then the project's from the Location up to its root, then those
-that lie beside files a Session has read. A file of the project must lie in the project by its real
-path: a link could otherwise show any file of this machine to a model. Comparing and telling is
-core.context.system_context; what a Session has discovered is kept by
-store.tables.instruction_table.
+next to files that the Session has read. A project's file must be inside the project by its real
+path: a link could otherwise show any file of this machine to a model. core.context.system_context
+compares and renders; store.tables.instruction_table keeps what a Session has discovered.
 
-Invariant: a file that is there and cannot be read makes the whole source unavailable. A file that
-is no text, or too large, is left out and reported, since waiting would not help.
+Invariant: an existing file that cannot be read makes the whole source unavailable. A file that is
+not text, or too large, is left out and logged, since waiting would not help.
 """
 
 import logging
@@ -39,17 +38,17 @@ class InstructionFile(Record, frozen=True):
 InstructionFiles = tuple[InstructionFile, ...]
 
 
-def rendered(files: InstructionFiles) -> str:
+def render_files(files: InstructionFiles) -> str:
     return "\n\n".join(f"Instructions from {file.path}:\n{file.content}" for file in files)
 
 
 INSTRUCTIONS: ContextSource[InstructionFiles] = ContextSource(
     key="core/instructions",
     type=InstructionFiles,
-    baseline=rendered,
+    baseline=render_files,
     update=lambda previous, current: (
         "The instruction files have changed. These replace all of those given before:\n\n"
-        + rendered(current)
+        + render_files(current)
     ),
     removed=lambda previous: (
         "There are no instruction files any more. Those given before no longer apply."
@@ -58,18 +57,18 @@ INSTRUCTIONS: ContextSource[InstructionFiles] = ContextSource(
 
 
 class InstructionTexts:
-    """Files of instructions by path, read again only when they changed."""
+    """Instruction files by path, read again only when they changed."""
 
     def __init__(self) -> None:
         self._files = CachedFiles(self._load)
         self._reported: set[tuple[str, str]] = set()
 
     def get(self, path: str) -> str | None:
-        """The text; None when there is no such file, or it is left out. May raise OSError."""
+        """The text; None when the file does not exist or is left out. May raise OSError."""
         return self._files.get(path)
 
     def leave_out(self, path: str, reason: str) -> None:
-        """Report that a file does not count, once."""
+        """Log once that a file is not used."""
         if (path, reason) not in self._reported:
             self._reported.add((path, reason))
             logger.warning("instructions: %s is left out: %s", path, reason)
@@ -101,7 +100,7 @@ class Instructions:
         self._texts = InstructionTexts()
 
     async def observe(self, subject: Subject) -> Observation:
-        """One look; nothing at all when there is no such file."""
+        """Observe the files; empty when there are none."""
         try:
             files = tuple(self._existing(subject.discovered))
         except OSError as error:
@@ -109,17 +108,17 @@ class Instructions:
             return (system_context.make(INSTRUCTIONS, UNAVAILABLE),)
         return (system_context.make(INSTRUCTIONS, files),) if files else ()
 
-    def beside(self, path: str) -> tuple[str, ...]:
-        """The instruction files between the file that was read and the Location, the nearest last.
+    def find_for_file(self, path: str) -> tuple[str, ...]:
+        """The instruction files between the Location and a file that was read, the nearest last.
 
-        Those at the Location and above it apply anyway.
+        Files in the Location's own directory and above it apply anyway.
         """
         location = os.path.realpath(self._directory)
         folder = os.path.dirname(os.path.realpath(path))
         if self._disabled or not is_within(folder, location):
             return ()
-        below = parent_directories.downwards(folder, location)[1:]
-        candidates = (os.path.join(at, FILE_NAME) for at in below)
+        below = parent_directories.list_downwards(folder, location)[1:]
+        candidates = (os.path.join(directory, FILE_NAME) for directory in below)
         return tuple(path for path in candidates if cached_files.exists(path))
 
     @property
@@ -139,7 +138,7 @@ class Instructions:
                 yield InstructionFile(path=path, content=content)
 
     def _candidates(self, discovered: Iterable[str]) -> Iterator[str]:
-        """Canonical paths in the order in which they are told."""
+        """Canonical paths, in the order in which they are rendered."""
         yield os.path.realpath(os.path.join(self._environment.config_dir, FILE_NAME))
         if self._disabled:
             return
@@ -147,19 +146,20 @@ class Instructions:
         if not is_within(location, root):
             return
         for path in (
-            os.path.join(at, FILE_NAME) for at in parent_directories.upwards(location, root)
+            os.path.join(directory, FILE_NAME)
+            for directory in parent_directories.list_upwards(location, root)
         ):
-            # These directories are canonical, so that only the file itself can be a link.
+            # These directories are canonical, so only the file itself can be a link.
             if os.path.islink(path):
-                yield from self._followed(path, root)
+                yield from self._follow_link(path, root)
             else:
                 yield path
         for path in discovered:
-            yield from self._followed(path, root)
+            yield from self._follow_link(path, root)
 
-    def _followed(self, path: str, root: str) -> Iterator[str]:
+    def _follow_link(self, path: str, root: str) -> Iterator[str]:
         real = os.path.realpath(path)
-        if is_within(real, parent_directories.bounds(os.path.dirname(path), root)):
+        if is_within(real, parent_directories.link_bounds(os.path.dirname(path), root)):
             yield real
         elif cached_files.exists(real):
             self._texts.leave_out(path, "it is a link that leads out of the project")

@@ -1,11 +1,11 @@
-"""The System Context Registry of a Location: who contributes to what the model is told.
+"""The System Context Registry of a Location: registers Context Sources and observes them.
 
-Contributions are scoped and have stable keys; leaving a scope removes what it contributed at the
-next boundary. All are observed together and combined in key order, so the rendered text does not
-depend on who registered first. Composing and comparing is core.context.system_context.
+Contributions are scoped and have stable keys; ending a scope removes its contribution at the next
+boundary. All are observed together and combined in key order, so the rendered text does not depend
+on the order of registration. core.context.system_context combines and compares them.
 
-A guest contributes plain texts from outside, under its own key or below it. When it raises, hangs
-or returns something else it is reported and left out, and what it told before stays told.
+A guest contributes plain texts, under its own key or below it. When it raises, hangs or returns
+something else, that is logged and its sources are unavailable; what the model was told stays.
 """
 
 import asyncio
@@ -26,50 +26,50 @@ logger = logging.getLogger(__name__)
 
 
 class Subject(Value, kw_only=True):
-    """Who is told: what a source may depend on beside its Location. Sampled once for a turn."""
+    """The Session, agent and model that a source may depend on. Sampled once for a turn."""
 
     session_id: SessionID
     agent: AgentInfo | None = None
     model: ModelRef | None = None
     discovered: tuple[str, ...] = ()
-    """Instruction files that lie beside what the Session has read."""
+    """Instruction files found next to files that the Session has read."""
     admitted: frozenset[str] = frozenset()
-    """The keys of the sources it has been told of."""
+    """The keys of the sources that the Session has been told."""
     above: tuple[str, ...] = ()
-    """The agents of those who called this Session."""
+    """The agents of the Sessions above this one."""
 
 
 Producer = Callable[[Subject], Awaitable[Observation]]
-"""One look at the sources of a contribution, made anew at each boundary."""
+"""Observes the sources of a contribution; called at each boundary."""
 
 
 class ContextText(Value, kw_only=True):
-    """A source of a guest, told again when its `text` changes."""
+    """A guest's source, told again when its `text` changes."""
 
     key: str
     text: str
     changed: str | None = None
-    """How a change is told, when not by the text itself."""
+    """The text of a change; None uses `text`."""
     removed: str | None = None
-    """How its end is told. None: that cannot be told, and starts a new epoch."""
+    """The text of a removal. None: a removal starts a new epoch."""
 
 
 GuestProducer = Callable[[Subject], Awaitable[Sequence[ContextText]]]
 
 
 class ContextRegistry:
-    """`application` holds what is contributed everywhere, beside what this Location has."""
+    """The contributions of a Location; `application` holds those of all Locations."""
 
     def __init__(self, *, application: "ContextRegistry | None" = None) -> None:
         self._application = application
         self._producers: dict[str, Producer] = {}
 
     def contribute(self, key: str, producer: Producer) -> None:
-        """Contribute as long as the Location is open. A key that is taken is refused."""
+        """Contribute while the Location is open. Raises ContextError for a key in use."""
         if system_context.KEY.fullmatch(key) is None:
             raise ContextError(f"context contribution {key!r} is not namespace/name")
         if key in self._producers:
-            raise ContextError(f"context contribution {key!r} is there already")
+            raise ContextError(f"context contribution {key!r} exists already")
         self._producers[key] = producer
 
     @contextmanager
@@ -82,31 +82,31 @@ class ContextRegistry:
             del self._producers[key]
 
     def register_guest(self, key: str, producer: GuestProducer) -> AbstractContextManager[None]:
-        """Contribute from outside while the scope is open. Its failures are contained."""
+        """Contribute a guest's texts while the scope is open. Its failures are contained."""
         for other in self._producers:
             if _is_below(key, other) or _is_below(other, key):
                 raise ContextError(f"context contribution {key!r} clashes with {other!r}")
-        return self.register(key, partial(_contained, key, producer))
+        return self.register(key, partial(_observe_guest, key, producer))
 
     async def observe(self, subject: Subject) -> Observation:
-        """Everything that is contributed now, in key order."""
+        """Observe all contributions, in key order."""
         producers = [producer for _, producer in sorted(self.contributions().items())]
         async with asyncio.TaskGroup() as group:
-            looks = [group.create_task(_look(producer, subject)) for producer in producers]
-        return system_context.combine(*(look.result() for look in looks))
+            tasks = [group.create_task(_observe(producer, subject)) for producer in producers]
+        return system_context.combine(*(task.result() for task in tasks))
 
     def contributions(self) -> dict[str, Producer]:
-        """By key: the application's, and this Location's own."""
-        everywhere = {} if self._application is None else self._application.contributions()
-        return everywhere | self._producers
+        """Producers by key: the application's and this Location's."""
+        shared = {} if self._application is None else self._application.contributions()
+        return shared | self._producers
 
 
-async def _look(producer: Producer, subject: Subject) -> Observation:
+async def _observe(producer: Producer, subject: Subject) -> Observation:
     return await producer(subject)
 
 
-async def _contained(key: str, producer: GuestProducer, subject: Subject) -> Observation:
-    """What a guest contributes. Boundary: whatever it raises ends here."""
+async def _observe_guest(key: str, producer: GuestProducer, subject: Subject) -> Observation:
+    """Observe a guest. Boundary: whatever it raises is logged here."""
     try:
         async with asyncio.timeout(limits.CONTEXT_GUEST_SECONDS_MAX):
             texts = await producer(subject)
@@ -114,28 +114,34 @@ async def _contained(key: str, producer: GuestProducer, subject: Subject) -> Obs
     except Exception as error:
         reason = str(error) or repr(error)
         logger.warning("context contribution %s failed: %s", key, reason, exc_info=True)
-        told = (other for other in subject.admitted if other == key or _is_below(other, key))
-        return tuple(map(system_context.unavailable, sorted(told)))
+        known = (other for other in subject.admitted if other == key or _is_below(other, key))
+        return tuple(map(system_context.unavailable, sorted(known)))
 
 
-def _observed(key: str, given: ContextText) -> Observed:
-    if given.key != key and not _is_below(given.key, key):
-        raise ContextError(f"source {given.key!r} does not belong to {key!r}")
-    texts = (given.text, given.changed or given.text, given.removed or given.text)
+def _observed(key: str, contribution: ContextText) -> Observed:
+    if contribution.key != key and not _is_below(contribution.key, key):
+        raise ContextError(f"source {contribution.key!r} does not belong to {key!r}")
+    texts = (
+        contribution.text,
+        contribution.changed or contribution.text,
+        contribution.removed or contribution.text,
+    )
     for text in texts:
         if not text.strip():
-            raise ContextError(f"source {given.key!r} has no text")
+            raise ContextError(f"source {contribution.key!r} has no text")
         if len(text.encode()) > limits.CONTEXT_GUEST_BYTES_MAX:
-            raise ContextError(f"source {given.key!r} is over {limits.CONTEXT_GUEST_BYTES_MAX}")
-    removed = given.removed
+            raise ContextError(
+                f"source {contribution.key!r} is over {limits.CONTEXT_GUEST_BYTES_MAX}"
+            )
+    removed = contribution.removed
     source = ContextSource(
-        key=given.key,
+        key=contribution.key,
         type=str,
         baseline=lambda text: text,
-        update=lambda previous, text: given.changed or text,
+        update=lambda previous, text: contribution.changed or text,
         removed=None if removed is None else lambda text: removed,
     )
-    return system_context.make(source, given.text)
+    return system_context.make(source, contribution.text)
 
 
 def _is_below(key: str, other: str) -> bool:

@@ -1,7 +1,7 @@
-"""How a model of the Catalog is called: its route, from what is configured and the key for it.
+"""Makes the call of a Catalog model: its Route, from the configuration and its key.
 
-Which models there are, and whose key is whose, is the Catalog's concern. Protocols, and all that
-speaks to a provider, are imported when a model first needs them.
+The Catalog finds the model and the key. Protocols and HTTP code are imported when a model first
+needs them.
 """
 
 import importlib
@@ -40,7 +40,7 @@ Reachable = HttpProtocol | BuiltIn | HostProvided
 
 
 class CallableModel(Confidential, kw_only=True):
-    """A model, the way to it, and what its requests carry."""
+    """A model with its transport and its request options."""
 
     model: CatalogModel
     reach: Reachable
@@ -67,24 +67,26 @@ class ModelCalls:
         self._credentials = credentials
         self._clouds = clouds
 
-    def of(self, reached: CallableModel, key: AccessLookup) -> ModelCall:
-        match reached.reach:
+    def make_call(self, target: CallableModel, key: AccessLookup) -> ModelCall:
+        match target.reach:
             case HostProvided(call=call):
                 return call
             case BuiltIn(call=name):
                 return cast("ModelCall", _load(name))
             case HttpProtocol() as wire:
-                return self._over_the_wire(reached, wire, key)
+                return self._make_http_call(target, wire, key)
 
-    def _over_the_wire(
-        self, reached: CallableModel, wire: HttpProtocol, key: AccessLookup
+    def _make_http_call(
+        self, target: CallableModel, wire: HttpProtocol, key: AccessLookup
     ) -> ModelCall:
-        if (access := self._access(key)) is not None:
-            return renewed(access, lambda token: self._over_the_wire(reached, wire, Key(token)))
-        model, request = reached.model, reached.request
+        if (get_token := self._token_source(key)) is not None:
+            return with_fresh_token(
+                get_token, lambda token: self._make_http_call(target, wire, Key(token))
+            )
+        model, request = target.model, target.request
         route = Route(
             protocol=cast("WireProtocol", _load(wire.protocol)),
-            base_url=reached.url or "",
+            base_url=target.url or "",
             model=ModelFacts(
                 name=model.wire_name,
                 output_limit=model.limit.output,
@@ -95,46 +97,44 @@ class ModelCalls:
             body=request.body,
             generation=request.generation,
             options=options.for_dialect(request.options, wire.dialect),
-            sign=self._signer(reached, key) if isinstance(key, AwsKeys) else None,
-            tool_calls=_tool_calls(reached, wire),
+            sign=self._signer(target, key) if isinstance(key, AwsKeys) else None,
+            tool_calls=_tool_calls(target, wire),
         )
-        model_call = cast("_ModelCallOf", _load("perdure.llm.http.model_call:model_call"))
-        return model_call(route, self._transport, self._clock, limits=_limits(reached.timeouts))
+        model_call = cast("_ModelCallFactory", _load("perdure.llm.http.model_call:model_call"))
+        return model_call(route, self._transport, self._clock, limits=_limits(target.timeouts))
 
-    def _access(self, key: AccessLookup) -> Callable[[], Awaitable[str]] | None:
-        """Where the token comes from when a request is made, if it runs out."""
+    def _token_source(self, key: AccessLookup) -> Callable[[], Awaitable[str]] | None:
+        """The function that gets a token for each request, if the key is one that expires."""
         if isinstance(key, Login) and self._credentials is not None:
-            return partial(self._credentials.access, key.stored.integration_id)
+            return partial(self._credentials.get_access_token, key.stored.integration_id)
         if isinstance(key, GoogleToken) and self._clouds is not None:
-            return self._clouds.google.access
+            return self._clouds.google.get_access_token
         return None
 
-    def _signer(
-        self, reached: CallableModel, keys: AwsKeys
-    ) -> Callable[[HttpRequest], HttpRequest]:
-        bedrock_signer = cast("_SignerOf", _load("perdure.llm.aws.signature:bedrock_signer"))
-        region = aws.region_of(reached.model.api, reached.variables)
+    def _signer(self, target: CallableModel, keys: AwsKeys) -> Callable[[HttpRequest], HttpRequest]:
+        bedrock_signer = cast("_SignerFactory", _load("perdure.llm.aws.signature:bedrock_signer"))
+        region = aws.region_of(target.model.api, target.variables)
         return bedrock_signer(keys, region, self._clock.now_millis)
 
 
-class _ModelCallOf(Protocol):
-    """The shape of llm.http.model_call.model_call, which is imported late."""
+class _ModelCallFactory(Protocol):
+    """The type of llm.http.model_call.model_call, which is imported late."""
 
     def __call__(
         self, route: Route, transport: HttpTransport, clock: Clock, *, limits: "CallLimits"
     ) -> ModelCall: ...
 
 
-_SignerOf = Callable[[AwsKeys, str, Callable[[], int]], Callable[[HttpRequest], HttpRequest]]
-"""The shape of llm.aws.signature.bedrock_signer, likewise."""
+_SignerFactory = Callable[[AwsKeys, str, Callable[[], int]], Callable[[HttpRequest], HttpRequest]]
+"""The type of llm.aws.signature.bedrock_signer, which is imported late."""
 
 
-def _tool_calls(reached: CallableModel, wire: HttpProtocol) -> ToolCallMode:
+def _tool_calls(target: CallableModel, wire: HttpProtocol) -> ToolCallMode:
     if wire.protocol != NATIVE.protocol:
         return "native"
-    wanted = reached.request.options.get(tool_call_mode.OPTION)
-    able = reached.model.capabilities.tools
-    return tool_call_mode.choose_mode(wanted, url=reached.url, calls_tools=able)
+    wanted = target.request.options.get(tool_call_mode.OPTION)
+    has_tools = target.model.capabilities.tools
+    return tool_call_mode.choose_mode(wanted, url=target.url, calls_tools=has_tools)
 
 
 def _limits(timeouts: Timeouts) -> "CallLimits":
@@ -147,16 +147,18 @@ def _limits(timeouts: Timeouts) -> "CallLimits":
 
 
 def _load(name: str) -> object:
-    """The value that `module:attribute` names."""
+    """Import the value that `module:attribute` names."""
     module, _, attribute = name.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
 
-def renewed(access: Callable[[], Awaitable[str]], make: Callable[[str], ModelCall]) -> ModelCall:
-    """The call that `make` makes of the token of the moment."""
+def with_fresh_token(
+    get_token: Callable[[], Awaitable[str]], make_call: Callable[[str], ModelCall]
+) -> ModelCall:
+    """A call that gets a token for each request and passes it to `make_call`."""
 
     async def call(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
-        stream = make(await access())(request)
+        stream = make_call(await get_token())(request)
         try:
             async for batch in stream:
                 yield batch

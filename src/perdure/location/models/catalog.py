@@ -1,11 +1,11 @@
-"""The Catalog of a Location: which models can be used here, and how each is called.
+"""The Catalog of a Location: which models can be used, and how each is called.
 
-What the configuration says is core.models.catalog; this adds the stored credentials and the
-environment's keys, as they are whenever a model is asked for. The calls themselves are made by
-model_calls when a model is first resolved, so that opening a Location costs nothing.
+core.models.catalog builds it from the configuration; this module adds the current credentials and
+keys whenever a model is resolved. `calls` makes the call when a model is first resolved, so that
+opening a Location costs nothing.
 
-Invariant: what cannot be used is a typed failure with a message for the person; a configured model
-that fails is never quietly replaced by another.
+Invariant: a model that cannot be used is a typed failure with a message for the user; a configured
+model that fails is never silently replaced by another.
 """
 
 from collections.abc import Collection, Mapping
@@ -54,8 +54,8 @@ from perdure.schema.value import Confidential
 
 _NO_GOOGLE_LOGIN: Final = NoGoogleLogin("there is no Google login here")
 _MEANT_FOR_MODELS: Final = ("KEY", "_BEDROCK", "_VERTEX_PROJECT")
-"""How variables end that nobody sets for anything else. A token for another use of a service, such
-as GITHUB_TOKEN, makes its models usable, but does not choose them."""
+"""Endings of variables that are only set for models. A token with other uses, such as
+GITHUB_TOKEN, makes its models usable but does not make one the default."""
 
 
 class ResolvedModel(Confidential, kw_only=True):
@@ -66,9 +66,9 @@ class ResolvedModel(Confidential, kw_only=True):
     cost: tuple[ModelCost, ...]
     limit: ModelLimit
     generation: GenerationControls
-    """What was configured for it, for models that no route reaches."""
+    """The configured controls, for models that are not called through a Route."""
     free: bool
-    """Whether asking twice costs no more than asking once."""
+    """Whether requests cost nothing."""
     call: ModelCall
     media: MediaLimits
 
@@ -106,20 +106,20 @@ class Catalog:
         self._keyed: tuple[CatalogProvider, ...] | None = None
 
     @property
-    def everyone(self) -> Mapping[str, CatalogProvider]:
+    def all_providers(self) -> Mapping[str, CatalogProvider]:
         """Every provider, usable or not, with its secrets."""
-        self._look()
+        self._refresh()
         return self._providers
 
     def without_project(self, provider_id: str) -> CatalogProvider | None:
-        """A provider as it would be if no project had a say."""
-        self._look()
+        """A provider without the project's configuration."""
+        self._refresh()
         users_own = replace(self._settings, providers=self._settings.user_providers)
         return catalog.build(users_own, self._host_providers, self._known).get(provider_id)
 
     def providers(self) -> tuple[ProviderInfo, ...]:
-        """The providers that can be used, as the public sees them."""
-        self._look()
+        """The public form of the providers that can be used."""
+        self._refresh()
         return tuple(
             public.public_provider(provider)
             for provider in self._with_keys()
@@ -127,20 +127,20 @@ class Catalog:
         )
 
     def provider(self, provider_id: str) -> ProviderInfo:
-        """One provider, usable or not; raises ProviderNotFoundError."""
-        provider = self.everyone.get(provider_id)
+        """The public form of a provider, usable or not. Raises ProviderNotFoundError."""
+        provider = self.all_providers.get(provider_id)
         if provider is None:
             raise ProviderNotFoundError(provider_id)
         return public.public_provider(provider)
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """The models that can be used, newest first, as the public sees them."""
+        """The public form of the models that can be used, newest first."""
         return tuple(public.public_model(model) for model in self._available())
 
     def default(self) -> ModelRef | None:
-        """The model to use when none was chosen: the configured one, else the newest that works.
+        """The model to use when none was chosen: the configured one, else the newest usable one.
 
-        The demo is last: it is chosen when there is nothing else.
+        The demo model is used when there is no other.
         """
         if self._settings.model is not None:
             return self._settings.model
@@ -152,16 +152,16 @@ class Catalog:
         return _ref(selection.newest(offered))
 
     def small(self, provider_id: str) -> ModelRef | None:
-        """A quick and cheap model of a provider, for work beside the conversation."""
+        """A quick and cheap model of a provider, for titles and similar work."""
         offered = [model for model in self._available() if model.provider_id == provider_id]
         return _ref(selection.small(offered, now_millis=self._clock.now_millis()))
 
     def resolve(self, ref: ModelRef | None, over: Overrides = NO_OVERRIDES) -> Resolution:
-        """How to call the chosen model, or the default one; or why that is not possible.
+        """How to call the chosen or default model, or why that is not possible.
 
-        `over` lies over what the configuration adds to the model's requests.
+        `over` overrides what the configuration adds to the model's requests.
         """
-        self._look()
+        self._refresh()
         chosen = ref or self.default()
         if chosen is None:
             return ModelNotSelected()
@@ -169,7 +169,7 @@ class Catalog:
         resolution = self._resolved.get(call)
         if resolution is None:
             resolution = self._resolve(chosen, over)
-            # Refs come from callers; only those that name something are worth keeping.
+            # Refs come from callers, so only those that exist are cached.
             if isinstance(resolution, ResolvedModel):
                 self._resolved[call] = resolution
         return resolution
@@ -199,11 +199,13 @@ class Catalog:
             limit=model.limit,
             generation=request.generation,
             free=selection.is_free(model),
-            call=self._calls.of(self._reached(provider, model, model.transport, request), key),
+            call=self._calls.make_call(
+                self._callable_model(provider, model, model.transport, request), key
+            ),
             media=_media(model),
         )
 
-    def _reached(
+    def _callable_model(
         self,
         provider: CatalogProvider,
         model: CatalogModel,
@@ -218,8 +220,8 @@ class Catalog:
             variables=self._variables,
         )
 
-    def _look(self) -> None:
-        """See what is known and stored now; what was resolved with anything else is so anew."""
+    def _refresh(self) -> None:
+        """Load the current facts, variables and credentials; drop resolutions made with others."""
         known = None if self._snapshot is None else self._snapshot.known()
         if not self._built or known is not self._known:
             self._build(known)
@@ -251,7 +253,7 @@ class Catalog:
         return key_origins.with_granted_origins(self._stored.get(provider.id), self._settings)
 
     def _available(self) -> list[CatalogModel]:
-        self._look()
+        self._refresh()
         found = [
             model
             for provider in self._with_keys()
@@ -261,13 +263,13 @@ class Catalog:
         return sorted(found, key=lambda model: -model.released)
 
     def _with_keys(self) -> tuple[CatalogProvider, ...]:
-        """The providers that may have a key; hundreds are known, and every turn asks."""
+        """The providers that may have a key; cached, as hundreds are known and every turn asks."""
         if self._keyed is None:
             self._keyed = tuple(filter(self._may_have_key, self._providers.values()))
         return self._keyed
 
     def _may_have_key(self, provider: CatalogProvider, names: tuple[str, ...] = ("",)) -> bool:
-        """Told without a look at the models. Variables count whose names end as one of `names`."""
+        """Decided without building models. Only variables that end with one of `names` count."""
         counted = (name for name in provider.env if name.endswith(names))
         set_here = any(self._variables.get(name) for name in counted)
         return provider.configured or set_here or provider.id in _stored_ids(self._stored)
@@ -286,7 +288,7 @@ class Catalog:
         return access.find_access(provider, model, request, sources=means, stored=stored)
 
     def _google_login(self) -> GoogleLoginLookup:
-        return _NO_GOOGLE_LOGIN if self._clouds is None else self._clouds.google.look()
+        return _NO_GOOGLE_LOGIN if self._clouds is None else self._clouds.google.load()
 
 
 def _variant(model: CatalogModel, ref: ModelRef) -> Overrides | None:

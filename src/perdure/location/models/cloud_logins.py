@@ -1,7 +1,8 @@
-"""The user's AWS profile, as it lies in the files of the AWS tools whenever a model is looked for.
+"""Cloud logins of the user: the AWS profile and the Google login.
 
-What they mean is core.models.aws. A file that cannot be read says nothing: the provider is then
-without keys, and tells which variables would do.
+The AWS profile is read from the files of the AWS tools whenever a model is resolved;
+core.models.aws interprets them. A file that cannot be read counts as empty: the provider then has
+no keys, and its error message names the variables to set.
 """
 
 import os
@@ -27,17 +28,17 @@ class AwsProfile:
         self._config = variables.get("AWS_CONFIG_FILE") or f"{folder}/config"
         self._files = CachedFiles(_text)
         self._read = ("", "")
-        self._laid = variables
+        self._merged = variables
 
     def variables(self) -> Mapping[str, str]:
-        """The environment with the profile's; the same mapping while the files stay the same."""
+        """The environment with the profile's keys; the same mapping while nothing changes."""
         if not self._given.get("AWS_PROFILE"):
             return self._given
         read = (self._files.get(self._credentials) or "", self._files.get(self._config) or "")
         if read != self._read:
             self._read = read
-            self._laid = aws.with_profile(self._given, credentials=read[0], config=read[1])
-        return self._laid
+            self._merged = aws.with_profile(self._given, credentials=read[0], config=read[1])
+        return self._merged
 
 
 def _text(path: str) -> str:
@@ -53,9 +54,11 @@ class CloudLogins(Value, kw_only=True):
     google: GoogleLogin
 
 
-def of(environment: Environment, *, transport: HttpTransport, clock: Clock) -> CloudLogins:
-    """Those of the user whose environment this is."""
+def make_cloud_logins(
+    environment: Environment, *, transport: HttpTransport, clock: Clock
+) -> CloudLogins:
+    """The cloud logins of the user of this environment."""
     return CloudLogins(
         aws=AwsProfile(environment),
-        google=GoogleLogin(environment, transport=transport, clock=clock, sign=rs256.signer()),
+        google=GoogleLogin(environment, transport=transport, clock=clock, sign=rs256.make_signer()),
     )

@@ -1,9 +1,9 @@
-"""Facts about models: those that come with the program, and a copy on disk that is kept up to date.
+"""Facts about models: those bundled with the program, and a refreshed copy on disk.
 
-What lies on disk is what counts, so nobody ever waits for a server. Looking at the facts starts a
-refresh beside everything else, at most once an hour, if this process may fetch at all. One process
-fetches for all: the others find a young copy under the lock. Whatever fails is reported, and what
-was there stays. Nothing is read before somebody asks for a model.
+Callers get the copy on disk and never wait for a server. Using the facts starts a refresh in the
+background, at most once an hour, if this process may fetch at all. One process fetches for all:
+the others find a young copy once they hold the lock. Failures are logged, and the copy stays.
+Nothing is read before a model is first needed.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ logger = logging.getLogger(__name__)
 
 
 class FetchError(Exception):
-    """The facts could not be fetched. The message says why, to follow the name of the source."""
+    """The facts could not be fetched. The message is logged after the name of the source."""
 
 
 class ModelFactsSource:
-    """Where facts are published, and how the copy at `path` is brought up to date."""
+    """Fetches published facts into the copy at `path`."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class ModelFactsSource:
 
     @property
     def name(self) -> str:
-        """Only the host: the rest of an address may hold a key."""
-        return urlsplit(self._url).hostname or "an address without a host"
+        """Only the host: the rest of a URL may contain a key."""
+        return urlsplit(self._url).hostname or "a URL without a host"
 
     async def refresh(self) -> None:
-        """Make sure that the copy is young; raises FetchError."""
+        """Fetch the facts unless the copy is young. Raises FetchError."""
         try:
             async with asyncio.timeout(self._seconds_max):
                 await self._refresh()
@@ -67,21 +67,21 @@ class ModelFactsSource:
     async def _refresh(self) -> None:
         os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
         while True:
-            with atomic.tried(f"{self._path}.lock") as mine:
-                # Looked at under the lock: another process may just have fetched.
+            with atomic.try_lock(f"{self._path}.lock") as locked:
+                # Checked again: another process may just have fetched.
                 if self._is_young():
                     return
-                if mine:
+                if locked:
                     await self._fetch()
                     return
             await self._clock.sleep(limits.MODELS_LOCK_SECONDS)
 
     async def _fetch(self) -> None:
-        published = await self._published()
+        published = await self._download()
         packed = await asyncio.to_thread(facts_archive.pack, published)
         await asyncio.to_thread(_replace, self._path, packed)
 
-    async def _published(self) -> bytes:
+    async def _download(self) -> bytes:
         headers = {"accept": "application/json", "accept-encoding": "gzip"}
         request = HttpRequest(url=self._url, headers=headers, body=(), method="GET")
         data = bytearray()
@@ -97,14 +97,15 @@ class ModelFactsSource:
 
     def _is_young(self) -> bool:
         try:
-            age = self._clock.now_millis() / 1000 - os.stat(self._path).st_mtime
+            # Both in whole milliseconds: a copy written in this one must not be from the future.
+            written = os.stat(self._path).st_mtime_ns // 1_000_000
         except OSError:
             return False
-        return 0 <= age < limits.MODELS_TRUSTED_SECONDS
+        return 0 <= self._clock.now_millis() - written < limits.MODELS_TRUSTED_SECONDS * 1000
 
 
 class ModelFactsCache:
-    """The facts of the process. Belongs to the event loop, where its refreshes run."""
+    """The facts of the process. Used only on the event loop, where its refreshes run."""
 
     def __init__(
         self,
@@ -128,7 +129,7 @@ class ModelFactsCache:
         self._running = False
 
     def known(self) -> KnownProviders:
-        """What is known now; the very same object while nothing changes."""
+        """The current facts; the same object while nothing changes."""
         if self._known is None:
             self._known = self._read()
         if self._source is not None and self._is_due() and not self._running:
@@ -139,7 +140,7 @@ class ModelFactsCache:
     def _is_due(self) -> bool:
         now = self._clock.now_millis()
         since = None if self._started_at is None else now - self._started_at
-        # A clock that was set back must not stop refreshes until it has caught up.
+        # A negative age means that the clock was set back; refresh then too.
         due = since is None or not 0 <= since < limits.MODELS_REFRESH_SECONDS * 1000
         if due:
             self._started_at = now
@@ -149,7 +150,7 @@ class ModelFactsCache:
         try:
             await source.refresh()
         except FetchError as error:
-            logger.warning("facts about models of %s stay as they are: %s", source.name, error)
+            logger.warning("model facts were not fetched from %s: %s", source.name, error)
         else:
             self._known = self._read()
             self._refreshed()
@@ -157,41 +158,41 @@ class ModelFactsCache:
             self._running = False
 
     def _read(self) -> KnownProviders:
-        known = bundled()
-        archive = _copy(self._path) or known
+        known = load_bundled()
+        archive = _read_copy(self._path) or known
         return KnownProviders(archive, self._variables, bundled=known)
 
 
 @cache
-def bundled() -> ModelArchive:
-    """The facts that come with the program."""
+def load_bundled() -> ModelArchive:
+    """The facts bundled with the program."""
     path = os.path.join(PACKAGE_FOLDER, "data", "models.json.gz")
     with open(path, "rb") as file:
         return ModelArchive(file.read())
 
 
-def _copy(path: str) -> ModelArchive | None:
-    """The copy on disk; one that cannot be used is removed, for the next refresh to replace."""
+def _read_copy(path: str) -> ModelArchive | None:
+    """The copy on disk. One that cannot be used is removed, and the next refresh replaces it."""
     try:
         with open(path, "rb") as file:
             return ModelArchive(file.read(limits.MODELS_FETCH_BYTES_MAX))
     except FileNotFoundError:
         return None
     except OSError as error:
-        logger.warning("facts about models in %s cannot be read: %s", path, error.strerror)
+        logger.warning("model facts in %s cannot be read: %s", path, error.strerror)
         return None
     except ModelArchiveError as error:
-        logger.warning("facts about models in %s are removed: %s", path, error)
+        logger.warning("model facts in %s are damaged and removed: %s", path, error)
         with suppress(OSError):
             os.unlink(path)
         return None
 
 
 def _replace(path: str, data: bytes) -> None:
-    """In one step, and only under the lock: nobody else writes the name beside it."""
-    fresh = f"{path}.new"
-    with open(fresh, "wb") as file:
+    """Replace the file atomically. Needs the lock: all processes use the same temporary name."""
+    temporary = f"{path}.new"
+    with open(temporary, "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(fresh, path)
+    os.replace(temporary, path)

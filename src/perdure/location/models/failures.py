@@ -1,4 +1,4 @@
-"""Why a model cannot be used, each with a message for the person who chose it."""
+"""Reasons why a model cannot be used, each with a message for the user."""
 
 from perdure.schema.models.model import ModelRef
 from perdure.schema.value import Value

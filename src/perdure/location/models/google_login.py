@@ -1,8 +1,8 @@
-"""The user's Google login in use: read from its file, exchanged for access tokens, never written.
+"""The user's Google login: read from its file, exchanged for access tokens, never written.
 
-What the file means is core.credentials.google. Only the user's environment says where it is; no
-project does. Tokens stay in memory. Google does not replace a refresh token by its use, so a
-renewal that is cut off loses nothing.
+core.credentials.google interprets the file. Only the user's environment names it, never a project.
+Tokens stay in memory. Google does not replace a used refresh token, so an interrupted renewal
+loses nothing.
 
 Invariant: a token belongs to the login that is in the file now.
 """
@@ -28,7 +28,7 @@ from perdure.host.environment import Environment
 from perdure.host.files import cached_files
 from perdure.host.files.cached_files import CachedFiles
 from perdure.llm.error import LLMError
-from perdure.location.models.credentials import ask_for_tokens
+from perdure.location.models.credentials import request_tokens
 from perdure.net.transport import HttpRequest, HttpTransport
 from perdure.ports import Clock
 
@@ -48,7 +48,7 @@ class GoogleLogin:
         clock: Clock,
         sign: Sign | None,
     ) -> None:
-        """Without `sign` there are no service accounts."""
+        """Without `sign`, service accounts cannot be used."""
         self._named = environment.variables.get(FILE, "")
         self._path = self._named or os.path.join(environment.home, _USUAL_FILE)
         self._files = CachedFiles(_read)
@@ -56,12 +56,12 @@ class GoogleLogin:
         self._clock = clock
         self._sign = sign
         self._renewing = asyncio.Lock()
-        self._held: tuple[GoogleUser, Tokens] | None = None
+        self._cached: tuple[GoogleUser, Tokens] | None = None
 
-    def look(self) -> GoogleLoginLookup:
-        """The login as it is now, or why there is none."""
+    def load(self) -> GoogleLoginLookup:
+        """The current login, or why there is none."""
         if not os.path.isabs(self._path):
-            # Below a project's directory it would be the project that says who one is.
+            # A relative path could name a file of the project, which must not choose the login.
             return NoGoogleLogin(f"{FILE} is not an absolute path")
         found = self._files.get(self._path)
         if isinstance(found, ServiceAccount) and self._sign is None:
@@ -72,38 +72,38 @@ class GoogleLogin:
             return NoGoogleLogin(f"{FILE} names a file that is not there; {REMEDY}")
         return NoGoogleLogin(f"no Google login: {REMEDY}, or set {FILE}")
 
-    async def access(self) -> str:
-        """An access token, renewed if it is time; raises LLMError."""
+    async def get_access_token(self) -> str:
+        """An access token, renewed if it is due. Raises LLMError."""
         async with self._renewing:
-            user = self.look()
+            user = self.load()
             if isinstance(user, NoGoogleLogin):
                 raise LLMError("authentication", f"The Google login is gone: {user.reason}")
-            tokens = self._tokens_of(user)
-            if tokens is None or _is_over(tokens.due, self._clock):
-                tokens = await self._renewed(user, tokens)
+            tokens = self._cached_tokens(user)
+            if tokens is None or _is_past(tokens.due, self._clock):
+                tokens = await self._renew(user, tokens)
             return tokens.access
 
-    def _tokens_of(self, user: GoogleUser) -> Tokens | None:
-        return self._held[1] if self._held is not None and self._held[0] == user else None
+    def _cached_tokens(self, user: GoogleUser) -> Tokens | None:
+        return self._cached[1] if self._cached is not None and self._cached[0] == user else None
 
-    async def _renewed(self, user: GoogleUser, tokens: Tokens | None) -> Tokens:
-        answer = await ask_for_tokens(self._transport, self._request(user), self._clock)
+    async def _renew(self, user: GoogleUser, tokens: Tokens | None) -> Tokens:
+        answer = await request_tokens(self._transport, self._request(user), self._clock)
         if isinstance(answer, Tokens):
-            self._held = user, answer
+            self._cached = user, answer
             return answer
         if answer.final:
-            self._held = None
+            self._cached = None
             raise LLMError(
                 "authentication", f"The Google login was refused: {answer.reason}; {REMEDY}"
             )
-        if tokens is None or _is_over(tokens.expires, self._clock):
+        if tokens is None or _is_past(tokens.expires, self._clock):
             raise LLMError("transport", f"The Google login could not be renewed: {answer.reason}")
         return tokens
 
     def _request(self, user: GoogleUser) -> HttpRequest:
         if not isinstance(user, ServiceAccount):
             return google.user_token_request(user)
-        assert self._sign is not None, "without it there is no such login"
+        assert self._sign is not None, "load() refuses a service account without it"
         try:
             now = self._clock.now_millis()
             return google.service_token_request(user, sign=self._sign, now=now)
@@ -111,7 +111,7 @@ class GoogleLogin:
             raise LLMError("authentication", f"The Google login is unusable: {error}") from error
 
 
-def _is_over(time: int | None, clock: Clock) -> bool:
+def _is_past(time: int | None, clock: Clock) -> bool:
     return time is not None and time <= clock.now_millis()
 
 

@@ -1,10 +1,10 @@
-"""The integrations of a Location: its providers, as far as they take a credential.
+"""The integrations of a Location: its providers that take a credential.
 
-How one can be connected comes from the Catalog and from the user's configuration, how it is
-connected from what is stored and from the environment. Storing is location.models.credentials;
-attempts to log in are runtime.locations.integrations.
+The methods to connect one come from the Catalog and the user's configuration, its connections from
+the stored credentials and the environment. location.models.credentials stores them;
+runtime.locations.integrations runs login attempts.
 
-Invariant: a project has no say in where a new credential may be sent, nor in how one logs in.
+Invariant: a project cannot decide where a new credential may be sent, nor how a login works.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ from perdure.schema.models.integration import (
 )
 
 AUTHORIZATION = "integration_authorization"
-"""The `kind` of a refused connection, as clients know it."""
+"""The `kind` of the error for a refused connection."""
 
 StoredNow = Callable[[], Mapping[str, StoredCredential] | StoreUnreadable]
 
@@ -56,18 +56,19 @@ class Integrations:
         self._stored = stored
 
     def list(self) -> tuple[IntegrationInfo, ...]:
-        """In the order of their names; raises ServiceUnavailableError."""
-        stored = self._readable()
-        found = [each for each in self._catalog.everyone.values() if _takes_credential(each)]
+        """All integrations, sorted by name. Raises ServiceUnavailableError."""
+        stored = self._require_stored()
+        providers = self._catalog.all_providers.values()
+        found = [provider for provider in providers if _takes_credential(provider)]
         found.sort(key=lambda provider: (provider.name.casefold(), provider.id))
         return tuple(self._info(provider, stored) for provider in found)
 
     def get(self, integration_id: str) -> IntegrationInfo:
         """Raises IntegrationNotFoundError or ServiceUnavailableError."""
-        return self._info(self._provider(integration_id), self._readable())
+        return self._info(self._provider(integration_id), self._require_stored())
 
     def method(self, integration_id: str, method_id: str) -> LoginMethod:
-        """How to log in; raises IntegrationNotFoundError or InvalidRequestError."""
+        """A login method. Raises IntegrationNotFoundError or InvalidRequestError."""
         self._provider(integration_id)
         for method in self._logins.get(integration_id, ()):
             if method.id == method_id:
@@ -77,34 +78,34 @@ class Integrations:
         )
 
     def origins(self, integration_id: str) -> tuple[str, ...]:
-        """Where a credential that is saved now may be sent: never where only a project says.
+        """The origins that a new credential may be sent to: never one that only a project names.
 
-        Raises IntegrationNotFoundError, or InvalidRequestError when there is no such place.
+        Raises IntegrationNotFoundError, or InvalidRequestError when there is none.
         """
         self._provider(integration_id)
         provider = self._catalog.without_project(integration_id)
         if provider is None:
             raise InvalidRequestError(
-                f"{integration_id} is defined by this project alone, and a credential would go"
-                " wherever the project says. Define its address in your own configuration first.",
+                f"{integration_id} is defined only by this project, and a credential would be sent"
+                " wherever the project says. Define its URL in your own configuration first.",
                 kind=AUTHORIZATION,
             )
         found = _origins(provider, self._variables)
         if not found:
             raise InvalidRequestError(
-                f"{integration_id} has no address yet that a credential could be kept for."
-                " Configure it first.",
+                f"{integration_id} has no URL that a credential could be sent to."
+                " Configure one first.",
                 kind=AUTHORIZATION,
             )
         return tuple(sorted(found))
 
     def _provider(self, integration_id: str) -> CatalogProvider:
-        provider = self._catalog.everyone.get(integration_id)
+        provider = self._catalog.all_providers.get(integration_id)
         if provider is None or not _takes_credential(provider):
             raise IntegrationNotFoundError(integration_id)
         return provider
 
-    def _readable(self) -> Mapping[str, StoredCredential]:
+    def _require_stored(self) -> Mapping[str, StoredCredential]:
         stored = self._stored()
         if isinstance(stored, StoreUnreadable):
             raise ServiceUnavailableError(stored.reason, service="credentials")
@@ -122,9 +123,9 @@ class Integrations:
             for each in logins
         )
         connections: list[Connection] = []
-        held = stored.get(provider.id)
-        if held is not None:
-            connections.append(CredentialConnection(id=held.id, label=held.label))
+        credential = stored.get(provider.id)
+        if credential is not None:
+            connections.append(CredentialConnection(id=credential.id, label=credential.label))
         present = (name for name in provider.env if self._variables.get(name))
         connections.extend(EnvConnection(name) for name in present)
         return IntegrationInfo(
@@ -136,7 +137,7 @@ class Integrations:
 
 
 def _takes_credential(provider: CatalogProvider) -> bool:
-    # The models come last: of a provider that is only known they are not even made yet.
+    # The models come last: those of a provider that is not configured are not built yet.
     return (
         bool(provider.env)
         or isinstance(transport.transport_of(provider.api), HttpProtocol)

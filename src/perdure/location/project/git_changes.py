@@ -1,11 +1,10 @@
-"""Uncommitted changes of a git work tree: captured, made in another one, undone in the first.
+"""Moves uncommitted changes between git work trees: capture, apply to another, discard the source.
 
-Captured are all files that git would add, tracked or not; what it ignores and what lies in a
-repository inside this one stays where it is. git writes its index and objects to a scratch
-directory: neither repository's own index is touched, nor is anything left in one that is refused.
-When to do what is the caller's decision: see runtime.session.move.
+All files that git would add are captured, tracked or not; ignored files and nested repositories
+are not. git writes its index and objects to a scratch directory: neither repository's own index is
+touched, and a refused move leaves nothing behind. runtime.session.move calls these steps.
 
-Invariant: changes are undone only where they are still what was captured, all of them or none.
+Invariant: changes are discarded only if they are still as captured, all of them or none.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ from perdure.location.project.project import Repository
 from perdure.ports import ProcessResult, ProcessRunner
 from perdure.schema.value import Value
 
-# No program of the repository's choice, no change to what a patch says, whatever is configured.
+# Runs no program that the repository names, and applies patches verbatim, whatever is configured.
 _ALWAYS: Final = (
     *("--no-pager", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
     *("-c", "apply.whitespace=nowarn", "-c", "apply.ignoreWhitespace=no"),
@@ -33,11 +32,11 @@ _AS_PATCH: Final = (
 
 
 class ChangesRefusedError(Exception):
-    """The changes cannot be moved, and nothing was changed. The text is for a person."""
+    """The changes cannot be moved, and nothing was changed. The text is for the user."""
 
 
 class GitChanges:
-    """One for the process: those who move changes wait for each other."""
+    """Captures changes. One for the process, because moves must not overlap."""
 
     def __init__(
         self,
@@ -52,16 +51,17 @@ class GitChanges:
         self._one_at_a_time = asyncio.Lock()
 
     @asynccontextmanager
-    async def captured(self, source: Repository) -> AsyncGenerator["CapturedChanges"]:
-        """The changes as they are now; raises ChangesRefusedError."""
+    async def capture(self, source: Repository) -> AsyncGenerator["CapturedChanges"]:
+        """Capture the current changes. Raises ChangesRefusedError."""
         from tempfile import TemporaryDirectory
 
         async with self._one_at_a_time:
             with TemporaryDirectory(prefix="perdure-move-") as scratch:
-                own = self._environment | _scratch_variables(scratch, source)
-                here, there = _Git(self._processes, own), _Git(self._processes, self._environment)
-                commit, tree = await _captured_tree(source, scratch, here)
-                patch = await self._difference(source, here, commit, tree)
+                variables = self._environment | _scratch_variables(scratch, source)
+                scratch_git = _Git(self._processes, variables)
+                git = _Git(self._processes, self._environment)
+                commit, tree = await _capture_tree(source, scratch, scratch_git)
+                patch = await self._difference(source, scratch_git, commit, tree)
                 path = os.path.join(scratch, "patch")
                 await asyncio.to_thread(_write, path, patch)
                 yield CapturedChanges(
@@ -70,18 +70,18 @@ class GitChanges:
                     tree=tree,
                     patch=path,
                     empty=not patch,
-                    here=here,
-                    there=there,
+                    scratch_git=scratch_git,
+                    git=git,
                 )
 
     async def _difference(self, source: Repository, git: "_Git", commit: str, tree: str) -> bytes:
-        asked = (*_AS_PATCH, commit, tree, "--")
-        made = await git.output(*asked, directory=source.worktree, bytes_max=self._bytes_max)
-        if made.truncated:
+        arguments = (*_AS_PATCH, commit, tree, "--")
+        result = await git.output(*arguments, directory=source.worktree, bytes_max=self._bytes_max)
+        if result.truncated:
             raise ChangesRefusedError(f"the changes are more than {self._bytes_max} bytes")
-        if made.exit_code != 0:
-            raise ChangesRefusedError(f"the changes cannot be read: {_reason(made)}")
-        return made.output
+        if result.exit_code != 0:
+            raise ChangesRefusedError(f"the changes cannot be read: {_reason(result)}")
+        return result.output
 
 
 class CapturedChanges(Value, kw_only=True):
@@ -92,64 +92,65 @@ class CapturedChanges(Value, kw_only=True):
     tree: str
     """The work tree as git would have committed it."""
     patch: str
-    """The path of the difference as a patch."""
+    """The path of the patch file."""
     empty: bool
-    here: "_Git"
-    there: "_Git"
+    scratch_git: "_Git"
+    """Runs git with the scratch index."""
+    git: "_Git"
 
     async def apply(self, destination: Repository) -> bool:
-        """Make the changes there too; False when they were there already.
+        """Apply the changes to another work tree; False when it has them already.
 
         Raises ChangesRefusedError when they do not fit, and changes nothing then.
         """
         if self.empty:
             return False
-        result = await self.there.run("apply", self.patch, directory=destination.worktree)
+        result = await self.git.run("apply", self.patch, directory=destination.worktree)
         if result.exit_code == 0:
             return True
-        # A move that was cut off may have brought them already.
+        # An interrupted move may have applied them already.
         if await self._apply_back(destination, "--check"):
             return False
         raise ChangesRefusedError(f"the changes do not fit there: {_reason(result)}")
 
-    async def take_back(self, destination: Repository) -> bool:
+    async def undo_apply(self, destination: Repository) -> bool:
         """Undo an `apply`; False when something has changed there since."""
         return await self._apply_back(destination)
 
     async def discard(self) -> bool:
-        """Undo the changes at the source; False, and nothing, when one is not as it was captured.
+        """Undo the changes in the source; returns False and does nothing if one has changed since.
 
-        The index of the source keeps what it holds.
+        The index of the source is not touched.
         """
         if self.empty:
             return True
-        at = self.source.worktree
-        if await _head(self.here, at) != self.commit:
+        worktree = self.source.worktree
+        if await _head(self.scratch_git, worktree) != self.commit:
             return False
         switch = ("read-tree", "-m", "-u", "--no-recurse-submodules", self.tree, self.commit)
-        return (await self.here.run(*switch, directory=at)).exit_code == 0
+        return (await self.scratch_git.run(*switch, directory=worktree)).exit_code == 0
 
     async def _apply_back(self, destination: Repository, *options: str) -> bool:
         undo = ("apply", "--reverse", *options, self.patch)
-        return (await self.there.run(*undo, directory=destination.worktree)).exit_code == 0
+        return (await self.git.run(*undo, directory=destination.worktree)).exit_code == 0
 
 
 class _Git(Value):
-    """git as it is started here: bounded, without input, in an environment of our choice."""
+    """Runs git: bounded, without input, with a fixed environment."""
 
     processes: ProcessRunner
     environment: Mapping[str, str]
 
     async def run(self, *arguments: str, directory: str) -> ProcessResult:
-        return await self._started(arguments, directory, limits.GIT_FILE_BYTES_MAX, errors=True)
+        return await self._run(arguments, directory, limits.GIT_FILE_BYTES_MAX, errors=True)
 
     async def output(
         self, *arguments: str, directory: str, bytes_max: int = limits.GIT_FILE_BYTES_MAX
     ) -> ProcessResult:
-        """As `run`, without what git says beside its answer."""
-        return await self._started(arguments, directory, bytes_max, errors=False)
+        """As `run`, without the error stream."""
+        return await self._run(arguments, directory, bytes_max, errors=False)
 
-    async def _started(
+    async def _run(
         self, arguments: tuple[str, ...], directory: str, bytes_max: int, *, errors: bool
     ) -> ProcessResult:
         try:
@@ -165,30 +166,30 @@ class _Git(Value):
             raise ChangesRefusedError(f"git cannot be started: {error}") from error
 
 
-async def _captured_tree(source: Repository, scratch: str, git: _Git) -> tuple[str, str]:
-    """The commit that is checked out, and the tree that a commit of everything would have."""
-    at = source.worktree
-    commit = await _head(git, at)
+async def _capture_tree(source: Repository, scratch: str, git: _Git) -> tuple[str, str]:
+    """The checked-out commit, and the tree that a commit of all changes would have."""
+    worktree = source.worktree
+    commit = await _head(git, worktree)
     if commit is None:
-        raise ChangesRefusedError("there is no commit yet that the changes could be taken from")
+        raise ChangesRefusedError("the repository has no commit yet")
     # With its times: git trusts a file that is older than the index that lists it.
     with suppress(FileNotFoundError):
         shutil.copy2(os.path.join(source.git_dir, "index"), os.path.join(scratch, "index"))
-    unmerged = await git.output("ls-files", "--unmerged", directory=at)
+    unmerged = await git.output("ls-files", "--unmerged", directory=worktree)
     if unmerged.exit_code != 0 or unmerged.output:
         raise ChangesRefusedError("a merge is not finished there")
-    added = await git.run("add", "--all", directory=at)
+    added = await git.run("add", "--all", directory=worktree)
     if added.exit_code != 0:
         raise ChangesRefusedError(f"the changes cannot be read: {_reason(added)}")
-    tree = _object_name(await git.output("write-tree", directory=at))
+    tree = _object_name(await git.output("write-tree", directory=worktree))
     if tree is None:
         raise ChangesRefusedError("the changes cannot be read")
     return commit, tree
 
 
 async def _head(git: _Git, directory: str) -> str | None:
-    asked = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    return _object_name(await git.output(*asked, directory=directory))
+    arguments = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    return _object_name(await git.output(*arguments, directory=directory))
 
 
 def _object_name(result: ProcessResult) -> str | None:
@@ -203,7 +204,7 @@ def _scratch_variables(scratch: str, source: Repository) -> dict[str, str]:
     return {
         "GIT_INDEX_FILE": os.path.join(scratch, "index"),
         "GIT_OBJECT_DIRECTORY": objects,
-        # A list; quoted, because a colon in the path would end an entry of it.
+        # A colon-separated list; quoted, because the path may contain a colon.
         "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{known}"',
     }
 
@@ -214,8 +215,8 @@ def _write(path: str, data: bytes) -> None:
 
 
 def _reason(result: ProcessResult) -> str:
-    """What git said, on one line."""
+    """The output of git, on one line."""
     if result.timed_out:
         return f"git took longer than {limits.MOVED_GIT_SECONDS_MAX} s"
-    said = " ".join(result.output.decode(errors="replace").split())
-    return said[: limits.MOVED_REASON_CHARS_MAX] or f"git ended with {result.exit_code}"
+    output = " ".join(result.output.decode(errors="replace").split())
+    return output[: limits.MOVED_REASON_CHARS_MAX] or f"git ended with {result.exit_code}"

@@ -1,7 +1,7 @@
-"""The directories between a Location and the root of its project: where files that apply may lie.
+"""The directories between a Location and the root of its project.
 
-Above the Location the walk ends at a directory that anybody may write to, such as /tmp: what lies
-there is not part of anyone's project.
+Above the Location the walk stops at a world-writable directory such as /tmp: files there are not
+part of the user's project.
 """
 
 import os
@@ -9,27 +9,27 @@ import stat
 from typing import Final
 
 DISABLE: Final = "OPENCODE_DISABLE_PROJECT_CONFIG"
-"""Set to `1` or `true`: nothing that came with the directory is read without being asked for."""
+"""Variable that disables reading configuration of a project, with `1` or `true`."""
 
 
-def upwards(directory: str, root: str) -> list[str]:
+def list_upwards(directory: str, root: str) -> list[str]:
     """The directories from `directory` up to `root`, the nearest first."""
     chain = [directory]
     while chain[-1] != root:
         parent = os.path.dirname(chain[-1])
-        if parent == chain[-1] or _anybody_writes(parent):
+        if parent == chain[-1] or _is_world_writable(parent):
             break
         chain.append(parent)
     return chain
 
 
-def downwards(directory: str, root: str) -> list[str]:
-    """The same, beginning at the root."""
-    return upwards(directory, root)[::-1]
+def list_downwards(directory: str, root: str) -> list[str]:
+    """The same directories, beginning at the root."""
+    return list_upwards(directory, root)[::-1]
 
 
-def bounds(directory: str, root: str) -> str:
-    """What a file of `directory` may link to: its project; outside of any, that directory."""
+def link_bounds(directory: str, root: str) -> str:
+    """The directory that links of `directory` must not leave: the project's root, else itself."""
     return os.path.realpath(directory if root == "/" else root)
 
 
@@ -38,7 +38,7 @@ def is_disabled(value: str | None) -> bool:
     return (value or "").lower() in {"1", "true"}
 
 
-def _anybody_writes(directory: str) -> bool:
+def _is_world_writable(directory: str) -> bool:
     try:
         return bool(os.stat(directory).st_mode & stat.S_IWOTH)
     except OSError:

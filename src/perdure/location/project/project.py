@@ -1,11 +1,10 @@
 """The project of a directory: its repository's identity and root, or the global project.
 
-A repository is known by its remote, so that every clone is the same project; without a remote by
-an id kept in the repository; without that by its first commit. Git's own files are read directly.
-Only the first commit needs git itself, in one process, and only when the identity is asked for.
-Nothing is written.
+A repository is identified by its remote, so that every clone is the same project; without a remote
+by an id kept in the repository; without that by its first commit. Git's files are read directly;
+only the first commit needs a git process, when the identity is first needed. Nothing is written.
 
-Invariant: an identity is remembered exactly as long as the files it was read from are unchanged.
+Invariant: an identity is cached exactly as long as the files it was read from are unchanged.
 """
 
 import asyncio
@@ -36,7 +35,7 @@ _REMOTE_SCHEMES: Final = frozenset({"http", "https", "ssh", "git", "git+ssh", "s
 
 
 class Repository(Value):
-    """Where git keeps things: the work tree, its own git directory, and the shared one."""
+    """The directories of a repository: work tree, git directory, and shared git directory."""
 
     worktree: str
     git_dir: str
@@ -44,7 +43,7 @@ class Repository(Value):
 
     @property
     def records(self) -> tuple[str, ...]:
-        """The files that may say which project this is."""
+        """The files that may contain the project's identity."""
         return os.path.join(self.common_dir, "config"), os.path.join(self.common_dir, _ID_FILE)
 
     @property
@@ -61,7 +60,7 @@ Signatures = tuple[Signature | None, ...]
 
 
 class _Known(Value):
-    """The identity of a repository, and the files it came from."""
+    """The identity of a repository, and the files it was read from."""
 
     id: ProjectID
     watched: tuple[str, ...]
@@ -72,7 +71,7 @@ class _Known(Value):
 
 
 class _Found(Value):
-    """The project of a directory, and every file that would have to change for another answer."""
+    """The project of a directory, and every file whose change may change it."""
 
     project: ProjectRef
     watched: tuple[str, ...]
@@ -83,7 +82,7 @@ class _Found(Value):
 
 
 class Projects:
-    """Which project a directory belongs to. One for the process."""
+    """Finds the project of a directory, with a cache. One for the process."""
 
     def __init__(self, processes: ProcessRunner, variables: Mapping[str, str]) -> None:
         self._processes = processes
@@ -104,7 +103,7 @@ class Projects:
     async def _find(self, directory: str) -> _Found:
         repository = find_repository(directory)
         worktree = None if repository is None else repository.worktree
-        # A repository that appears nearer than the one we know must be noticed too.
+        # A new repository nearer than the known one must be noticed too.
         passed = tuple(_dot_gits(directory, worktree))
         signatures = _signatures(passed)
         if repository is None:
@@ -117,21 +116,21 @@ class Projects:
         )
 
     async def _identify(self, repository: Repository) -> _Known:
-        # Those who ask together wait for one answer; git is started once.
+        # Concurrent callers share one answer, so that git is started once.
         lock = self._asking.setdefault(repository.git_dir, asyncio.Lock())
         async with lock:
             known = self._known.get(repository.git_dir)
             if known is not None and known.current():
                 return known
-            known = self._known[repository.git_dir] = await self._look(repository)
+            known = self._known[repository.git_dir] = await self._read_identity(repository)
         self._asking.pop(repository.git_dir, None)
         return known
 
-    async def _look(self, repository: Repository) -> _Known:
+    async def _read_identity(self, repository: Repository) -> _Known:
         watched = (*repository.records, repository.head, repository.branch())
-        # Signed before it is read: a change in between is found the next time.
+        # Before reading, so that a change in between is found the next time.
         signatures = _signatures(watched)
-        recorded = recorded_id(repository)
+        recorded = read_recorded_id(repository)
         if recorded is not None:
             return _Known(recorded, watched[:2], signatures[:2])
         commit = await self._first_commit(repository)
@@ -158,11 +157,11 @@ class Projects:
 
 
 def git_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment for git: it must look at the directory it is started in, and never ask."""
+    """The environment for git: it must use its working directory, and never prompt."""
     kept = {name: value for name, value in variables.items() if not name.startswith("GIT_")}
     return {
         **kept,
-        # A repository that came from elsewhere must not make git contact anyone.
+        # A downloaded repository must not make git contact a server.
         "GIT_ALLOW_PROTOCOL": "none",
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_OPTIONAL_LOCKS": "0",
@@ -172,30 +171,30 @@ def git_environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_repository(directory: str) -> Repository | None:
-    """The repository that `directory` is in: the nearest, looking upwards."""
-    at = directory
+    """The nearest repository that contains `directory`."""
+    worktree = directory
     while True:
-        dot_git = os.path.join(at, ".git")
+        dot_git = os.path.join(worktree, ".git")
         if cached_files.exists(dot_git):
-            git_dir = _git_dir(at, dot_git)
+            git_dir = _git_dir(worktree, dot_git)
             if git_dir is not None:
-                return Repository(at, git_dir, _common_dir(git_dir))
-        parent = os.path.dirname(at)
-        if parent == at:
+                return Repository(worktree, git_dir, _common_dir(git_dir))
+        parent = os.path.dirname(worktree)
+        if parent == worktree:
             return None
-        at = parent
+        worktree = parent
 
 
-def root_of(directory: str) -> str:
-    """Where the project of a directory begins; `/` outside any repository."""
+def find_root(directory: str) -> str:
+    """The root of a directory's project; `/` outside any repository."""
     repository = find_repository(directory)
     return GLOBAL.directory if repository is None else repository.worktree
 
 
-def recorded_id(repository: Repository) -> ProjectID | None:
-    """The identity that git's files alone give: the remote's, or the one kept beside it."""
+def read_recorded_id(repository: Repository) -> ProjectID | None:
+    """The identity in git's files: that of the remote, or the id kept in the repository."""
     config = _read(os.path.join(repository.common_dir, "config"))
-    remote = normal_remote(origin_url(config) or "")
+    remote = normalize_remote(origin_url(config) or "")
     if remote is not None:
         digest = hashlib.sha1(f"git-remote:{remote}".encode(), usedforsecurity=False)
         return ProjectID(digest.hexdigest())
@@ -203,8 +202,8 @@ def recorded_id(repository: Repository) -> ProjectID | None:
     return ProjectID(kept) if _ID.fullmatch(kept) else None
 
 
-def normal_remote(url: str) -> str | None:
-    """`host/path` of a remote, the same for every way to reach it; None for a local one."""
+def normalize_remote(url: str) -> str | None:
+    """`host/path` of a remote URL, the same for every protocol; None for a local path."""
     found = _URL.fullmatch(url.strip())
     if found is not None:
         if found[1].lower() not in _REMOTE_SCHEMES:
@@ -212,7 +211,7 @@ def normal_remote(url: str) -> str | None:
         host, path = re.sub(r":\d*$", "", found[2]), found[3]
     else:
         found = _SCP_LIKE.fullmatch(url.strip())
-        # One letter before the colon is a drive, not a host.
+        # One letter before the colon is a Windows drive, not a host.
         if found is None or len(found[1]) == 1:
             return None
         host, path = found[1], found[2]
@@ -236,37 +235,37 @@ def origin_url(config: str) -> str | None:
 
 
 def _config_value(value: str) -> str:
-    """A value without quotes and without the comment after it."""
+    """A config value without quotes and trailing comment."""
     bare = re.match(r'\s*((?:"(?:[^"\\]|\\.)*"|[^"#;])*)', value)
     text = bare[1] if bare else ""
     return text.strip().replace('"', "").replace("\\\\", "\\")
 
 
 def _dot_gits(directory: str, worktree: str | None) -> Iterator[str]:
-    """The places below `worktree` where a nearer repository could be.
+    """The paths below `worktree` where a nearer repository could appear.
 
-    Its own `.git` counts when it is a file, which can be made to name another repository; as a
-    directory it changes all the time, and means nothing by it.
+    The `.git` of `worktree` is included if it is a file, which may be changed to name another
+    repository; a directory changes all the time without that.
     """
-    at = directory
-    while at != worktree:
-        yield os.path.join(at, ".git")
-        parent = os.path.dirname(at)
-        if parent == at:
+    current = directory
+    while current != worktree:
+        yield os.path.join(current, ".git")
+        parent = os.path.dirname(current)
+        if parent == current:
             return
-        at = parent
-    dot_git = os.path.join(at, ".git")
+        current = parent
+    dot_git = os.path.join(current, ".git")
     if not os.path.isdir(dot_git):
         yield dot_git
 
 
 def _signatures(paths: Iterable[str]) -> Signatures:
-    there = cached_files.exists
-    return tuple(cached_files.signature(path) if there(path) else None for path in paths)
+    exists = cached_files.exists
+    return tuple(cached_files.signature(path) if exists(path) else None for path in paths)
 
 
 def _git_dir(worktree: str, dot_git: str) -> str | None:
-    """The git directory behind `.git`, which may be a file that names it."""
+    """The git directory that `.git` is, or names if it is a file."""
     if os.path.isdir(dot_git):
         git_dir = dot_git
     else:
@@ -278,7 +277,7 @@ def _git_dir(worktree: str, dot_git: str) -> str | None:
 
 
 def _common_dir(git_dir: str) -> str:
-    """A linked work tree shares everything but HEAD and index with its main repository."""
+    """The git directory that a linked work tree shares with its main repository."""
     target = _read(os.path.join(git_dir, "commondir")).strip()
     return os.path.normpath(os.path.join(git_dir, target)) if target else git_dir
 

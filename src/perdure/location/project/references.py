@@ -1,6 +1,6 @@
-"""The references of a Location: directories beside the project that go by a name.
+"""The references of a Location: named directories outside the project, and their Context Source.
 
-A directory is listed as it was configured. A repository is listed once a copy of it is there; see
+A directory is listed as configured. A repository is listed once a copy of it exists; see
 location.project.repositories. The model is told of those that have a description.
 """
 
@@ -36,13 +36,13 @@ class References:
         self._repositories = repositories
 
     def list(self) -> tuple[ReferenceInfo, ...]:
-        """Those that are there now, in the order of their names."""
-        placed = ((entry, self._path(entry)) for entry in self._entries)
-        return tuple(_info(entry, path) for entry, path in placed if path is not None)
+        """The current references, sorted by name."""
+        paths = ((entry, self._path(entry)) for entry in self._entries)
+        return tuple(_info(entry, path) for entry, path in paths if path is not None)
 
     def _path(self, entry: ReferenceEntry) -> str | None:
         if not isinstance(entry.source, LocalReference):
-            return self._repositories.look(entry.source)
+            return self._repositories.find_copy(entry.source)
         path = entry.source.path
         if path == "~" or path.startswith("~/"):
             path = self._home + path[1:]
@@ -94,7 +94,7 @@ REFERENCES: ContextSource[ReferenceSummaries] = ContextSource(
 
 
 def observe(references: References) -> Observation:
-    """One look; nothing when no reference has a description."""
+    """Observe the references; empty when none has a description."""
     summaries = tuple(
         ReferenceSummary(info.name, info.path, xml_tags.one_line(info.description))
         for info in references.list()

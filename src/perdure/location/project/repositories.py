@@ -1,12 +1,12 @@
-"""Copies of repositories that the configuration names, fetched beside everything else.
+"""Local copies of repositories that the configuration names, fetched in the background.
 
-What lies on disk is what counts, so nobody ever waits for a server. Looking at a repository starts
-a refresh, at most one at a time and one in an hour: git is asked for the newest commit, and only
-when there is another one a new shallow copy is made aside and put in the place of the old. Whatever
-fails is reported, and the copy on disk stays.
+Callers get the copy on disk and never wait for a server. Using a repository starts a refresh, at
+most one at a time and one in an hour: git is asked for the newest commit, and only if it changed a
+new shallow copy is made in a staging directory and replaces the old one. Failures are logged, and
+the copy on disk stays.
 
-Invariant: git runs no program that a repository brings, asks nobody for a password, and speaks only
-protocols that go to a server.
+Invariant: git runs no program of the repository, never asks for a password, and uses only network
+protocols.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 _PROTOCOLS: Final = "https:http:ssh:git"
 _ALWAYS: Final = (
     *("git", "--no-pager", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
-    # A link of the repository is a file with the link's text: it leads nowhere.
+    # Links of the repository become plain files, so that none can point outside.
     *("-c", "core.symlinks=false", "-c", "submodule.recurse=false"),
 )
 _COMMIT: Final = re.compile(rb"[0-9a-f]{40,64}")
@@ -45,7 +45,7 @@ class FetchError(Exception):
 
 
 class Repositories:
-    """Every repository of the process; `root` is where their copies lie."""
+    """All repositories of the process; their copies are below `root`."""
 
     def __init__(
         self,
@@ -67,13 +67,13 @@ class Repositories:
     def directory(self, source: GitReference) -> str:
         return os.path.join(self._root, reference.repository_directory(source))
 
-    def look(self, source: GitReference) -> str | None:
-        """Where the copy lies, if there is one. It is brought up to date afterwards, when due."""
+    def find_copy(self, source: GitReference) -> str | None:
+        """The directory of the copy, if there is one. Starts a refresh when one is due."""
         directory = self.directory(source)
         if self._is_due(directory):
             self._started_at[directory] = self._clock.now_millis()
             self._running.add(directory)
-            self._start(self._refreshed(source, directory))
+            self._start(self._refresh(source, directory))
         return directory if os.path.isdir(directory) else None
 
     def _is_due(self, directory: str) -> bool:
@@ -81,15 +81,15 @@ class Repositories:
             return False
         started = self._started_at.get(directory)
         since = None if started is None else self._clock.now_millis() - started
-        # A clock that was set back must not stop refreshes until it has caught up.
+        # A negative age means that the clock was set back; refresh then too.
         return since is None or not 0 <= since < limits.REPOSITORY_REFRESH_SECONDS * 1000
 
-    async def _refreshed(self, source: GitReference, directory: str) -> None:
+    async def _refresh(self, source: GitReference, directory: str) -> None:
         try:
             async with asyncio.timeout(limits.REPOSITORY_SECONDS_MAX):
                 await self._copies.refresh(source, directory)
         except TimeoutError:
-            _report(source, f"it takes longer than {limits.REPOSITORY_SECONDS_MAX} s")
+            _report(source, f"git took longer than {limits.REPOSITORY_SECONDS_MAX} s")
         except (FetchError, OSError) as error:
             _report(source, str(error))
         finally:
@@ -97,7 +97,7 @@ class Repositories:
 
 
 class _Copies:
-    """Copies are made aside and put in place whole; several processes may do so at once."""
+    """Makes copies in a staging directory and moves them into place; safe between processes."""
 
     def __init__(self, root: str, git: "_Git", *, clock: Clock, ids: IdSource) -> None:
         self._git = git
@@ -114,37 +114,39 @@ class _Copies:
         await asyncio.to_thread(os.makedirs, stage)
         try:
             copy = os.path.join(stage, "new")
-            await self._clone(source, copy, at=stage)
+            await self._clone(source, copy, directory=stage)
             await asyncio.to_thread(_put_in_place, copy, directory, os.path.join(stage, "old"))
         finally:
             shutil.rmtree(stage, ignore_errors=True)
 
     async def _newest(self, source: GitReference) -> bytes:
-        named = "HEAD" if source.branch is UNSET else f"refs/heads/{source.branch}"
+        ref = "HEAD" if source.branch is UNSET else f"refs/heads/{source.branch}"
         address = reference.address(source)
-        said = await self._git.run("ls-remote", "--exit-code", "--", address, named, at="/")
-        found = _COMMIT.match(said)
+        output = await self._git.run("ls-remote", "--exit-code", "--", address, ref, directory="/")
+        found = _COMMIT.match(output)
         if found is None:
-            raise FetchError(f"it has no {named}")
+            raise FetchError(f"it has no {ref}")
         return found[0]
 
     async def _current(self, directory: str) -> bytes | None:
-        # Named, so that git does not find a repository around the directory instead.
-        own = f"--git-dir={os.path.join(directory, '.git')}"
+        # Explicit, so that git does not find a repository around the directory instead.
+        git_dir = f"--git-dir={os.path.join(directory, '.git')}"
         try:
-            found = _COMMIT.match(await self._git.run(own, "rev-parse", "HEAD", at="/"))
+            found = _COMMIT.match(await self._git.run(git_dir, "rev-parse", "HEAD", directory="/"))
         except FetchError:
-            # Nothing is there, or something that is no copy: it is replaced.
+            # The directory is missing or not a repository: it is replaced.
             return None
         return None if found is None else found[0]
 
-    async def _clone(self, source: GitReference, copy: str, *, at: str) -> None:
+    async def _clone(self, source: GitReference, copy: str, *, directory: str) -> None:
         shallow = ("clone", "--quiet", "--depth=1", "--single-branch", "--no-tags", "--template=")
         branch = () if source.branch is UNSET else (f"--branch={source.branch}",)
-        await self._git.run(*shallow, *branch, "--", reference.address(source), copy, at=at)
+        await self._git.run(
+            *shallow, *branch, "--", reference.address(source), copy, directory=directory
+        )
 
     def _sweep(self) -> None:
-        """Remove what dead processes were fetching. What is young may still be arriving."""
+        """Remove unfinished copies of dead processes. A young one may still be in progress."""
         oldest = self._clock.now_millis() / 1000 - 2 * limits.REPOSITORY_SECONDS_MAX
         with suppress(FileNotFoundError):
             for entry in os.scandir(self._staging):
@@ -162,12 +164,12 @@ class _Git:
             "SSH_ASKPASS_REQUIRE": "never",
         }
 
-    async def run(self, *arguments: str, at: str) -> bytes:
-        """What git says. Raises FetchError with its complaint when it fails."""
+    async def run(self, *arguments: str, directory: str) -> bytes:
+        """Run git and return its output. Raises FetchError with the last line of its errors."""
         try:
             result = await self._processes.run(
                 (*_ALWAYS, *arguments),
-                directory=at,
+                directory=directory,
                 environment=self._environment,
                 timeout_seconds=limits.REPOSITORY_SECONDS_MAX,
                 output_bytes_max=limits.GIT_FILE_BYTES_MAX,
@@ -175,8 +177,8 @@ class _Git:
         except FileNotFoundError as error:
             raise FetchError("git is not installed") from error
         if result.exit_code != 0:
-            said = result.output.decode(errors="replace").strip()
-            raise FetchError(said.splitlines()[-1] if said else "git failed without a word")
+            output = result.output.decode(errors="replace").strip()
+            raise FetchError(output.splitlines()[-1] if output else "git failed without a message")
         return result.output
 
 
@@ -184,11 +186,11 @@ def _put_in_place(copy: str, directory: str, aside: str) -> None:
     os.makedirs(os.path.dirname(directory), exist_ok=True)
     with suppress(FileNotFoundError):
         os.rename(directory, aside)
-    # Where another process was quicker, its copy is as good.
+    # If another process was first, its copy is as good.
     atomic.put_in_place(copy, directory)
 
 
 def _report(source: GitReference, reason: str) -> None:
-    shown = "".join(char if char.isprintable() else "?" for char in reason)
-    shown = shown[: limits.REPOSITORY_REASON_CHARS_MAX]
-    logger.warning("repository %s stays as it is: %s", source.repository, shown)
+    printable = "".join(char if char.isprintable() else "?" for char in reason)
+    printable = printable[: limits.REPOSITORY_REASON_CHARS_MAX]
+    logger.warning("repository %s was not refreshed: %s", source.repository, printable)

@@ -1,4 +1,4 @@
-"""The skill that comes with the program: how the program itself is configured."""
+"""The built-in skill: how Perdure itself is configured."""
 
 from typing import Final
 
@@ -110,7 +110,7 @@ _SKILL: Final = SkillInfo(
 
 
 class BuiltInSkills:
-    """A skills.SkillSource."""
+    """The SkillSource of the built-in skill."""
 
     _all: Final = (_SKILL,)
 
@@ -118,5 +118,5 @@ class BuiltInSkills:
     def is_known(self) -> bool:
         return True
 
-    def look(self) -> tuple[SkillInfo, ...]:
+    def list(self) -> tuple[SkillInfo, ...]:
         return self._all

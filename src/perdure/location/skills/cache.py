@@ -1,10 +1,10 @@
 """Downloaded skills on disk: `<source>/<name>` is a link to one complete version of a skill.
 
-A version is written aside, then moved into place, and last the link is replaced, which is one step:
-a reader sees the old version or the new one. Several processes may do this at once. Everything
-here waits for the disk and belongs on a thread.
+A version is written to a staging directory, moved into place, and then the link is replaced
+atomically: a reader sees the old version or the new one. Several processes may do this at once.
+All functions block on the disk and must run on a thread.
 
-Invariant: what a link leads to is never written to.
+Invariant: the target of a link is never written to.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from perdure.schema import codec
 
 
 class SkillCache:
-    """What is kept of one source, below `root`, the directory of all of them."""
+    """The downloaded skills of one source, below `root`, the directory of all sources."""
 
     def __init__(self, root: str, base: str, *, clock: Clock, ids: IdSource) -> None:
         source = _digest(base.encode())
@@ -32,19 +32,19 @@ class SkillCache:
         self._ids = ids
 
     def has(self, offered: IndexedSkill) -> bool:
-        """Whether this very version is in place. One without a version never is."""
+        """Whether this version is installed. A skill without a version never is."""
         link = os.path.join(self.directory, offered.name)
         version = None if offered.version is None else _version(offered, offered.version)
         return version is not None and _target(link) == version and os.path.isdir(link)
 
     def stage(self) -> str:
-        """A new directory to write a version into."""
+        """Create a staging directory for a version."""
         path = os.path.join(self._staging, self._ids.named("skl"))
         os.makedirs(path)
         return path
 
     def write(self, stage: str, file: str, data: bytes) -> str:
-        """Write one file of a version; what identifies its content."""
+        """Write one file of a version; returns the digest of its content."""
         path = os.path.join(stage, file)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "xb") as target:
@@ -54,27 +54,27 @@ class SkillCache:
         return _digest(data)
 
     def install(self, offered: IndexedSkill, stage: str, contents: Mapping[str, str]) -> None:
-        """Put a complete version in place. `contents` identifies each of its files."""
+        """Install a complete version. `contents` maps its files to their digests."""
         version = _version(offered, offered.version or sorted(contents.items()))
         link = os.path.join(self.directory, offered.name)
         if _target(link) == version and os.path.isdir(link):
             self.discard(stage)
             return
-        place = os.path.join(self._versions, version)
+        target = os.path.join(self._versions, version)
         os.makedirs(self._versions, exist_ok=True)
         os.makedirs(self.directory, exist_ok=True)
-        if not atomic.put_in_place(stage, place):
-            # Another process brought the same version, or it was here before.
+        if not atomic.put_in_place(stage, target):
+            # The same version exists already, perhaps from another process.
             self.discard(stage)
-        fresh = os.path.join(self._staging, self._ids.named("skl"))
-        os.symlink(os.path.relpath(place, self.directory), fresh)
-        os.replace(fresh, link)
+        new_link = os.path.join(self._staging, self._ids.named("skl"))
+        os.symlink(os.path.relpath(target, self.directory), new_link)
+        os.replace(new_link, link)
 
     def discard(self, stage: str) -> None:
         shutil.rmtree(stage, ignore_errors=True)
 
     def prune(self, names: Collection[str]) -> None:
-        """Withdraw skills that are not offered any more, and remove what nothing leads to."""
+        """Remove skills that are no longer offered, and versions without a link."""
         for name in _children(self.directory):
             if name not in names:
                 with suppress(FileNotFoundError):
@@ -84,7 +84,7 @@ class SkillCache:
         self._sweep(self._staging, ())
 
     def _sweep(self, directory: str, kept: Collection[str | None]) -> None:
-        """Remove what nobody uses. What is young may be about to be used by another process."""
+        """Remove unused entries. A young one may be about to be used by another process."""
         oldest = self._clock.now_millis() / 1000 - limits.SKILL_LEFTOVER_SECONDS
         for name in _children(directory):
             path = os.path.join(directory, name)

@@ -1,7 +1,7 @@
-"""What the model is told of skills: name and description of each that its agent may use.
+"""Context Source of the skills: name and description of each that the agent may use.
 
-Texts and places of skills are not told; they come through the skill tool, which asks permission.
-Skills without a description can be loaded by name and are not listed.
+Texts and paths of skills come only through the skill tool, which asks for permission. Skills
+without a description can be loaded by name and are not listed.
 """
 
 from collections.abc import Callable
@@ -55,15 +55,15 @@ SKILLS: ContextSource[SkillSummaries] = ContextSource(
 )
 
 
-def observe(skills: Skills, agent: AgentInfo | None, *, told: bool = False) -> Observation:
-    """One look for one agent; nothing when it has no use for skills.
+def observe(skills: Skills, agent: AgentInfo | None, *, listed_before: bool = False) -> Observation:
+    """Observe the skills of one agent; empty when it may not use any.
 
-    `told`: the Session knows a list already. It stays while a source cannot be looked at.
+    `listed_before`: the model has a list already, which stays while a source cannot be read.
     """
     if agent is None:
         return ()
     usable = skills.permitted(agent.permissions)
-    if told and not skills.is_known:
+    if listed_before and not skills.is_known:
         return (system_context.make(SKILLS, UNAVAILABLE),)
     if not usable and permission.evaluate(agent.permissions, ACTION, "*") == "deny":
         return ()
@@ -71,7 +71,7 @@ def observe(skills: Skills, agent: AgentInfo | None, *, told: bool = False) -> O
 
 
 class AgentSkills:
-    """Skills as the skill tool sees them. An agent is known by its rules."""
+    """Implements the skill tool's SkillLookup."""
 
     def __init__(self, skills: Skills, rules: Callable[[str], Ruleset]) -> None:
         self._skills = skills

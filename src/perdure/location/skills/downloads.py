@@ -1,9 +1,9 @@
-"""Skills from the network: an index with the files of each skill, kept up to date on disk.
+"""Skills from the network: an index with the files of each skill, mirrored on disk.
 
-What lies on disk is what counts, so nobody ever waits for a server. Looking at a source starts a
-refresh beside everything else, at most one at a time and one in ten minutes. A skill arrives whole
-or not at all; whatever fails is reported, and the copy on disk stays. What an index may say is
-core.skills.index, how a version is put in place location.skills.cache.
+Callers get the copy on disk and never wait for a server. Using a source starts a refresh in the
+background, at most one at a time and one in ten minutes. A skill is installed whole or not at all;
+failures are logged, and the copy on disk stays. core.skills.index reads an index,
+location.skills.cache installs a version.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ _TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class DownloadError(Exception):
-    """Something could not be fetched. The message says what, to follow the name of the source."""
+    """A file could not be fetched. The message is logged after the name of the source."""
 
 
 class _TransientError(DownloadError):
-    """Trying again may help."""
+    """A retry may succeed."""
 
 
 class SkillDownloads:
-    """Every source of the process. `root` is where copies are kept."""
+    """All sources of the process; their copies are below `root`."""
 
     def __init__(
         self, root: str, *, transport: HttpTransport, clock: Clock, ids: IdSource, start: StartTask
@@ -49,7 +49,7 @@ class SkillDownloads:
         self._sources: dict[str, DownloadedSkills] = {}
 
     def source(self, url: str) -> "DownloadedSkills":
-        """The skills of an address; one for all Locations. Raises SkillIndexError."""
+        """The skills of a URL, shared by all Locations. Raises SkillIndexError."""
         base = skill_index.base_url(url)
         known = self._sources.get(base)
         if known is None:
@@ -65,7 +65,7 @@ class SkillDownloads:
 
 
 class DownloadedSkills:
-    """One source. Belongs to the event loop, where its refreshes run."""
+    """The skills of one source. Used only on the event loop, where its refreshes run."""
 
     def __init__(self, refresh: "_Refresh", *, clock: Clock, start: StartTask) -> None:
         self._refresh = refresh
@@ -79,18 +79,18 @@ class DownloadedSkills:
     def is_known(self) -> bool:
         return self._files.is_known
 
-    def look(self) -> tuple[SkillInfo, ...]:
-        """What lies on disk. It is brought up to date afterwards, when it is time."""
+    def list(self) -> tuple[SkillInfo, ...]:
+        """The skills on disk. Starts a refresh when one is due."""
         now = self._clock.now_millis()
         since = None if self._started_at is None else now - self._started_at
-        # A clock that was set back must not stop refreshes until it has caught up.
+        # A negative age means that the clock was set back; refresh then too.
         due = since is None or not 0 <= since < limits.SKILL_REFRESH_SECONDS * 1000
         if due and not self._running:
             self._started_at, self._running = now, True
-            self._start(self._refreshed())
-        return self._files.look()
+            self._start(self._run_refresh())
+        return self._files.list()
 
-    async def _refreshed(self) -> None:
+    async def _run_refresh(self) -> None:
         try:
             await self._refresh.run()
         finally:
@@ -115,55 +115,55 @@ class _Refresh:
     async def run(self) -> None:
         try:
             async with asyncio.timeout(limits.SKILL_REFRESH_SECONDS_MAX):
-                await self._all()
+                await self._refresh_all()
         except TimeoutError:
-            self._report(f"takes longer than {limits.SKILL_REFRESH_SECONDS_MAX} s")
+            self._report(f"the refresh took longer than {limits.SKILL_REFRESH_SECONDS_MAX} s")
         except (DownloadError, SkillIndexError, OSError) as error:
             self._report(str(error))
 
-    async def _all(self) -> None:
+    async def _refresh_all(self) -> None:
         url = skill_index.index_url(self._base)
-        data = await self._fetched(url, "index.json", limits.SKILL_INDEX_BYTES_MAX)
+        data = await self._fetch(url, "index.json", limits.SKILL_INDEX_BYTES_MAX)
         index = await asyncio.to_thread(skill_index.read, data)
         for problem in index.refused:
             self._report(problem)
         for offered in index.skills:
             try:
-                await self._one(offered)
+                await self._refresh_skill(offered)
             except (DownloadError, OSError) as error:
-                self._report(f"skill {offered.name!r} stays as it is: {error}")
+                self._report(f"skill {offered.name!r} was not refreshed: {error}")
         names = {offered.name for offered in index.skills}
-        # A refusal may be a slip: what was fetched before it stays.
+        # A refused entry may be a mistake: keep the skills that were fetched before.
         if not index.refused:
             await asyncio.to_thread(self._cache.prune, names)
 
-    async def _one(self, offered: IndexedSkill) -> None:
+    async def _refresh_skill(self, offered: IndexedSkill) -> None:
         if await asyncio.to_thread(self._cache.has, offered):
             return
         stage = await asyncio.to_thread(self._cache.stage)
         try:
             contents: dict[str, str] = {}
-            left = limits.SKILL_DOWNLOAD_BYTES_MAX
+            remaining = limits.SKILL_DOWNLOAD_BYTES_MAX
             for file in offered.files:
                 url = skill_index.file_url(self._base, offered, file)
-                most = min(left, limits.SKILL_DOWNLOAD_FILE_BYTES_MAX)
-                data = await self._fetched(url, file, most)
-                left -= len(data)
+                bytes_max = min(remaining, limits.SKILL_DOWNLOAD_FILE_BYTES_MAX)
+                data = await self._fetch(url, file, bytes_max)
+                remaining -= len(data)
                 contents[file] = await asyncio.to_thread(self._cache.write, stage, file, data)
             await asyncio.to_thread(self._cache.install, offered, stage, contents)
         finally:
-            # Nothing is there any more when it was installed.
+            # After `install` the stage no longer exists.
             await asyncio.to_thread(self._cache.discard, stage)
 
-    async def _fetched(self, url: str, name: str, bytes_max: int) -> bytes:
+    async def _fetch(self, url: str, name: str, bytes_max: int) -> bytes:
         for attempt in range(limits.SKILL_RETRIES_MAX):
             try:
-                return await self._once(url, name, bytes_max)
+                return await self._fetch_once(url, name, bytes_max)
             except _TransientError:
                 await self._clock.sleep(limits.SKILL_RETRY_SECONDS * 2**attempt)
-        return await self._once(url, name, bytes_max)
+        return await self._fetch_once(url, name, bytes_max)
 
-    async def _once(self, url: str, name: str, bytes_max: int) -> bytes:
+    async def _fetch_once(self, url: str, name: str, bytes_max: int) -> bytes:
         request = HttpRequest(url=url, headers={}, body=(), method="GET")
         try:
             async with (
@@ -184,14 +184,14 @@ class _Refresh:
             raise _TransientError(f"{name} could not be fetched: {error}") from error
         except TimeoutError as error:
             seconds = limits.SKILL_REQUEST_SECONDS_MAX
-            raise _TransientError(f"{name} was not there within {seconds} s") from error
+            raise _TransientError(f"{name} was not received within {seconds} s") from error
 
     def _report(self, problem: str) -> None:
-        # Only the host: the rest of an address may hold a key.
+        # Only the host: the rest of a URL may contain a key.
         logger.warning("skills of %s: %s", urlsplit(self._base).hostname, problem)
 
 
 def _name_of(relative: str) -> str | None:
-    """In a copy each skill has a directory, and its text one of two names in it."""
+    """The name of a skill in a copy: that of its directory, for one of two file names."""
     name, _, file = relative.partition("/")
     return name if file in skill_index.own_files(name) else None

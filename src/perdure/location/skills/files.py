@@ -1,11 +1,11 @@
-"""The skills below one directory, read once and then only looked at.
+"""The skills below one directory, read again only when something changed.
 
-A look is remembered by the signatures of all directories and files that it saw; while they stay,
-the next one costs a stat for each. Which files those are is location.skills.scan; what a file must
-hold to be a skill is core.skills.skill.
+A listing is cached with the signatures of all directories and files that it saw; while they are
+unchanged, the next one costs a stat for each. location.skills.scan finds the files,
+core.skills.skill reads one.
 
-Invariant: a file that cannot be used is left out and reported once for each version of it; one that
-cannot be looked at is as it was when it last could.
+Invariant: a file that cannot be used is left out and logged once for each version of it; one that
+cannot be read at the moment keeps its last known content.
 """
 
 import logging
@@ -32,15 +32,15 @@ class _File(Value):
     skill: SkillInfo | None
 
 
-class _Look(Value, kw_only=True):
+class _Listing(Value, kw_only=True):
     skills: tuple[SkillInfo, ...]
     signatures: Mapping[str, Signature | None]
     is_settled: bool
-    """Whether every change since shows in a signature."""
+    """Whether any later change must change a signature."""
 
 
 class SkillFiles:
-    """One directory of skills. Files whose real path is not `within` are refused."""
+    """The skills of one directory. Files whose real path is not in `within` are refused."""
 
     def __init__(
         self,
@@ -48,61 +48,61 @@ class SkillFiles:
         *,
         clock: Clock,
         within: str | None = None,
-        name_of: NameOf = skill_scan.authored,
+        name_of: NameOf = skill_scan.authored_name,
     ) -> None:
         self._directory = directory
         self._clock = clock
         self._within = within
         self._name_of = name_of
-        self._last: _Look | None = None
+        self._last: _Listing | None = None
         self._is_known = False
         self._files: dict[str, _File] = {}
         self._reported: dict[str, tuple[Signature | None, str]] = {}
 
     @property
     def is_known(self) -> bool:
-        """Whether a look has ever succeeded. Until then it is not known what is there."""
+        """Whether a scan has ever succeeded."""
         return self._is_known
 
-    def look(self) -> tuple[SkillInfo, ...]:
-        """The skills that are there now; the same tuple as long as they stay the same."""
+    def list(self) -> tuple[SkillInfo, ...]:
+        """The current skills; the same tuple object while nothing changes."""
         last = self._last
-        if last is not None and last.is_settled and _stays(last.signatures):
+        if last is not None and last.is_settled and _is_unchanged(last.signatures):
             return last.skills
-        self._last = self._scanned(() if last is None else last.skills)
+        self._last = self._scan(() if last is None else last.skills)
         return self._last.skills
 
-    def _scanned(self, before: tuple[SkillInfo, ...]) -> _Look:
+    def _scan(self, before: tuple[SkillInfo, ...]) -> _Listing:
         scan = Scan(self._directory, within=self._within, name_of=self._name_of)
         files = {found.path: self._file(found, scan) for found in scan.files()}
         for path, problem in scan.problems.items():
             self._report(path, scan.signatures.get(path), problem)
-        self._is_known = self._is_known or scan.is_open
+        self._is_known = self._is_known or scan.is_readable
         self._files = files if scan.is_complete else self._files | files
         read = (self._files[path].skill for path in sorted(self._files))
         skills = tuple(found for found in read if found is not None)
-        return _Look(
+        return _Listing(
             skills=before if skills == before else skills,
             signatures=scan.signatures,
-            is_settled=scan.is_complete and all(map(self._settled, scan.signatures.values())),
+            is_settled=scan.is_complete and all(map(self._is_settled, scan.signatures.values())),
         )
 
     def _file(self, found: FoundFile, scan: Scan) -> _File:
         kept = self._files.get(found.path)
         if kept is not None and kept.is_settled and kept.signature == found.signature:
             return kept
-        settled = self._settled(found.signature)
+        settled = self._is_settled(found.signature)
         try:
             return _File(found.signature, settled, _read(found))
         except SkillError as error:
             self._report(found.path, found.signature, f"is left out: {error}")
             return _File(found.signature, settled, None)
         except OSError as error:
-            scan.unreadable(found.path, error)
+            scan.report_unreadable(found.path, error)
             return _File(found.signature, False, None if kept is None else kept.skill)
 
-    def _settled(self, signature: Signature | None) -> bool:
-        """Whether the next change cannot bear the same time as the last one."""
+    def _is_settled(self, signature: Signature | None) -> bool:
+        """Whether the last change is old enough that the next one gets another timestamp."""
         if signature is None:
             return True
         age_millis = self._clock.now_millis() - signature[0] // 1_000_000
@@ -114,8 +114,8 @@ class SkillFiles:
             logger.warning("skills: %s %s", printable(path), problem)
 
 
-def _stays(signatures: Mapping[str, Signature | None]) -> bool:
-    return all(cached_files.signature(path) == was for path, was in signatures.items())
+def _is_unchanged(signatures: Mapping[str, Signature | None]) -> bool:
+    return all(cached_files.signature(path) == before for path, before in signatures.items())
 
 
 def _read(found: FoundFile) -> SkillInfo | None:

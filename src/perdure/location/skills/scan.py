@@ -1,8 +1,8 @@
-"""One walk through a directory of skills: which files there are, and by what they are known.
+"""Scans a directory for skill files and their names.
 
-Links are followed, each directory is entered once, and the walk is bounded. Reading the files is
-location.skills.files. A directory that is there and cannot be looked at is not the same as one that
-is not there: it makes the walk incomplete.
+Links are followed, each directory is entered once, and the scan is bounded. location.skills.files
+reads the files. An existing directory that cannot be read makes the scan incomplete; a missing one
+does not.
 """
 
 import errno
@@ -20,15 +20,15 @@ from perdure.host.files.cached_files import Signature
 from perdure.schema.value import Value
 
 NameOf = Callable[[str], str | None]
-"""Path below the directory -> what its place calls the skill, or `""`; None: it is no skill."""
+"""Maps a path below the directory to the name of the skill, `""` for unnamed, None for no skill."""
 
 _SKIPPED: Final = frozenset({".git", "node_modules"})
-"""Large, and never written for us. Other hidden directories are looked into."""
+"""Large directories that hold no skills. Other hidden directories are scanned."""
 _ABSENT: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 
 
-def authored(relative: str) -> str | None:
-    """How people arrange skills: one file each, or one directory each with more beside it."""
+def authored_name(relative: str) -> str | None:
+    """The layout that users write: one `<name>.md` each, or one directory with a SKILL.md each."""
     if "/" not in relative and relative.endswith(".md"):
         return relative.removesuffix(".md")
     return "" if relative.endswith(f"/{skill.FILE_NAME}") else None
@@ -38,11 +38,11 @@ class FoundFile(Value):
     path: str
     signature: Signature
     name: str | None
-    """What its place calls it."""
+    """The name that its path gives, if any."""
 
 
 class Scan:
-    """`signatures` and `problems` are filled while `files` is walked."""
+    """One scan; `signatures` and `problems` are filled while `files` is iterated."""
 
     def __init__(self, directory: str, *, within: str | None, name_of: NameOf) -> None:
         self._directory = directory
@@ -51,11 +51,11 @@ class Scan:
         self._entered: set[tuple[int, int]] = set()
         self._entries_left = limits.SKILL_DIRECTORY_ENTRIES_MAX
         self.signatures: dict[str, Signature | None] = {}
-        """Of everything whose change may change the result; None for what was not there."""
+        """Signatures of all paths whose change may change the result; None for a missing path."""
         self.problems: dict[str, str] = {}
         self.is_complete = True
-        self.is_open = True
-        """Whether the directory itself could be looked at, or is not there."""
+        self.is_readable = True
+        """Whether the directory itself could be read, or does not exist."""
 
     def files(self) -> Iterator[FoundFile]:
         waiting = [""]
@@ -69,13 +69,13 @@ class Scan:
                 elif name is not None and (found := self._file(entry.path, name)) is not None:
                     yield found
 
-    def unreadable(self, path: str, error: OSError) -> None:
+    def report_unreadable(self, path: str, error: OSError) -> None:
         self.is_complete = False
-        self.is_open = self.is_open and path != self._directory
+        self.is_readable = self.is_readable and path != self._directory
         self.problems[path] = f"cannot be read: {(error.strerror or str(error)).lower()}"
 
     def _entries(self, path: str) -> list[os.DirEntry[str]]:
-        """What to look at in a directory, the last name first: a stack turns that around."""
+        """The entries of a directory, last name first: the stack reverses them."""
         directory = path.rstrip("/")
         try:
             status = os.stat(directory)
@@ -89,7 +89,7 @@ class Scan:
         except OSError as error:
             self.signatures[directory] = None
             if error.errno not in _ABSENT:
-                self.unreadable(directory, error)
+                self.report_unreadable(directory, error)
             return []
         if len(found) > self._entries_left:
             self._too_large(f"{limits.SKILL_DIRECTORY_ENTRIES_MAX} entries")

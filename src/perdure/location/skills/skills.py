@@ -1,11 +1,11 @@
 """The skills of a Location: from the program itself, from directories, and from the network.
 
-From low to high: the built-in one; `skill` and `skills` in the user's config directory and in each
-`.opencode` from the project's root to the Location; the `skills` entries of the configuration. A
-skill of a later source replaces one of the same name. Files of the project must lie in the project
-by their real path: a link could otherwise show any file of this machine to a model.
+In rising precedence: the built-in one; `skill` and `skills` in the user's config directory and in
+each `.opencode` from the project's root to the Location; the `skills` entries of the configuration.
+A skill of a later source replaces one of the same name. A project's files must be inside the
+project by their real path: a link could otherwise show any file of this machine to a model.
 
-Invariant: while nothing changed, a look reads no file and lists no directory.
+Invariant: while nothing changed, listing reads no file and lists no directory.
 """
 
 import logging
@@ -30,52 +30,52 @@ from perdure.schema.value import Value
 logger = logging.getLogger(__name__)
 
 ACTION: Final = "skill"
-"""What rules call the use of a skill. The resource is its name."""
+"""The action of permission rules for skills; the resource is the skill's name."""
 
 
 class SkillSource(Protocol):
     @property
     def is_known(self) -> bool:
-        """Whether a look has ever succeeded."""
+        """Whether the source has ever been read."""
         ...
 
-    def look(self) -> tuple[SkillInfo, ...]:
-        """The skills of the source; the same tuple as long as they stay the same."""
+    def list(self) -> tuple[SkillInfo, ...]:
+        """The skills of the source; the same tuple object while nothing changes."""
         ...
 
 
 class Skills:
-    """`sources` from low to high."""
+    """The skills of all `sources`, which are in rising precedence."""
 
     def __init__(self, sources: Sequence[SkillSource]) -> None:
         self._sources = tuple(sources)
-        self._looks: tuple[tuple[SkillInfo, ...], ...] = ()
+        self._listings: tuple[tuple[SkillInfo, ...], ...] = ()
         self._by_name: dict[str, SkillInfo] = {}
         self._all: tuple[SkillInfo, ...] = ()
         self._permitted: dict[Ruleset, tuple[SkillInfo, ...]] = {}
 
     @property
     def is_known(self) -> bool:
-        """Whether every source could be looked at since the Location opened."""
+        """Whether every source has been read since the Location opened."""
         return all(source.is_known for source in self._sources)
 
     def list(self) -> tuple[SkillInfo, ...]:
-        """Those that are there now, in the order of their names."""
-        looks = tuple(source.look() for source in self._sources)
-        if len(looks) != len(self._looks) or any(map(_differs, looks, self._looks)):
-            self._looks = looks
-            self._by_name = _merged(looks)
+        """The current skills, sorted by name."""
+        listings = tuple(source.list() for source in self._sources)
+        if len(listings) != len(self._listings) or any(map(_differs, listings, self._listings)):
+            self._listings = listings
+            self._by_name = _merge(listings)
             self._all = tuple(self._by_name[name] for name in sorted(self._by_name))
             self._permitted.clear()
         return self._all
 
     def permitted(self, rules: Ruleset) -> tuple[SkillInfo, ...]:
-        """Those of `list` that the rules do not deny."""
+        """The current skills that the rules do not deny."""
         found = self.list()
         kept = self._permitted.get(rules)
         if kept is None:
             kept = tuple(s for s in found if permission.evaluate(rules, ACTION, s.name) != "deny")
-            # One for each agent that works here. Rules that were replaced are forgotten some time.
+            # One entry for each agent; entries of replaced rules are dropped with the rest.
             if len(self._permitted) >= limits.SKILL_RULESETS_KEPT_MAX:
                 self._permitted.clear()
             self._permitted[rules] = kept
@@ -87,73 +87,77 @@ class Skills:
 
 
 class SkillDirectories(Value, kw_only=True):
-    """Where a Location looks for skills."""
+    """The directories and services for finding the skills of a Location."""
 
     directory: str
     root: str
-    """Where its project begins."""
+    """The root of its project."""
     environment: Environment
     clock: Clock
     downloads: SkillDownloads
 
 
-def find(place: SkillDirectories, settings: Settings) -> Skills:
-    """The skills of a Location. Nothing is read yet."""
-    return Skills((BuiltInSkills(), *_conventional(place), *_configured(place, settings)))
-
-
-def _conventional(place: SkillDirectories) -> Iterator[SkillSource]:
-    yield from _directories(place, place.environment.config_dir, within=None)
-    disabled = parent_directories.is_disabled(
-        place.environment.variables.get(parent_directories.DISABLE)
+def open_skills(directories: SkillDirectories, settings: Settings) -> Skills:
+    """The skills of a Location. Nothing is read until they are listed."""
+    return Skills(
+        (BuiltInSkills(), *_conventional(directories), *_configured(directories, settings))
     )
-    if not disabled and place.directory != place.environment.config_dir:
-        for at in parent_directories.downwards(place.directory, place.root):
-            yield from _directories(place, os.path.join(at, ".opencode"), within=_bounds(place, at))
 
 
-def _directories(
-    place: SkillDirectories, parent: str, *, within: str | None
+def _conventional(directories: SkillDirectories) -> Iterator[SkillSource]:
+    yield from _skill_folders(directories, directories.environment.config_dir, within=None)
+    disabled = parent_directories.is_disabled(
+        directories.environment.variables.get(parent_directories.DISABLE)
+    )
+    if not disabled and directories.directory != directories.environment.config_dir:
+        for parent in parent_directories.list_downwards(directories.directory, directories.root):
+            yield from _skill_folders(
+                directories, os.path.join(parent, ".opencode"), within=_bounds(directories, parent)
+            )
+
+
+def _skill_folders(
+    directories: SkillDirectories, parent: str, *, within: str | None
 ) -> Iterator[SkillSource]:
     for name in ("skill", "skills"):
-        yield SkillFiles(os.path.join(parent, name), clock=place.clock, within=within)
+        yield SkillFiles(os.path.join(parent, name), clock=directories.clock, within=within)
 
 
-def _bounds(place: SkillDirectories, at: str) -> str:
-    """What files of the project at `at` must lie within: where there is no project, just that."""
-    return at if place.root == "/" else place.root
+def _bounds(directories: SkillDirectories, parent: str) -> str:
+    """The directory that must contain the skills of `parent`: the project, else `parent` itself."""
+    return parent if directories.root == "/" else directories.root
 
 
-def _configured(place: SkillDirectories, settings: Settings) -> Iterator[SkillSource]:
-    # The last entry of the same text counts, since later sources lie over earlier ones.
+def _configured(directories: SkillDirectories, settings: Settings) -> Iterator[SkillSource]:
+    # Of equal entries the last one counts, since later sources have precedence.
     entries = {entry.text: entry for entry in reversed(settings.skills)}
     for entry in reversed(entries.values()):
         try:
-            yield _source(place, entry)
+            yield _source(directories, entry)
         except SkillIndexError as error:
             logger.warning("skills: an entry of `skills` is left out: the address %s", error)
 
 
-def _source(place: SkillDirectories, entry: SkillEntry) -> SkillSource:
+def _source(directories: SkillDirectories, entry: SkillEntry) -> SkillSource:
     if entry.text.lower().startswith(("http://", "https://")):
-        return place.downloads.source(entry.text)
+        return directories.downloads.source(entry.text)
     text = entry.text
     if text == "~" or text.startswith("~/"):
-        text = place.environment.home + text[1:]
-    directory = os.path.normpath(os.path.join(place.directory, text))
-    within = None if entry.trust == "user" else _bounds(place, place.directory)
-    return SkillFiles(directory, clock=place.clock, within=within)
+        text = directories.environment.home + text[1:]
+    directory = os.path.normpath(os.path.join(directories.directory, text))
+    within = None if entry.trust == "user" else _bounds(directories, directories.directory)
+    return SkillFiles(directory, clock=directories.clock, within=within)
 
 
-def _differs(look: tuple[SkillInfo, ...], before: tuple[SkillInfo, ...]) -> bool:
-    return look is not before
+def _differs(listing: tuple[SkillInfo, ...], before: tuple[SkillInfo, ...]) -> bool:
+    return listing is not before
 
 
-def _merged(looks: Iterable[tuple[SkillInfo, ...]]) -> dict[str, SkillInfo]:
+def _merge(listings: Iterable[tuple[SkillInfo, ...]]) -> dict[str, SkillInfo]:
     merged: dict[str, SkillInfo] = {}
     left_out: SkillInfo | None = None
-    for look in looks:
-        for found in look:
+    for listing in listings:
+        for found in listing:
             if found.name in merged or len(merged) < limits.SKILLS_MAX:
                 merged[found.name] = found
             else:

@@ -1,12 +1,12 @@
-"""The built-in tools at a Location: joins what they act through with where they act."""
+"""Makes the built-in tools of a Location from shared adapters and the Location's services."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
 from perdure.core.shell import environment as shell_environment
-from perdure.location.tools.site import ToolSite
-from perdure.location.tools.web_access import Web
+from perdure.location.tools.location_tools import ToolServices
+from perdure.location.tools.web_access import WebServices
 from perdure.location.workspace.files import LocationFiles
 from perdure.ports import Filesystem, SpoolingRunner
 from perdure.ports.jobs import BackgroundJobs
@@ -28,94 +28,94 @@ _SHELLS: Final = frozenset({"bash", "dash", "ksh", "sh", "zsh"})
 
 
 class BuiltinTools(Value, kw_only=True):
-    """A services.OpenTools. `application` holds the tools of the whole program, below these."""
+    """Implements location_tools.OpenTools. `application` holds the tools of the whole program."""
 
     filesystem: Filesystem
     processes: SpoolingRunner
     mutations: FileMutations
-    """One for the process: two Locations may reach the same file."""
+    """One for the process, because two Locations may contain the same file."""
     outputs: ToolOutputStore | None = None
     ripgrep: str | None = None
     application: ToolRegistry | None = None
-    web: Web | None = None
+    web: WebServices | None = None
     jobs: BackgroundJobs | None = None
 
     @contextmanager
-    def __call__(self, site: ToolSite) -> Generator[ToolRegistry]:
+    def __call__(self, services: ToolServices) -> Generator[ToolRegistry]:
         registry = ToolRegistry(application=self.application)
-        environment = self.environment(site)
+        environment = self.environment(services)
         with register_builtins(
-            registry, environment, site.questions, site.skills, subagents=site.subagents
+            registry, environment, services.questions, services.skills, subagents=services.subagents
         ):
             yield registry
 
-    def files(self, site: ToolSite) -> LocationFiles:
-        """The files of a Location, within the same boundary."""
-        return LocationFiles(lambda: self.environment(site))
+    def files(self, services: ToolServices) -> LocationFiles:
+        """The file access of a Location, within the same boundary."""
+        return LocationFiles(lambda: self.environment(services))
 
-    def environment(self, site: ToolSite) -> ToolEnvironment:
-        """What tools at `site` work in."""
-        authority = PathAccess(
-            site.directory,
+    def environment(self, services: ToolServices) -> ToolEnvironment:
+        """The ToolEnvironment of a Location."""
+        path_access = PathAccess(
+            services.directory,
             filesystem=self.filesystem,
-            permissions=site.permissions,
+            permissions=services.permissions,
             own=OwnDirectories(
-                outputs=f"{site.environment.data_dir}/{OUTPUT_DIRECTORY}",
-                data=site.environment.data_dir,
-                configuration=site.environment.config_dir,
+                outputs=f"{services.environment.data_dir}/{OUTPUT_DIRECTORY}",
+                data=services.environment.data_dir,
+                configuration=services.environment.config_dir,
             ),
-            references=lambda: _references(site),
+            references=lambda: _references(services),
         )
         return ToolEnvironment(
             filesystem=self.filesystem,
             processes=self.processes,
-            permissions=site.permissions,
-            authority=authority,
+            permissions=services.permissions,
+            path_access=path_access,
             mutations=self.mutations,
-            shell=shell_of(site),
-            variables=_variables(site),
+            shell=choose_shell(services),
+            variables=_variables(services),
             outputs=self.outputs,
             ripgrep=self.ripgrep,
-            output_limits=site.settings.tool_output,
-            images=site.settings.images,
-            after_edit=self._after_edit(site),
-            web=None if self.web is None else self.web.access(site),
+            output_limits=services.settings.tool_output,
+            images=services.settings.images,
+            after_edit=self._after_edit(services),
+            web=None if self.web is None else self.web.access(services),
             jobs=self.jobs,
         )
 
-    def _after_edit(self, site: ToolSite) -> PostEdit:
+    def _after_edit(self, services: ToolServices) -> PostEdit:
         return PostEdit(
-            programs=site.settings.after_edit,
-            directory=site.directory,
+            programs=services.settings.after_edit,
+            directory=services.directory,
             processes=self.processes,
-            variables=_variables(site),
-            diagnoser=site.diagnoser,
-            edited=lambda path: site.publish(FileEdited(path)),
+            variables=_variables(services),
+            diagnoser=services.diagnoser,
+            edited=lambda path: services.publish(FileEdited(path)),
         )
 
 
-def _key_variables(site: ToolSite) -> frozenset[str]:
-    """The variables that configured providers take their keys from, whatever they are called."""
-    configured = (provider.env or () for provider in site.settings.providers.values())
+def _key_variables(services: ToolServices) -> frozenset[str]:
+    """The variables from which configured providers take their keys."""
+    configured = (provider.env or () for provider in services.settings.providers.values())
     return frozenset(name for names in configured for name in names)
 
 
-def _variables(site: ToolSite) -> dict[str, str]:
-    """The environment of commands: the user's, without what looks like a secret."""
+def _variables(services: ToolServices) -> dict[str, str]:
+    """The environment of commands: the user's, without variables that look like secrets."""
     return shell_environment.without_secrets(
-        site.environment.variables,
-        keys=_key_variables(site),
-        allowed=site.settings.shell_variables,
+        services.environment.variables,
+        keys=_key_variables(services),
+        allowed=services.settings.shell_variables,
     )
 
 
-def _references(site: ToolSite) -> dict[str, str]:
-    found = () if site.references is None else site.references.list()
+def _references(services: ToolServices) -> dict[str, str]:
+    found = () if services.references is None else services.references.list()
     return {info.name: info.path for info in found}
 
 
-def shell_of(site: ToolSite) -> str:
-    """The configured shell; else the user's own where it takes the usual syntax."""
-    own = site.environment.variables.get("SHELL", "")
+def choose_shell(services: ToolServices) -> str:
+    """The configured shell, else the user's if it has POSIX syntax, else /bin/sh."""
+    own = services.environment.variables.get("SHELL", "")
     usual = own.startswith("/") and own.rpartition("/")[2] in _SHELLS
-    return site.settings.shell or (own if usual else _SHELL_DEFAULT)
+    return services.settings.shell or (own if usual else _SHELL_DEFAULT)

@@ -1,10 +1,10 @@
-"""Attachments: what a model is told of the files, addresses and paths that a prompt names.
+"""Attachments: reads the files, URLs and paths that a prompt names, for the model.
 
-Read once, when the prompt is promoted, under the rules of the read tool. A person named them, so
-within the Location nobody is asked; what lies outside needs a rule that allows it. Storing what was
-told is the caller's; media that is fine as it was given is left in the prompt and not told twice.
+They are read once, when the prompt is promoted, under the rules of the read tool. The user named
+them, so inside the Location no permission is asked; outside, a rule must allow it. The caller
+stores the result; media that can be sent unchanged stays in the prompt and is not repeated.
 
-Invariant: total. What is missing, refused, too large or of no use to a model becomes a note in the
+Invariant: never fails. What is missing, refused, too large or unusable becomes a note in the
 message, and never an error that would stop the Session.
 """
 
@@ -22,8 +22,7 @@ from perdure.core.request import attachments
 from perdure.core.web import address
 from perdure.core.web.address import WebAddressError
 from perdure.location.approval.permissions import LocationPermissions
-from perdure.location.workspace.attached_file import AttachedFiles, Reference
-from perdure.location.workspace.attached_file import reference as reference_of
+from perdure.location.workspace.attached_file import AttachedFiles, FileReference, parse_reference
 from perdure.ports import PermissionAsk, PermissionBlockedError, WebFetchError, WebPage, WebRequest
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.session.prompt import FileAttachment, Prompt
@@ -39,8 +38,8 @@ _NO_ROOM: Final = "the attachments before it take all the room there is"
 _ACCEPT: Final = "text/markdown, text/html;q=0.9, image/*;q=0.9, */*;q=0.5"
 
 
-class Listener(Value, kw_only=True):
-    """For whom attachments are read."""
+class AttachmentContext(Value, kw_only=True):
+    """The Session, message and agent for which attachments are read."""
 
     session_id: SessionID
     message_id: MessageID
@@ -48,16 +47,16 @@ class Listener(Value, kw_only=True):
 
 
 class AttachmentPermissions:
-    """A PermissionGate for what a person has named: it asks nobody.
+    """A PermissionGate for what the user has attached: it never asks.
 
-    Rules hold. What they leave open is taken as granted inside the Location and refused outside.
+    Rules apply. What they leave open is allowed inside the Location and refused outside.
     """
 
     def __init__(self, permissions: LocationPermissions) -> None:
         self._permissions = permissions
 
     async def require(self, ask: PermissionAsk) -> None:
-        effect = await self._permissions.judge(ask)
+        effect = await self._permissions.evaluate(ask)
         outside = ask.action == "external_directory" or any(
             resource.startswith("/") for resource in ask.resources
         )
@@ -76,8 +75,8 @@ class Attachments:
         self._make = environment
         self._permissions = permissions
 
-    def unnoticed(self) -> "Attachments":
-        """The same for who only looks: it does not count as seen by the Session."""
+    def without_tracking(self) -> "Attachments":
+        """The same for a preview: files do not count as read by the Session."""
 
         def make() -> ToolEnvironment:
             environment = self._environment
@@ -85,23 +84,25 @@ class Attachments:
 
         return Attachments(make, self._permissions)
 
-    async def told(self, prompt: Prompt, listener: Listener) -> tuple[AttachedContent, ...]:
+    async def read(self, prompt: Prompt, context: AttachmentContext) -> tuple[AttachedContent, ...]:
+        """The Attached content of a prompt."""
         files = () if prompt.files is UNSET else prompt.files
         if not files and "@" not in prompt.text:
             return ()
-        pages = await self._pages(files, listener)
-        purse = _Purse()
-        told: list[AttachedContent] = []
+        pages = await self._pages(files, context)
+        budget = _SizeBudget()
+        attached: list[AttachedContent] = []
         for index, file in enumerate(files[: limits.ATTACHMENTS_MAX]):
-            content = await self._file(file, pages.get(index), listener)
+            content = await self._file(file, pages.get(index), context)
             if content is not None:
-                told.append(AttachedContent(content=purse.paid(_name(file), content), file=index))
-        told += _uncounted(len(files))
+                content = budget.spend(_name(file), content)
+                attached.append(AttachedContent(content=content, file=index))
+        attached += _notes_for_excess(len(files))
         for path in attachments.mentioned_paths(prompt.text, known=_known(prompt)):
-            content = await self._mention(path, listener)
+            content = await self._mention(path, context)
             if content is not None:
-                told.append(AttachedContent(content=purse.paid(path, content)))
-        return tuple(told)
+                attached.append(AttachedContent(content=budget.spend(path, content)))
+        return tuple(attached)
 
     @cached_property
     def _environment(self) -> ToolEnvironment:
@@ -112,72 +113,76 @@ class Attachments:
         return AttachedFiles(self._environment)
 
     async def _file(
-        self, file: FileAttachment, page: WebPage | str | None, listener: Listener
+        self, file: FileAttachment, page: WebPage | str | None, context: AttachmentContext
     ) -> tuple[ToolContent, ...] | None:
-        """What is told of one file; None when it goes out as it was given."""
+        """The content of one file; None when it is sent unchanged."""
         name = _name(file)
         if page is not None:
             return await self._page(name, page)
         if file.uri.startswith("data:"):
             return await self._files.inline(file, name)
-        where = reference_of(file.uri)
-        if where is None:
+        reference = parse_reference(file.uri)
+        if reference is None:
             return _note(name, "nothing here can read such an address")
-        return await self._at(where, name, listener)
+        return await self._read_path(reference, name, context)
 
-    async def _at(self, where: Reference, name: str, listener: Listener) -> tuple[ToolContent, ...]:
+    async def _read_path(
+        self, reference: FileReference, name: str, context: AttachmentContext
+    ) -> tuple[ToolContent, ...]:
         try:
-            return await self._files.at(
-                where,
-                session_id=listener.session_id,
-                message_id=listener.message_id,
-                agent=listener.agent,
+            return await self._files.read(
+                reference,
+                session_id=context.session_id,
+                message_id=context.message_id,
+                agent=context.agent,
             )
         except (ToolFailure, PermissionBlockedError) as refused:
             return _note(name, str(refused))
 
-    async def _mention(self, path: str, listener: Listener) -> tuple[ToolContent, ...] | None:
-        """What is told of a path that stands in the text; None when there is no such file."""
+    async def _mention(
+        self, path: str, context: AttachmentContext
+    ) -> tuple[ToolContent, ...] | None:
+        """The content of a path mentioned in the text; None when there is no such file."""
         try:
-            target = await self._environment.authority.look(path)
+            target = await self._environment.path_access.resolve(path)
             await self._environment.files(target).stat(target.path)
         except (ToolFailure, OSError):
             return None
-        # Nobody attached it: where the rules leave it open, an @ in a text is not a yes.
+        # The user did not attach it: an @ in a text is no approval where the rules leave it open.
         ask = PermissionAsk(
-            session_id=listener.session_id,
-            agent=listener.agent,
+            session_id=context.session_id,
+            agent=context.agent,
             action="read",
             resources=(target.resource,),
         )
-        if target.external or await self._permissions.judge(ask) != "allow":
+        if target.external or await self._permissions.evaluate(ask) != "allow":
             return _note(path, "reading it needs approval; attach it, or let it be read")
-        return await self._at(Reference(path), path, listener)
+        return await self._read_path(FileReference(path), path, context)
 
-    # ---- addresses ------------------------------------------------------------------------------
+    # ---- web pages ------------------------------------------------------------------------------
 
     async def _pages(
-        self, files: Sequence[FileAttachment], listener: Listener
+        self, files: Sequence[FileAttachment], context: AttachmentContext
     ) -> dict[int, WebPage | str]:
-        """The pages that are attached, or why they are not; fetched side by side."""
-        asked = [at for at, file in enumerate(files) if file.uri.startswith(_WEB)]
-        fetched = asked[: limits.ATTACHED_PAGES_MAX]
+        """The attached pages by index, or why they cannot be attached; fetched concurrently."""
+        indexes = [index for index, file in enumerate(files) if file.uri.startswith(_WEB)]
         async with asyncio.TaskGroup() as group:
             tasks = {
-                at: group.create_task(self._fetched(files[at].uri, listener)) for at in fetched
+                index: group.create_task(self._fetch(files[index].uri, context))
+                for index in indexes[: limits.ATTACHED_PAGES_MAX]
             }
-        pages: dict[int, WebPage | str] = dict.fromkeys(asked, "there are too many addresses")
-        return pages | {at: task.result() for at, task in tasks.items()}
+        pages: dict[int, WebPage | str] = dict.fromkeys(indexes, "there are too many addresses")
+        return pages | {index: task.result() for index, task in tasks.items()}
 
-    async def _fetched(self, uri: str, listener: Listener) -> WebPage | str:
+    async def _fetch(self, uri: str, context: AttachmentContext) -> WebPage | str:
         environment, web = self._environment, self._environment.web
         if web is None:
             return "there is no way to the web here"
         try:
             url = address.parse(uri).url
             ask = PermissionAsk(
-                session_id=listener.session_id,
-                agent=listener.agent,
+                session_id=context.session_id,
+                agent=context.agent,
                 action="webfetch",
                 resources=(url,),
             )
@@ -197,24 +202,24 @@ class Attachments:
         if isinstance(page, str):
             return _note(name, page)
         try:
-            media = await web_content.media_of(page, self._environment.images)
+            media = await web_content.extract_media(page, self._environment.images)
             if media is not None:
                 return (media,)
-            text = attachments.truncate(await web_content.text_of(page, "markdown"))
+            text = attachments.truncate(await web_content.extract_text(page, "markdown"))
         except ToolFailure as error:
             return _note(name, str(error))
         return (TextContent(text=attachments.with_heading("page", page.url, text)),)
 
 
-class _Purse:
-    """How much of one prompt's attachments may still be told."""
+class _SizeBudget:
+    """The remaining size for one prompt's attachments."""
 
     def __init__(self) -> None:
         self._text = limits.ATTACHED_TEXT_BYTES_MAX
         self._media = limits.ATTACHED_MEDIA_CHARS_MAX
 
-    def paid(self, name: str, content: tuple[ToolContent, ...]) -> tuple[ToolContent, ...]:
-        """The content, or a note where there is no room for it any more."""
+    def spend(self, name: str, content: tuple[ToolContent, ...]) -> tuple[ToolContent, ...]:
+        """The content, or a note when it exceeds the remaining size."""
         text = sum(len(item.text.encode()) for item in content if isinstance(item, TextContent))
         media = sum(len(item.uri) for item in content if isinstance(item, FileContent))
         if (text and text > self._text) or (media and media > self._media):
@@ -224,8 +229,8 @@ class _Purse:
         return content
 
 
-def _uncounted(files: int) -> Iterator[AttachedContent]:
-    """Files beyond the most that are looked at: one note for all of them."""
+def _notes_for_excess(files: int) -> Iterator[AttachedContent]:
+    """One note for all files beyond the maximum."""
     most = limits.ATTACHMENTS_MAX
     for index in range(most, files):
         note = _note(f"{files - most} more files", f"a prompt has room for {most}")
@@ -241,12 +246,12 @@ def _name(file: FileAttachment) -> str:
         return file.name
     if file.uri.startswith("data:"):
         return "a file"
-    # The last part is enough to know it by; where nothing was read, the rest is nobody's business.
+    # The last part identifies it; the rest of the path need not be disclosed.
     return posixpath.basename(file.uri.partition("?")[0].rstrip("/")) or "a file"
 
 
 def _known(prompt: Prompt) -> frozenset[str]:
-    """Mentions that somebody has already said the meaning of."""
+    """Texts of mentions that the client has already resolved to files or agents."""
     files = () if prompt.files is UNSET else prompt.files
     agents = () if prompt.agents is UNSET else prompt.agents
     sources = [item.source.text for item in (*files, *agents) if item.source is not UNSET]

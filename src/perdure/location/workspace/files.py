@@ -1,11 +1,11 @@
 """The files of a Location, for clients: read one, list a folder, find by name.
 
-Who may ask is decided at the HTTP edge; no permission is involved, because a person asks and not a
-model. A path is relative to the Location and stays inside it, by its spelling and after every link
-is resolved. Finding is the search of the glob tool: hidden and ignored files are left out.
+The HTTP server authenticates the client; permission rules do not apply, because the user asks and
+not a model. A path is relative to the Location and must stay inside it, as written and after every
+link is resolved. Finding uses the search of the glob tool, without hidden and ignored files.
 
-Invariant: what is read lies below the Location, whatever is swapped for a link meanwhile, and
-every answer is bounded.
+Invariant: only files below the Location are read, even if a path is replaced by a link meanwhile,
+and every answer is bounded.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ _EVERYTHING = "**"
 
 
 class LocationFiles:
-    """`environment` makes what tools of this Location work in; asked for when first needed."""
+    """`environment` makes the ToolEnvironment of this Location; called on first use."""
 
     def __init__(self, environment: Callable[[], ToolEnvironment]) -> None:
         self._make = environment
 
     async def read(self, path: str, span: Span | None = None) -> FileContent:
-        """A file or a part of it. Raises NotFoundError and InvalidRequestError."""
-        real, files = await self._inside(path)
+        """Read a file or a part of it. Raises NotFoundError and InvalidRequestError."""
+        real, files = await self._resolve(path)
         try:
             status = await files.stat(real)
             if not status.is_file:
@@ -47,14 +47,14 @@ class LocationFiles:
         return FileContent(
             data=data,
             offset=offset,
-            # It may have changed between the two looks.
+            # The file may have grown between stat and read.
             size=max(status.size, offset + len(data)) if span else len(data),
             content_type=mime.served_type(real),
         )
 
     async def list(self, path: str = "") -> tuple[FileEntry, ...]:
-        """What lies in a folder: directories first, then files, each by name."""
-        real, files = await self._inside(path or ".")
+        """The entries of a folder: directories first, then files, each by name."""
+        real, files = await self._resolve(path or ".")
         try:
             if not (await files.stat(real)).is_directory:
                 raise _refused(f"{path} is not a directory")
@@ -63,7 +63,7 @@ class LocationFiles:
             raise _failure(path, error) from error
         if len(children) > limits.FS_ENTRIES_MAX:
             raise _refused(f"{path or '.'} has more than {limits.FS_ENTRIES_MAX} entries")
-        root = await self.environment.authority.root()
+        root = await self.environment.path_access.root()
         folder = posixpath.relpath(real, root)
         found = [
             _entry(posixpath.normpath(posixpath.join(folder, name)), status.is_directory)
@@ -75,12 +75,12 @@ class LocationFiles:
     async def find(
         self, query: str, *, type: EntryType | None = None, limit: int | None = None
     ) -> tuple[FileEntry, ...]:
-        """Paths that resemble `query`, the best first."""
+        """Paths that match `query` fuzzily, the best first."""
         environment = self.environment
-        root = await environment.authority.root()
+        root = await environment.path_access.root()
         try:
             search.check_length(query)
-            listing = await search.files(environment, root, _EVERYTHING)
+            listing = await search.find_files(environment, root, _EVERYTHING)
         except ToolFailure as error:
             raise _refused(str(error)) from error
         except OSError as error:
@@ -94,29 +94,29 @@ class LocationFiles:
 
     @cached_property
     def environment(self) -> ToolEnvironment:
-        """What tools of this Location work in."""
+        """The ToolEnvironment of this Location."""
         return self._make()
 
-    async def _inside(self, path: str) -> tuple[str, Filesystem]:
-        """The canonical path, and the disk as far as it lies in the Location."""
+    async def _resolve(self, path: str) -> tuple[str, Filesystem]:
+        """The canonical path, and a filesystem that is confined to the Location."""
         _require_sane(path)
-        authority, filesystem = self.environment.authority, self.environment.filesystem
-        root = await authority.root()
+        path_access, filesystem = self.environment.path_access, self.environment.filesystem
+        root = await path_access.root()
         lexical = posixpath.normpath(posixpath.join(root, path))
-        # By spelling first: what is outside is not looked at, not even to resolve a link.
-        if posixpath.isabs(path) or not await authority.contains(lexical):
+        # As written first: a path outside is not accessed, not even to resolve a link.
+        if posixpath.isabs(path) or not await path_access.contains(lexical):
             raise _refused(f"{path} is outside the Location")
         try:
             real = await filesystem.real_path(lexical)
         except OSError as error:
             raise _failure(path, error) from error
-        if not await authority.contains(real):
+        if not await path_access.contains(real):
             raise _refused(f"{path} leads outside the Location through a symbolic link")
         return real, filesystem.confined_to(root)
 
 
 def _extent(path: str, span: Span | None, size: int) -> tuple[int, int]:
-    """Where to begin and how much to read."""
+    """The offset and length to read."""
     if span is None:
         if size > limits.FS_READ_BYTES_MAX:
             most = limits.FS_READ_BYTES_MAX
@@ -143,8 +143,8 @@ def _candidates(files: Sequence[str], type: EntryType | None) -> "list[str]":
 
 
 def _entry(path: str, is_directory: bool) -> FileEntry:
-    shown = printable(path)
-    return FileEntry(f"{shown}/", "directory") if is_directory else FileEntry(shown, "file")
+    text = printable(path)
+    return FileEntry(f"{text}/", "directory") if is_directory else FileEntry(text, "file")
 
 
 def _require_sane(path: str) -> None:

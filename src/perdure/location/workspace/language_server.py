@@ -1,11 +1,11 @@
-"""One language server: a program that is shown files as they are now, and says what is wrong.
+"""One language server: a program that gets files after each edit and reports diagnostics.
 
-It is started, introduced, kept for as long as it is used, asked to end, and ended. Files are shown
-whole. An answer counts if it is about the text that was shown: the server says so, or says nothing
-of versions and then falls silent. Choosing servers, starting them again and bounding the time of an
-edit is not done here (location.workspace.language_servers).
+It is started, initialized, kept while it is used, asked to shut down, and ended. Files are sent
+whole. Diagnostics count if they are for the sent text: their version says so, or they have no
+version and no more follow for a while. location.workspace.language_servers chooses and restarts
+servers.
 
-Invariant: when `run` is over, for whatever reason, the program is gone and nobody waits for it.
+Invariant: when `run` returns, for whatever reason, the program has ended and no caller waits.
 """
 
 import asyncio
@@ -63,73 +63,73 @@ class LanguageServer:
         *,
         directory: str,
         environment: Mapping[str, str],
-        patience: ServerTimeouts,
+        timeouts: ServerTimeouts,
     ) -> None:
         self.program = program
         self.failure: str | None = None
-        """Why it is over, if that was not our wish."""
+        """Why it ended, if that was not requested."""
         self.over = False
         self._directory = directory
         self._environment = environment
-        self._patience = patience
+        self._timeouts = timeouts
         self._process: PipedProcess | None = None
         self._framer = Framer()
-        self._heard = _Meter()
+        self._received = _RateMeter()
         self._answers: dict[int, asyncio.Future[Response]] = {}
-        self._asked = 0
+        self._last_request = 0
         self._silences = 0
-        """How many times in a row somebody waited for nothing."""
+        """The number of consecutive requests without diagnostics."""
         self._ready = asyncio.Event()
         self._used = asyncio.Event()
         self._documents: OrderedDict[str, _Document] = OrderedDict()
 
     async def run(self, processes: PipedProcesses) -> None:
-        """Live: until nobody used it for a while, it ends by itself, or this is cancelled."""
+        """Run the server until it is idle for a while, ends by itself, or this is cancelled."""
         try:
-            await self._introduced(processes)
-            await self._until_unused()
-            await self._stopped()
+            await self._initialize(processes)
+            await self._wait_until_idle()
+            await self._shut_down()
         finally:
             self.kill()
             if self._process is not None:
                 await self._process.gone()
 
-    async def errors_in(self, path: str, text: str) -> tuple[Diagnostic, ...]:
-        """What it has against a file with this text; nothing, if it does not say in time."""
+    async def diagnose(self, path: str, text: str) -> tuple[Diagnostic, ...]:
+        """The errors of a file with this text; empty if none arrive in time."""
         self._used.set()
         document: _Document | None = None
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._answer_seconds):
                 await self._ready.wait()
-                document = self._shown(path, text)
-                await self._answered(document)
+                document = self._send_document(path, text)
+                await self._wait_for_diagnostics(document)
         except TimeoutError:
             if document is None or not document.answered:
                 self._silences += 1
         return () if document is None else document.errors
 
     def kill(self) -> None:
-        """End it, now."""
+        """End the program at once."""
         if self._process is not None:
             self._process.kill()
-        self._ended()
+        self._on_end()
 
-    # ---- its life -------------------------------------------------------------------------------
+    # ---- life cycle -----------------------------------------------------------------------------
 
-    async def _introduced(self, processes: PipedProcesses) -> None:
+    async def _initialize(self, processes: PipedProcesses) -> None:
         answer: Response | None = None
         try:
-            async with asyncio.timeout(self._patience.start):
+            async with asyncio.timeout(self._timeouts.start):
                 self._process = await processes.start(
                     self.program.command,
                     directory=self._directory,
                     environment=self._environment,
-                    heard=self._take,
-                    ended=self._ended,
+                    heard=self._receive,
+                    ended=self._on_end,
                 )
-                # It may have been ended before it was there.
+                # `kill` may have been called while it started.
                 if not self.over:
-                    answer = await self._request("initialize", self._introduction())
+                    answer = await self._request("initialize", self._initialize_params())
         except TimeoutError:
             self._fail("took too long to start")
         except (OSError, ValueError) as error:
@@ -140,33 +140,33 @@ class LanguageServer:
             self._send(lsp_message.notification("initialized", {}))
             self._ready.set()
 
-    async def _until_unused(self) -> None:
+    async def _wait_until_idle(self) -> None:
         try:
             while not self.over:
                 self._used.clear()
-                async with asyncio.timeout(self._patience.idle):
+                async with asyncio.timeout(self._timeouts.idle):
                     await self._used.wait()
         except TimeoutError:
             return
 
-    async def _stopped(self) -> None:
-        """Ask it to end. Whether it does or not, it is ended."""
+    async def _shut_down(self) -> None:
+        """Ask the server to shut down. `run` kills it in any case."""
         if self.over:
             return
-        # From here on nobody may begin to use it.
+        # From here on no edit may start to use it.
         self.over = True
         try:
-            async with asyncio.timeout(self._patience.stop):
+            async with asyncio.timeout(self._timeouts.stop):
                 await self._request("shutdown", None)
                 self._send(lsp_message.notification("exit", None))
                 while self._process is not None and not self._process.over:
                     self._used.clear()
                     await self._used.wait()
         except TimeoutError:
-            logger.info("language server %s had to be stopped", self.program.name)
+            logger.info("language server %s did not shut down and was killed", self.program.name)
 
-    def _ended(self) -> None:
-        """It says no more: nobody has to wait for it."""
+    def _on_end(self) -> None:
+        """Release all waiters, because the program ended."""
         if not self.over:
             self.failure = self.failure or "ended by itself"
             self.over = True
@@ -183,9 +183,9 @@ class LanguageServer:
             self.failure = why
         self.kill()
 
-    # ---- what is said ---------------------------------------------------------------------------
+    # ---- sending --------------------------------------------------------------------------------
 
-    def _introduction(self) -> JsonObject:
+    def _initialize_params(self) -> JsonObject:
         return {
             "processId": os.getpid(),
             "clientInfo": {"name": "perdure"},
@@ -201,11 +201,11 @@ class LanguageServer:
         return {"uri": diagnostic.uri_of(self._directory), "name": printable(name)}
 
     async def _request(self, method: str, params: JsonValue) -> Response | None:
-        """Its answer; None when it ended instead."""
+        """Send a request and wait for the answer; None when the server ended."""
         if self._process is None or self._process.over:
             return None
-        self._asked += 1
-        number = self._asked
+        self._last_request += 1
+        number = self._last_request
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
         try:
             self._send(lsp_message.request(number, method, params))
@@ -214,8 +214,8 @@ class LanguageServer:
         finally:
             del self._answers[number]
 
-    def _shown(self, path: str, text: str) -> "_Document":
-        """Show it the file; the words about older texts no longer count."""
+    def _send_document(self, path: str, text: str) -> "_Document":
+        """Send the text of a file; diagnostics of older texts no longer count."""
         document = self._documents.pop(path, None)
         uri = diagnostic.uri_of(path)
         if document is None:
@@ -224,13 +224,13 @@ class LanguageServer:
             opened = {**item, "version": document.version, "text": text}
             self._send(lsp_message.notification("textDocument/didOpen", {"textDocument": opened}))
         else:
-            document.begin()
+            document.begin_version()
             changed = {
                 "textDocument": {"uri": uri, "version": document.version},
                 "contentChanges": [{"text": text}],
             }
             self._send(lsp_message.notification("textDocument/didChange", changed))
-        # It lies on the disk already; some servers look only at what was saved.
+        # The file is on disk already; some servers only check saved files.
         saved = {"textDocument": {"uri": uri}}
         self._send(lsp_message.notification("textDocument/didSave", saved))
         self._documents[path] = document
@@ -250,10 +250,10 @@ class LanguageServer:
         if not self._process.send(data):
             self._fail("does not read what it is told")
 
-    # ---- what is heard --------------------------------------------------------------------------
+    # ---- receiving ------------------------------------------------------------------------------
 
-    def _take(self, data: bytes) -> None:
-        if self._heard.over_with(len(data)):
+    def _receive(self, data: bytes) -> None:
+        if self._received.exceeds_with(len(data)):
             self._fail("says too much")
             return
         try:
@@ -262,9 +262,9 @@ class LanguageServer:
             self._fail(f"cannot be understood: {error}")
             return
         for body in bodies:
-            self._understand(lsp_message.read(body))
+            self._handle(lsp_message.read(body))
 
-    def _understand(self, message: Message | None) -> None:
+    def _handle(self, message: Message | None) -> None:
         match message:
             case Response(id=number):
                 waiting = self._answers.get(number)
@@ -277,59 +277,59 @@ class LanguageServer:
                 document = None if found is None else self._documents.get(found.path)
                 if found is not None and document is not None:
                     self._silences = 0
-                    document.hear(found)
+                    document.update(found)
             case Notification() | None:
                 return
 
     @property
-    def _seconds(self) -> float:
-        """How long an edit waits; no longer for one that never has anything to say."""
-        return self._patience.answer if self._silences < limits.LSP_SILENCES_MAX else 0
+    def _answer_seconds(self) -> float:
+        """How long an edit waits; 0 after several requests without diagnostics."""
+        return self._timeouts.answer if self._silences < limits.LSP_SILENCES_MAX else 0
 
-    async def _answered(self, document: "_Document") -> None:
-        """Wait until it has said what it thinks of the text it was shown, or is over."""
+    async def _wait_for_diagnostics(self, document: "_Document") -> None:
+        """Wait for the diagnostics of the sent text, or for the end of the server."""
         while not self.over and not document.certain:
             document.changed.clear()
             try:
-                async with asyncio.timeout(self._patience.settle if document.answered else None):
+                async with asyncio.timeout(self._timeouts.settle if document.answered else None):
                     await document.changed.wait()
             except TimeoutError:
                 return
 
 
 class _Document(State):
-    """A file that a server was shown, and what it said of it since."""
+    """A file that was sent to the server, and its diagnostics."""
 
     version: int = 1
     answered: bool = False
     certain: bool = False
-    """Whether the answer says that it is about this very text."""
+    """Whether the diagnostics name the version of the sent text."""
     errors: tuple[Diagnostic, ...] = ()
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def begin(self) -> None:
+    def begin_version(self) -> None:
         self.version += 1
         self.answered = self.certain = False
         self.errors = ()
 
-    def hear(self, said: Published) -> None:
-        if said.version is not None and said.version < self.version:
+    def update(self, published: Published) -> None:
+        if published.version is not None and published.version < self.version:
             return
         self.answered = True
-        self.certain = said.version is not None
-        self.errors = said.errors
+        self.certain = published.version is not None
+        self.errors = published.errors
         self.changed.set()
 
 
-class _Meter:
-    """How much was heard within the current second."""
+class _RateMeter:
+    """Counts the bytes received within the current second."""
 
     def __init__(self) -> None:
         self._second = 0.0
         self._bytes = 0
 
-    def over_with(self, count: int) -> bool:
-        """Whether this is more than anybody has to say."""
+    def exceeds_with(self, count: int) -> bool:
+        """Add bytes; returns whether the limit for a second is exceeded."""
         now = asyncio.get_running_loop().time()
         if now - self._second >= 1:
             self._second, self._bytes = now, 0

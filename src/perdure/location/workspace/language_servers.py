@@ -1,12 +1,11 @@
-"""The language servers of a Location: which of them runs, and whether one may be started again.
+"""The language servers of a Location: starts, restarts and ends them.
 
 A server is started by the first edit of a file that it is for, and shared by all Sessions of the
-Location. One that ends by itself is started again, a few times. What is configured comes with each
-question, so a change of the configuration ends what ran under the old one. Talking with a server is
-not done here (location.workspace.language_server), and nothing of that is loaded before one is
-needed.
+Location. One that ends by itself is restarted a few times. The configuration comes with each
+request, so a changed configuration ends the old server. location.workspace.language_server talks
+to a server and is imported when one is first needed.
 
-Invariant: a question is answered within its time, whatever servers do, and never fails.
+Invariant: a request is answered within its timeout, whatever servers do, and never fails.
 """
 
 from collections.abc import Mapping
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LanguageServers:
-    """Implements tools.files.post_edit.Diagnoser. `patience` bounds the wait for a server."""
+    """Implements tools.files.post_edit.Diagnoser. `timeouts` bound the wait for a server."""
 
     def __init__(
         self,
@@ -33,33 +32,33 @@ class LanguageServers:
         *,
         processes: PipedProcesses,
         start: StartTask,
-        patience: "ServerTimeouts | None" = None,
+        timeouts: "ServerTimeouts | None" = None,
     ) -> None:
         self._directory = directory
         self._processes = processes
         self._start = start
-        self._patience = patience
+        self._timeouts = timeouts
         self._slots: dict[str, _Slot] = {}
         self._closed = False
 
-    async def complaints(
+    async def diagnose(
         self,
         program: EditProgram,
         target: Target,
         files: Filesystem,
         environment: Mapping[str, str],
     ) -> tuple[str, ...]:
-        """What the server `program` has against a file, a line each."""
+        """The errors that the server `program` reports for a file, a line each."""
         text = await _text(files, target)
         if text is None:
             return ()
         slot = self._slot(_Spec(program=program, environment=environment))
-        server = self._running(slot)
-        errors = () if server is None else await server.errors_in(target.path, text)
-        return (*(error.render(target.resource) for error in errors), *slot.bad_news())
+        server = self._get_server(slot)
+        errors = () if server is None else await server.diagnose(target.path, text)
+        return (*(error.render(target.resource) for error in errors), *slot.take_failure_note())
 
     def close(self) -> None:
-        """End every server, at once; none is started any more."""
+        """End every server at once; no other is started."""
         self._closed = True
         for slot in self._slots.values():
             slot.kill()
@@ -72,8 +71,8 @@ class LanguageServers:
             slot = self._slots[spec.program.name] = _Slot(spec)
         return slot
 
-    def _running(self, slot: "_Slot") -> "LanguageServer | None":
-        """The server, started if need be; None when it may not be."""
+    def _get_server(self, slot: "_Slot") -> "LanguageServer | None":
+        """The running server, started if need be; None when it may not be started."""
         if slot.server is not None and not slot.server.over:
             return slot.server
         if slot.server is not None and slot.server.failure is not None:
@@ -87,48 +86,48 @@ class LanguageServers:
         ):
             slot.server = None
             return None
-        slot.server = self._started(slot.spec)
+        slot.server = self._start_server(slot.spec)
         return slot.server
 
-    def _started(self, spec: "_Spec") -> "LanguageServer":
+    def _start_server(self, spec: "_Spec") -> "LanguageServer":
         module = import_module("perdure.location.workspace.language_server")
         server: LanguageServer = module.LanguageServer(
             spec.program,
             directory=self._directory,
             environment=spec.environment,
-            patience=self._patience or module.ServerTimeouts(),
+            timeouts=self._timeouts or module.ServerTimeouts(),
         )
         self._start(server.run(self._processes))
         return server
 
 
 class _Spec(Confidential, kw_only=True):
-    """What a server was started as; another one is started when it changes."""
+    """The command and environment of a server; when they change, another one is started."""
 
     program: EditProgram
     environment: Mapping[str, str]
 
 
 class _Slot(State):
-    """The place of one configured server."""
+    """One configured server, running or not."""
 
     spec: _Spec
     server: "LanguageServer | None" = None
     failures: int = 0
     failure: str | None = None
-    """Of a server that was replaced since."""
-    told: bool = False
+    """The failure of a server that was replaced since."""
+    reported: bool = False
 
     @property
     def runs(self) -> bool:
         return self.server is not None and not self.server.over
 
-    def bad_news(self) -> tuple[str, ...]:
-        """That the server failed, once: it is of no use to hear it with every edit."""
+    def take_failure_note(self) -> tuple[str, ...]:
+        """A note that the server failed, returned only once."""
         failure = self.failure if self.server is None else self.server.failure or self.failure
-        if self.told or failure is None:
+        if self.reported or failure is None:
             return ()
-        self.told = True
+        self.reported = True
         return (f"The language server {self.spec.program.name} {failure}.",)
 
     def kill(self) -> None:
@@ -137,7 +136,7 @@ class _Slot(State):
 
 
 async def _text(files: Filesystem, target: Target) -> str | None:
-    """The file as it is now; None when it is gone, too large or not text."""
+    """The text of the file; None when it is missing, too large or not text."""
     most = limits.LSP_FILE_BYTES_MAX
     try:
         data = await files.read(target.path, bytes_max=most + 1)

@@ -1,11 +1,11 @@
-"""The terminals of a Location: programs that people use, with what they printed last.
+"""The terminals of a Location: programs behind a PTY, with their latest output.
 
-Any number of readers may be attached to one. Each has its own place in what is kept, and one that
-falls behind is told so instead of holding up the others. A terminal lives in this process: nothing
-of it is durable, and it ends with its Location. Sockets are not known here.
+Any number of readers may be attached to one. Each has its own cursor in the kept output; one that
+falls behind is disconnected and does not delay the others. Nothing of a terminal is durable, and it
+ends with its Location. The server connects readers to sockets.
 
-Variables, the later over the earlier: those of this process, the caller's, the host's (which the
-caller of `create` has laid over them), and last what every terminal of ours has.
+Variables, in rising precedence: those of this process, the caller's, the PTY Environment's (merged
+by the caller of `create`), and the fixed ones.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from perdure.schema.value import Confidential
 
 _FORCED: Final = {"TERM": "xterm-256color", "OPENCODE_TERMINAL": "1"}
 _WITHHELD: Final = frozenset({"OPENCODE_SERVER_PASSWORD"})
-"""What guards our own door is of no use behind it."""
+"""Variables of the server that terminals must not get."""
 _LOGIN_SHELLS: Final = frozenset({"bash", "dash", "fish", "ksh", "sh", "zsh"})
 _SIZE: Final = PtySize(rows=24, cols=80)
 _SHOWN_CHARS_MAX: Final = 200
@@ -48,19 +48,19 @@ class Attachment:
         self._changed = asyncio.Event()
         self.cursor = cursor
         self.lagged = False
-        """Whether it ended because this reader could not keep up."""
+        """Whether the stream ended because this reader fell behind."""
 
     def wake(self) -> None:
         self._changed.set()
 
     def kept(self) -> str:
-        """What is kept from the cursor on. It counts as read."""
+        """Read the kept output from the cursor on."""
         text = self._terminal.ring.since(self.cursor)
         self.cursor = self._terminal.ring.end
         return text
 
     async def next(self) -> str | None:
-        """What was printed since the last call; None when there will be no more."""
+        """The output since the last call; waits for some, and returns None at the end."""
         ring = self._terminal.ring
         while True:
             if self.cursor < ring.start:
@@ -74,7 +74,7 @@ class Attachment:
             await self._changed.wait()
 
     async def write(self, data: bytes) -> None:
-        """Type; waits while the program reads nothing."""
+        """Send input; waits while the program does not read."""
         await self._terminal.process.write(data)
 
 
@@ -86,7 +86,7 @@ class _Terminal:
         self.readers: set[Attachment] = set()
         self.over = asyncio.Event()
 
-    def heard(self, text: str) -> None:
+    def append(self, text: str) -> None:
         self.ring.append(text)
         self.wake()
 
@@ -121,7 +121,7 @@ class LocationTerminals:
         return bool(self._running) or self._starting > 0
 
     def list(self) -> tuple[PtyInfo, ...]:
-        """In the order of their creation; those that exited lately among them."""
+        """All terminals in creation order, including recently exited ones."""
         return tuple(self._infos.values())
 
     def get(self, id: PtyID) -> PtyInfo:
@@ -131,18 +131,20 @@ class LocationTerminals:
         return info
 
     def directory(self, cwd: str | None) -> str:
-        """Where a terminal that asks for `cwd` works."""
+        """The working directory of a terminal with the requested `cwd`."""
         found = os.path.normpath(os.path.join(self._directory, cwd or ""))
         if "\0" in found or not os.path.isdir(found):
             raise _refused(f"{found[:_SHOWN_CHARS_MAX]!r} is not a directory", "cwd")
         return found
 
-    async def create(self, asked: PtyStart, *, shell: str | None) -> PtyInfo:
+    async def create(self, request: PtyStart, *, shell: str | None) -> PtyInfo:
         """Start a terminal; `shell` is the configured one. Raises InvalidRequestError."""
         if len(self._running) + self._starting >= limits.PTYS_RUNNING_MAX:
             most = limits.PTYS_RUNNING_MAX
-            raise ServiceUnavailableError(f"{most} terminals are running here", service="pty")
-        plan = self._planned(asked, shell)
+            raise ServiceUnavailableError(
+                f"{most} terminals are running here; remove one first", service="pty"
+            )
+        plan = self._plan(request, shell)
         terminal = _Terminal()
         self._starting += 1
         try:
@@ -151,17 +153,17 @@ class LocationTerminals:
                 directory=plan.directory,
                 environment=plan.variables,
                 size=_SIZE,
-                heard=terminal.heard,
+                heard=terminal.append,
             )
         except (OSError, UnicodeError) as error:
-            shown = plan.command[:_SHOWN_CHARS_MAX]
-            raise _refused(f"Unable to start {shown}: {error}") from error
+            command = plan.command[:_SHOWN_CHARS_MAX]
+            raise _refused(f"Unable to start {command}: {error}") from error
         finally:
             self._starting -= 1
-        return self._begun(plan, terminal, asked.title)
+        return self._register(plan, terminal, request.title)
 
     def update(self, id: PtyID, *, title: str | None, size: PtySize | None) -> PtyInfo:
-        """Rename, resize, or both. One that exited has no size any more."""
+        """Rename or resize a terminal, or both. An exited one is not resized."""
         info = self.get(id)
         terminal = self._running.get(id)
         if size is not None and terminal is not None:
@@ -172,18 +174,18 @@ class LocationTerminals:
         return info
 
     async def remove(self, id: PtyID) -> None:
-        """End a terminal and forget it. Returns when it is gone."""
+        """End and remove a terminal. Returns when its program has ended."""
         self.get(id)
         terminal = self._running.get(id)
         self._forget(id)
         if terminal is not None:
-            # Beside us: a caller that goes away must not leave it half ended.
+            # In a task: a cancelled caller must not leave it half ended.
             self._start(terminal.process.end())
             await terminal.over.wait()
 
     @contextmanager
     def attached(self, id: PtyID, cursor: int | None) -> Generator[Attachment]:
-        """Read on from `cursor`; -1 is the end, and None all that is kept.
+        """Attach a reader at `cursor`; -1 is the end, and None all kept output.
 
         Raises PtyNotFoundError and PtyExitedError.
         """
@@ -192,7 +194,7 @@ class LocationTerminals:
         if terminal is None:
             raise PtyExitedError
         ring = terminal.ring
-        # What a cursor from elsewhere means is unknown; what is kept is the best answer.
+        # An unknown cursor gets all kept output.
         known = cursor is not None and ring.start <= cursor <= ring.end
         begin = ring.end if cursor == -1 else cursor if known and cursor is not None else ring.start
         reader = Attachment(terminal, begin)
@@ -203,23 +205,23 @@ class LocationTerminals:
             terminal.readers.discard(reader)
 
     def close(self) -> None:
-        """End every terminal, at once."""
+        """End every terminal at once."""
         for terminal in self._running.values():
             terminal.process.kill()
 
-    def _planned(self, asked: PtyStart, shell: str | None) -> "_Plan":
-        directory = self.directory(asked.cwd)
-        variables = self._environment(asked)
-        command = asked.command or _preferred_shell(shell, variables)
+    def _plan(self, request: PtyStart, shell: str | None) -> "_LaunchPlan":
+        directory = self.directory(request.cwd)
+        variables = self._environment(request)
+        command = request.command or _preferred_shell(shell, variables)
         program = _program(command, directory, variables)
-        args = asked.args
+        args = request.args
         if args is None:
             args = ("-l",) if os.path.basename(program) in _LOGIN_SHELLS else ()
         if any("\0" in text for text in args):
             raise _refused("An argument cannot contain a NUL character", "args")
-        return _Plan(command, program, args, directory, variables)
+        return _LaunchPlan(command, program, args, directory, variables)
 
-    def _begun(self, plan: "_Plan", terminal: _Terminal, title: str | None) -> PtyInfo:
+    def _register(self, plan: "_LaunchPlan", terminal: _Terminal, title: str | None) -> PtyInfo:
         pty_id = PtyID(self._ids.named("pty"))
         info = PtyInfo(
             id=pty_id,
@@ -259,16 +261,16 @@ class LocationTerminals:
         del self._infos[id]
         self._publish(PtyDeleted(id=id))
 
-    def _environment(self, asked: PtyStart) -> dict[str, str]:
-        for name, value in asked.env:
+    def _environment(self, request: PtyStart) -> dict[str, str]:
+        for name, value in request.env:
             if not name or "=" in name or "\0" in name + value:
                 raise _refused(f"{name[:_SHOWN_CHARS_MAX]!r} cannot be a variable", "env")
-        ours = {name: text for name, text in self._variables.items() if name not in _WITHHELD}
-        return {**ours, **dict(asked.env), **_FORCED}
+        own = {name: text for name, text in self._variables.items() if name not in _WITHHELD}
+        return {**own, **dict(request.env), **_FORCED}
 
 
-class _Plan(Confidential):
-    """What to start, where, and with which variables."""
+class _LaunchPlan(Confidential):
+    """The program to start, its directory and its variables."""
 
     command: str
     program: str
@@ -284,7 +286,7 @@ def _preferred_shell(configured: str | None, variables: Mapping[str, str]) -> st
 
 
 def _program(command: str, directory: str, variables: Mapping[str, str]) -> str:
-    """The absolute path of what a command means in that directory."""
+    """The absolute path of a command's program, started in that directory."""
     if "\0" not in command:
         path = os.path.join(directory, command) if "/" in command else command
         found = shutil.which(path, path=variables.get("PATH", os.defpath))

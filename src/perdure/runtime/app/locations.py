@@ -10,14 +10,14 @@ from perdure.host.process.pty import LocalPtys
 from perdure.host.process.runner import LocalProcesses, find_ripgrep
 from perdure.location.approval.stores import SavedRules
 from perdure.location.config.config import Configuration
-from perdure.location.factory import LocationHost
+from perdure.location.factory import SharedServices
 from perdure.location.models.credentials import Credentials
 from perdure.location.models.facts_cache import ModelFactsCache, ModelFactsSource
 from perdure.location.project.project import Projects
 from perdure.location.project.repositories import Repositories
 from perdure.location.skills.downloads import SkillDownloads
 from perdure.location.tools.built_in import BuiltinTools
-from perdure.location.tools.web_access import Web
+from perdure.location.tools.web_access import WebServices
 from perdure.net.transport import HttpTransport
 from perdure.ports.jobs import BackgroundJobs
 from perdure.ports.subagents import SubagentRunner

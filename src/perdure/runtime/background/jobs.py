@@ -66,7 +66,7 @@ class Jobs:
         seen = min(job.seen, total)
         start = max(seen, total - limits.JOB_OUTPUT_SHOWN_BYTES_MAX)
         said = await self._read(job, offset=start, bytes_max=total - start)
-        await self._on.database.write(lambda tx: job_table.show(tx, job_id, up_to=total))
+        await self._on.database.write(lambda tx: job_table.set_output_seen(tx, job_id, up_to=total))
         return JobLook(job=job.info, output=readable(said), skipped_bytes=start - seen, bytes=total)
 
     async def cancel(self, session_id: SessionID, job_id: JobID, *, quiet: bool) -> JobInfo:
@@ -83,9 +83,9 @@ class Jobs:
         """Return the jobs of one Session, newest first. Raises SessionNotFoundError."""
 
         async def job(tx: Transaction) -> list[Job]:
-            if await session_table.data(tx, session_id) is None:
+            if await session_table.load_json(tx, session_id) is None:
                 raise SessionNotFoundError(session_id)
-            return await job_table.of_session(tx, session_id, limit=limits.JOBS_LISTED_MAX)
+            return await job_table.list_for_session(tx, session_id, limit=limits.JOBS_LISTED_MAX)
 
         return tuple(found.info for found in await self._on.database.read(job))
 
@@ -111,7 +111,7 @@ class Jobs:
     async def end_all(self, session_id: SessionID) -> None:
         """End the jobs of a Session that is being deleted, and remove their output."""
         found = await self._on.database.read(
-            lambda tx: job_table.of_session(tx, session_id, limit=-1)
+            lambda tx: job_table.list_for_session(tx, session_id, limit=-1)
         )
         async with asyncio.TaskGroup() as group:
             for job in found:

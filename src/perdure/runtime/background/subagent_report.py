@@ -21,7 +21,7 @@ _TAKEN_BACK: Final = "What it was asked for was taken back before it had come to
 async def load_report(tx: Transaction, task: ChildTask) -> Report | None:
     """Return the report of an idle child; None if it has not begun or still owes an answer."""
     child_id = task.child_id
-    if await session_table.data(tx, child_id) is None:
+    if await session_table.load_json(tx, child_id) is None:
         return Report(state="failed", text=_GONE)
     if await attempt_table.get(tx, child_id) is not None:
         return None

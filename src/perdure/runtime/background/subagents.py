@@ -241,8 +241,8 @@ class Subagents:
             report = await subagent_report.load_report(tx, task)
             if report is None:
                 continue
-            if task.process != NOBODY and self._processes.alive(task.process):
-                await task_table.mark(tx, task.message_id, "ended")
+            if task.process != NO_PROCESS and self._processes.alive(task.process):
+                await task_table.set_state(tx, task.message_id, "ended")
                 continue
             await task_table.mark(tx, task.message_id, "delivered")
             if await self._notices.put(tx, await self._build_notice(tx, task, report)):
@@ -272,7 +272,7 @@ async def _check_room(tx: Transaction, parent_id: SessionID, *, new: bool) -> No
             f"Subagents may be nested {limits.TASK_DEPTH_MAX} deep and no deeper. Do it yourself."
         )
     root = above[-1] if above else parent_id
-    if await task_table.running_below(tx, root) >= limits.TASKS_RUNNING_MAX:
+    if await task_table.count_running_below(tx, root) >= limits.TASKS_RUNNING_MAX:
         raise TaskRefusedError(
             f"{limits.TASKS_RUNNING_MAX} subagents are at work already. Wait for one to end."
         )

@@ -195,7 +195,7 @@ class Compactor:
 
         async def within(tx: Transaction, seq: Seq) -> None:
             read_at = job.found.read_at
-            if await event_store.happened_since(tx, session.id, read_at, RevertCommitted):
+            if await event_store.has_event_since(tx, session.id, read_at, RevertCommitted):
                 raise StaleReadError(session.id)
 
         await self._store.append(
@@ -249,14 +249,14 @@ async def _look(tx: Transaction, session_id: SessionID) -> _Found:
         await message_table.latest_compaction(tx, session_id),
         None if epoch is None else epoch.baseline_seq,
     )
-    rows = await message_table.since(tx, session_id, await ownership.cut_floor(tx, session_id))
+    rows = await message_table.list_after(tx, session_id, await ownership.cut_floor(tx, session_id))
     said = await message_table.newest_prompts(tx, session_id, limit=limits.DIRECTIVES_READ_MAX)
     prompts = (row.message() for row in said)
     return _Found(
         material=Material(
             history=tuple(row.message() for row in rows if cut.shows(seq=row.seq, type=row.type)),
             prompts=tuple(prompt for prompt in prompts if isinstance(prompt, UserMessage)),
-            todos=await todo_table.of(tx, session_id),
+            todos=await todo_table.load_todos(tx, session_id),
         ),
         baseline="" if epoch is None else epoch.baseline,
         read_at=await event_store.latest_seq(tx, session_id),

@@ -89,7 +89,7 @@ class ProcessMonitor:
     async def _answer_wakes(self) -> None:
         me, alive = self._processes.me, self._processes.alive
         asked = await self._database.read(
-            lambda tx: wake_table.answerable(tx, process=me, alive=alive)
+            lambda tx: wake_table.list_for_process(tx, process=me, alive=alive)
         )
         for session_id in asked:
             await self._database.write(partial(self._mark_running, session_id=session_id))
@@ -110,7 +110,7 @@ class ProcessMonitor:
 
     async def _apply_interrupts(self) -> None:
         async def job(tx: Transaction) -> list[SessionID]:
-            asked = await interrupt_table.asked(tx)
+            asked = await interrupt_table.list_requested(tx)
             return [session_id for session_id in asked if await self._is_mine(tx, session_id)]
 
         for session_id in await self._database.read(job):

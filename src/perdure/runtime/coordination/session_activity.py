@@ -59,7 +59,7 @@ class SessionActivity:
         return (
             await attempt_table.is_running(tx, session_id)
             or await retry_table.get(tx, session_id) is not None
-            or await wake_table.is_asked(tx, session_id)
+            or await wake_table.is_requested(tx, session_id)
         )
 
     async def _is_leased_elsewhere(self, session_id: SessionID) -> bool:
@@ -71,7 +71,7 @@ class SessionActivity:
         async def job(tx: Transaction) -> bool:
             if not await self._store.leases.runs_elsewhere(tx, session_id):
                 return True
-            if await interrupt_table.is_asked(tx, session_id):
+            if await interrupt_table.is_requested(tx, session_id):
                 return False
             return not await attempt_table.is_running(tx, session_id)
 

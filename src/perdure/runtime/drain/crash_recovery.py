@@ -95,7 +95,7 @@ class CrashRecovery:
 
     async def _wait(self, session_id: SessionID, reason: WaitReason) -> Stop:
         await self._store.leases.write_running(
-            session_id, lambda tx: attempt_table.wait(tx, session_id, reason)
+            session_id, lambda tx: attempt_table.set_waiting(tx, session_id, reason)
         )
         self._waiting[session_id] = reason
         return Stop()

@@ -46,8 +46,10 @@ class FileReverts:
         """Plan how to undo changes after a sequence; with None, how to clear a staged revert."""
 
         async def job(tx: Transaction) -> tuple[list[FileChange], list[StagedFile]]:
-            done = [] if after is None else await file_change_table.after(tx, session_id, after)
-            return done, await revert_table.staged(tx, session_id)
+            done = (
+                [] if after is None else await file_change_table.list_after(tx, session_id, after)
+            )
+            return done, await revert_table.list_staged(tx, session_id)
 
         changes, staged = await self._database.read(job)
         now = await asyncio.to_thread(self._look_at_all, (*changes, *staged))
@@ -106,7 +108,7 @@ class FileReverts:
             if not self._processes.alive(process):
                 logger.warning("a revert of %s was interrupted: restoring its files", session_id)
                 begun = await self._database.read(
-                    partial(revert_table.on_their_way, session_id=session_id)
+                    partial(revert_table.list_in_progress, session_id=session_id)
                 )
                 await self._restore(session_id, begun)
 
@@ -151,7 +153,7 @@ class FileReverts:
     def _look(self, root: str, path: str) -> FileState:
         bytes_max = limits.SNAPSHOT_WRITTEN_BYTES_MAX
         try:
-            return self._store.files.look(root, path, bytes_max=bytes_max, durable=True)
+            return self._store.files.read_state(root, path, bytes_max=bytes_max, durable=True)
         except OSError as error:
             logger.warning("%s cannot be read: %s", path, error.strerror)
             return UNKNOWN

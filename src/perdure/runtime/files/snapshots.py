@@ -20,7 +20,7 @@ from perdure.core.files.revert import FileChange
 from perdure.host.files import tree_scan
 from perdure.host.files.content_store import ContentStore
 from perdure.host.files.restorable import RestorableFiles
-from perdure.host.files.tree_scan import Seen, Tree, TreeScanner, TreeTooLargeError
+from perdure.host.files.tree_scan import ScannedFile, Tree, TreeScanner, TreeTooLargeError
 from perdure.ports import Database, Transaction
 from perdure.schema.ids import SessionID
 from perdure.schema.value import State, Value
@@ -38,7 +38,7 @@ class Watch(State):
 
     session_id: SessionID
     root: str
-    before: Tree = field(default_factory=dict[str, Seen])
+    before: Tree = field(default_factory=dict[str, ScannedFile])
     since_nanos: int = 0
     named: dict[str, FileState] = field(default_factory=dict[str, FileState])
     """States that file tools of the same Session wrote meanwhile; those are recorded already."""
@@ -77,7 +77,7 @@ class FileSnapshots:
         """Return a file's state before a change, and keep its content durably. Raises OSError."""
         bytes_max = limits.SNAPSHOT_WRITTEN_BYTES_MAX
         return await asyncio.to_thread(
-            self.store.files.look, root, path, bytes_max=bytes_max, durable=True
+            self.store.files.read_state, root, path, bytes_max=bytes_max, durable=True
         )
 
     def note_write(self, session_id: SessionID, path: str, after: FileState) -> None:
@@ -128,7 +128,7 @@ class FileSnapshots:
         """Remove the contents that no Session needs any more."""
 
         async def needed(tx: Transaction) -> set[str]:
-            return await file_change_table.digests(tx) | await revert_table.digests(tx)
+            return await file_change_table.list_digests(tx) | await revert_table.list_digests(tx)
 
         wanted = await self.database.read(needed)
         try:

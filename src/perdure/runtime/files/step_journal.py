@@ -155,7 +155,7 @@ class StepJournal:
                     lambda tx: file_change_table.remove(tx, number)
                 )
                 self.end = await self._snapshots.database.read(
-                    lambda tx: file_change_table.snapshot(tx, self._session_id)
+                    lambda tx: file_change_table.latest_snapshot(tx, self._session_id)
                 )
                 self._files[display_path(path, self._root)] -= 1
 

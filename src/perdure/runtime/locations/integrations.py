@@ -19,7 +19,7 @@ from perdure.core.credentials import keys, oauth
 from perdure.core.credentials.oauth import Code, LoginMethod, NoCode, Tokens
 from perdure.host.http import oauth_callback
 from perdure.host.http.oauth_callback import CallbackError, OAuthCallback, Page
-from perdure.location.models.credentials import Credentials, ask_for_tokens
+from perdure.location.models.credentials import Credentials, request_tokens
 from perdure.location.models.integrations import AUTHORIZATION
 from perdure.location.registry import LocationRegistry
 from perdure.net.transport import HttpTransport
@@ -275,7 +275,7 @@ class Integrations:
         request = oauth.exchange_request(
             attempt.method, code=code, verifier=attempt.verifier, redirect=attempt.redirect
         )
-        answer = await ask_for_tokens(self._transport, request, self._clock)
+        answer = await request_tokens(self._transport, request, self._clock)
         if not isinstance(answer, Tokens):
             reason = f"The login was refused: {answer.reason}"
             self._end(attempt, AttemptFailed(reason, attempt.time))

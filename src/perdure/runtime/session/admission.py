@@ -141,7 +141,7 @@ class PromptAdmission:
         holder = await self._store.leases.holder(tx, asked.session_id)
         if holder == "other":
             await wake_table.request(tx, asked.session_id)
-        await attempt_table.abandon(tx, asked.session_id, left_behind=holder == "dead")
+        await attempt_table.abandon(tx, asked.session_id, orphaned=holder == "dead")
 
     async def _load_admission(self, message_id: MessageID) -> AdmittedPrompt | None:
         return await self._store.database.read(lambda tx: inbox_table.admission(tx, message_id))

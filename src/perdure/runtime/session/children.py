@@ -14,10 +14,10 @@ class SessionChildren:
         """Return the JSON of each child, oldest first. Raises SessionNotFoundError."""
 
         async def job(tx: Transaction) -> tuple[bytes, ...]:
-            if await session_table.data(tx, session_id) is None:
+            if await session_table.load_json(tx, session_id) is None:
                 raise SessionNotFoundError(session_id)
             found = await session_table.children(tx, session_id)
-            made = [await session_table.data(tx, child_id) for child_id in found]
+            made = [await session_table.load_json(tx, child_id) for child_id in found]
             return tuple(data for data in made if data is not None)
 
         return await self._database.read(job)

@@ -105,7 +105,7 @@ class SessionDeletions:
         while more:
             await self._discard_outputs(session_id)
             more = await self._store.database.write(
-                lambda tx: deletion_table.remove_some(
+                lambda tx: deletion_table.remove_batch(
                     tx, session_id, limit=limits.DELETION_ROWS_MAX
                 )
             )
@@ -115,7 +115,7 @@ class SessionDeletions:
         """Remove files before the rows that name them, so that a crash in between loses none."""
         try:
             paths = await self._store.database.read(
-                lambda tx: deletion_table.kept_outputs(
+                lambda tx: deletion_table.list_output_paths(
                     tx, session_id, limit=limits.DELETION_ROWS_MAX
                 )
             )

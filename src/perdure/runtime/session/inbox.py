@@ -135,7 +135,9 @@ class SessionInbox:
 
 async def load_pending(tx: Transaction, session_id: SessionID) -> tuple[AdmittedPrompt, ...]:
     limit = limits.INBOX_ITEMS_MAX
-    lists = [await inbox_table.pending(tx, session_id, kind, limit=limit) for kind in _DELIVERIES]
+    lists = [
+        await inbox_table.list_pending(tx, session_id, kind, limit=limit) for kind in _DELIVERIES
+    ]
     return tuple(prompt for found in lists for prompt in found)[:limit]
 
 

@@ -61,7 +61,7 @@ class SessionQueries:
         return stored is not None
 
     async def get(self, session_id: SessionID) -> bytes:
-        found = await self._database.read(lambda tx: session_table.data(tx, session_id))
+        found = await self._database.read(lambda tx: session_table.load_json(tx, session_id))
         if found is None:
             raise SessionNotFoundError(session_id)
         return found
@@ -72,7 +72,7 @@ class SessionQueries:
         rows = await self._database.read(
             lambda tx: session_table.page(
                 tx,
-                session_table.filter_of(query),
+                session_table.make_filter(query),
                 newest_first=(query.order == "desc") != _is_backwards(anchor),
                 limit=limit + 1,
                 anchor=None if anchor is None else (anchor.time, anchor.id),
@@ -148,7 +148,7 @@ class SessionQueries:
             epoch = await epoch_table.get(tx, session_id)
             compaction = await message_table.latest_compaction(tx, session_id)
             cut = Cut(compaction, None if epoch is None else epoch.baseline_seq)
-            rows = await message_table.since(tx, session_id, NO_EVENTS)
+            rows = await message_table.list_after(tx, session_id, NO_EVENTS)
             shown = (row.data for row in rows if cut.shows(seq=row.seq, type=row.type))
             return epoch, tuple(shown)
 

@@ -55,7 +55,7 @@ class SessionRecovery:
             reason = None if attempt is None else await self._reason(tx, session_id, attempt)
             if reason is None:
                 raise NothingToDecideError(session_id)
-            await attempt_table.wait(tx, session_id, reason)
+            await attempt_table.set_waiting(tx, session_id, reason)
             await attempt_table.decide(tx, session_id, retry=decision == "retry")
             if await self._store.leases.runs_elsewhere(tx, session_id):
                 await wake_table.request(tx, session_id)

@@ -215,9 +215,9 @@ def build_commit(session_id: SessionID, revert: RevertState, *, now: int) -> Rev
 
 async def _has_files(tx: Transaction, session_id: SessionID) -> bool:
     """Whether the Session has changed files, or a revert of it has."""
-    if await file_change_table.snapshot(tx, session_id) is not None:
+    if await file_change_table.latest_snapshot(tx, session_id) is not None:
         return True
-    return bool(await revert_table.staged(tx, session_id))
+    return bool(await revert_table.list_staged(tx, session_id))
 
 
 async def _require_message(tx: Transaction, session_id: SessionID, message_id: MessageID) -> Seq:

@@ -30,7 +30,7 @@ class SessionSnapshots:
 
     async def take(self, session_id: SessionID, *, limit: int) -> SnapshotRows:
         async def job(tx: Transaction) -> SnapshotRows:
-            session = await session_table.data(tx, session_id)
+            session = await session_table.load_json(tx, session_id)
             if session is None:
                 raise SessionNotFoundError(session_id)
             rows = await message_table.page(

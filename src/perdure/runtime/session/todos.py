@@ -20,8 +20,8 @@ class SessionTodos:
         """Return the current list; empty if none was written. Raises SessionNotFoundError."""
 
         async def job(tx: Transaction) -> Todos:
-            if await session_table.data(tx, session_id) is None:
+            if await session_table.load_json(tx, session_id) is None:
                 raise SessionNotFoundError(session_id)
-            return await todo_table.of(tx, session_id)
+            return await todo_table.load_todos(tx, session_id)
 
         return await self._store.database.read(job)

@@ -52,7 +52,7 @@ def beside(
 
 
 async def _reached(tx: Transaction, session_id: SessionID, bounds: Budget) -> str | None:
-    family = {each.id: each for each in await session_table.family(tx, session_id)}
+    family = {each.id: each for each in await session_table.load_family(tx, session_id)}
     if bounds.is_bound:
         spent = await _spent(tx, family.values(), bounds)
         if told := budget.check_budget(bounds, spent):

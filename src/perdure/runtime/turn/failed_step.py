@@ -42,7 +42,7 @@ async def record_unanswered(services: RunServices, session_id: SessionID, *, rea
     """Stopped right after its promotion, a prompt has a failed answer, not none."""
 
     async def look(tx: Transaction) -> SessionInfo | None:
-        newest = await message_table.latest_said(tx, session_id)
+        newest = await message_table.latest_conversation_message(tx, session_id)
         if newest is None or newest.type == "assistant":
             return None
         return await session_table.require(tx, session_id)

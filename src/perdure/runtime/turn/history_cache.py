@@ -106,7 +106,7 @@ async def _still_there(tx: Transaction, session_id: SessionID, kept: _Kept) -> b
 
 async def _extend(tx: Transaction, session_id: SessionID, kept: _Kept) -> None:
     fresh: list[LLMMessage] = []
-    for row in await message_table.since(tx, session_id, kept.last):
+    for row in await message_table.list_after(tx, session_id, kept.last):
         kept.last = row.seq
         if kept.cut.shows(seq=row.seq, type=row.type):
             message = row.message()

@@ -99,14 +99,14 @@ def fitted(part: MediaPart, takes: MediaLimits) -> MediaPart | TextPart:
 
 
 def _image(part: MediaPart, data: bytes, mime: str, takes: MediaLimits) -> MediaPart | TextPart:
-    size = image_header.size_of(data, mime)
+    size = image_header.read_size(data, mime)
     if size is None:
         return _note(part, f"it is not a valid {mime} file")
     chars = (len(data) + 2) // 3 * 4
     if takes.image.fit(width=size.width, height=size.height, chars=chars):
         return MediaPart(mime, data_uri.write(mime, data), part.filename)
     try:
-        shown = images.shown(data, mime, takes.image)
+        shown = images.prepare_image(data, mime, takes.image)
     except UnusableImageError as error:
         return _note(part, str(error))
     uri = data_uri.write_encoded(shown.mime, shown.base64)

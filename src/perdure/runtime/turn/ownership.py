@@ -26,7 +26,7 @@ from perdure.schema.location import LocationRef
 from perdure.schema.session.event import Deleted, RevertCommitted, SessionEvent
 from perdure.schema.session.message import SessionMessage
 from perdure.schema.session.session import SessionInfo
-from perdure.store.log.event_store import StoredEvent, happened_since
+from perdure.store.log.event_store import StoredEvent, has_event_since
 from perdure.store.processes import interrupt_table
 from perdure.store.processes.lease_table import Lease
 from perdure.store.tables import attempt_table, message_table, retry_table
@@ -82,8 +82,8 @@ class SessionOwnership:
 
     async def unfinished(self) -> list[SessionID]:
         """Sessions that a dead process left in the middle of something."""
-        left = await self._store.leases.left_behind()
-        left += await self._store.database.read(attempt_table.every)
+        left = await self._store.leases.list_orphaned()
+        left += await self._store.database.read(attempt_table.list_sessions)
         return [found for found in dict.fromkeys(left) if await self._is_unfinished_for_sure(found)]
 
     async def is_unfinished(self, session_id: SessionID) -> bool:
@@ -96,7 +96,7 @@ class SessionOwnership:
                 return True
             if holder != "dead":
                 return False
-            newest = await message_table.latest_said(tx, session_id)
+            newest = await message_table.latest_conversation_message(tx, session_id)
             if newest is not None and recovery.is_unfinished(newest.message()):
                 return not await _is_taken_back(tx, session_id, newest)
             return await retry_table.get(tx, session_id) is not None
@@ -115,12 +115,12 @@ class SessionOwnership:
         """Take the lease, then settle what whoever ran this before left open."""
 
         async def look(tx: Transaction, before: Lease | None) -> tuple[list[SessionMessage], bool]:
-            if self._store.leases.is_anothers(before) or session_id in self._cut_off:
-                await attempt_table.died(tx, session_id)
+            if self._store.leases.is_held_by_other(before) or session_id in self._cut_off:
+                await attempt_table.count_death(tx, session_id)
             # Whatever was to end is over.
             await interrupt_table.clear(tx, session_id)
-            rows = await message_table.since(tx, session_id, await cut_floor(tx, session_id))
-            said = await message_table.latest_said(tx, session_id)
+            rows = await message_table.list_after(tx, session_id, await cut_floor(tx, session_id))
+            said = await message_table.latest_conversation_message(tx, session_id)
             # A turn that made itself room left its own prompt before the cut.
             earlier = () if said is None or said in rows else (said,)
             messages = [row.message() for row in (*earlier, *rows)]
@@ -128,7 +128,7 @@ class SessionOwnership:
             return messages, recovery.is_unanswered(messages) and not taken_back
 
         before, (messages, unanswered) = await self._store.leases.take_over(session_id, look)
-        left_behind = self._store.leases.is_anothers(before) or session_id in self._cut_off
+        left_behind = self._store.leases.is_held_by_other(before) or session_id in self._cut_off
         session = await self._settle(session_id, messages, left_behind=left_behind)
         attempt, waits = await self._store.database.read(lambda tx: _owed(tx, session_id))
         if left_behind and (attempt is not None or waits is not None):
@@ -178,7 +178,7 @@ async def _is_taken_back(tx: Transaction, session_id: SessionID, said: MessageRo
     """Whether it is a prompt or a notice whose answer a revert took away: nobody waits for one."""
     if said is None or not isinstance(said.message(), recovery.InputMessage):
         return False
-    return await happened_since(tx, session_id, said.seq, RevertCommitted)
+    return await has_event_since(tx, session_id, said.seq, RevertCommitted)
 
 
 async def cut_floor(tx: Transaction, session_id: SessionID) -> Seq:

@@ -138,7 +138,7 @@ class Titles:
 async def _untitled(tx: Transaction, session_id: SessionID) -> _Untitled | None:
     """The Session and its first prompt, if its title is still taken from that."""
     session = await session_table.require(tx, session_id)
-    for row in await message_table.since(tx, session_id, NO_EVENTS):
+    for row in await message_table.list_after(tx, session_id, NO_EVENTS):
         if row.type == "user":
             message = row.message()
             assert isinstance(message, UserMessage)

@@ -1,7 +1,7 @@
-"""Waiting for the disk: how long it takes, the thread that may wait for it, and what it answers.
+"""Commit timing, and the thread that runs commits on a slow disk.
 
-A COMMIT waits for a quick disk on the event loop and for a slow one in the Committer's thread;
-which of them it is, `CommitTimer` says. What is committed is decided elsewhere.
+A COMMIT runs on the event loop while the disk is quick and in the Committer's thread while it is
+slow; `CommitTimer` tells which. What is committed is decided in `sqlite`.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from perdure.ports import DatabaseError
 Failure = apsw.Error | DatabaseError
 
 _QUICK_SECONDS_MAX: Final = 0.002
-_PACE_WEIGHT: Final = 0.2
+_AVERAGE_WEIGHT: Final = 0.2
 
 
-def failure_of(work: Callable[[], object]) -> Failure | None:
-    """Do `work`; what the database said against it, for whoever waits for the outcome."""
+def catch_failure(work: Callable[[], object]) -> Failure | None:
+    """Run `work` and return the database error that it raised, if any."""
     try:
         work()
     except (apsw.Error, DatabaseError) as error:
@@ -31,10 +31,10 @@ def failure_of(work: Callable[[], object]) -> Failure | None:
 
 
 class CommitTimer:
-    """Whether the disk is quick enough to wait for it on the loop.
+    """Measures commits and tells whether the disk is quick enough to commit on the loop.
 
-    Handing a commit to a thread and back costs more than a quick disk takes. Decided by a moving
-    average, wherever the commits ran: a slow disk is noticed after a few, one hiccup is forgiven.
+    Handing a commit to a thread and back costs more than a quick disk takes. A moving average
+    decides: a slow disk is noticed after a few commits, and a single slow one changes nothing.
     """
 
     def __init__(self, observe: Callable[[float], None] | None = None) -> None:
@@ -50,14 +50,14 @@ class CommitTimer:
         self._started = time.perf_counter()
 
     def __exit__(self, *exc_info: object) -> None:
-        took = time.perf_counter() - self._started
-        self._average += (took - self._average) * _PACE_WEIGHT
+        seconds = time.perf_counter() - self._started
+        self._average += (seconds - self._average) * _AVERAGE_WEIGHT
         if self._observe is not None:
-            self._observe(took)
+            self._observe(seconds)
 
 
 class Committer:
-    """The thread that waits for the disk."""
+    """A thread that runs work which waits for the disk."""
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[
@@ -81,4 +81,4 @@ class Committer:
     def _work(self) -> None:
         while (item := self._queue.get()) is not None:
             loop, work, then = item
-            loop.call_soon_threadsafe(then, failure_of(work))
+            loop.call_soon_threadsafe(then, catch_failure(work))

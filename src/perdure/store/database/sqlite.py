@@ -1,13 +1,13 @@
 """SQLite behind ports.Database: one writing connection, group commit, one reading connection.
 
 Jobs that wait together share one COMMIT, on the event loop or off it (`committer`). When a job of
-a shared transaction fails, all of them run again, each behind a savepoint, so that the failing one
-is rolled back alone. A future resolves only after the commit: resolved means durable. A COMMIT that
-fails is never tried again: its callers are told. The connection stays, since in WAL mode the next
-commit writes anew, and syncs, all that follows the last good one.
+a shared transaction fails, all jobs run again, each behind a savepoint, so that only the failing
+one is rolled back. A future resolves only after the commit: resolved means durable. A failed
+COMMIT is never retried; its callers get the error. The connection stays open: in WAL mode the next
+commit rewrites and syncs everything after the last good one.
 
-Jobs are coroutines over an async Transaction that never really suspends here; `_drive` runs them
-to their end. The same jobs run against a server database, where they do suspend.
+Jobs are coroutines over an async Transaction that never suspends here, so `_drive` can run them to
+completion. On a server database they would suspend.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from perdure.core import limits
 from perdure.ports import DatabaseError, Row, SqlValue, Transaction
 from perdure.schema.value import State
 from perdure.store.database import sqlite_connection
-from perdure.store.database.committer import Committer, CommitTimer, Failure, failure_of
+from perdure.store.database.committer import Committer, CommitTimer, Failure, catch_failure
 from perdure.store.database.sqlite_connection import Connection
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class SqliteTransaction:
         try:
             self._connection.execute(sql, parameters)
         except apsw.Error as error:
-            raise sqlite_connection.translated(error, self._path) from error
+            raise sqlite_connection.translate_error(error, self._path) from error
         return self._connection.changes()
 
     async def fetch(
@@ -50,7 +50,7 @@ class SqliteTransaction:
         try:
             return cast("Sequence[Row]", self._connection.execute(sql, parameters).fetchall())
         except apsw.Error as error:
-            raise sqlite_connection.translated(error, self._path) from error
+            raise sqlite_connection.translate_error(error, self._path) from error
 
 
 class _ReadTransaction(SqliteTransaction):
@@ -58,7 +58,7 @@ class _ReadTransaction(SqliteTransaction):
         raise DatabaseError(f"a read must not write: {sql}")
 
 
-class _Waiting(State):
+class _QueuedJob(State):
     job: Job
     future: asyncio.Future[Any]
     committed: Callable[[Any], None] | None
@@ -67,9 +67,10 @@ class _Waiting(State):
 
 
 class SqliteDatabase:
-    """Use as an async context manager. `inline` commits on the loop, for simulated time.
+    """A database file; use as an async context manager.
 
-    `observe` is told how many seconds each commit took, in whichever thread it ran.
+    `inline` always commits on the loop, for simulated time. `observe` gets the seconds of each
+    commit, in the thread that ran it.
     """
 
     def __init__(
@@ -86,15 +87,15 @@ class SqliteDatabase:
         self._reader.pragma("query_only", path != ":memory:")
         self._writing = SqliteTransaction(self._writer, path)
         self._reading = _ReadTransaction(self._reader, path)
-        self._reading_between = _ReadTransaction(self._writer, path)
-        self._waiting: list[_Waiting] = []
+        self._reading_writer = _ReadTransaction(self._writer, path)
+        self._waiting: list[_QueuedJob] = []
         self._idle = asyncio.Event()
         self._idle.set()
         self._closed = False
         self._data_version = self._version_now()
         self._committer = None if inline or path == ":memory:" else Committer()
-        self._pace = CommitTimer(observe)
-        self._foreign = False
+        self._commit_timer = CommitTimer(observe)
+        self._changed_elsewhere = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -117,57 +118,57 @@ class SqliteDatabase:
         if self._closed:
             raise DatabaseError(f"{self._path} is closed")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(job, future, committed))
+        self._waiting.append(_QueuedJob(job, future, committed))
         if self._idle.is_set():
             self._idle.clear()
             asyncio.get_running_loop().call_soon(self._begin)
-        # A caller that is cancelled cancels this future and no more: the job is accepted, it runs
-        # and commits, and whoever listens hears of it.
+        # Cancelling the caller cancels only this future: the accepted job still runs and commits,
+        # and its listener is called.
         return await future
 
     async def read(self, job: Callable[[Transaction], Awaitable[T]]) -> T:
         if self._reader is self._writer:
             return _drive(job(self._reading))
         if self._idle.is_set():
-            # It has the pages that it wrote; the other one fetches them anew after every commit.
-            return self._read(self._writer, self._reading_between, job)
+            # The writer has the pages it wrote in its cache; the reader would fetch them again.
+            return self._read(self._writer, self._reading_writer, job)
         return self._read(self._reader, self._reading, job)
 
     def _read(
         self, connection: Connection, tx: Transaction, job: Callable[[Transaction], Awaitable[T]]
     ) -> T:
         try:
-            # A write that failed leaves the writer impatient.
+            # A failed write leaves the writer with a busy timeout of 0.
             connection.set_busy_timeout(sqlite_connection.BUSY_MILLIS)
             connection.execute("BEGIN")
             try:
                 return _drive(job(tx))
             finally:
-                # SQLite has ended it already when the disk failed. Nothing it did may stay.
+                # SQLite has already ended the transaction when the disk failed.
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
         except apsw.Error as error:
-            raise sqlite_connection.translated(error, self._path) from error
+            raise sqlite_connection.translate_error(error, self._path) from error
 
     async def changed_elsewhere(self) -> bool:
-        # While a commit runs, the writer belongs to the other thread; `_run` looks instead.
+        # While a commit runs, the writer belongs to the commit thread; `_run` checks instead.
         if self._idle.is_set():
-            self._look_for_foreign_commits()
-        changed, self._foreign = self._foreign, False
+            self._check_other_commits()
+        changed, self._changed_elsewhere = self._changed_elsewhere, False
         return changed
 
-    def _look_for_foreign_commits(self) -> None:
+    def _check_other_commits(self) -> None:
         now = self._version_now()
-        self._foreign = self._foreign or now != self._data_version
+        self._changed_elsewhere = self._changed_elsewhere or now != self._data_version
         self._data_version = now
 
     def _version_now(self) -> int:
-        # The writer's own commits do not move its data_version: only other processes' do.
+        # The writer's own commits do not change its data_version; only other processes' do.
         try:
-            # A statement of its own: `pragma` would compose and parse it for every write.
+            # Not `connection.pragma`, which would compose and parse the statement for every write.
             ((version,),) = cast("list[tuple[int]]", self._writer.execute(_VERSION).fetchall())
         except apsw.Error as error:
-            raise sqlite_connection.translated(error, self._path) from error
+            raise sqlite_connection.translate_error(error, self._path) from error
         return version
 
     # ---- one shared transaction: begin, run the jobs, commit ------------------------------------
@@ -179,14 +180,14 @@ class SqliteDatabase:
             self._writer.set_busy_timeout(0)
             self._writer.execute("BEGIN IMMEDIATE")
         except apsw.BusyError:
-            # Another process is writing. Its turn may last a disk sync: wait off the loop.
-            self._off_loop(self._begin_patiently, lambda error: self._run(batch, error))
+            # Another process is writing, which may last a disk sync: wait off the loop.
+            self._run_off_loop(self._begin_with_retries, lambda error: self._run(batch, error))
         except apsw.Error as error:
             self._run(batch, error)
         else:
             self._run(batch, None)
 
-    def _begin_patiently(self) -> None:
+    def _begin_with_retries(self) -> None:
         self._writer.set_busy_timeout(sqlite_connection.BUSY_MILLIS)
         for attempt in range(_BUSY_TRIES):
             try:
@@ -197,99 +198,103 @@ class SqliteDatabase:
             else:
                 return
 
-    def _run(self, batch: list[_Waiting], failure: Failure | None) -> None:
-        failure = failure or failure_of(self._look_for_foreign_commits)
+    def _run(self, batch: list[_QueuedJob], failure: Failure | None) -> None:
+        failure = failure or catch_failure(self._check_other_commits)
         if failure is not None:
             self._settle(batch, failure)
             return
-        for waiting in batch:
-            self._run_one(waiting)
-            if waiting.error is not None:
+        for queued in batch:
+            self._run_one(queued)
+            if queued.error is not None:
                 self._rollback()
                 self._start_over(batch)
                 return
         self._try_commit(batch)
 
-    def _start_over(self, batch: list[_Waiting]) -> None:
-        """One of them failed: each again, behind a savepoint, so that it leaves nothing behind.
+    def _start_over(self, batch: list[_QueuedJob]) -> None:
+        """After a failure, run each job again behind a savepoint.
 
-        Its caller is told after the commit: what it failed on may be another job of the same
-        commit, and must then be there to be read.
+        The failed job's caller gets its error after the commit: the cause may be another job of
+        the same batch, whose result must be readable by then.
         """
         if len(batch) == 1:
-            self._answer(batch)
+            self._resolve(batch)
             return
-        for waiting in batch:
-            waiting.result = waiting.error = None
-        self._off_loop(self._begin_patiently, lambda error: self._run_fenced(batch, error))
+        for queued in batch:
+            queued.result = queued.error = None
+        self._run_off_loop(
+            self._begin_with_retries, lambda error: self._run_with_savepoints(batch, error)
+        )
 
-    def _run_fenced(self, batch: list[_Waiting], failure: Failure | None) -> None:
-        failure = failure or failure_of(self._look_for_foreign_commits)
+    def _run_with_savepoints(self, batch: list[_QueuedJob], failure: Failure | None) -> None:
+        failure = failure or catch_failure(self._check_other_commits)
         if failure is not None:
             self._settle(batch, failure)
             return
-        for waiting in batch:
-            failure = failure_of(partial(self._run_one_fenced, waiting))
+        for queued in batch:
+            failure = catch_failure(partial(self._run_in_savepoint, queued))
             if failure is not None:
-                # A fence that does not hold: what its job did could not be told from the rest.
+                # The savepoint failed, so this job's changes cannot be undone alone.
                 self._settle(batch, failure)
                 return
-        if all(waiting.error is not None for waiting in batch):
+        if all(queued.error is not None for queued in batch):
             self._rollback()
-            self._answer(batch)
+            self._resolve(batch)
         else:
             self._try_commit(batch)
 
-    def _try_commit(self, batch: list[_Waiting]) -> None:
-        self._off_loop(
-            self._commit, lambda error: self._settle(batch, error), here=self._pace.is_quick
+    def _try_commit(self, batch: list[_QueuedJob]) -> None:
+        self._run_off_loop(
+            self._commit,
+            lambda error: self._settle(batch, error),
+            unless=self._commit_timer.is_quick,
         )
 
-    def _run_one(self, waiting: _Waiting) -> None:
+    def _run_one(self, queued: _QueuedJob) -> None:
         with _Outcome() as outcome:
-            waiting.result = _drive(waiting.job(self._writing))
-        waiting.error = outcome.error
+            queued.result = _drive(queued.job(self._writing))
+        queued.error = outcome.error
 
-    def _run_one_fenced(self, waiting: _Waiting) -> None:
+    def _run_in_savepoint(self, queued: _QueuedJob) -> None:
         if not self._writer.in_transaction:
-            # SQLite gave up the shared transaction (disk full). Nothing may run outside of one.
-            waiting.error = DatabaseError(_ROLLED_BACK)
+            # SQLite rolled back the shared transaction (disk full). No job may run without one.
+            queued.error = DatabaseError(_ROLLED_BACK)
             return
         self._writer.execute("SAVEPOINT job")
-        self._run_one(waiting)
+        self._run_one(queued)
         if self._writer.in_transaction:
-            if waiting.error is not None:
+            if queued.error is not None:
                 self._writer.execute("ROLLBACK TO job")
             self._writer.execute("RELEASE job")
 
     def _rollback(self) -> None:
-        # SQLite may have done it already (disk full). Callers are told of what led here.
+        # SQLite may have rolled back already (disk full). Callers get the original error.
         if self._writer.in_transaction:
-            failure_of(lambda: self._writer.execute("ROLLBACK"))
+            catch_failure(lambda: self._writer.execute("ROLLBACK"))
 
     def _commit(self) -> None:
         self._writer.set_busy_timeout(sqlite_connection.BUSY_MILLIS)
         if not self._writer.in_transaction:
             raise DatabaseError(_ROLLED_BACK)
-        with self._pace:
+        with self._commit_timer:
             self._writer.execute("COMMIT")
 
-    def _settle(self, batch: list[_Waiting], failure: Failure | None) -> None:
+    def _settle(self, batch: list[_QueuedJob], failure: Failure | None) -> None:
         if failure is not None:
             self._rollback()
-            for waiting in batch:
-                # A job's own failure says more: it may be why there was nothing left to commit.
-                waiting.error = waiting.error or failure
-        self._answer(batch)
+            for queued in batch:
+                # A job's own error says more: it may be why the transaction was gone.
+                queued.error = queued.error or failure
+        self._resolve(batch)
 
-    def _answer(self, batch: list[_Waiting]) -> None:
-        for waiting in batch:
-            if waiting.error is not None:
-                _fail(waiting.future, waiting.error, self._path)
+    def _resolve(self, batch: list[_QueuedJob]) -> None:
+        for queued in batch:
+            if queued.error is not None:
+                _fail(queued.future, queued.error, self._path)
                 continue
-            _announce(waiting)
-            if not waiting.future.done():
-                waiting.future.set_result(waiting.result)
+            _notify_listener(queued)
+            if not queued.future.done():
+                queued.future.set_result(queued.result)
         self._continue()
 
     def _continue(self) -> None:
@@ -298,21 +303,21 @@ class SqliteDatabase:
         else:
             self._idle.set()
 
-    def _off_loop(
+    def _run_off_loop(
         self,
         work: Callable[[], None],
         then: Callable[[Failure | None], None],
         *,
-        here: bool = False,
+        unless: bool = False,
     ) -> None:
-        if self._committer is not None and not here:
+        if self._committer is not None and not unless:
             self._committer.submit(work, then)
         else:
-            then(failure_of(work))
+            then(catch_failure(work))
 
 
 class _Outcome:
-    """Takes whatever a job raises, to hand it to whoever waits for that job."""
+    """Catches whatever a job raises, to pass it to the caller that awaits the job."""
 
     error: BaseException | None = None
 
@@ -324,19 +329,19 @@ class _Outcome:
         return True
 
 
-def _announce(waiting: _Waiting) -> None:
-    if waiting.committed is None:
+def _notify_listener(queued: _QueuedJob) -> None:
+    if queued.committed is None:
         return
     with _Outcome() as outcome:
-        waiting.committed(waiting.result)
+        queued.committed(queued.result)
     if outcome.error is not None:
-        # A listener's defect is reported. It undoes no commit and holds up nobody else's.
+        # A listener's defect is reported. It does not undo or delay any commit.
         context = {"message": "a commit listener failed", "exception": outcome.error}
         asyncio.get_running_loop().call_exception_handler(context)
 
 
 def _drive(job: Awaitable[T]) -> T:
-    """Run a coroutine that never suspends to its end."""
+    """Run a coroutine that never suspends to completion."""
     step = job.__await__()
     try:
         next(step)
@@ -349,10 +354,10 @@ def _fail(future: asyncio.Future[Any], error: BaseException, path: str) -> None:
     if future.done():
         return
     if isinstance(error, apsw.Error):
-        translated = sqlite_connection.translated(error, path)
+        translated = sqlite_connection.translate_error(error, path)
         translated.__cause__ = error
         future.set_exception(translated)
     else:
         future.set_exception(error)
-    # A caller that was cancelled meanwhile will not look: that is no unhandled error.
+    # Mark it as retrieved: a caller that was cancelled meanwhile never reads it.
     future.exception()

@@ -1,7 +1,7 @@
-"""Opening SQLite: the library we trust, the settings our promises rest on, its errors in our words.
+"""SQLite connections: version check, settings, and translation of errors.
 
-Nothing is read or written here but those settings. `opened` changes nothing in the file, so that a
-database may be looked at before it is known to be ours; `configure` makes it ours to write.
+`open_connection` changes nothing in the file, so a database can be checked before it is known to
+be ours; `configure` sets what durability depends on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ import apsw
 from perdure.ports import DatabaseError, SqlValue, UniqueViolationError
 from perdure.schema.errors import StorageError
 
-# Earlier ones can corrupt a database that several connections write and checkpoint at once.
+# Earlier versions can corrupt a database that several connections write and checkpoint at once.
 SQLITE_VERSION_LEAST: Final = (3, 51, 3)
 APPLICATION_ID: Final = 0x50455244
 BUSY_MILLIS: Final = 5_000
@@ -27,7 +27,7 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """What we use of apsw.Connection, whose own types need a newer Python to be complete."""
+    """The part of apsw.Connection in use; its own types need a newer Python to be complete."""
 
     @property
     def in_transaction(self) -> bool: ...
@@ -44,7 +44,7 @@ class Connection(Protocol):
 class DiskError(DatabaseError, StorageError):
     """The disk is full, read-only or broken. Nothing was committed; a later write may succeed.
 
-    Callers can act on it, so that it is part of the contract as it is.
+    A StorageError, so that callers of the API get it as a declared error.
     """
 
 
@@ -64,29 +64,29 @@ def require_safe_version(version: str) -> None:
 
 
 def connect(path: str) -> Connection:
-    """A connection with the settings that our promises rest on."""
-    connection = opened(path)
+    """Open a connection with all settings that durability depends on."""
+    connection = open_connection(path)
     try:
         configure(connection)
     except apsw.Error as error:
         connection.close()
-        raise translated(error, path) from error
+        raise translate_error(error, path) from error
     return connection
 
 
-def opened(path: str) -> Connection:
-    """A connection that has not changed anything yet."""
+def open_connection(path: str) -> Connection:
+    """Open a connection without changing the file."""
     require_safe_version(apsw.sqlite_lib_version())
     try:
         connection = cast("Connection", apsw.Connection(path))
     except apsw.Error as error:
-        raise translated(error, path) from error
+        raise translate_error(error, path) from error
     connection.set_busy_timeout(BUSY_MILLIS)
     return connection
 
 
 def configure(connection: Connection) -> None:
-    # One plan for each statement. Otherwise many are planned anew for every value bound to them.
+    # One plan for each statement; otherwise many are replanned for every value bound to them.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     connection.pragma("page_size", _PAGE_BYTES)
     connection.pragma("journal_mode", "wal")
@@ -94,11 +94,11 @@ def configure(connection: Connection) -> None:
     connection.pragma("synchronous", "full")
     connection.pragma("foreign_keys", True)
     connection.pragma("cache_size", -_CACHE_KIB)
-    # A large transaction makes the log long; it is cut again once all of it is in the database.
+    # A large transaction grows the log; it is truncated once all of it is in the database.
     connection.pragma("journal_size_limit", _LOG_BYTES_KEPT)
 
 
-def translated(error: apsw.Error, path: str) -> DatabaseError:
+def translate_error(error: apsw.Error, path: str) -> DatabaseError:
     match error:
         case apsw.ConstraintError():
             return UniqueViolationError(str(error))
@@ -118,7 +118,7 @@ def translated(error: apsw.Error, path: str) -> DatabaseError:
                 " system's log, then try again; nothing has to be restarted."
             )
         case apsw.NotADBError() | apsw.CorruptError():
-            return DatabaseError(f"{path} is damaged or no SQLite database: {error}")
+            return DatabaseError(f"{path} is damaged or not a SQLite database: {error}")
         case apsw.BusyError():
             return DatabaseError(f"{path} stayed locked by another process: {error}")
         case _:

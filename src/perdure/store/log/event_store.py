@@ -1,8 +1,8 @@
-"""The durable log of every Session, and the one way to write it.
+"""The durable log of every Session, and the only way to write it.
 
 An append is one transaction: fences, events, projections and the caller's own statements commit
-together or not at all. Sequences start at 0 and have no gap. Listeners hear of events after the
-commit, in commit order. Reading never waits for writing.
+together or not at all. Sequences start at 0 and have no gap. Listeners are called after the
+commit, in commit order. Reads never wait for writes.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -37,7 +37,7 @@ _READ: Final = """
 
 
 class SequenceConflictError(Exception):
-    """Someone else appended first."""
+    """Another append came first."""
 
     def __init__(self, session_id: SessionID, *, expected: Seq, found: Seq) -> None:
         super().__init__(f"{session_id}: expected sequence {expected}, found {found}")
@@ -46,7 +46,7 @@ class SequenceConflictError(Exception):
 
 
 class StoredEvent(Value):
-    """An event with its place in the log, and the bytes of its public envelope."""
+    """An event with its sequence, and the bytes of its public envelope."""
 
     seq: Seq
     id: EventID
@@ -65,7 +65,7 @@ class Appended(Value):
 
 
 Within = Callable[[Transaction, Seq], Awaitable[None]]
-"""Operational state to commit with an append; told the last sequence. Never replayed."""
+"""Writes operational state in the transaction of an append; gets the last sequence."""
 Listener = Callable[[SessionID, tuple[StoredEvent, ...], LocationRef | None], None]
 
 
@@ -85,7 +85,7 @@ class EventStore:
     def listen(self, listener: Listener, *, live: bool = False) -> None:
         """Call `listener` after every commit made here. It must not raise and must not wait.
 
-        A `live` listener hears only what happens now, not what is replayed.
+        A `live` listener is not called for imported events.
         """
         (self._live_listeners if live else self._listeners).append(listener)
 
@@ -100,18 +100,18 @@ class EventStore:
         copied: bool = False,
         within: Within | None = None,
     ) -> Appended:
-        """Durable, projected and announced when this returns.
+        """Append events; they are durable, projected and announced when this returns.
 
         `expected` fences by sequence. `running` fences by lease: only the process that runs the
-        Session may append on the run's behalf; the first such append takes the lease. `copied`:
-        they happened before and may be many, so live readers hear of the last one only.
+        Session may append on the run's behalf; the first such append takes the lease. `copied`
+        marks a fork's events, which may be many: only the last one is announced.
         """
         assert 0 < len(events) <= (limits.FORK_EVENTS_MAX if copied else limits.APPEND_EVENTS_MAX)
         ids = [self._ids.event() for _ in events]
 
         async def job(tx: Transaction) -> Appended:
             lease = await self.leases.hold_within(tx, session_id) if running else None
-            found = await _open_end(tx, session_id, events[0])
+            found = await _require_open_log(tx, session_id, events[0])
             if expected is not None and found != expected:
                 raise SequenceConflictError(session_id, expected=expected, found=found)
             number = None if location is None else await self._locations.number(tx, location)
@@ -126,8 +126,8 @@ class EventStore:
         def committed(appended: Appended) -> None:
             if location is not None and appended.location_number is not None:
                 self._locations.remember(location, appended.location_number)
-            told = appended.events[-1:] if copied else appended.events
-            self.announce(session_id, told, location)
+            announced = appended.events[-1:] if copied else appended.events
+            self.announce(session_id, announced, location)
 
         return await self._database.write(job, committed=committed)
 
@@ -139,7 +139,7 @@ class EventStore:
         *,
         live: bool = True,
     ) -> None:
-        """Tell whoever listens; replayed events may stay out of the live stream."""
+        """Call the listeners; with `live=False`, not the live ones."""
         for listener in self._listeners:
             listener(session_id, events, location)
         if live:
@@ -161,16 +161,16 @@ class EventStore:
         async def job(tx: Transaction) -> list[tuple[Seq, bytes]]:
             parameters = {"session_id": session_id, "after": after, "limit": limit}
             rows = await tx.fetch(_READ, parameters)
-            return [await self._framed(tx, session_id, row) for row in rows]
+            return [await self._frame_row(tx, session_id, row) for row in rows]
 
         return await self._database.read(job)
 
     async def read_readable(
         self, session_id: SessionID, *, after: Seq, limit: int
     ) -> tuple[list[tuple[Seq, bytes]], DamagedRowError | None]:
-        """As `read_wire`; with a damaged row among them, those before it, and which one it is.
+        """As `read_wire`, but stop before a damaged row and return its error too.
 
-        Raises DamagedRowError when the very next one is damaged.
+        Raises DamagedRowError when the first row after `after` is damaged.
         """
         damaged: DamagedRowError | None = None
         while True:
@@ -188,26 +188,28 @@ class EventStore:
 
         async def job(tx: Transaction) -> list[tuple[Seq, EventID, SessionEvent]]:
             parameters = {"session_id": session_id, "after": after, "limit": limit}
-            return [_decoded(session_id, row) for row in await tx.fetch(_READ, parameters)]
+            return [_decode_row(session_id, row) for row in await tx.fetch(_READ, parameters)]
 
         return await self._database.read(job)
 
-    async def _framed(self, tx: Transaction, session_id: SessionID, row: Row) -> tuple[Seq, bytes]:
+    async def _frame_row(
+        self, tx: Transaction, session_id: SessionID, row: Row
+    ) -> tuple[Seq, bytes]:
         seq, event_id, stored, number, data = row
         assert isinstance(seq, int)
-        where = None
+        location = None
         if isinstance(number, int):
-            where = await self._locations.wire(tx, number)
-            if where is None:
+            location = await self._locations.wire(tx, number)
+            if location is None:
                 reason = f"there is no location {number}"
                 raise DamagedRowError(session_id, table="event", seq=seq, reason=reason)
         return Seq(seq), envelope(
             session_id,
             Seq(seq),
             id=str(event_id),
-            stored=row_checks.event_name(stored, session_id, seq=seq),
-            data=row_checks.whole(data, session_id, table="event", seq=seq),
-            location=where,
+            stored=row_checks.require_event_name(stored, session_id, seq=seq),
+            data=row_checks.require_json(data, session_id, table="event", seq=seq),
+            location=location,
         )
 
 
@@ -220,7 +222,7 @@ def envelope(
     data: bytes,
     location: bytes | None,
 ) -> bytes:
-    """The public JSON of a durable event. Ids and names hold nothing that JSON must escape."""
+    """The public JSON of a durable event. Ids and names contain nothing that JSON escapes."""
     name, _, version = stored.rpartition(".")
     head = (
         f'{{"id":"{id}","type":"{name}","durable":'
@@ -231,10 +233,10 @@ def envelope(
     return b'%b"location":%b,"data":%b}' % (head, location, data)
 
 
-async def happened_since(
+async def has_event_since(
     tx: Transaction, session_id: SessionID, seq: Seq, *shapes: type[SessionEvent]
 ) -> bool:
-    """Whether an event of one of these kinds, as it is written now, follows `seq`."""
+    """Whether an event of one of these kinds, in its current version, follows `seq`."""
     names = {manifest.BY_SHAPE[shape].stored for shape in shapes}
     rows = await tx.fetch(
         "SELECT type FROM event WHERE session_id = :id AND seq > :seq",
@@ -254,14 +256,14 @@ async def latest_seq(tx: Transaction, session_id: SessionID) -> Seq:
     return Seq(rows[0][0])
 
 
-async def _open_end(tx: Transaction, session_id: SessionID, event: SessionEvent) -> Seq:
-    """The latest sequence; raises SessionNotFoundError for a log that is ended or gone."""
+async def _require_open_log(tx: Transaction, session_id: SessionID, event: SessionEvent) -> Seq:
+    """The latest sequence; raises SessionNotFoundError for a deleted or missing log."""
     rows = await tx.fetch(
         "SELECT seq, type FROM event WHERE session_id = :session_id ORDER BY seq DESC LIMIT 1",
         {"session_id": session_id},
     )
     if not rows:
-        # Whoever wrote to it a moment ago must not make half a Session of it.
+        # A late append to a deleted Session must not create half a Session.
         if not isinstance(event, SessionCreated):
             raise SessionNotFoundError(session_id)
         return NO_EVENTS
@@ -304,7 +306,7 @@ async def _insert(
     location: LocationRef | None,
     number: int | None,
 ) -> tuple[StoredEvent, ...]:
-    where = None if location is None else codec.encode(location)
+    location_json = None if location is None else codec.encode(location)
     inserted: list[StoredEvent] = []
     for offset, (event_id, event) in enumerate(events):
         assert event.session_id == session_id
@@ -314,13 +316,15 @@ async def _insert(
         await insert_row(
             tx, session_id, seq=seq, id=event_id, stored=stored, data=data, location=number
         )
-        wire = envelope(session_id, seq, id=event_id, stored=stored, data=data, location=where)
+        wire = envelope(
+            session_id, seq, id=event_id, stored=stored, data=data, location=location_json
+        )
         inserted.append(StoredEvent(seq, event_id, event, wire))
     return tuple(inserted)
 
 
-def _decoded(session_id: SessionID, row: Row) -> tuple[Seq, EventID, SessionEvent]:
+def _decode_row(session_id: SessionID, row: Row) -> tuple[Seq, EventID, SessionEvent]:
     seq, event_id, stored, _, data = row
     assert isinstance(seq, int)
-    event = row_checks.event(stored, data, session_id, seq=seq)
+    event = row_checks.decode_event(stored, data, session_id, seq=seq)
     return Seq(seq), EventID(str(event_id)), event

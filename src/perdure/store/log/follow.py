@@ -1,9 +1,8 @@
-"""Replay after a sequence, then follow: one coalesced dirty signal for each reader.
+"""Replay the log after a sequence, then follow it: one coalesced dirty signal for each reader.
 
-The signal is set before the first read and cleared before each one, so a commit in between is
-never missed, and any number of commits cost one query. The log is the truth; a wake is an edge.
-What this process committed last to a Session is kept while somebody follows it: whoever has all
-that came before needs no query at all.
+The signal exists before the first read and is cleared before each read, so no commit is missed and
+any number of commits cost one query. While a Session has readers, the frames that this process
+committed last are kept in memory: an up-to-date reader needs no query.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ from perdure.store.log.event_store import NO_EVENTS, EventStore, StoredEvent
 
 
 class EventFollowers:
-    """Every open tail of this process."""
+    """The open event streams of this process."""
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
@@ -34,7 +33,7 @@ class EventFollowers:
             signal.set()
 
     def wake_all(self) -> None:
-        """Something was committed by another process: every tail looks into the log again."""
+        """Make every reader read the log again, because another process committed something."""
         for recent in self._recent.values():
             recent.forget()
         for signals in self._signals.values():
@@ -52,10 +51,10 @@ class EventFollowers:
         self.wake(session_id)
 
     async def follow(self, session_id: SessionID, *, after: Seq) -> AsyncGenerator[bytes]:
-        """Complete SSE frames, a page at a time; ends only with the Session.
+        """Yield complete SSE frames, a page at a time, until the Session is deleted.
 
-        A comment stands between what had happened when it was asked for and what comes then.
-        Raises DamagedRowError where the log cannot be read, after all that stands before.
+        The comment `sse.REPLAYED` separates the replay from later events. Raises DamagedRowError
+        at the first event that cannot be read, after all events before it.
         """
         seen, replaying = after, True
         with self._signal(session_id) as signal:
@@ -87,13 +86,13 @@ class EventFollowers:
             if not rows:
                 return
             after = rows[-1][0]
-            # Sequence 0 made the Session; readers of the public stream start after it.
+            # Sequence 0 created the Session; the public stream starts after it.
             yield after, b"".join(sse.write(wire, id=seq) for seq, wire in rows if seq > 0)
             if damaged is not None:
                 raise damaged
             if len(rows) < limits.REPLAY_ROWS_PER_READ:
                 return
-            # A long replay takes turns with everyone else.
+            # A long replay yields to other tasks.
             await asyncio.sleep(0)
 
     @contextmanager
@@ -110,7 +109,7 @@ class EventFollowers:
 
 
 class _Recent:
-    """Frames of what was committed here last, without a gap."""
+    """SSE frames of the newest events that this process committed, without a gap."""
 
     def __init__(self) -> None:
         self._frames: deque[bytes] = deque()
@@ -121,12 +120,12 @@ class _Recent:
         for item in events:
             end = self._first + len(self._frames)
             if item.seq != end:
-                # Somebody else wrote in between: whoever reads looks into the log.
+                # Another process wrote in between: readers must query the log.
                 self.forget(next=max(item.seq, end))
             if isinstance(item.event, Deleted):
                 self.forget(next=item.seq + 1)
             elif item.seq >= end:
-                # Sequence 0 made the Session; readers of the public stream start after it.
+                # Sequence 0 created the Session; the public stream starts after it.
                 frame = sse.write(item.wire, id=item.seq) if item.seq else b""
                 self._frames.append(frame)
                 self._bytes += len(frame)
@@ -135,7 +134,7 @@ class _Recent:
             self._first += 1
 
     def after(self, seq: Seq) -> tuple[Seq, bytes] | None:
-        """The last sequence, and all frames after `seq`; None if some are not here."""
+        """The last sequence and all frames after `seq`; None if some are not kept."""
         skipped = seq + 1 - self._first
         if not 0 <= skipped < len(self._frames):
             return None

@@ -1,8 +1,8 @@
-"""Taking in a log that was written elsewhere: each event lands at its own sequence, or not at all.
+"""Import a log that was written elsewhere: each event is stored at its own sequence or refused.
 
-What is already here must be the same; what is new must be the very next. A log belongs to the
-owner that first brought it: another owner's later events are left out, or refused when the caller
-is strict. The payload must speak of the Session that its envelope names.
+An event that is already stored must be equal; a new one must have the next sequence. A log belongs
+to the owner that first imported it: events of another owner are ignored, or refused with `strict`.
+The payload must name the same Session as its envelope.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ from perdure.store.tables import deletion_table, row_checks
 
 
 class ReplayError(Exception):
-    """The event was not taken in, and nothing changed."""
+    """The event was refused, and nothing changed."""
 
 
 class ReplayedEvent(Value, kw_only=True):
     id: EventID
     type: str
-    """With its version, as stored."""
+    """The stored type name, with its version."""
     seq: Seq
     session_id: SessionID
     data: JsonObject
@@ -41,11 +41,14 @@ async def replay(
     strict: bool = False,
     publish: bool = False,
 ) -> bool:
-    """Whether it was new. Live readers hear of it only with `publish`; tails always."""
+    """Import one event; returns whether it was new.
+
+    Log followers always get it, live readers only with `publish`.
+    """
     decoded = _decode(event)
 
     async def job(tx: Transaction) -> StoredEvent | None:
-        return await _take_in(tx, event, decoded, owner=owner, strict=strict)
+        return await _import_event(tx, event, decoded, owner=owner, strict=strict)
 
     def committed(stored: StoredEvent | None) -> None:
         if stored is not None:
@@ -62,7 +65,7 @@ async def replay_all(
     strict: bool = False,
     publish: bool = False,
 ) -> SessionID | None:
-    """A contiguous piece of one Session's log; its Session, or None for no events."""
+    """Import contiguous events of one Session; returns its id, or None for no events."""
     if not events:
         return None
     session_id, first = events[0].session_id, events[0].seq
@@ -81,7 +84,7 @@ async def claim(store: EventStore, session_id: SessionID, owner: str) -> None:
 
 
 async def remove(store: EventStore, session_id: SessionID) -> None:
-    """Forget the log and all that belongs to its Session, in one transaction."""
+    """Delete the log and everything else of its Session, in one transaction."""
     await store.database.write(lambda tx: deletion_table.remove_all(tx, session_id))
 
 
@@ -104,7 +107,7 @@ def _decode(event: ReplayedEvent) -> SessionEvent:
     return decoded
 
 
-async def _take_in(
+async def _import_event(
     tx: Transaction,
     event: ReplayedEvent,
     decoded: SessionEvent,
@@ -153,7 +156,7 @@ async def _check_same(tx: Transaction, event: ReplayedEvent) -> None:
         {"session_id": event.session_id, "seq": event.seq},
     )
     event_id, stored, value = rows[0]
-    data = row_checks.whole(value, event.session_id, table="event", seq=event.seq)
+    data = row_checks.require_json(value, event.session_id, table="event", seq=event.seq)
     if (event_id, stored, codec.decode_any(data)) != (event.id, event.type, event.data):
         raise ReplayError(f"diverged: {event.session_id} has another event at {event.seq}")
 
@@ -174,5 +177,5 @@ async def _set_owner(tx: Transaction, session_id: SessionID, owner: str) -> None
 
 
 async def _id_taken(tx: Transaction, event_id: EventID) -> bool:
-    # Only replay looks everywhere: ids made here cannot collide, and no index is paid for them.
+    # A full scan: ids made here cannot collide, so the table has no index for this check.
     return bool(await tx.fetch("SELECT 1 FROM event WHERE id = :id LIMIT 1", {"id": event_id}))

@@ -2,7 +2,7 @@
 
 A batch is folded first and written once: each message and Session that it touches costs one
 statement, however many of its events are in the batch. `rebuild` drops the projections and folds
-the whole log again; the rows come out the same, byte for byte.
+the whole log again; the resulting rows are the same, byte for byte.
 """
 
 from collections.abc import Callable, Sequence
@@ -72,7 +72,7 @@ async def project(
 ) -> None:
     """Fold `batch`, whose first event has sequence `first`, into the projections.
 
-    Some events end the Context Epoch. That is not a projection: `rebuilding` leaves it alone.
+    Some events end the Context Epoch, which is not a projection: `rebuilding` does not touch it.
     """
     fold = _Fold(tx, session_id, ends_epochs=not rebuilding)
     for offset, event in enumerate(batch):
@@ -81,15 +81,15 @@ async def project(
 
 
 async def rebuild(database: Database) -> int:
-    """Drop every projection and fold the log again, in one transaction; how many events."""
+    """Drop every projection and fold the log again, in one transaction; returns the event count."""
 
     async def job(tx: Transaction) -> int:
         for table in ("session", "session_message", "session_input", "todo"):
             await tx.execute(f"DELETE FROM {table}")
         total = 0
-        leaving = await deletion_table.begun(tx)
+        deleting = await deletion_table.list_sessions(tx)
         for (session_id,) in await tx.fetch("SELECT DISTINCT session_id FROM event"):
-            if session_id not in leaving:
+            if session_id not in deleting:
                 total += await rebuild_session(tx, SessionID(str(session_id)))
         return total
 
@@ -97,7 +97,7 @@ async def rebuild(database: Database) -> int:
 
 
 async def rebuild_session(tx: Transaction, session_id: SessionID) -> int:
-    """Fold the log of a Session that has no projections; how many events.
+    """Fold the log of a Session that has no projections; returns the event count.
 
     Raises DamagedRowError at the first event that cannot be read.
     """
@@ -116,7 +116,7 @@ async def rebuild_session(tx: Transaction, session_id: SessionID) -> int:
             if found != seq:
                 reason = f"sequence {seq} is missing"
                 raise DamagedRowError(session_id, table="event", seq=seq, reason=reason)
-            batch.append(row_checks.event(stored, data, session_id, seq=seq))
+            batch.append(row_checks.decode_event(stored, data, session_id, seq=seq))
         await project(tx, session_id, Seq(after + 1), batch, rebuilding=True)
         after += len(rows)
         total += len(rows)
@@ -169,7 +169,7 @@ class _Fold:
 
     async def _apply_to_assistant(self, event: AssistantEvent) -> None:
         message = await self._message(event.assistant_message_id)
-        # An update for an assistant message that a revert took away is no error.
+        # A revert may have removed the assistant message; then the update is ignored.
         if isinstance(message, AssistantMessage):
             self._change(projection.assistant_after(message, event))
 
@@ -178,7 +178,7 @@ class _Fold:
             case events.PromptAdmitted():
                 await self._admit(seq, event)
             case events.PromptRevised() | events.PromptCancelled() | events.InboxReordered():
-                await inbox_table.change(self._tx, event, seq)
+                await inbox_table.apply_change(self._tx, event, seq)
             case events.Deleted():
                 await self._delete()
             case events.ShellEnded():
@@ -220,7 +220,7 @@ class _Fold:
             raise PromptConflictError(event.message_id) from error
 
     async def _write_todos(self, seq: Seq, event: events.TodosUpdated) -> None:
-        # As with every update for a message that a revert took away: it no longer counts.
+        # A revert may have removed the message; then the update is ignored.
         if await self._message(event.assistant_message_id) is not None:
             await todo_table.insert(self._tx, event, seq=seq)
 
@@ -267,16 +267,16 @@ class _Fold:
         if boundary is not None:
             await message_table.delete_after(self._tx, self._session_id, boundary.seq)
             await inbox_table.delete_after(self._tx, self._session_id, boundary.seq)
-            await todo_table.delete_unwritten(self._tx, self._session_id)
-            # What was told after the boundary is untold: context is admitted anew, in full.
+            await todo_table.delete_without_message(self._tx, self._session_id)
+            # Messages after the boundary may have carried context: admit it again in full.
             await self._end_epoch()
             if self._ends_epochs:
                 await retry_table.clear(self._tx, self._session_id)
                 await attempt_table.clear(self._tx, self._session_id)
-                await file_change_table.delete_unsaid(self._tx, self._session_id)
+                await file_change_table.delete_without_message(self._tx, self._session_id)
 
     async def _delete(self) -> None:
-        """Nobody finds it from now on. The rows that may be many go later, a few at a time."""
+        """Hide the Session at once; its many rows are removed later, in small batches."""
         await self.write()
         self._messages.clear()
         self._created.clear()
@@ -304,7 +304,7 @@ class _Fold:
         return message
 
     def _created_last(self, wanted: Callable[[SessionMessage], bool]) -> SessionMessage | None:
-        """The newest of this batch's own messages: they are in no table yet."""
+        """The newest matching message of this batch, which is not in the table yet."""
         created = (self._messages[message_id] for message_id in reversed(self._created))
         return next((message for message in created if wanted(message)), None)
 

@@ -1,8 +1,8 @@
-"""Finding rows that cannot be read, and making projections anew from the log.
+"""Find rows that cannot be read, and rebuild projections from the log.
 
-The log is only ever read: what is damaged there stays as it is, and is told. A repair first copies
-the whole database. Then it makes tables and indexes that are missing, and folds the log again for
-each Session with a damaged projection. A Session whose own log is damaged keeps the rows it has.
+The log is never changed: damage there is only reported. A repair first copies the whole database.
+Then it creates missing tables and indexes, and folds the log again for each Session with a damaged
+projection. A Session whose log is damaged keeps the rows it has.
 """
 
 import os
@@ -35,48 +35,51 @@ _PROJECTIONS: Final = {
     "session_input": "session_id",
     "todo": "session_id",
 }
-"""Each table that is made from the log, and its column that names the Session."""
+"""Each projection table, and its column that names the Session."""
 
 
-class Repaired(Value, kw_only=True):
+class RepairReport(Value, kw_only=True):
     backup: str
-    """The copy that was made first."""
-    made: tuple[str, ...]
+    """Path of the copy that was made first."""
+    created: tuple[str, ...]
     """Tables and indexes that were missing."""
     restored: tuple[SessionID, ...]
     remaining: tuple[DamagedRowError, ...]
 
 
-async def find(tx: Transaction) -> tuple[DamagedRowError, ...]:
-    """Every row that cannot be read, each once."""
+async def find_damaged_rows(tx: Transaction) -> tuple[DamagedRowError, ...]:
+    """Find every row that cannot be read, each once."""
     found: dict[tuple[str, SessionID, int | None], DamagedRowError] = {}
-    for search in (_in_log, _in_sessions, _in_messages, _in_inbox, _in_todos):
+    for search in (_check_log, _check_sessions, _check_messages, _check_inbox, _check_todos):
         async for error in search(tx):
             found.setdefault((error.table, error.session_id, error.seq), error)
     return tuple(found.values())
 
 
-async def repair(path: str) -> Repaired:
-    """Restore what the log can restore. Raises DatabaseError when the log itself is gone."""
-    backup = _unused(f"{path}.before-repair")
-    made = _make_missing(path, backup)
+async def repair(path: str) -> RepairReport:
+    """Restore what the log can restore. Raises DatabaseError when the log itself is missing."""
+    backup = _unused_path(f"{path}.before-repair")
+    created = _create_missing(path, backup)
     async with SqliteDatabase(path) as database:
-        found = await database.read(find)
-        wanted = await database.read(_sessions) if made else [error.session_id for error in found]
+        found = await database.read(find_damaged_rows)
+        damaged = [error.session_id for error in found]
+        session_ids = await database.read(_list_sessions) if created else damaged
 
         async def job(tx: Transaction) -> list[SessionID]:
-            return [one for one in dict.fromkeys(wanted) if await _restore(tx, one)]
+            return [one for one in dict.fromkeys(session_ids) if await _restore(tx, one)]
 
         restored = await database.write(job)
-        remaining = await database.read(find)
-    return Repaired(backup=backup, made=made, restored=tuple(restored), remaining=remaining)
+        remaining = await database.read(find_damaged_rows)
+    return RepairReport(
+        backup=backup, created=created, restored=tuple(restored), remaining=remaining
+    )
 
 
-# ---- looking ------------------------------------------------------------------------------------
+# ---- finding ------------------------------------------------------------------------------------
 
 
-async def _in_log(tx: Transaction) -> AsyncIterator[DamagedRowError]:
-    for session_id in await _sessions(tx):
+async def _check_log(tx: Transaction) -> AsyncIterator[DamagedRowError]:
+    for session_id in await _list_sessions(tx):
         expected = 0
         while True:
             rows = await tx.fetch(
@@ -90,7 +93,7 @@ async def _in_log(tx: Transaction) -> AsyncIterator[DamagedRowError]:
                     reason = f"sequences {expected} to {seq - 1} are missing"
                     yield DamagedRowError(session_id, table=_LOG, seq=expected, reason=reason)
                 try:
-                    row_checks.event(stored, data, session_id, seq=seq)
+                    row_checks.decode_event(stored, data, session_id, seq=seq)
                 except DamagedRowError as error:
                     yield error
                 expected = seq + 1
@@ -98,8 +101,8 @@ async def _in_log(tx: Transaction) -> AsyncIterator[DamagedRowError]:
                 break
 
 
-async def _in_sessions(tx: Transaction) -> AsyncIterator[DamagedRowError]:
-    for session_id in await _sessions(tx):
+async def _check_sessions(tx: Transaction) -> AsyncIterator[DamagedRowError]:
+    for session_id in await _list_sessions(tx):
         try:
             if await session_table.load(tx, session_id) is not None:
                 continue
@@ -109,17 +112,17 @@ async def _in_sessions(tx: Transaction) -> AsyncIterator[DamagedRowError]:
             yield DamagedRowError(session_id, table="session", seq=None, reason="it is missing")
 
 
-async def _in_messages(tx: Transaction) -> AsyncIterator[DamagedRowError]:
-    for session_id, seq in await _places(tx, "SELECT session_id, seq FROM session_message"):
+async def _check_messages(tx: Transaction) -> AsyncIterator[DamagedRowError]:
+    for session_id, seq in await _list_messages(tx):
         try:
-            row = await message_table.at(tx, session_id, seq)
+            row = await message_table.get_at(tx, session_id, seq)
             if row is not None:
                 row.message()
         except DamagedRowError as error:
             yield error
 
 
-async def _in_inbox(tx: Transaction) -> AsyncIterator[DamagedRowError]:
+async def _check_inbox(tx: Transaction) -> AsyncIterator[DamagedRowError]:
     for (message_id,) in await tx.fetch("SELECT id FROM session_input"):
         try:
             await inbox_table.get(tx, MessageID(str(message_id)))
@@ -127,25 +130,25 @@ async def _in_inbox(tx: Transaction) -> AsyncIterator[DamagedRowError]:
             yield error
 
 
-async def _in_todos(tx: Transaction) -> AsyncIterator[DamagedRowError]:
+async def _check_todos(tx: Transaction) -> AsyncIterator[DamagedRowError]:
     for (session_id,) in await tx.fetch("SELECT DISTINCT session_id FROM todo"):
         try:
-            await todo_table.of(tx, SessionID(str(session_id)))
+            await todo_table.load_todos(tx, SessionID(str(session_id)))
         except DamagedRowError as error:
             yield error
 
 
-async def _sessions(tx: Transaction) -> list[SessionID]:
-    """Those that are being removed have holes, and nothing of them is needed any more."""
-    leaving = await deletion_table.begun(tx)
+async def _list_sessions(tx: Transaction) -> list[SessionID]:
+    """All Sessions but those that are being deleted, whose logs have gaps."""
+    deleting = await deletion_table.list_sessions(tx)
     rows = await tx.fetch("SELECT DISTINCT session_id FROM event ORDER BY session_id")
-    return [SessionID(str(row[0])) for row in rows if row[0] not in leaving]
+    return [SessionID(str(row[0])) for row in rows if row[0] not in deleting]
 
 
-async def _places(tx: Transaction, sql: str) -> list[tuple[SessionID, int]]:
+async def _list_messages(tx: Transaction) -> list[tuple[SessionID, int]]:
     return [
         (SessionID(str(session_id)), seq)
-        for session_id, seq in await tx.fetch(sql)
+        for session_id, seq in await tx.fetch("SELECT session_id, seq FROM session_message")
         if isinstance(seq, int)
     ]
 
@@ -154,7 +157,7 @@ async def _places(tx: Transaction, sql: str) -> list[tuple[SessionID, int]]:
 
 
 async def _restore(tx: Transaction, session_id: SessionID) -> bool:
-    """Fold one log again; when that fails, whatever was there stays."""
+    """Fold one log again; when that fails, the old rows stay. Returns whether it worked."""
     await tx.execute("SAVEPOINT restore")
     try:
         for table, column in _PROJECTIONS.items():
@@ -168,33 +171,33 @@ async def _restore(tx: Transaction, session_id: SessionID) -> bool:
     return True
 
 
-def _make_missing(path: str, backup: str) -> tuple[str, ...]:
-    """Copy the database, then make what its schema lacks; the names of that."""
+def _create_missing(path: str, backup: str) -> tuple[str, ...]:
+    """Copy the database, then create the tables and indexes it lacks; returns their names."""
     with closing(sqlite_connection.connect(path)) as connection:
-        missing = migrate.missing_parts(connection)
+        missing = migrate.find_missing_parts(connection)
         if _LOG in missing:
             raise DatabaseError(
-                f"{path} holds no log any more. Restore the data directory from a backup;"
+                f"{path} has no event log. Restore the data directory from a backup;"
                 " nothing was changed."
             )
-        migrate.copy(connection, backup)
-        for statement in _statements(missing):
+        migrate.copy_database(connection, backup)
+        for statement in _create_statements(missing):
             connection.execute(statement)
     return missing
 
 
-def _statements(names: Iterable[str]) -> list[str]:
-    """How each of these is made, in an order that works: a table before its indexes."""
-    with closing(sqlite_connection.opened(":memory:")) as model:
+def _create_statements(names: Iterable[str]) -> list[str]:
+    """The CREATE statements of these, each table before its indexes."""
+    with closing(sqlite_connection.open_connection(":memory:")) as model:
         for number in range(1, migrate.SCHEMA_VERSION + 1):
-            model.execute(migrate.packaged_sql(number))
+            model.execute(migrate.read_migration(number))
         wanted = set(names)
-        rows = migrate.rows(model, "SELECT name, sql FROM sqlite_schema ORDER BY rowid")
+        rows = migrate.fetch_rows(model, "SELECT name, sql FROM sqlite_schema ORDER BY rowid")
     return [str(sql) for name, sql in rows if name in wanted]
 
 
-def _unused(path: str) -> str:
-    """`path`, or the first number after it: a copy never covers an earlier one."""
+def _unused_path(path: str) -> str:
+    """`path`, with a number if it exists: a copy never overwrites an earlier one."""
     number, found = 1, path
     while os.path.exists(found):
         number += 1

@@ -1,4 +1,4 @@
--- The log. `data` is the public JSON of the event, stored as it goes out.
+-- The log. `data` is the public JSON of the event.
 CREATE TABLE event (
     session_id TEXT NOT NULL,
     seq INTEGER NOT NULL,
@@ -11,7 +11,7 @@ CREATE TABLE event (
 -- Ids made here cannot collide; ids made by callers (see ids.event_from_external) can.
 CREATE UNIQUE INDEX event_supplied_id ON event (id) WHERE length(id) <> 30;
 
--- Who an imported log belongs to.
+-- The owner of an imported log.
 CREATE TABLE event_owner (
     session_id TEXT NOT NULL PRIMARY KEY,
     owner TEXT NOT NULL
@@ -38,7 +38,7 @@ CREATE TABLE session (
     data BLOB NOT NULL
 );
 CREATE INDEX session_created ON session (time_created, id);
--- Nearly always empty, so that every admission can ask it.
+-- Nearly always empty, so that every admission can query it.
 CREATE INDEX session_reverting ON session (id) WHERE reverting = 1;
 CREATE INDEX session_parent ON session (parent_id) WHERE parent_id IS NOT NULL;
 
@@ -51,10 +51,10 @@ CREATE TABLE session_message (
     data BLOB NOT NULL,
     UNIQUE (session_id, seq)
 );
--- The one lookup by type that a turn makes: where Session History is cut.
+-- The only lookup by type that a turn makes: where Session History is cut.
 CREATE INDEX session_message_compaction ON session_message (session_id, seq) WHERE type = 'compaction';
 
--- The prompt itself stays in the event at `prompt_seq`. Pending ones go in the order of `place`.
+-- The prompt itself stays in the event at `prompt_seq`. Pending prompts are promoted by `place`.
 CREATE TABLE session_input (
     id TEXT NOT NULL UNIQUE,
     session_id TEXT NOT NULL,
@@ -69,7 +69,7 @@ CREATE TABLE session_input (
 CREATE INDEX session_input_pending ON session_input (session_id, delivery, place)
     WHERE promoted_seq IS NULL AND cancelled_seq IS NULL;
 
--- Which event holds a Session's list, and the message that wrote it. The newest one counts.
+-- Which event holds a Session's todo list, and the message that wrote it. The newest row counts.
 CREATE TABLE todo (
     session_id TEXT NOT NULL,
     seq INTEGER NOT NULL,
@@ -85,14 +85,14 @@ CREATE TABLE session_context_epoch (
     snapshot TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- Instruction files that lie beside what a Session has read.
+-- Instruction files that a Session discovered next to files it has read.
 CREATE TABLE session_instruction (
     session_id TEXT NOT NULL,
     path TEXT NOT NULL,
     PRIMARY KEY (session_id, path)
 ) WITHOUT ROWID;
 
--- Turns that wait to be sent again, until just before they are.
+-- Turns that wait for a retry, until just before the request is sent again.
 CREATE TABLE session_retry (
     session_id TEXT NOT NULL PRIMARY KEY,
     failed INTEGER NOT NULL,
@@ -102,7 +102,7 @@ CREATE TABLE session_retry (
     message TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- How far the request under way has come, while a run owes one; and whether a person must decide.
+-- The state of a run's unfinished request, and whether a user must decide about it.
 CREATE TABLE session_attempt (
     session_id TEXT NOT NULL PRIMARY KEY,
     state TEXT NOT NULL,
@@ -112,8 +112,8 @@ CREATE TABLE session_attempt (
     abandoned INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
--- What each step of a Session did to files, in order, noted before it was done. `snapshot` names all
--- of them up to this one.
+-- File changes of each step, in order, written before the change. `snapshot` names all of them up
+-- to this one.
 CREATE TABLE session_file_change (
     number INTEGER PRIMARY KEY,
     session_id TEXT NOT NULL,
@@ -126,8 +126,8 @@ CREATE TABLE session_file_change (
 );
 CREATE INDEX session_file_change_session ON session_file_change (session_id, number);
 
--- Files that a staged revert has moved. While one is on its way, `next` is where to, and `process` who
--- moves it.
+-- Files that a staged revert has changed. While a change is in progress, `next` is its target and
+-- `process` the process that makes it.
 CREATE TABLE session_revert_file (
     session_id TEXT NOT NULL,
     path TEXT NOT NULL,
@@ -146,22 +146,22 @@ CREATE TABLE session_lease (
 ) WITHOUT ROWID;
 CREATE INDEX session_lease_process ON session_lease (process);
 
--- Sessions whose log ends with their deletion, until every row of theirs is gone.
+-- Sessions whose log ends with their deletion, until all their rows are removed.
 CREATE TABLE session_deletion (
     session_id TEXT NOT NULL PRIMARY KEY
 ) WITHOUT ROWID;
 
--- Processes that took something upon themselves, until somebody has seen to it after their death.
+-- Processes that claimed work, until another process has taken it over after their death.
 CREATE TABLE process (
     name TEXT NOT NULL PRIMARY KEY
 ) WITHOUT ROWID;
 
--- A run asked for by a process that does not hold the Session's lease.
+-- A run requested by a process that does not hold the Session's lease.
 CREATE TABLE session_wake (
     session_id TEXT NOT NULL PRIMARY KEY
 ) WITHOUT ROWID;
 
--- What the runtime has to tell a Session; the id is that of the message it becomes.
+-- Notices for a Session; the id is that of the message it becomes.
 CREATE TABLE session_notice (
     id TEXT NOT NULL UNIQUE,
     session_id TEXT NOT NULL,
@@ -170,12 +170,12 @@ CREATE TABLE session_notice (
 );
 CREATE INDEX session_notice_pending ON session_notice (session_id, time_created, id);
 
--- An end of a run, asked for by a process that does not hold the Session's lease.
+-- An interrupt requested by a process that does not hold the Session's lease.
 CREATE TABLE session_interrupt (
     session_id TEXT NOT NULL PRIMARY KEY
 ) WITHOUT ROWID;
 
--- What child Sessions were asked to do, for whom, and whether that has heard how it ended.
+-- Tasks of child Sessions, their callers, and whether the result was delivered.
 CREATE TABLE child_task (
     message_id TEXT NOT NULL UNIQUE,
     session_id TEXT NOT NULL,
@@ -186,10 +186,10 @@ CREATE TABLE child_task (
     state TEXT NOT NULL
 );
 CREATE INDEX child_task_session ON child_task (session_id);
--- Nearly always empty, so that every start can ask it.
+-- Nearly always empty, so that every start can query it.
 CREATE INDEX child_task_open ON child_task (session_id) WHERE state IN ('waiting', 'ended');
 
--- Commands in the background. `process` is ours that watches it; `pid` with `identity` is its own.
+-- Background jobs. `process` is the perdure process that watches; `pid` with `identity` is the job's.
 CREATE TABLE job (
     id TEXT NOT NULL UNIQUE,
     session_id TEXT NOT NULL,
@@ -212,7 +212,7 @@ CREATE TABLE job (
 CREATE INDEX job_session ON job (session_id, time_started, id);
 CREATE INDEX job_running ON job (session_id) WHERE state = 'running';
 
--- Approvals that a person gave for good, by project.
+-- Permission rules that a user saved, by project.
 CREATE TABLE saved_permission (
     id TEXT NOT NULL UNIQUE,
     project_id TEXT NOT NULL,
@@ -221,7 +221,7 @@ CREATE TABLE saved_permission (
     UNIQUE (project_id, action, resource)
 );
 
--- What waits for a person, and for how long it does: the process in which it is waited for.
+-- Requests that wait for a user, and the process that waits.
 CREATE TABLE pending_request (
     id TEXT NOT NULL UNIQUE,
     kind TEXT NOT NULL,

@@ -1,8 +1,8 @@
-"""Who may run a Session: one process at a time, checked inside every append that a run makes.
+"""Leases: which process may run a Session, checked in the transaction of each append of a run.
 
 A lease stays with its process until that closes or dies, so a busy Session costs no lease writes.
-A dead process's lease is free at once. `generation` grows with each change of hands: what was
-cached under an older one is stale.
+A dead process's lease is free at once. `generation` grows whenever the lease changes its process:
+what was cached under an older one is stale.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from perdure.schema.ids import SessionID
 from perdure.schema.value import Value
 
 RELEASED: Final = ""
-"""In the place of a process: given back, free to take."""
+"""Stored in place of a process: the lease was released and is free."""
 
 
 class LeaseHeldError(Exception):
@@ -33,7 +33,7 @@ class Lease(Value):
 async def hold(
     tx: Transaction, session_id: SessionID, *, process: str, alive: Callable[[str], bool]
 ) -> Lease:
-    """Take the lease or confirm it; LeaseHeldError while another living process has it."""
+    """Take or confirm the lease. Raises LeaseHeldError while another living process has it."""
     found = await get(tx, session_id)
     if found is not None and found.process == process:
         return found
@@ -61,13 +61,13 @@ async def get(tx: Transaction, session_id: SessionID) -> Lease | None:
     return Lease(str(process), generation)
 
 
-async def processes(tx: Transaction) -> list[str]:
+async def list_processes(tx: Transaction) -> list[str]:
     """Every process that holds a lease, dead or alive."""
     rows = await tx.fetch("SELECT DISTINCT process FROM session_lease WHERE process <> ''")
     return [str(row[0]) for row in rows]
 
 
-async def of(tx: Transaction, process: str) -> list[SessionID]:
+async def list_sessions(tx: Transaction, process: str) -> list[SessionID]:
     rows = await tx.fetch(
         "SELECT session_id FROM session_lease WHERE process = :process", {"process": process}
     )

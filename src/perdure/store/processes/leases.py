@@ -1,7 +1,7 @@
-"""Who runs which Session, as this process sees it: leases taken, confirmed, given back.
+"""Leases of this process: take, confirm, release, and see who holds the others.
 
-The rows and what they mean are store.processes.lease_table. Every append on a run's behalf confirms
-its lease in the same transaction.
+The rows are in store.processes.lease_table. Every append on a run's behalf confirms its lease in
+the same transaction.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,8 +14,8 @@ from perdure.store.processes.lease_table import Lease
 
 T = TypeVar("T")
 
-Holder = Literal["nobody", "me", "other", "dead"]
-"""Of a lease: this process, another one that lives, or one that died with it."""
+Holder = Literal["free", "me", "other", "dead"]
+"""Who has a lease: no process, this one, another living one, or a dead one."""
 
 
 class Leases:
@@ -28,30 +28,30 @@ class Leases:
         processes = self._processes
         return await lease_table.hold(tx, session_id, process=processes.me, alive=processes.alive)
 
-    async def announce(self, tx: Transaction) -> None:
-        """This process takes something upon itself: others see to it should it die."""
-        await process_table.announce(tx, self._processes.me)
+    async def register_process(self, tx: Transaction) -> None:
+        """Record that this process claims work, so that others take it over if it dies."""
+        await process_table.register(tx, self._processes.me)
 
     async def take_over(
-        self, session_id: SessionID, look: Callable[[Transaction, Lease | None], Awaitable[T]]
+        self, session_id: SessionID, inspect: Callable[[Transaction, Lease | None], Awaitable[T]]
     ) -> tuple[Lease | None, T]:
-        """Take or confirm the lease; the one that was there before.
+        """Take or confirm the lease; returns the previous lease and the result of `inspect`.
 
-        `look` is at what it left, in the same commit: what cannot be looked at is not taken over.
-        It is told whose the lease was.
+        `inspect` gets the previous lease and reads the Session in the same transaction: if it
+        fails, the lease is not taken.
         """
 
         async def job(tx: Transaction) -> tuple[Lease | None, T]:
             before = await lease_table.get(tx, session_id)
-            await self.announce(tx)
+            await self.register_process(tx)
             await self.hold_within(tx, session_id)
-            return before, await look(tx, before)
+            return before, await inspect(tx, before)
 
         return await self._database.write(job)
 
-    def is_anothers(self, lease: Lease | None) -> bool:
-        """Whether another process had it and did not give it back."""
-        return lease is not None and lease.process not in self._mine
+    def is_held_by_other(self, lease: Lease | None) -> bool:
+        """Whether the lease is another process's, living or dead, and not released."""
+        return lease is not None and lease.process not in self._free_or_mine
 
     def is_mine(self, lease: Lease | None) -> bool:
         return lease is not None and lease.process == self._processes.me
@@ -59,7 +59,7 @@ class Leases:
     async def write_running(
         self, session_id: SessionID, job: Callable[[Transaction], Awaitable[None]]
     ) -> None:
-        """Operational state on a run's behalf, without an event; fenced by lease as `append` is."""
+        """Write operational state on a run's behalf, without an event; fenced by lease."""
 
         async def fenced(tx: Transaction) -> None:
             await self.hold_within(tx, session_id)
@@ -67,13 +67,15 @@ class Leases:
 
         await self._database.write(fenced)
 
-    async def left_behind(self) -> list[SessionID]:
-        """Every Session whose lease belongs to a process that died with it."""
+    async def list_orphaned(self) -> list[SessionID]:
+        """Every Session whose lease belongs to a dead process."""
 
         async def job(tx: Transaction) -> list[SessionID]:
-            held = await lease_table.processes(tx)
+            held = await lease_table.list_processes(tx)
             dead = [process for process in held if self._is_dead(process)]
-            return [found for process in dead for found in await lease_table.of(tx, process)]
+            return [
+                found for process in dead for found in await lease_table.list_sessions(tx, process)
+            ]
 
         return await self._database.read(job)
 
@@ -88,14 +90,14 @@ class Leases:
         """Who has the lease, as seen by `tx`."""
         lease = await lease_table.get(tx, session_id)
         if lease is None or lease.process == lease_table.RELEASED:
-            return "nobody"
+            return "free"
         if self.is_mine(lease):
             return "me"
         return "other" if self._processes.alive(lease.process) else "dead"
 
     @property
-    def _mine(self) -> tuple[str, str]:
-        """In the place of a process: what this one may take without asking who is alive."""
+    def _free_or_mine(self) -> tuple[str, str]:
+        """Values of `Lease.process` that this process need not check for life."""
         return lease_table.RELEASED, self._processes.me
 
     async def release_all(self) -> None:

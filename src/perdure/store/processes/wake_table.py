@@ -1,4 +1,4 @@
-"""Runs asked of another process: whoever holds the Session's lease finds them and drains."""
+"""Wake requests between processes; the process that holds the Session's lease drains it."""
 
 from collections.abc import Callable
 
@@ -8,17 +8,17 @@ from perdure.store.processes.lease_table import RELEASED
 
 
 async def request(tx: Transaction, session_id: SessionID) -> None:
-    # Replaced, not kept: whoever shall answer looks when something has changed, and a request that
-    # a dead process never answered may still be there.
+    # Replaced, not kept: the lease holder is notified by the change of the database, and a request
+    # that a dead process did not serve may still be there.
     await tx.execute(
         "INSERT OR REPLACE INTO session_wake (session_id) VALUES (:id)", {"id": session_id}
     )
 
 
-async def answerable(
+async def list_for_process(
     tx: Transaction, *, process: str, alive: Callable[[str], bool]
 ) -> list[SessionID]:
-    """Requests whose Session is ours, or whose process is gone."""
+    """Requested Sessions whose lease is free, held by `process`, or held by a dead process."""
     rows = await tx.fetch(
         "SELECT session_wake.session_id, process FROM session_wake"
         " LEFT JOIN session_lease ON session_lease.session_id = session_wake.session_id"
@@ -30,10 +30,10 @@ async def answerable(
     ]
 
 
-async def answered(tx: Transaction, session_id: SessionID) -> None:
+async def clear(tx: Transaction, session_id: SessionID) -> None:
     await tx.execute("DELETE FROM session_wake WHERE session_id = :id", {"id": session_id})
 
 
-async def is_asked(tx: Transaction, session_id: SessionID) -> bool:
+async def is_requested(tx: Transaction, session_id: SessionID) -> bool:
     rows = await tx.fetch("SELECT 1 FROM session_wake WHERE session_id = :id", {"id": session_id})
     return bool(rows)

@@ -1,8 +1,8 @@
-"""The request that a run owes, one row for each Session: operational state, and no history.
+"""The unfinished request of a run, one row for each Session: operational state without history.
 
-A row is written with the boundary that prepares a request, changed before its first byte is sent,
-and removed with the facts that settle its step. It names no process: whose it is, and whether that
-one lives, is the lease's to tell.
+A row is written with the boundary that prepares a request, updated before the first byte is sent,
+and removed with the events that settle its step. It names no process; the lease tells which
+process runs the Session and whether it lives.
 
 Invariant: a Session that runs past its boundary has a row; one whose run ended has none.
 """
@@ -35,7 +35,7 @@ async def get(tx: Transaction, session_id: SessionID) -> Attempt | None:
 
 
 async def begin(tx: Transaction, session_id: SessionID) -> None:
-    """A run is taken up. One that owes something already goes on owing it."""
+    """Mark a run as begun. An unfinished request of an earlier run is kept."""
     await tx.execute(
         "INSERT OR IGNORE INTO session_attempt (session_id, state, step) VALUES (:id, 'begun', 1)",
         {"id": session_id},
@@ -43,7 +43,7 @@ async def begin(tx: Transaction, session_id: SessionID) -> None:
 
 
 async def put(tx: Transaction, session_id: SessionID, state: AttemptState, *, step: int) -> None:
-    """How often processes died in it is kept: only a settled step shows that it does not matter."""
+    """Set the state of the request. The count of deaths is kept until the step is settled."""
     await tx.execute(
         "INSERT INTO session_attempt (session_id, state, step) VALUES (:id, :state, :step)"
         " ON CONFLICT (session_id) DO UPDATE SET"
@@ -53,7 +53,7 @@ async def put(tx: Transaction, session_id: SessionID, state: AttemptState, *, st
 
 
 async def settle(tx: Transaction, session_id: SessionID, *, continues: bool) -> None:
-    """The step is settled. When the model waits for its tools, the next request is owed."""
+    """Settle the step. With `continues`, tool results must be sent: another request follows."""
     if not continues:
         await clear(tx, session_id)
         return
@@ -64,31 +64,34 @@ async def settle(tx: Transaction, session_id: SessionID, *, continues: bool) -> 
     )
 
 
-async def died(tx: Transaction, session_id: SessionID) -> None:
+async def count_death(tx: Transaction, session_id: SessionID) -> None:
     await tx.execute(
         "UPDATE session_attempt SET deaths = deaths + 1 WHERE session_id = :id AND waits IS NULL",
         {"id": session_id},
     )
 
 
-async def wait(tx: Transaction, session_id: SessionID, reason: WaitReason) -> None:
+async def set_waiting(tx: Transaction, session_id: SessionID, reason: WaitReason) -> None:
     await tx.execute(
         "UPDATE session_attempt SET waits = :reason WHERE session_id = :id",
         {"id": session_id, "reason": reason},
     )
 
 
-async def abandon(tx: Transaction, session_id: SessionID, *, left_behind: bool) -> None:
-    """Somebody said something new. A run that is under way simply hears it."""
+async def abandon(tx: Transaction, session_id: SessionID, *, orphaned: bool) -> None:
+    """Give up the request because of a new prompt, if it waits or its process died.
+
+    A run in progress just gets the prompt.
+    """
     await tx.execute(
         "UPDATE session_attempt SET abandoned = 1"
-        " WHERE session_id = :id AND (waits IS NOT NULL OR :left_behind)",
-        {"id": session_id, "left_behind": int(left_behind)},
+        " WHERE session_id = :id AND (waits IS NOT NULL OR :orphaned)",
+        {"id": session_id, "orphaned": int(orphaned)},
     )
 
 
 async def decide(tx: Transaction, session_id: SessionID, *, retry: bool) -> None:
-    """A person's word about what waits for it. To retry is to begin anew."""
+    """Apply a user's decision about a waiting request: retry it from the start, or give it up."""
     again = (
         "waits = NULL, deaths = 0,"
         " state = CASE state WHEN 'dispatched' THEN 'prepared' ELSE state END"
@@ -104,21 +107,21 @@ async def clear(tx: Transaction, session_id: SessionID) -> None:
 
 
 async def clear_begun(tx: Transaction, session_id: SessionID) -> None:
-    """Unless it came to owe something."""
+    """Remove the row of a run that prepared no request."""
     await tx.execute(
         "DELETE FROM session_attempt WHERE session_id = :id AND state = 'begun' AND waits IS NULL",
         {"id": session_id},
     )
 
 
-async def every(tx: Transaction) -> list[SessionID]:
-    """Sessions whose runs owe something, wherever and whether they run."""
+async def list_sessions(tx: Transaction) -> list[SessionID]:
+    """Sessions with an unfinished run, in any process, living or dead."""
     rows = await tx.fetch("SELECT session_id FROM session_attempt")
     return [SessionID(str(row[0])) for row in rows]
 
 
 async def is_running(tx: Transaction, session_id: SessionID) -> bool:
-    """Whether a run is under way, or was when its process died."""
+    """Whether a run is in progress, or was when its process died."""
     rows = await tx.fetch(
         "SELECT 1 FROM session_attempt WHERE session_id = :id AND waits IS NULL",
         {"id": session_id},

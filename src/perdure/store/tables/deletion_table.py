@@ -1,8 +1,8 @@
-"""Sessions that are being removed: their log ends with `deleted`, and their rows are going.
+"""Sessions that are being deleted: their log ends with `deleted`, and their rows are removed.
 
-A deletion begins in the transaction of its event: from then on nobody finds the Session, and
-nothing can be appended. What may be many rows is removed a few at a time, the last event last, so
-that a process which dies in between leaves something that any other can finish.
+A deletion begins in the transaction of its event: from then on no query finds the Session, and
+nothing can be appended. Messages and events may be many and are removed in batches, the last event
+last, so that another process can finish what a dead one began.
 
 Invariant: a Session has an entry here from its last event to the removal of its last row.
 """
@@ -41,7 +41,7 @@ _FEW: Final = (
     "pending_request",
     "child_task",
 )
-"""Tables that hold a few rows of a Session, or that nobody may find once it is deleted."""
+"""Tables that hold few rows of a Session, or whose rows must disappear when it is deleted."""
 
 
 async def begin(tx: Transaction, session_id: SessionID) -> None:
@@ -53,13 +53,15 @@ async def begin(tx: Transaction, session_id: SessionID) -> None:
     )
 
 
-async def begun(tx: Transaction) -> frozenset[SessionID]:
+async def list_sessions(tx: Transaction) -> frozenset[SessionID]:
     rows = await tx.fetch("SELECT session_id FROM session_deletion")
     return frozenset(SessionID(str(row[0])) for row in rows)
 
 
-async def kept_outputs(tx: Transaction, session_id: SessionID, *, limit: int) -> tuple[str, ...]:
-    """Files that the next `limit` events name as the complete output of a call."""
+async def list_output_paths(
+    tx: Transaction, session_id: SessionID, *, limit: int
+) -> tuple[str, ...]:
+    """Paths of complete tool outputs that the next `limit` events name."""
     rows = await tx.fetch(
         "SELECT seq, type, data FROM event WHERE session_id = :id ORDER BY seq LIMIT :limit",
         {"id": session_id, "limit": limit},
@@ -67,27 +69,27 @@ async def kept_outputs(tx: Transaction, session_id: SessionID, *, limit: int) ->
     found: list[str] = []
     for seq, stored, data in rows:
         if stored == _CALL and isinstance(seq, int):
-            event = row_checks.event(stored, data, session_id, seq=seq)
+            event = row_checks.decode_event(stored, data, session_id, seq=seq)
             if isinstance(event, ToolSucceeded) and event.output_paths:
                 found += event.output_paths
     return tuple(found)
 
 
-async def remove_some(tx: Transaction, session_id: SessionID, *, limit: int) -> bool:
-    """Whether rows are left after these."""
+async def remove_batch(tx: Transaction, session_id: SessionID, *, limit: int) -> bool:
+    """Remove the next rows of a Session; returns whether more remain."""
     parameters = {"id": session_id, "limit": limit}
     if await tx.execute(_MESSAGES, parameters) == limit:
         return True
     if await tx.execute(_EVENTS, parameters | {"last": _LAST}) == limit:
         return True
-    # A run that had not heard of it may have left something since.
+    # A run that did not know of the deletion may have written rows since.
     for table in ("event", "session_deletion", *_FEW):
         await tx.execute(f"DELETE FROM {table} WHERE session_id = :id", {"id": session_id})
     return False
 
 
 async def remove_all(tx: Transaction, session_id: SessionID) -> None:
-    """At once, and as if it had never been here."""
+    """Remove everything of a Session at once, its `deleted` event included."""
     await begin(tx, session_id)
     for table in ("event", "session_message", "session_deletion"):
         await tx.execute(f"DELETE FROM {table} WHERE session_id = :id", {"id": session_id})

@@ -1,4 +1,4 @@
-"""The Context Epoch of each Session: exact baseline text, its place, and the comparison state."""
+"""The Context Epoch of each Session: exact baseline text, its sequence, and the snapshot."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""What the steps of a Session did to files, in order: operational state.
+"""File changes made by the steps of a Session, in order: operational state.
 
-A row is written before its change is made, so that a change without a row does not exist. It goes
-with the message of its step, when a revert takes that away.
+A row is written before its change is made, so no change is without a row. A revert that removes
+the message of the step removes the row too.
 """
 
 from typing import Final
@@ -31,7 +31,7 @@ async def insert(
     *,
     snapshot: str,
 ) -> int:
-    """The number of the row."""
+    """Insert a row; returns its number."""
     await tx.execute(
         _INSERT,
         {
@@ -50,12 +50,12 @@ async def insert(
 
 
 async def remove(tx: Transaction, number: int) -> None:
-    """The change was not made."""
+    """Remove the row of a change that was not made."""
     await tx.execute("DELETE FROM session_file_change WHERE number = :n", {"n": number})
 
 
-async def snapshot(tx: Transaction, session_id: SessionID) -> str | None:
-    """What names all changes so far; None before the first."""
+async def latest_snapshot(tx: Transaction, session_id: SessionID) -> str | None:
+    """The snapshot that covers all changes so far; None before the first."""
     rows = await tx.fetch(
         "SELECT snapshot FROM session_file_change WHERE session_id = :id"
         " ORDER BY number DESC LIMIT 1",
@@ -64,14 +64,14 @@ async def snapshot(tx: Transaction, session_id: SessionID) -> str | None:
     return str(rows[0][0]) if rows else None
 
 
-async def after(tx: Transaction, session_id: SessionID, seq: Seq) -> list[FileChange]:
-    """What was done by steps that began after `seq`, in order."""
+async def list_after(tx: Transaction, session_id: SessionID, seq: Seq) -> list[FileChange]:
+    """Changes made by steps that began after `seq`, in order."""
     rows = await tx.fetch(_AFTER, {"id": session_id, "seq": seq})
     return [_change(row) for row in rows]
 
 
-async def delete_unsaid(tx: Transaction, session_id: SessionID) -> None:
-    """Forget the changes whose message is no longer there."""
+async def delete_without_message(tx: Transaction, session_id: SessionID) -> None:
+    """Delete the changes whose message no longer exists."""
     await tx.execute(
         "DELETE FROM session_file_change WHERE session_id = :id AND NOT EXISTS"
         " (SELECT 1 FROM session_message AS m WHERE m.id = session_file_change.message_id)",
@@ -79,8 +79,8 @@ async def delete_unsaid(tx: Transaction, session_id: SessionID) -> None:
     )
 
 
-async def digests(tx: Transaction) -> set[str]:
-    """Every content that some Session may want back."""
+async def list_digests(tx: Transaction) -> set[str]:
+    """Digests of every content that a Session may restore."""
     rows = await tx.fetch("SELECT DISTINCT before FROM session_file_change")
     rows = [*rows, *await tx.fetch("SELECT DISTINCT after FROM session_file_change")]
     return {file_state.decode(str(row[0])).digest for row in rows}

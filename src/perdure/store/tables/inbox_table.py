@@ -1,7 +1,7 @@
 """The `session_input` projection: admitted prompts, pending until promoted.
 
-A prompt can be large and is in the log already, so a row holds only its place there. A cancelled
-one keeps its row: whoever sends the same prompt again gets its receipt, not another run.
+A prompt can be large and is in the log already, so a row holds only its sequence. A cancelled
+prompt keeps its row: sending it again returns its receipt and starts no other run.
 """
 
 from collections.abc import Sequence
@@ -72,13 +72,13 @@ async def insert(
 
 
 async def get(tx: Transaction, message_id: MessageID) -> AdmittedPrompt | None:
-    """Whichever Session admitted it: message ids are unique across all of them."""
+    """The prompt as it is now, of any Session: message ids are unique across all Sessions."""
     rows = await tx.fetch(_BY_ID, {"id": message_id})
     return _row(rows[0]) if rows else None
 
 
-async def admission(tx: Transaction, message_id: MessageID) -> AdmittedPrompt | None:
-    """As it was admitted, whatever became of it since."""
+async def get_admission(tx: Transaction, message_id: MessageID) -> AdmittedPrompt | None:
+    """The prompt as it was first admitted, before any revision."""
     rows = await tx.fetch(_ADMISSION, {"id": message_id})
     if not rows:
         return None
@@ -95,7 +95,7 @@ async def is_cancelled(tx: Transaction, message_id: MessageID) -> bool:
 
 
 async def is_waiting(tx: Transaction, message_id: MessageID) -> bool:
-    """Whether this very prompt is still to be promoted."""
+    """Whether this prompt is neither promoted nor cancelled."""
     rows = await tx.fetch(
         f"SELECT 1 FROM session_input WHERE id = :id AND {_IS_PENDING}", {"id": message_id}
     )
@@ -105,7 +105,7 @@ async def is_waiting(tx: Transaction, message_id: MessageID) -> bool:
 async def mark_promoted(
     tx: Transaction, session_id: SessionID, message_id: MessageID, seq: Seq
 ) -> bool:
-    """Whether there was such a pending entry."""
+    """Mark a pending prompt as promoted; returns whether there was one."""
     changed = await tx.execute(
         "UPDATE session_input SET promoted_seq = :seq"
         f" WHERE id = :id AND session_id = :session_id AND {_IS_PENDING}",
@@ -114,10 +114,10 @@ async def mark_promoted(
     return changed == 1
 
 
-async def change(
+async def apply_change(
     tx: Transaction, event: PromptRevised | PromptCancelled | InboxReordered, seq: Seq
 ) -> None:
-    """What a person changed about pending entries; the others are left alone."""
+    """Apply a user's change of pending prompts; promoted and cancelled ones stay unchanged."""
     match event:
         case PromptRevised():
             await _revise(tx, event, prompt_seq=seq)
@@ -153,33 +153,33 @@ async def _cancel(tx: Transaction, event: PromptCancelled, seq: Seq) -> None:
 async def _reorder(
     tx: Transaction, session_id: SessionID, message_ids: Sequence[MessageID]
 ) -> None:
-    """Give the places that these have to them again, in this order."""
+    """Redistribute the positions of these prompts among them, in this order."""
     rows = await tx.fetch(
         "SELECT id, place FROM session_input INDEXED BY session_input_pending"
         f" WHERE session_id = :session_id AND {_IS_PENDING}",
         {"session_id": session_id},
     )
-    places = {str(found): place for found, place in rows if found in message_ids}
-    moved = [message_id for message_id in message_ids if message_id in places]
-    free = sorted(place for place in places.values() if isinstance(place, int))
-    for message_id, place in zip(moved, free, strict=True):
+    positions = {str(found): position for found, position in rows if found in message_ids}
+    moved = [message_id for message_id in message_ids if message_id in positions]
+    free = sorted(position for position in positions.values() if isinstance(position, int))
+    for message_id, position in zip(moved, free, strict=True):
         await tx.execute(
             "UPDATE session_input SET place = :place WHERE id = :id",
-            {"id": message_id, "place": place},
+            {"id": message_id, "place": position},
         )
 
 
-async def pending(
+async def list_pending(
     tx: Transaction, session_id: SessionID, delivery: Delivery, *, limit: int
 ) -> list[AdmittedPrompt]:
-    """The first pending entries of that delivery, in the order in which they are promoted."""
+    """The first pending prompts of that delivery, in promotion order."""
     rows = await tx.fetch(
         _PENDING, {"session_id": session_id, "delivery": delivery, "limit": limit}
     )
     return [_row(row) for row in rows]
 
 
-async def is_pending(tx: Transaction, session_id: SessionID, delivery: Delivery) -> bool:
+async def has_pending(tx: Transaction, session_id: SessionID, delivery: Delivery) -> bool:
     rows = await tx.fetch(
         "SELECT 1 FROM session_input INDEXED BY session_input_pending"
         f" WHERE session_id = :session_id AND delivery = :delivery AND {_IS_PENDING} LIMIT 1",
@@ -207,7 +207,7 @@ async def count_pending(tx: Transaction, session_id: SessionID) -> int:
 
 
 async def has_more_pending(tx: Transaction, session_id: SessionID, than: int) -> bool:
-    """Reads no more of the index than it has to: nothing, where nothing waits."""
+    """Whether more than `than` prompts are pending; reads only as much of the index as needed."""
     rows = await tx.fetch(
         "SELECT 1 FROM session_input INDEXED BY session_input_pending"
         f" WHERE session_id = :session_id AND {_IS_PENDING} LIMIT 1 OFFSET :than",
@@ -225,7 +225,7 @@ async def sessions_with_pending(tx: Transaction) -> list[SessionID]:
 
 
 async def delete_after(tx: Transaction, session_id: SessionID, seq: Seq) -> None:
-    """What was admitted or promoted after a revert's boundary."""
+    """Delete what was admitted or promoted after a revert's boundary."""
     await tx.execute(
         "DELETE FROM session_input WHERE session_id = :session_id"
         " AND (admitted_seq > :seq OR promoted_seq > :seq)",
@@ -253,15 +253,15 @@ def _row(row: Row) -> AdmittedPrompt:
 
 
 def _event(row: Row) -> PromptAdmitted | PromptPromoted | PromptRevised:
-    """The event that a row names as that of its prompt."""
+    """The log event that holds the prompt of a row."""
     message_id, session_id, _, admitted_seq, _, _, seq, stored, data = row
     owner = SessionID(str(session_id))
     assert isinstance(admitted_seq, int)
     if data is None or not isinstance(seq, int):
         raise _damaged(owner, admitted_seq, f"{message_id} names no event of the log")
-    event = row_checks.event(stored, data, owner, seq=seq)
-    named = isinstance(event, PromptAdmitted | PromptPromoted | PromptRevised)
-    if not named or event.message_id != message_id:
+    event = row_checks.decode_event(stored, data, owner, seq=seq)
+    has_prompt = isinstance(event, PromptAdmitted | PromptPromoted | PromptRevised)
+    if not has_prompt or event.message_id != message_id:
         raise _damaged(owner, seq, f"{message_id} names an event that is not its own")
     return event
 

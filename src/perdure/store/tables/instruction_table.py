@@ -1,4 +1,4 @@
-"""The instruction files a Session came upon while reading, kept while it stays in its Location."""
+"""Instruction files that a Session discovered, kept while it stays in its Location."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ async def add(tx: Transaction, session_id: SessionID, paths: Iterable[str]) -> N
         )
 
 
-async def of(tx: Transaction, session_id: SessionID) -> tuple[str, ...]:
+async def list_paths(tx: Transaction, session_id: SessionID) -> tuple[str, ...]:
     rows = await tx.fetch(
         "SELECT path FROM session_instruction WHERE session_id = :id ORDER BY path",
         {"id": session_id},

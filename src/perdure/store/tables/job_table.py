@@ -1,7 +1,7 @@
 """Background jobs: operational state, kept until their Session is deleted.
 
-A row is there before its command runs and is settled in the transaction of the notice that tells of
-it. Whoever changes a row says which state it must be in, so of two that settle a job one does.
+A row is written before its command runs and is settled in the transaction of the notice that
+reports it. Each update names the state it expects, so of two processes that settle a job one does.
 """
 
 from typing import Final, cast
@@ -44,8 +44,8 @@ async def get(tx: Transaction, job_id: JobID) -> Job | None:
     return _job(rows[0]) if rows else None
 
 
-async def of_session(tx: Transaction, session_id: SessionID, *, limit: int) -> list[Job]:
-    """The newest first."""
+async def list_for_session(tx: Transaction, session_id: SessionID, *, limit: int) -> list[Job]:
+    """Jobs of a Session, newest first."""
     rows = await tx.fetch(
         f"SELECT {_COLUMNS} FROM job WHERE session_id = :id"
         " ORDER BY time_started DESC, id DESC LIMIT :limit",
@@ -54,14 +54,14 @@ async def of_session(tx: Transaction, session_id: SessionID, *, limit: int) -> l
     return [_job(row) for row in rows]
 
 
-async def running(tx: Transaction) -> list[Job]:
-    """Every job that is not settled, whoever watches it."""
+async def list_running(tx: Transaction) -> list[Job]:
+    """Every job that is not settled, in all processes."""
     rows = await tx.fetch(f"SELECT {_COLUMNS} FROM job WHERE state = 'running' ORDER BY id")
     return [_job(row) for row in rows]
 
 
 async def count_running(tx: Transaction, session_id: SessionID) -> tuple[int, int]:
-    """Of the Session, and of all."""
+    """Count running jobs: of the Session, and of all Sessions."""
     rows = await tx.fetch(
         "SELECT count(*) FILTER (WHERE session_id = :id), count(*) FROM job"
         " WHERE state = 'running'",
@@ -72,7 +72,7 @@ async def count_running(tx: Transaction, session_id: SessionID) -> tuple[int, in
 
 
 async def adopt(tx: Transaction, job: Job, *, owner: str) -> bool:
-    """Watch it from now on in place of who did; whether nobody else was quicker."""
+    """Become the process that watches a job; returns whether no other process did so first."""
     changed = await tx.execute(
         "UPDATE job SET process = :owner"
         " WHERE id = :id AND process = :before AND state = 'running'",
@@ -81,8 +81,8 @@ async def adopt(tx: Transaction, job: Job, *, owner: str) -> bool:
     return changed > 0
 
 
-async def decide_ending(tx: Transaction, job_id: JobID, ending: Ending, *, quiet: bool) -> None:
-    """Say why it is ended. The first reason stands."""
+async def set_ending(tx: Transaction, job_id: JobID, ending: Ending, *, quiet: bool) -> None:
+    """Record why a job is being ended. The first reason is kept."""
     await tx.execute(
         "UPDATE job SET ending = :ending, quiet = :quiet"
         " WHERE id = :id AND ending IS NULL AND state = 'running'",
@@ -103,8 +103,8 @@ async def settle(tx: Transaction, job: Job) -> None:
     )
 
 
-async def show(tx: Transaction, job_id: JobID, *, up_to: int) -> None:
-    """Remember how much of the output the model has been shown."""
+async def set_output_seen(tx: Transaction, job_id: JobID, *, up_to: int) -> None:
+    """Record how much of the output the model has been shown."""
     await tx.execute("UPDATE job SET seen = :seen WHERE id = :id", {"id": job_id, "seen": up_to})
 
 

@@ -1,4 +1,4 @@
-"""Locations by number: events name theirs in a byte instead of a path."""
+"""Locations by number, so that an event row stores a small number instead of a path."""
 
 from perdure.ports import Transaction
 from perdure.schema import codec
@@ -6,14 +6,14 @@ from perdure.schema.location import LocationRef
 
 
 class LocationNumbers:
-    """Numbers never change meaning, so what is committed is remembered."""
+    """Cached numbers of Locations; a committed number never changes its meaning."""
 
     def __init__(self) -> None:
         self._numbers: dict[LocationRef, int] = {}
         self._wires: dict[int, bytes] = {}
 
     async def number(self, tx: Transaction, ref: LocationRef) -> int:
-        """The number of `ref`, given now if need be. Call `remember` after the commit."""
+        """The number of `ref`, assigned if it has none. Call `remember` after the commit."""
         known = self._numbers.get(ref)
         if known is not None:
             return known
@@ -30,7 +30,7 @@ class LocationNumbers:
         self._numbers[ref] = number
 
     async def wire(self, tx: Transaction, number: int) -> bytes | None:
-        """The JSON of the ref, or None for no such number. Only for what committed rows name."""
+        """The JSON of the ref, or None. Only for numbers of committed rows, as it is cached."""
         known = self._wires.get(number)
         if known is None:
             rows = await tx.fetch("SELECT ref FROM location WHERE number = :n", {"n": number})

@@ -1,4 +1,4 @@
-"""The `session_message` projection: one row a message, its public JSON stored as it goes out."""
+"""The `session_message` projection: one row for each message, with its public JSON."""
 
 from collections.abc import Sequence
 from typing import Final, cast
@@ -24,16 +24,16 @@ class MessageRow(Value):
     seq: Seq
     type: str
     stored: bytes
-    """As it was found."""
+    """The data column, not checked."""
 
     @property
     def data(self) -> bytes:
-        """The JSON to hand out. Raises DamagedRowError when it is none."""
-        return row_checks.whole(self.stored, self.session_id, table=_TABLE, seq=self.seq)
+        """The public JSON. Raises DamagedRowError when it is not valid."""
+        return row_checks.require_json(self.stored, self.session_id, table=_TABLE, seq=self.seq)
 
     def message(self) -> SessionMessage:
-        """Raises DamagedRowError when this is no message."""
-        return row_checks.decoded(
+        """Decode the message. Raises DamagedRowError."""
+        return row_checks.decode_row(
             _ANY_MESSAGE, self.stored, self.session_id, table=_TABLE, seq=self.seq
         )
 
@@ -64,7 +64,7 @@ async def update(tx: Transaction, message: SessionMessage) -> None:
 
 
 async def get(tx: Transaction, session_id: SessionID, message_id: MessageID) -> MessageRow | None:
-    """Only if that Session owns it."""
+    """The row of a message, if that Session owns it."""
     rows = await tx.fetch(
         "SELECT id, seq, type, data FROM session_message"
         " WHERE id = :id AND session_id = :session_id",
@@ -73,7 +73,7 @@ async def get(tx: Transaction, session_id: SessionID, message_id: MessageID) -> 
     return _row(session_id, rows[0]) if rows else None
 
 
-async def at(tx: Transaction, session_id: SessionID, seq: int) -> MessageRow | None:
+async def get_at(tx: Transaction, session_id: SessionID, seq: int) -> MessageRow | None:
     rows = await tx.fetch(
         "SELECT id, seq, type, data FROM session_message"
         " WHERE session_id = :session_id AND seq = :seq",
@@ -108,8 +108,8 @@ async def latest_of_type(
     return _row(session_id, rows[0]) if rows else None
 
 
-async def latest_said(tx: Transaction, session_id: SessionID) -> MessageRow | None:
-    """The newest thing that a person, the model, or the runtime itself said."""
+async def latest_conversation_message(tx: Transaction, session_id: SessionID) -> MessageRow | None:
+    """The newest user, assistant or synthetic message."""
     rows = await tx.fetch(
         "SELECT id, seq, type, data FROM session_message"
         " WHERE session_id = :session_id AND type IN ('user', 'assistant', 'synthetic')"
@@ -120,7 +120,7 @@ async def latest_said(tx: Transaction, session_id: SessionID) -> MessageRow | No
 
 
 async def newest_prompts(tx: Transaction, session_id: SessionID, *, limit: int) -> list[MessageRow]:
-    """What people said, ascending; the newest when there is more."""
+    """The newest user messages, ascending."""
     rows = await tx.fetch(
         "SELECT id, seq, type, data FROM session_message"
         " WHERE session_id = :session_id AND type = 'user' ORDER BY seq DESC LIMIT :limit",
@@ -129,8 +129,8 @@ async def newest_prompts(tx: Transaction, session_id: SessionID, *, limit: int) 
     return [_row(session_id, row) for row in reversed(rows)]
 
 
-async def count_answers(tx: Transaction, session_id: SessionID, *, after: int = -1) -> int:
-    """How many steps there have been since a sequence, failed ones among them."""
+async def count_steps(tx: Transaction, session_id: SessionID, *, after: int = -1) -> int:
+    """Count the steps after a sequence, failed ones included."""
     rows = await tx.fetch(
         "SELECT count(*) FROM session_message"
         " WHERE session_id = :session_id AND seq > :after AND type = 'assistant'",
@@ -169,7 +169,7 @@ async def page(
     return [_row(session_id, row) for row in rows]
 
 
-async def since(tx: Transaction, session_id: SessionID, after: Seq) -> list[MessageRow]:
+async def list_after(tx: Transaction, session_id: SessionID, after: Seq) -> list[MessageRow]:
     """Every row with a greater seq, ascending."""
     rows = await tx.fetch(
         "SELECT id, seq, type, data FROM session_message"
@@ -189,7 +189,7 @@ async def delete_after(tx: Transaction, session_id: SessionID, seq: Seq) -> None
 def _row(session_id: SessionID, row: Row) -> MessageRow:
     message_id, seq, tag, stored = row
     assert isinstance(seq, int)
-    data = row_checks.found(stored, session_id, table=_TABLE, seq=seq)
+    data = row_checks.require_bytes(stored, session_id, table=_TABLE, seq=seq)
     return MessageRow(session_id, MessageID(str(message_id)), Seq(seq), str(tag), data)
 
 

@@ -1,10 +1,10 @@
-"""Notices: what the runtime itself has to tell a Session, until it has been told.
+"""Pending notices: messages from the runtime that a Session has not received yet.
 
-Operational state. A notice is put in the transaction of whatever it reports and removed in that of
-the `synthetic` event which it becomes, so it is told once. A Session that is archived or gone gets
-none. What a notice says, and when it is told, is decided elsewhere.
+Operational state. A notice is put in the transaction of the fact that it reports and removed in
+that of the `synthetic` event which it becomes, so it is delivered once. A deleted Session gets
+none. The text and the time of delivery are decided elsewhere.
 
-Invariant: no message and no other notice has the id of one that is put.
+Invariant: no message and no other notice has the id of a pending one.
 """
 
 from perdure.ports import Transaction
@@ -14,14 +14,14 @@ from perdure.schema.value import Value
 
 class Notice(Value, kw_only=True):
     id: MessageID
-    """Of the message that it becomes."""
+    """The id of the message that it becomes."""
     session_id: SessionID
     text: str
     time_created: int
 
 
 async def put(tx: Transaction, notice: Notice) -> bool:
-    """Whether it is new: one that waits, or was told, is not put again."""
+    """Put a notice; returns False if it is already pending or delivered."""
     changed = await tx.execute(
         "INSERT OR IGNORE INTO session_notice (id, session_id, text, time_created)"
         " SELECT :id, :session_id, :text, :time_created"
@@ -37,15 +37,15 @@ async def put(tx: Transaction, notice: Notice) -> bool:
     return changed > 0
 
 
-async def is_pending(tx: Transaction, session_id: SessionID) -> bool:
+async def has_pending(tx: Transaction, session_id: SessionID) -> bool:
     rows = await tx.fetch(
         "SELECT 1 FROM session_notice WHERE session_id = :id LIMIT 1", {"id": session_id}
     )
     return bool(rows)
 
 
-async def pending(tx: Transaction, session_id: SessionID, *, limit: int) -> list[Notice]:
-    """The oldest ones, in order."""
+async def list_pending(tx: Transaction, session_id: SessionID, *, limit: int) -> list[Notice]:
+    """The oldest notices of a Session, in order."""
     rows = await tx.fetch(
         "SELECT id, text, time_created FROM session_notice WHERE session_id = :session_id"
         " ORDER BY time_created, id LIMIT :limit",
@@ -65,13 +65,13 @@ async def pending(tx: Transaction, session_id: SessionID, *, limit: int) -> list
     return found
 
 
-async def take(tx: Transaction, notice_id: MessageID) -> bool:
-    """Remove one that is being told; whether it was there."""
+async def remove(tx: Transaction, notice_id: MessageID) -> bool:
+    """Remove a notice that is being delivered; returns whether it was pending."""
     return await tx.execute("DELETE FROM session_notice WHERE id = :id", {"id": notice_id}) > 0
 
 
 async def sessions_with_pending(tx: Transaction) -> list[SessionID]:
-    """Those to be woken; one that was put away hears of it when somebody goes on with it."""
+    """Sessions to wake for their notices; an archived one gets them when it next runs."""
     rows = await tx.fetch(
         "SELECT DISTINCT n.session_id FROM session_notice AS n"
         " JOIN session AS s ON s.id = n.session_id WHERE s.archived = 0"

@@ -1,8 +1,8 @@
-"""What waits for a person, in whichever process: seen by all of them, answered through any.
+"""Pending requests of all processes: visible in each of them, and answered through any.
 
-The process that asked is the one that waits, and the only one that settles; another one that is
-told the answer leaves it in the row. A row whose process is dead is waited for by nobody: the call
-that asked is settled as interrupted, never run again, and the request is rejected for all to see.
+Only the process that asked settles a request; another process that gets the answer stores it in
+the row. A row of a dead process is an orphan: its tool call is settled as interrupted, never run
+again, and the request is rejected with an event.
 
 Invariant: a request has at most one answer, the first.
 """
@@ -29,7 +29,7 @@ class PendingRow(Value):
     location: LocationRef
     process: str
     request: PendingRequest
-    word: PendingWord | None
+    answer: PendingWord | None
 
 
 class PendingRequests:
@@ -37,8 +37,8 @@ class PendingRequests:
         self._database = database
         self._processes = processes
 
-    def at(self, location: LocationRef) -> "LocationPending":
-        """A location.approval.stores.PendingStore."""
+    def for_location(self, location: LocationRef) -> "LocationPending":
+        """The PendingStore (location.approval.stores) of one Location."""
         return LocationPending(self, location)
 
     async def add(self, request: PendingRequest, location: LocationRef) -> None:
@@ -59,7 +59,7 @@ class PendingRequests:
         )
 
     async def remove(self, ids: Sequence[str]) -> None:
-        """They wait no longer; a store that fails keeps rows that do no harm."""
+        """Remove settled requests. A failed write is only logged: the rows do no harm."""
 
         async def job(tx: Transaction) -> None:
             for request_id in ids:
@@ -68,17 +68,17 @@ class PendingRequests:
         try:
             await self._database.write(job)
         except DatabaseError as error:
-            logger.warning("requests that wait no longer are still written down: %s", error)
+            logger.warning("settled requests could not be removed from the database: %s", error)
 
-    async def elsewhere(self, kind: PendingKind) -> list[PendingRow]:
-        """What waits in other processes and is not answered, oldest first, also if they died."""
+    async def list_elsewhere(self, kind: PendingKind) -> list[PendingRow]:
+        """Unanswered requests of other processes, living or dead, oldest first."""
         return await self._fetch(
             "WHERE kind = :kind AND process <> :me AND answer IS NULL ORDER BY rowid",
             {"kind": kind},
         )
 
-    async def answer(self, request_id: str, session_id: SessionID, word: PendingWord) -> bool:
-        """Leave a word for whoever waits; False when nobody does, or another came first."""
+    async def answer(self, request_id: str, session_id: SessionID, answer: PendingWord) -> bool:
+        """Store an answer for another process; False if none waits or it is already answered."""
         me, alive = self._processes.me, self._processes.alive
 
         async def job(tx: Transaction) -> bool:
@@ -91,51 +91,52 @@ class PendingRequests:
                 return False
             await tx.execute(
                 "UPDATE pending_request SET answer = :answer WHERE id = :id",
-                {"id": request_id, "answer": codec.encode(LeftWord(word))},
+                {"id": request_id, "answer": codec.encode(LeftWord(answer))},
             )
             return True
 
         return await self._database.write(job)
 
-    async def answered(self) -> list[PendingRow]:
-        """What waits here and was answered elsewhere, oldest first."""
+    async def list_answered(self) -> list[PendingRow]:
+        """Requests of this process that another one answered, oldest first."""
         return await self._fetch("WHERE process = :me AND answer IS NOT NULL ORDER BY rowid", {})
 
     async def take_orphans(self) -> list[PendingRow]:
-        """Remove what nobody waits for, because its process is dead; each is returned once."""
+        """Remove and return the requests of dead processes; each is returned once."""
         alive = self._processes.alive
 
         async def job(tx: Transaction) -> list[PendingRow]:
-            orphans = [row for row in await every(tx) if not alive(row.process)]
+            orphans = [row for row in await list_all(tx) if not alive(row.process)]
             for row in orphans:
                 await tx.execute(
                     "DELETE FROM pending_request WHERE id = :id", {"id": row.request.id}
                 )
             return orphans
 
-        # Nearly always there are none, and looking does not wait for writers.
-        if all(alive(row.process) for row in await self._database.read(every)):
+        # There are nearly always none, and a read does not wait for writers.
+        if all(alive(row.process) for row in await self._database.read(list_all)):
             return []
         return await self._database.write(job)
 
     async def remove_own(self) -> None:
-        """This process ends, and with it whoever waits."""
+        """Remove all requests of this process, when it stops."""
         me = self._processes.me
         await self._database.write(
             lambda tx: tx.execute("DELETE FROM pending_request WHERE process = :me", {"me": me})
         )
 
     async def _fetch(self, condition: str, parameters: dict[str, str]) -> list[PendingRow]:
-        sql, given = f"{_SELECT} {condition}", {"me": self._processes.me, **parameters}
+        sql = f"{_SELECT} {condition}"
+        parameters = {"me": self._processes.me, **parameters}
 
         async def job(tx: Transaction) -> list[PendingRow]:
-            return [_row(row) for row in await tx.fetch(sql, given)]
+            return [_row(row) for row in await tx.fetch(sql, parameters)]
 
         return await self._database.read(job)
 
 
 class LocationPending:
-    """The requests of one Location."""
+    """The pending requests of one Location."""
 
     def __init__(self, requests: PendingRequests, location: LocationRef) -> None:
         self._requests = requests
@@ -148,8 +149,8 @@ class LocationPending:
         await self._requests.remove(ids)
 
 
-async def every(tx: Transaction) -> list[PendingRow]:
-    """All that is written down, oldest first."""
+async def list_all(tx: Transaction) -> list[PendingRow]:
+    """All pending requests, oldest first."""
     return [_row(row) for row in await tx.fetch(f"{_SELECT} ORDER BY rowid")]
 
 

@@ -1,4 +1,4 @@
-"""Approvals that a person gave for good, by project. They outlive every Session."""
+"""Permission rules that a user saved for a project. They outlive every Session."""
 
 from perdure.ports import Database, IdSource, Transaction
 from perdure.schema.approval.permission import SavedRule
@@ -11,7 +11,7 @@ class SavedPermissions:
         self._ids = ids
 
     async def list(self, project_id: ProjectID) -> tuple[SavedRule, ...]:
-        """In the order they were given."""
+        """The rules of a project, oldest first."""
 
         async def job(tx: Transaction) -> tuple[SavedRule, ...]:
             rows = await tx.fetch(

@@ -1,7 +1,7 @@
-"""Turns that wait to be sent again: operational state, so that a restart goes on waiting.
+"""Turns that wait for a retry: operational state, so that a restart continues the wait.
 
 An entry is written in the transaction of its `retried` event and removed just before the request
-goes out again. While it is there, nothing of the turn is under way.
+is sent again. While it exists, no request of the turn is in progress.
 """
 
 from perdure.core.session.retry import Retry
@@ -43,7 +43,7 @@ async def clear(tx: Transaction, session_id: SessionID) -> None:
     await tx.execute("DELETE FROM session_retry WHERE session_id = :id", {"id": session_id})
 
 
-async def waiting(tx: Transaction) -> list[SessionID]:
-    """Every Session with an entry."""
+async def list_sessions(tx: Transaction) -> list[SessionID]:
+    """Every Session that waits for a retry."""
     rows = await tx.fetch("SELECT session_id FROM session_retry")
     return [SessionID(str(row[0])) for row in rows]

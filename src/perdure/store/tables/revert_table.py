@@ -1,8 +1,8 @@
-"""The files of staged reverts: operational state, ahead of the disk.
+"""The files of staged reverts: operational state, written ahead of the disk.
 
-Where a file is to be moved is written down before it is moved, together with who moves it. When all
-are there, the rows say so in the transaction of the event that tells it. A process that dies in
-between leaves rows on their way, and any other can take those files back.
+The state that a file will get is recorded before the file changes, with the process that changes
+it. When all files are written, the rows become staged in the transaction of the revert's event. If
+a process dies in between, another one finds the rows in progress and restores those files.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ _BEGIN: Final = """
 
 
 class RevertInProgress(Value, kw_only=True):
-    """A file that somebody began to move."""
+    """A file whose change was begun and not finished."""
 
     root: str
     path: str
     origin: FileState
-    """What it was moved from."""
+    """Its state before the change."""
     next: FileState
 
 
@@ -50,7 +50,7 @@ async def begin(
 
 
 async def finish(tx: Transaction, session_id: SessionID) -> None:
-    """All are where they were to go."""
+    """Mark all files in progress as staged."""
     await tx.execute(
         "DELETE FROM session_revert_file WHERE session_id = :id AND next = base",
         {"id": session_id},
@@ -63,7 +63,7 @@ async def finish(tx: Transaction, session_id: SessionID) -> None:
 
 
 async def abandon(tx: Transaction, session_id: SessionID) -> None:
-    """All are back where they came from."""
+    """Undo `begin`: all files in progress have their earlier state again."""
     await tx.execute(
         "DELETE FROM session_revert_file WHERE session_id = :id AND staged IS NULL",
         {"id": session_id},
@@ -78,7 +78,7 @@ async def clear(tx: Transaction, session_id: SessionID) -> None:
     await tx.execute("DELETE FROM session_revert_file WHERE session_id = :id", {"id": session_id})
 
 
-async def staged(tx: Transaction, session_id: SessionID) -> list[StagedFile]:
+async def list_staged(tx: Transaction, session_id: SessionID) -> list[StagedFile]:
     rows = await tx.fetch(
         "SELECT root, path, base, staged FROM session_revert_file"
         " WHERE session_id = :id AND staged IS NOT NULL ORDER BY path",
@@ -87,25 +87,25 @@ async def staged(tx: Transaction, session_id: SessionID) -> list[StagedFile]:
     return [_staged(row) for row in rows]
 
 
-async def on_their_way(tx: Transaction, session_id: SessionID) -> list[RevertInProgress]:
+async def list_in_progress(tx: Transaction, session_id: SessionID) -> list[RevertInProgress]:
     rows = await tx.fetch(
         "SELECT root, path, COALESCE(staged, base), next FROM session_revert_file"
         " WHERE session_id = :id AND next IS NOT NULL ORDER BY path",
         {"id": session_id},
     )
-    return [_on_its_way(row) for row in rows]
+    return [_in_progress(row) for row in rows]
 
 
-async def begun(tx: Transaction) -> list[tuple[SessionID, str]]:
-    """Sessions with files on their way, and the processes that move them."""
+async def list_sessions_in_progress(tx: Transaction) -> list[tuple[SessionID, str]]:
+    """Sessions with files in progress, and the processes that change them."""
     rows = await tx.fetch(
         "SELECT DISTINCT session_id, process FROM session_revert_file WHERE next IS NOT NULL"
     )
     return [(SessionID(str(session_id)), str(process)) for session_id, process in rows]
 
 
-async def digests(tx: Transaction) -> set[str]:
-    """Every content that a revert may want back."""
+async def list_digests(tx: Transaction) -> set[str]:
+    """Digests of every content that a revert may restore."""
     found: set[str] = set()
     for row in await tx.fetch("SELECT base, staged, next FROM session_revert_file"):
         found |= {file_state.decode(str(text)).digest for text in row if text is not None}
@@ -113,14 +113,14 @@ async def digests(tx: Transaction) -> set[str]:
 
 
 def _staged(row: Row) -> StagedFile:
-    root, path, base, left = (str(value) for value in row)
+    root, path, base, staged = (str(value) for value in row)
     return StagedFile(
-        root=root, path=path, base=file_state.decode(base), staged=file_state.decode(left)
+        root=root, path=path, base=file_state.decode(base), staged=file_state.decode(staged)
     )
 
 
-def _on_its_way(row: Row) -> RevertInProgress:
-    root, path, origin, to = (str(value) for value in row)
+def _in_progress(row: Row) -> RevertInProgress:
+    root, path, origin, target = (str(value) for value in row)
     return RevertInProgress(
-        root=root, path=path, origin=file_state.decode(origin), next=file_state.decode(to)
+        root=root, path=path, origin=file_state.decode(origin), next=file_state.decode(target)
     )

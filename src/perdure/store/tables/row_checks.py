@@ -1,8 +1,8 @@
-"""Stored rows that cannot be read: each is told by name, so that nothing else suffers for it.
+"""Checks of stored JSON: a damaged row becomes an error that names it.
 
-Every row that holds JSON is taken from the database through one of these. They translate whatever
-is wrong with it to a DamagedRowError that names the Session, the table and the sequence. They
-repair nothing: see store.log.repair.
+Every row that holds JSON is read through one of these functions. They raise DamagedRowError, which
+names the Session, the table and the sequence, so that a damaged row affects only what needs it.
+They repair nothing: see store.log.repair.
 
 Invariant: bytes that leave the store are one JSON value in valid UTF-8.
 """
@@ -20,13 +20,15 @@ from perdure.schema.session.event import SessionEvent
 
 T = TypeVar("T")
 
-# Walks over the text without making anything of it: a row is checked in the time it takes to copy.
+# Validates JSON without building objects, in about the time it takes to copy the bytes.
 _WELL_FORMED: Final = msgspec.json.Decoder(msgspec.Raw)
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def found(value: SqlValue, session_id: SessionID, *, table: str, seq: int | None = None) -> bytes:
-    """The bytes that a row holds, which may be no JSON."""
+def require_bytes(
+    value: SqlValue, session_id: SessionID, *, table: str, seq: int | None = None
+) -> bytes:
+    """The bytes of a row, not checked for JSON."""
     if not isinstance(value, bytes):
         raise DamagedRowError(
             session_id, table=table, seq=seq, reason=f"JSON expected, found {_kind(value)}"
@@ -34,46 +36,47 @@ def found(value: SqlValue, session_id: SessionID, *, table: str, seq: int | None
     return value
 
 
-def whole(value: SqlValue, session_id: SessionID, *, table: str, seq: int | None = None) -> bytes:
-    """The JSON that a row holds, to be handed out as it is."""
-    data = found(value, session_id, table=table, seq=seq)
+def require_json(
+    value: SqlValue, session_id: SessionID, *, table: str, seq: int | None = None
+) -> bytes:
+    """The bytes of a row, checked to be one JSON value."""
+    data = require_bytes(value, session_id, table=table, seq=seq)
     try:
-        # By way of text: the walk itself lets bytes pass that are not UTF-8.
+        # Decoded first: the JSON decoder accepts bytes that are not UTF-8.
         _WELL_FORMED.decode(data.decode())
     except _UNREADABLE as error:
         raise DamagedRowError(session_id, table=table, seq=seq, reason=str(error)) from error
     return data
 
 
-def decoded(
+def decode_row(
     kind: type[T], value: SqlValue, session_id: SessionID, *, table: str, seq: int | None = None
 ) -> T:
-    """The value that a row holds, of which nothing else is handed out."""
-    data = found(value, session_id, table=table, seq=seq)
+    """The decoded value of a row."""
+    data = require_bytes(value, session_id, table=table, seq=seq)
     try:
         return codec.decode(kind, data)
     except _UNREADABLE as error:
         raise DamagedRowError(session_id, table=table, seq=seq, reason=str(error)) from error
 
 
-def event(
+def decode_event(
     stored: SqlValue, value: SqlValue, session_id: SessionID, *, seq: int | None
 ) -> SessionEvent:
-    """The event that a row of the log holds, upcast to its current shape."""
-    data = whole(value, session_id, table="event", seq=seq)
+    """The event of a log row, upcast to its current shape."""
+    data = require_json(value, session_id, table="event", seq=seq)
     try:
-        found = manifest.decode(str(stored), data)
+        event = manifest.decode(str(stored), data)
     except (UnknownEventError, *_UNREADABLE) as error:
         raise DamagedRowError(session_id, table="event", seq=seq, reason=str(error)) from error
-    if found.session_id != session_id:
-        raise DamagedRowError(
-            session_id, table="event", seq=seq, reason=f"it speaks of {found.session_id}"
-        )
-    return found
+    if event.session_id != session_id:
+        reason = f"it names session {event.session_id}"
+        raise DamagedRowError(session_id, table="event", seq=seq, reason=reason)
+    return event
 
 
-def event_name(stored: SqlValue, session_id: SessionID, *, seq: int) -> str:
-    """The name and version of an event, without a look at what it says."""
+def require_event_name(stored: SqlValue, session_id: SessionID, *, seq: int) -> str:
+    """The type name and version of a log row, without decoding its data."""
     name = str(stored)
     if name not in manifest.BY_STORED and name not in manifest.UPCASTS:
         reason = str(UnknownEventError(name))

@@ -1,4 +1,4 @@
-"""The `session` projection: the public JSON of each Session, beside what lists filter by."""
+"""The `session` projection: the public JSON of each Session, and columns to filter lists by."""
 
 import logging
 from collections.abc import Sequence
@@ -73,7 +73,7 @@ class SessionFilter(Value, kw_only=True):
     archived: bool | None = None
 
 
-def filter_of(query: SessionQuery) -> SessionFilter:
+def make_filter(query: SessionQuery) -> SessionFilter:
     return SessionFilter(
         directory=query.directory,
         project=query.project,
@@ -100,10 +100,10 @@ async def update(tx: Transaction, info: SessionInfo) -> None:
     await tx.execute(_UPDATE, _columns(info))
 
 
-async def data(tx: Transaction, session_id: SessionID) -> bytes | None:
+async def load_json(tx: Transaction, session_id: SessionID) -> bytes | None:
     """The public JSON, or None when there is no such Session."""
     rows = await tx.fetch(_DATA, {"id": session_id})
-    return row_checks.whole(rows[0][0], session_id, table=_TABLE) if rows else None
+    return row_checks.require_json(rows[0][0], session_id, table=_TABLE) if rows else None
 
 
 async def is_reverting(tx: Transaction, session_id: SessionID) -> bool:
@@ -126,11 +126,11 @@ async def load(tx: Transaction, session_id: SessionID) -> SessionInfo | None:
     rows = await tx.fetch(_DATA, {"id": session_id})
     if not rows:
         return None
-    return row_checks.decoded(SessionInfo, rows[0][0], session_id, table=_TABLE)
+    return row_checks.decode_row(SessionInfo, rows[0][0], session_id, table=_TABLE)
 
 
 async def require(tx: Transaction, session_id: SessionID) -> SessionInfo:
-    """Raises SessionNotFoundError."""
+    """As `load`, but raises SessionNotFoundError when there is no such Session."""
     found = await load(tx, session_id)
     if found is None:
         raise SessionNotFoundError(session_id)
@@ -138,7 +138,7 @@ async def require(tx: Transaction, session_id: SessionID) -> SessionInfo:
 
 
 async def children(tx: Transaction, session_id: SessionID) -> list[SessionID]:
-    """Those directly below, in the order in which they were made."""
+    """The direct children of a Session, oldest first."""
     rows = await tx.fetch(
         "SELECT id FROM session WHERE parent_id = :id ORDER BY rowid", {"id": session_id}
     )
@@ -156,7 +156,7 @@ async def ancestors(tx: Transaction, session_id: SessionID) -> list[SessionID]:
 
 
 async def was_renamed(tx: Transaction, session_id: SessionID, *, before: Seq) -> bool:
-    """Whether its title was changed by an event earlier than that."""
+    """Whether an event before that sequence changed the title."""
     rows = await tx.fetch(
         "SELECT 1 FROM event WHERE session_id = :id AND type = :type AND seq < :before LIMIT 1",
         {"id": session_id, "type": manifest.BY_SHAPE[Renamed].stored, "before": before},
@@ -164,11 +164,11 @@ async def was_renamed(tx: Transaction, session_id: SessionID, *, before: Seq) ->
     return bool(rows)
 
 
-async def family(tx: Transaction, session_id: SessionID) -> list[SessionInfo]:
-    """A Session with all that belong together with it: its farthest parent, and all below that."""
+async def load_family(tx: Transaction, session_id: SessionID) -> list[SessionInfo]:
+    """All Sessions of a tree: the root above `session_id`, and all its descendants."""
     rows = await tx.fetch(_FAMILY, {"id": session_id})
     return [
-        row_checks.decoded(SessionInfo, stored, SessionID(str(found)), table=_TABLE)
+        row_checks.decode_row(SessionInfo, stored, SessionID(str(found)), table=_TABLE)
         for found, stored in rows
     ]
 
@@ -183,15 +183,15 @@ async def page(
 ) -> list[SessionRow]:
     """Rows in (created, id) order, starting after `anchor` in that direction.
 
-    A row that cannot be read is left out and reported: the others are still a list.
+    A row that cannot be read is left out and logged.
     """
     found: list[SessionRow] = []
     after: tuple[SqlValue, SqlValue] | None = anchor
     while True:
-        asked = limit - len(found)
-        rows = await _rows(tx, wanted, newest_first=newest_first, limit=asked, anchor=after)
-        found += [row for row in map(_readable, rows) if row is not None]
-        if len(found) == limit or len(rows) < asked:
+        missing = limit - len(found)
+        rows = await _rows(tx, wanted, newest_first=newest_first, limit=missing, anchor=after)
+        found += [row for row in map(_check_row, rows) if row is not None]
+        if len(found) == limit or len(rows) < missing:
             return found
         session_id, time, _ = rows[-1]
         after = time, session_id
@@ -219,12 +219,12 @@ async def _rows(
     )
 
 
-def _readable(row: Row) -> SessionRow | None:
+def _check_row(row: Row) -> SessionRow | None:
     session_id, time, stored = row
     try:
-        row_checks.decoded(SessionInfo, stored, SessionID(str(session_id)), table=_TABLE)
+        row_checks.decode_row(SessionInfo, stored, SessionID(str(session_id)), table=_TABLE)
     except DamagedRowError as error:
-        logger.warning("left out of a list: %s", error.message)
+        logger.warning("a damaged session was left out of a list: %s", error.message)
         return None
     assert isinstance(stored, bytes)
     return SessionRow(SessionID(str(session_id)), time if isinstance(time, int) else 0, stored)

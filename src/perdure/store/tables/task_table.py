@@ -1,10 +1,10 @@
-"""Tasks of child Sessions: who asked for what, and whether they have heard how it ended.
+"""Tasks of child Sessions: which call asked for them, and whether it got the result.
 
 Operational state. A row is put in the transaction that admits the child's prompt. It is `waiting`
-until the child comes to rest, `ended` while a living process still has to hear of it, and then
-`delivered`, in the transaction that tells the parent, or `abandoned` when nobody is to be told.
+until the child is idle, `ended` until the waiting call gets the result, and then `delivered`, in
+the transaction that informs the parent, or `abandoned` when the parent no longer wants it.
 
-Invariant: the result of a row is told to its parent at most once, however many processes die.
+Invariant: the result of a task is delivered to its parent at most once, however many processes die.
 """
 
 from collections.abc import Callable
@@ -22,8 +22,8 @@ from perdure.store.tables import session_table
 
 TaskState = Literal["waiting", "ended", "delivered", "abandoned"]
 
-NOBODY: Final = ""
-"""In the place of a process: no call waits, the result comes as a notice."""
+NO_PROCESS: Final = ""
+"""Stored in place of a process: no call waits; the result is delivered as a notice."""
 _OPEN: Final = "state IN ('waiting', 'ended')"
 _SELECT: Final = "SELECT message_id, session_id, parent_id, call_id, agent, process FROM child_task"
 _RUNNING: Final = f"""
@@ -34,7 +34,7 @@ _RUNNING: Final = f"""
     SELECT count(DISTINCT session_id) FROM child_task INDEXED BY child_task_open
     WHERE {_OPEN} AND state = 'waiting' AND session_id IN (SELECT id FROM down)
 """
-_UNHEARD: Final = f"""
+_UNDELIVERED: Final = f"""
     SELECT t.session_id, t.process, l.process
     FROM child_task AS t INDEXED BY child_task_open
     LEFT JOIN session_lease AS l ON l.session_id = t.session_id
@@ -44,14 +44,14 @@ _UNHEARD: Final = f"""
 
 class ChildTask(Value, kw_only=True):
     message_id: MessageID
-    """The child's prompt. Everything else that is made for the task is named after it."""
+    """The child's prompt. Other ids of the task are derived from it."""
     child_id: SessionID
     parent_id: SessionID
     call_id: ToolCallID
     agent: str
-    """Of the turn that called: the child may do nothing that this agent may not."""
-    process: str = NOBODY
-    """Where the call waits."""
+    """The agent of the calling turn: its rules bound what the child may do."""
+    process: str = NO_PROCESS
+    """The process in which the call waits."""
 
 
 async def put(tx: Transaction, task: ChildTask) -> None:
@@ -70,7 +70,7 @@ async def put(tx: Transaction, task: ChildTask) -> None:
     )
 
 
-async def mark(tx: Transaction, message_id: MessageID, state: TaskState) -> None:
+async def set_state(tx: Transaction, message_id: MessageID, state: TaskState) -> None:
     await tx.execute(
         "UPDATE child_task SET state = :state WHERE message_id = :id",
         {"id": message_id, "state": state},
@@ -78,23 +78,23 @@ async def mark(tx: Transaction, message_id: MessageID, state: TaskState) -> None
 
 
 async def detach(tx: Transaction, message_id: MessageID) -> None:
-    """No call waits any more; the result is still wanted."""
+    """Record that no call waits any more; the result is then delivered as a notice."""
     await tx.execute(
-        "UPDATE child_task SET process = :nobody WHERE message_id = :id",
-        {"id": message_id, "nobody": NOBODY},
+        "UPDATE child_task SET process = :process WHERE message_id = :id",
+        {"id": message_id, "process": NO_PROCESS},
     )
 
 
 async def abandon(tx: Transaction, child_id: SessionID) -> None:
-    """Nobody is to be told how what this Session was asked to do ends."""
+    """Give up the open tasks of a Session: their results will not be delivered."""
     await tx.execute(
         f"UPDATE child_task SET state = 'abandoned' WHERE session_id = :id AND {_OPEN}",
         {"id": child_id},
     )
 
 
-async def open_of(tx: Transaction, child_id: SessionID) -> list[ChildTask]:
-    """What this Session was asked to do and nobody has heard the end of, oldest first."""
+async def list_open(tx: Transaction, child_id: SessionID) -> list[ChildTask]:
+    """Tasks of this Session whose results are not delivered, oldest first."""
     rows = await tx.fetch(
         f"{_SELECT} INDEXED BY child_task_open WHERE session_id = :id AND {_OPEN} ORDER BY rowid",
         {"id": child_id},
@@ -102,28 +102,28 @@ async def open_of(tx: Transaction, child_id: SessionID) -> list[ChildTask]:
     return [_task(row) for row in rows]
 
 
-async def running_below(tx: Transaction, root_id: SessionID) -> int:
-    """How many Sessions below the root are at work on a task."""
+async def count_running_below(tx: Transaction, root_id: SessionID) -> int:
+    """Count the Sessions below the root that work on a task."""
     counted = (await tx.fetch(_RUNNING, {"root": root_id}))[0][0]
     assert isinstance(counted, int)
     return counted
 
 
-async def unheard(
+async def list_undelivered(
     tx: Transaction, *, process: str, alive: Callable[[str], bool]
 ) -> list[SessionID]:
-    """Children whose end no living process waits for, and which no other one runs."""
-    rows = await tx.fetch(_UNHEARD)
+    """Children whose result no living process waits for, and which no other process runs."""
+    rows = await tx.fetch(_UNDELIVERED)
     return [
         SessionID(str(child))
         for child, waiter, holder in rows
-        if (waiter == NOBODY or not alive(str(waiter)))
+        if (waiter == NO_PROCESS or not alive(str(waiter)))
         and (holder in (None, RELEASED, process) or not alive(str(holder)))
     ]
 
 
 async def agents_above(tx: Transaction, session: SessionInfo) -> tuple[str, ...]:
-    """Whose rules bound what a Session may do: its caller's agent, that one's caller's, and on."""
+    """The agents whose rules bound a Session: its caller's, then that caller's, up to the root."""
     if session.parent_id is UNSET:
         return ()
     lineage = [session.id, *await session_table.ancestors(tx, session.id)]
@@ -138,7 +138,7 @@ async def _caller(tx: Transaction, child_id: SessionID, parent_id: SessionID) ->
     )
     if rows:
         return str(rows[0][0])
-    # Not made by a call here, such as one that was imported.
+    # Not created by a call here; an imported Session, for example.
     parent = await session_table.require(tx, parent_id)
     return None if parent.agent is UNSET else parent.agent
 

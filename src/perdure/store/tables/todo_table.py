@@ -1,7 +1,7 @@
-"""The `todo` projection: which event holds a Session's list now.
+"""The `todo` projection: which event holds the current todo list of a Session.
 
-A list is in the log already, so a row holds only its place there, and the message that wrote it: a
-revert that takes the message away brings the list of before back.
+A list is in the log already, so a row holds only its sequence, and the message that wrote it: a
+revert that removes the message brings the earlier list back.
 """
 
 from perdure.ports import Transaction
@@ -19,8 +19,8 @@ async def insert(tx: Transaction, event: TodosUpdated, *, seq: Seq) -> None:
     )
 
 
-async def of(tx: Transaction, session_id: SessionID) -> Todos:
-    """The list as it was last written; empty when it never was."""
+async def load_todos(tx: Transaction, session_id: SessionID) -> Todos:
+    """The current list; empty when none was written."""
     rows = await tx.fetch(
         "SELECT t.seq, e.type, e.data FROM todo AS t"
         " LEFT JOIN event AS e ON e.session_id = t.session_id AND e.seq = t.seq"
@@ -31,15 +31,15 @@ async def of(tx: Transaction, session_id: SessionID) -> Todos:
         return ()
     seq, stored, data = rows[0]
     assert isinstance(seq, int)
-    event = None if data is None else row_checks.event(stored, data, session_id, seq=seq)
+    event = None if data is None else row_checks.decode_event(stored, data, session_id, seq=seq)
     if not isinstance(event, TodosUpdated):
-        reason = "it names no event with a list"
+        reason = "it names no event with a todo list"
         raise DamagedRowError(session_id, table="todo", seq=seq, reason=reason)
     return event.todos
 
 
-async def delete_unwritten(tx: Transaction, session_id: SessionID) -> None:
-    """Forget the lists whose message is no longer there."""
+async def delete_without_message(tx: Transaction, session_id: SessionID) -> None:
+    """Delete the lists whose message no longer exists."""
     await tx.execute(
         "DELETE FROM todo WHERE session_id = :id AND NOT EXISTS"
         " (SELECT 1 FROM session_message AS m WHERE m.id = todo.message_id)",

@@ -1,8 +1,8 @@
-"""apply_patch: several files changed by one patch.
+"""apply_patch: change several files with one patch.
 
-Everything that can be known beforehand is checked before anything is written: the whole patch is
-parsed, every target is resolved and approved, every new text is made. Then the changes are made in
-the order given. When one fails even so, the answer says which were made.
+Everything is checked before anything is written: the patch is parsed, every target is resolved and
+approved, every new text is made. Then the changes are applied in order. If one fails even so, the
+answer says which were applied.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from perdure.schema.session.session import FileDiff
 from perdure.schema.session.tool import TextContent, ToolContent
 from perdure.schema.value import Value
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
-from perdure.tools.environment import ToolEnvironment, encoded, reason
+from perdure.tools.environment import ToolEnvironment, encode_text, reason
 from perdure.tools.files.mutation import FileMutations, StaleContentError
 from perdure.tools.files.path_access import Target
 
@@ -72,19 +72,19 @@ class ApplyPatchOutput(Record, frozen=True):
     applied: tuple[Applied, ...]
     files: tuple[FileDiff, ...]
     notes: str | UnsetType = UNSET
-    """What came of looking after the files."""
+    """Notes of the After-edit programs."""
 
 
 def make_apply_patch(environment: ToolEnvironment) -> Tool[ApplyPatchInput, ApplyPatchOutput]:
     async def execute(input: ApplyPatchInput, context: ToolCallContext) -> ApplyPatchOutput:
-        changes = _parsed(input.patch_text)
-        targets = await _claimed(environment, changes, context)
+        changes = _parse(input.patch_text)
+        targets = await _claim_targets(environment, changes, context)
         await environment.require_edit(context, targets.values())
         async with AsyncExitStack() as stack:
-            # In one order for everyone, so that two patches cannot wait for each other.
+            # In sorted order, so that two patches cannot deadlock.
             for path in sorted({target.path for target in targets.values()}):
                 await stack.enter_async_context(environment.mutations.locked(path))
-            prepared = [await _prepared(environment, change, targets) for change in changes]
+            prepared = [await _prepare(environment, change, targets) for change in changes]
             for change in prepared:
                 _require_current(environment, change, context)
             return await _commit(environment, prepared, context)
@@ -101,7 +101,7 @@ def make_apply_patch(environment: ToolEnvironment) -> Tool[ApplyPatchInput, Appl
 
 
 class _Prepared(Value, kw_only=True):
-    """One change, ready to be made: what was read, and what is to be there instead."""
+    """One change, ready to be applied: the bytes that were read and the new ones."""
 
     type: ChangeType
     target: Target
@@ -131,8 +131,8 @@ def _content(output: ApplyPatchOutput) -> tuple[ToolContent, ...]:
 _VERBS: Final = {"add": "Added", "update": "Updated", "delete": "Deleted", "move": "Moved to"}
 
 
-def _parsed(text: str) -> tuple[Change, ...]:
-    if len(encoded(text)) > PATCH_BYTES_MAX:
+def _parse(text: str) -> tuple[Change, ...]:
+    if len(encode_text(text)) > PATCH_BYTES_MAX:
         raise ToolFailure(f"The patch is too large: at most {PATCH_BYTES_MAX} bytes")
     try:
         changes = patch.parse(text)
@@ -145,14 +145,14 @@ def _parsed(text: str) -> tuple[Change, ...]:
     return changes
 
 
-async def _claimed(
+async def _claim_targets(
     environment: ToolEnvironment, changes: Sequence[Change], context: ToolCallContext
 ) -> dict[str, Target]:
-    """Each path the patch names, resolved, with approval where it is outside."""
+    """Resolve each path of the patch, with approval if it is outside."""
     paths = [change.path for change in changes]
     updates = [change for change in changes if isinstance(change, UpdateFile)]
     paths += [change.move_to for change in updates if change.move_to is not None]
-    targets = await environment.authority.claim_all_for_writing(paths, context)
+    targets = await environment.path_access.claim_all_for_writing(paths, context)
     seen: set[str] = set()
     for path in paths:
         if targets[path].path in seen:
@@ -161,7 +161,7 @@ async def _claimed(
     return targets
 
 
-async def _prepared(
+async def _prepare(
     environment: ToolEnvironment, change: Change, targets: dict[str, Target]
 ) -> _Prepared:
     target = targets[change.path]
@@ -172,7 +172,7 @@ async def _prepared(
     read = await _read(environment, target)
     if isinstance(change, DeleteFile):
         return _Prepared(type="delete", target=target, destination=target, read=read, data=None)
-    data = _updated(target, read, change)
+    data = _apply_chunks(target, read, change)
     if change.move_to is None:
         return _Prepared(type="update", target=target, destination=target, read=read, data=data)
     destination = targets[change.move_to]
@@ -180,7 +180,7 @@ async def _prepared(
     return _Prepared(type="move", target=target, destination=destination, read=read, data=data)
 
 
-def _updated(target: Target, read: bytes, change: UpdateFile) -> bytes:
+def _apply_chunks(target: Target, read: bytes, change: UpdateFile) -> bytes:
     if not change.chunks:
         return read
     try:
@@ -232,12 +232,12 @@ async def _commit(
     applied: list[Applied] = []
     for change in prepared:
         try:
-            await _make(environment.mutations, change, context)
+            await _apply_change(environment.mutations, change, context)
         except (OSError, StaleContentError) as error:
-            raise ToolFailure(_partial(change, error, applied)) from error
-        place = change.destination
-        applied.append(Applied(type=change.type, resource=place.resource, target=place.path))
-    settled, notes = await _looked_after(environment, prepared, context)
+            raise ToolFailure(_partial_failure(change, error, applied)) from error
+        target = change.destination
+        applied.append(Applied(type=change.type, resource=target.resource, target=target.path))
+    settled, notes = await _run_after_edit(environment, prepared, context)
     return ApplyPatchOutput(
         applied=tuple(applied),
         files=tuple(change.diff for change in settled),
@@ -245,30 +245,32 @@ async def _commit(
     )
 
 
-async def _looked_after(
+async def _run_after_edit(
     environment: ToolEnvironment, prepared: Sequence[_Prepared], context: ToolCallContext
 ) -> tuple[list[_Prepared], list[str]]:
-    """The changes as the files are afterwards, and what there is to say about them."""
+    """Format and check the files; returns the changes with the final contents, and notes."""
     after_edit, settled = environment.after_edit, list[_Prepared]()
     notes: list[str] = []
     for change in prepared:
-        place, data = change.destination, change.data
+        target, data = change.destination, change.data
         if data is not None:
-            files = environment.files(place)
-            looked = await after_edit.format(files, place, data, context.journal)
-            environment.mutations.note(context.session_id, place, looked.data)
-            notes += looked.notes
-            data = looked.data
+            files = environment.files(target)
+            formatted = await after_edit.format(files, target, data, context.journal)
+            environment.mutations.note(context.session_id, target, formatted.data)
+            notes += formatted.notes
+            data = formatted.data
         if change.type in {"delete", "move"}:
             after_edit.edited(change.target.path)
         if data is not None:
-            after_edit.edited(place.path)
+            after_edit.edited(target.path)
         settled.append(replace(change, data=data))
-    there = [change.destination for change in settled if change.data is not None]
-    return settled, [*notes, *await after_edit.check(there, files=environment.files)]
+    written = [change.destination for change in settled if change.data is not None]
+    return settled, [*notes, *await after_edit.check(written, files=environment.files)]
 
 
-async def _make(mutations: FileMutations, change: _Prepared, context: ToolCallContext) -> None:
+async def _apply_change(
+    mutations: FileMutations, change: _Prepared, context: ToolCallContext
+) -> None:
     session_id, journal = context.session_id, context.journal
     if change.type == "update":
         assert change.read is not None
@@ -281,21 +283,21 @@ async def _make(mutations: FileMutations, change: _Prepared, context: ToolCallCo
     if change.data is None or change.type == "move":
         assert change.read is not None
         await mutations.remove_if_unchanged(change.target, read=change.read, journal=journal)
-        mutations.seen.forget(session_id, change.target.path)
+        mutations.read_tracker.forget(session_id, change.target.path)
     if change.data is not None:
         mutations.note(session_id, change.destination, change.data)
 
 
-def _partial(
+def _partial_failure(
     change: _Prepared, error: OSError | StaleContentError, applied: Sequence[Applied]
 ) -> str:
     changed = "it changed after it was approved; read it again"
     why = reason(error) if isinstance(error, OSError) else changed
-    said = f"Unable to apply the patch at {change.target.resource}: {why}."
+    message = f"Unable to apply the patch at {change.target.resource}: {why}."
     if not applied:
-        return f"{said} Nothing was changed."
+        return f"{message} Nothing was changed."
     done = ", ".join(item.resource for item in applied)
-    return f"{said} Already changed: {done}."
+    return f"{message} Already changed: {done}."
 
 
 def _unable(target: Target, error: OSError) -> ToolFailure:

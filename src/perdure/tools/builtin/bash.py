@@ -1,10 +1,10 @@
-"""bash: run one shell command to its end, within a time and an amount of output, or start it.
+"""bash: run a shell command with a timeout and bounded output, or start it in the background.
 
-A command that fails or runs out of time is a result, not a failure of the tool. What it must be
-allowed is in tools.builtin.bash_approval, what becomes of its output in tools.shell.command_output.
-The working directory is checked; what the command itself touches is not, so absolute paths outside
-it are pointed out as warnings. They are advice and no protection. Commands that run on in the
-background are tools.builtin.bash_background.
+A command that fails or times out is a result, not a failure of the tool.
+tools.builtin.bash_approval makes the permission request, tools.shell.command_output collects the
+output, tools.builtin.bash_background starts background jobs. The working directory is checked;
+the files that the command uses are not, so absolute paths outside cause warnings, which are a hint
+and no protection.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ class BashStructured(Record, frozen=True):
     exit: int | UnsetType = UNSET
     timeout: bool | UnsetType = UNSET
     job: str | UnsetType = UNSET
-    """Of the command that runs on in the background."""
+    """The id of the background job."""
 
 
 class BashOutput(Record, frozen=True):
@@ -86,7 +86,7 @@ class BashOutput(Record, frozen=True):
     timeout: bool | UnsetType = UNSET
     warnings: tuple[str, ...] = ()
     path: str | UnsetType = UNSET
-    """The managed file that holds the whole output, where it was too long to be held."""
+    """The Managed Tool Output File of an output that was too long."""
     job: JobInfo | UnsetType = UNSET
 
 
@@ -98,11 +98,13 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
         if len(input.command.encode()) > BASH_COMMAND_BYTES_MAX:
             most = BASH_COMMAND_BYTES_MAX
             raise ToolFailure(f"The command is longer than {most} bytes: write it to a file")
-        where = "." if isinstance(input.workdir, UnsetType) else input.workdir
-        directory = (await environment.authority.claim(where, "directory", context)).path
-        place = CommandDirectory(root=await environment.authority.root(), directory=directory)
+        workdir = "." if isinstance(input.workdir, UnsetType) else input.workdir
+        directory = (await environment.path_access.claim(workdir, "directory", context)).path
+        location = CommandDirectory(root=await environment.path_access.root(), directory=directory)
         await environment.permissions.require(
-            permission_ask(input.command, shell=environment.shell, place=place, context=context)
+            permission_ask(
+                input.command, shell=environment.shell, location=location, context=context
+            )
         )
         if input.background is True:
             return await _start(environment, input, directory, context)
@@ -110,19 +112,19 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
         output = CommandOutput(spool, context.progress)
         try:
             if not (await environment.filesystem.stat(directory)).is_directory:
-                raise ToolFailure(f"{where} is not a directory")
+                raise ToolFailure(f"{workdir} is not a directory")
             async with context.journal.watching():
                 result = await _run(environment, input, directory, output)
         except OSError as error:
             raise ToolFailure(f"Unable to execute command: {reason(error)}") from error
         except asyncio.CancelledError:
-            # The call will be settled as interrupted; what it said until then stays with it.
-            output.say_now()
+            # The call will be settled as interrupted, with the output until now.
+            output.report_now()
             raise
         finally:
             output.close()
         warnings = _outside_paths(input.command, directory)
-        return await _settled(result, output, warnings, environment.output_limits)
+        return await _make_output(result, output, warnings, environment.output_limits)
 
     return Tool(
         name="bash",
@@ -198,8 +200,8 @@ async def _run(
     )
 
 
-async def _settled(
-    result: ProcessResult, said: CommandOutput, warnings: tuple[str, ...], limits: OutputLimits
+async def _make_output(
+    result: ProcessResult, printed: CommandOutput, warnings: tuple[str, ...], limits: OutputLimits
 ) -> BashOutput:
     ended = BashOutput(
         output="",
@@ -208,20 +210,20 @@ async def _settled(
         timeout=True if result.timed_out else UNSET,
         warnings=(*warnings, _LEFT_RUNNING) if result.left_running else warnings,
     )
-    if said.is_binary:
-        text, cut = await said.describe_binary(), True
-    elif said.is_long:
-        text, cut = said.shown(_room_beside(ended, limits)), True
+    if printed.is_binary:
+        text, cut = await printed.describe_binary(), True
+    elif printed.is_long:
+        text, cut = printed.shorten(_remaining_limits(ended, limits)), True
     else:
-        text = said.text()
-        # The model will see a part: the structured result must not claim that it saw all.
+        text = printed.text()
+        # The registry may cut it: the structured result must not claim that it is complete.
         cut = not _fits(replace(ended, output=text), limits)
-    path = UNSET if said.path is None else said.path
+    path = UNSET if printed.path is None else printed.path
     return replace(ended, output=text, truncated=cut, path=path)
 
 
-def _room_beside(ended: BashOutput, limits: OutputLimits) -> OutputLimits:
-    """What the ending of a result leaves for its output."""
+def _remaining_limits(ended: BashOutput, limits: OutputLimits) -> OutputLimits:
+    """The limits for the output, after the text of the ending."""
     ending = tool_output.measured_text({}, _content(ended))
     return OutputLimits(
         lines_max=limits.lines_max - ending.count("\n") - 1,
@@ -234,7 +236,7 @@ def _fits(output: BashOutput, limits: OutputLimits) -> bool:
 
 
 def _shell_code(code: int) -> int:
-    """Ended by a signal: the number that a shell would report."""
+    """The exit code that a shell reports: 128 plus the number of a signal."""
     return code if code >= 0 else 128 - code
 
 

@@ -1,9 +1,9 @@
-"""The permission request of a shell command: the whole text, and what it consists of.
+"""The permission request of a shell command: the whole text and its parts.
 
-A rule that tells commands apart must allow every part of a command, and denies all of it by
-denying one. The text is looked into only when there is such a rule, or a person will be asked. A
-reply of "always" saves one pattern for each part. What was not understood is shown with its
-reason, and can only be approved as the very text it is.
+Rules must allow every part of a command; denying one part denies the command. The text is parsed
+only if a rule distinguishes commands or the user will be asked. An "always" reply saves one pattern
+for each part. Text that cannot be parsed is shown with the reason, and can only be approved as
+exactly that text.
 """
 
 from functools import partial
@@ -21,8 +21,9 @@ from perdure.tools.shell import parser
 
 
 def permission_ask(
-    command: str, *, shell: str, place: CommandDirectory, context: ToolCallContext
+    command: str, *, shell: str, location: CommandDirectory, context: ToolCallContext
 ) -> PermissionAsk:
+    """The request for a command; its parts are parsed on demand, by `refine`."""
     saved = approval_pattern.exact_pattern(command)
     ask = PermissionAsk(
         session_id=context.session_id,
@@ -33,12 +34,13 @@ def permission_ask(
         save=() if saved is None else (saved,),
         source=context.source,
     )
-    return replace(ask, refine=partial(_refined, ask, shell, place))
+    return replace(ask, refine=partial(_refine, ask, shell, location))
 
 
-def _refined(ask: PermissionAsk, shell: str, place: CommandDirectory) -> PermissionAsk:
+def _refine(ask: PermissionAsk, shell: str, location: CommandDirectory) -> PermissionAsk:
     command = ask.resources[0]
-    review = shell_command.review(command, parse=partial(parser.parse_for, shell), place=place)
+    parse = partial(parser.parse_script, shell)
+    review = shell_command.review(command, parse=parse, place=location)
     patterns = tuple({part.pattern: None for part in review.parts if part.pattern is not None})
     understood = review.unclear is None and review.parts
     return replace(
@@ -49,19 +51,19 @@ def _refined(ask: PermissionAsk, shell: str, place: CommandDirectory) -> Permiss
             complete=review.unclear is None,
         ),
         save=patterns if understood else ask.save,
-        metadata=_metadata(review, place),
+        metadata=_metadata(review, location),
     )
 
 
-def _metadata(review: Review, place: CommandDirectory) -> JsonObject:
-    shown: JsonObject = {
-        "workdir": place.directory,
-        "parts": [_described(part) for part in review.parts],
+def _metadata(review: Review, location: CommandDirectory) -> JsonObject:
+    metadata: JsonObject = {
+        "workdir": location.directory,
+        "parts": [_describe_part(part) for part in review.parts],
     }
-    return shown if review.unclear is None else {**shown, "unclear": review.unclear}
+    return metadata if review.unclear is None else {**metadata, "unclear": review.unclear}
 
 
-def _described(part: Part) -> JsonObject:
+def _describe_part(part: Part) -> JsonObject:
     described: JsonObject = {"text": part.text}
     if part.pattern is not None:
         described["pattern"] = part.pattern

@@ -1,8 +1,8 @@
-"""Commands in the background: how bash starts one, and bash_output and bash_cancel.
+"""Background jobs: starts one for bash, and the tools bash_output and bash_cancel.
 
-The permission is that of bash, asked for before the command is started. Looking at a job and ending
-it needs no other: both are for jobs of the own Session and those below it only. Where bash is
-denied altogether, these tools are not offered either.
+The permission is that of bash, required before the command starts. The other two tools need no
+permission of their own: they only reach jobs of their own Session and of those below it. If bash is
+denied altogether, they are not offered either.
 """
 
 from typing import Annotated, Final
@@ -79,10 +79,10 @@ async def start(
     directory: str,
     millis: int | None,
 ) -> JobInfo:
-    """Start a command that has been approved."""
+    """Start an approved command in the background."""
     if environment.jobs is None:
         raise ToolFailure(_UNAVAILABLE)
-    asked = JobStart(
+    request = JobStart(
         session_id=context.session_id,
         call_id=context.call_id,
         shell=environment.shell,
@@ -92,7 +92,7 @@ async def start(
         seconds_max=JOB_SECONDS_DEFAULT if millis is None else millis / 1_000,
     )
     try:
-        return await environment.jobs.start(asked)
+        return await environment.jobs.start(request)
     except JobLimitError as error:
         raise ToolFailure(str(error)) from error
     except OSError as error:
@@ -108,18 +108,19 @@ def started_content(job: JobInfo) -> tuple[ToolContent, ...]:
     )
 
 
-def make_bash_output(desk: BackgroundJobs) -> Tool[LookInput, LookOutput]:
+def make_bash_output(jobs: BackgroundJobs) -> Tool[LookInput, LookOutput]:
     async def execute(input: LookInput, context: ToolCallContext) -> LookOutput:
         wait = 0 if isinstance(input.wait, UnsetType) else input.wait
         try:
-            look = await desk.look(context.session_id, JobID(input.job), wait_seconds=wait)
+            found = await jobs.look(context.session_id, JobID(input.job), wait_seconds=wait)
         except JobNotFoundError as error:
             raise ToolFailure(error.message) from error
         except OSError as error:
-            why = reason(error)
-            raise ToolFailure(f"Unable to read the output of {input.job}: {why}") from error
+            raise ToolFailure(
+                f"Unable to read the output of {input.job}: {reason(error)}"
+            ) from error
         return LookOutput(
-            job=look.job, output=look.output, skipped_bytes=look.skipped_bytes, bytes=look.bytes
+            job=found.job, output=found.output, skipped_bytes=found.skipped_bytes, bytes=found.bytes
         )
 
     return Tool(
@@ -134,10 +135,10 @@ def make_bash_output(desk: BackgroundJobs) -> Tool[LookInput, LookOutput]:
     )
 
 
-def make_bash_cancel(desk: BackgroundJobs) -> Tool[CancelInput, CancelOutput]:
+def make_bash_cancel(jobs: BackgroundJobs) -> Tool[CancelInput, CancelOutput]:
     async def execute(input: CancelInput, context: ToolCallContext) -> CancelOutput:
         try:
-            job = await desk.cancel(context.session_id, JobID(input.job), quiet=True)
+            job = await jobs.cancel(context.session_id, JobID(input.job), quiet=True)
         except JobNotFoundError as error:
             raise ToolFailure(error.message) from error
         return CancelOutput(job=job)

@@ -1,7 +1,7 @@
 """edit: replace an exact passage of a file.
 
-What is wrong with the request is said before permission is asked; whether the passage is there,
-only after, because that tells something about the file.
+An invalid request is refused before permission is asked; whether the passage exists is checked
+afterwards, because the answer reveals something about the file.
 """
 
 from typing import Annotated, Final
@@ -15,7 +15,7 @@ from perdure.schema.codec import Record
 from perdure.schema.session.session import FileDiff
 from perdure.schema.session.tool import TextContent, ToolContent
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
-from perdure.tools.environment import ToolEnvironment, encoded, reason
+from perdure.tools.environment import ToolEnvironment, encode_text, reason
 from perdure.tools.files.mutation import StaleContentError
 from perdure.tools.files.path_access import Target
 
@@ -50,16 +50,16 @@ class EditOutput(Record, frozen=True):
     replacements: int
     preview: str
     notes: str = ""
-    """What came of looking after the file."""
+    """Notes of the After-edit programs."""
 
 
 def make_edit(environment: ToolEnvironment) -> Tool[EditInput, EditOutput]:
     async def execute(input: EditInput, context: ToolCallContext) -> EditOutput:
         _check(input)
-        target = await environment.authority.claim_for_writing(input.path, context)
+        target = await environment.path_access.claim_for_writing(input.path, context)
         await environment.require_edit(context, (target,))
         try:
-            # Held from reading to writing, so that edits made side by side follow each other.
+            # Held from reading to writing, so that concurrent edits run one after another.
             async with environment.mutations.locked(target.path):
                 return await _edit(environment, target, input, context)
         except StaleContentError as error:
@@ -97,7 +97,7 @@ def _check(input: EditInput) -> None:
         case "identical":
             raise ToolFailure("oldString and newString are identical: nothing to change")
         case None:
-            encoded(input.old_string + input.new_string)
+            encode_text(input.old_string + input.new_string)
 
 
 async def _edit(
@@ -109,17 +109,17 @@ async def _edit(
         before = data.decode()
     except UnicodeDecodeError as error:
         raise ToolFailure(f"{target.resource} is not valid UTF-8 text") from error
-    edited = _applied(before, target, input)
+    edited = _apply(before, target, input)
     after = edited.text.encode()
     await environment.mutations.replace_if_unchanged(
         target, read=data, data=after, journal=context.journal
     )
-    looked = await environment.after_edit.look(
+    checked = await environment.after_edit.run(
         environment.files(target), target, after, context.journal
     )
-    environment.mutations.note(context.session_id, target, looked.data)
-    now = Edited(looked.data.decode("utf-8", "replace"), edited.replacements)
-    return _output(target.resource, before, now, input, notes=looked.told)
+    environment.mutations.note(context.session_id, target, checked.data)
+    final = Edited(checked.data.decode("utf-8", "replace"), edited.replacements)
+    return _output(target.resource, before, final, input, notes=checked.notes_text)
 
 
 async def _read(environment: ToolEnvironment, target: Target) -> bytes:
@@ -136,8 +136,8 @@ async def _read(environment: ToolEnvironment, target: Target) -> bytes:
     return data
 
 
-def _applied(before: str, target: Target, input: EditInput) -> Edited:
-    _require_room(before, target, input)
+def _apply(before: str, target: Target, input: EditInput) -> Edited:
+    _check_result_size(before, target, input)
     result = exact_edit.apply(
         before,
         old=input.old_string,
@@ -159,8 +159,8 @@ def _applied(before: str, target: Target, input: EditInput) -> Edited:
             )
 
 
-def _require_room(before: str, target: Target, input: EditInput) -> None:
-    """A short passage in many places and a long one instead would fill the memory."""
+def _check_result_size(before: str, target: Target, input: EditInput) -> None:
+    """Replacing many short passages by a long one could exhaust the memory."""
     old, new = input.old_string, input.new_string
     places = before.count(old) + before.count(old.replace("\n", "\r\n"))
     if len(before) + places * len(new) > EDIT_FILE_BYTES_MAX:

@@ -48,26 +48,26 @@ class GlobOutput(Record, frozen=True):
 def make_glob(environment: ToolEnvironment) -> Tool[GlobInput, GlobOutput]:
     async def execute(input: GlobInput, context: ToolCallContext) -> GlobOutput:
         search.parse_glob(input.pattern)
-        where = "." if isinstance(input.path, UnsetType) else input.path
+        search_path = "." if isinstance(input.path, UnsetType) else input.path
         limit = SEARCH_RESULTS_DEFAULT if isinstance(input.limit, UnsetType) else input.limit
-        target = await environment.authority.claim(where, "directory", context)
-        root = await environment.authority.root()
+        target = await environment.path_access.claim(search_path, "directory", context)
+        root = await environment.path_access.root()
         metadata = {"root": root, "path": target.resource, "limit": limit}
         await environment.require(context, "glob", (input.pattern,), save=("*",), metadata=metadata)
         try:
             files = environment.files(target)
             if not (await files.stat(target.path)).is_directory:
-                raise ToolFailure(f"{where} is not a directory")
-            # One more than is shown tells whether there are more.
-            listing = await search.files(
+                raise ToolFailure(f"{search_path} is not a directory")
+            # One more than the limit shows whether there are more.
+            listing = await search.find_files(
                 environment, target.path, input.pattern, paths_max=limit + 1
             )
         except OSError as error:
-            raise ToolFailure(f"Unable to search {where}: {reason(error)}") from error
-        paths = await _still_there(files, target, listing.paths[:limit])
+            raise ToolFailure(f"Unable to search {search_path}: {reason(error)}") from error
+        paths = await _confirm_files(files, target, listing.paths[:limit])
         return GlobOutput(
             root=root,
-            entries=tuple(_found(target, path) for path in paths),
+            entries=tuple(_entry(target, path) for path in paths),
             truncated=not listing.complete or len(listing.paths) > limit,
         )
 
@@ -93,13 +93,13 @@ def _structured(output: GlobOutput) -> GlobStructured:
     return GlobStructured(entries=output.entries, truncated=output.truncated)
 
 
-async def _still_there(files: Filesystem, target: Target, paths: Sequence[str]) -> Sequence[str]:
-    """The search went by path; only what no link leads to is shown."""
-    there = await files.are_files([posixpath.join(target.path, path) for path in paths])
-    return tuple(itertools.compress(paths, there))
+async def _confirm_files(files: Filesystem, target: Target, paths: Sequence[str]) -> Sequence[str]:
+    """The paths that exist without links; the search program could have followed one."""
+    exist = await files.are_files([posixpath.join(target.path, path) for path in paths])
+    return tuple(itertools.compress(paths, exist))
 
 
-def _found(target: Target, path: str) -> FoundFile:
-    """Relative to the Location inside it, absolute outside."""
+def _entry(target: Target, path: str) -> FoundFile:
+    """An entry with a path relative to the Location, or absolute outside."""
     full = posixpath.normpath(posixpath.join(target.resource, path))
     return FoundFile(path=printable(full), type="file")

@@ -71,16 +71,16 @@ def make_grep(environment: ToolEnvironment) -> Tool[GrepInput, GrepOutput]:
         search.check_length(input.pattern)
         if not isinstance(input.include, UnsetType):
             search.parse_glob(input.include)
-        where = "." if isinstance(input.path, UnsetType) else input.path
-        target = await environment.authority.claim(where, "directory", context)
-        root = await environment.authority.root()
+        search_path = "." if isinstance(input.path, UnsetType) else input.path
+        target = await environment.path_access.claim(search_path, "directory", context)
+        root = await environment.path_access.root()
         await environment.require(
             context, "grep", (input.pattern,), save=("*",), metadata=_metadata(input, root, target)
         )
         try:
             return await _search(environment, input, root, target)
         except OSError as error:
-            raise ToolFailure(f"Unable to search {where}: {reason(error)}") from error
+            raise ToolFailure(f"Unable to search {search_path}: {reason(error)}") from error
 
     return Tool(
         name="grep",
@@ -131,15 +131,15 @@ async def _search(
         include=None if isinstance(input.include, UnsetType) else input.include,
         matches_max=limit + 1,
     )
-    listing = await search.lines(environment, search_for)
+    listing = await search.find_lines(environment, search_for)
     directory = target.path if status.is_directory else posixpath.dirname(target.path)
     wanted = listing.matches[:limit]
-    shown = [found for found in wanted if await search.confirmed(files, directory, found)]
+    confirmed = [found for found in wanted if await search.is_confirmed(files, directory, found)]
     base = target.resource if status.is_directory else posixpath.dirname(target.resource)
     return GrepOutput(
         root=root,
-        matches=tuple(_match(base, found) for found in shown),
-        truncated=not listing.complete or len(shown) < len(listing.matches),
+        matches=tuple(_match(base, found) for found in confirmed),
+        truncated=not listing.complete or len(confirmed) < len(listing.matches),
     )
 
 
@@ -151,11 +151,13 @@ def _match(base: str, found: LineMatch) -> Match:
     path = posixpath.normpath(posixpath.join(base, search.relative_path(found)))
     line = str(found.lines).rstrip("\r\n")
     text = line[:SEARCH_LINE_CHARS_MAX]
-    shown = len(text.encode())
+    shown_bytes = len(text.encode())
     submatches = (
-        Submatch(text=str(it.match)[:SEARCH_LINE_CHARS_MAX], start=it.start, end=it.end)
-        for it in found.submatches[:SEARCH_SUBMATCHES_MAX]
-        if it.start <= shown
+        Submatch(
+            text=str(submatch.match)[:SEARCH_LINE_CHARS_MAX], start=submatch.start, end=submatch.end
+        )
+        for submatch in found.submatches[:SEARCH_SUBMATCHES_MAX]
+        if submatch.start <= shown_bytes
     )
     return Match(
         entry=FoundFile(path=path, type="file"),

@@ -1,4 +1,4 @@
-"""question: ask the person, and wait for the answers."""
+"""question: ask the user and wait for the answers."""
 
 from typing import Annotated, Final
 
@@ -64,7 +64,7 @@ class AnswersOutput(Record, frozen=True):
 
 
 def make_question(
-    environment: ToolEnvironment, desk: Questioner
+    environment: ToolEnvironment, questioner: Questioner
 ) -> Tool[QuestionInput, QuestionOutput]:
     async def execute(input: QuestionInput, context: ToolCallContext) -> QuestionOutput:
         if len(codec.encode(input)) > limits.QUESTION_INPUT_BYTES_MAX:
@@ -72,12 +72,15 @@ def make_question(
             raise ToolFailure(f"The questions are larger than {most} bytes")
         await environment.require(context, "question", ("*",), save=())
         try:
-            answers = await desk.ask(_ask(input, context))
+            answers = await questioner.ask(_ask(input, context))
         except QuestionBlockedError as error:
             raise ToolFailure(str(error)) from error
-        asked = (prompt.question for prompt in input.questions)
+        questions = (prompt.question for prompt in input.questions)
         return QuestionOutput(
-            tuple(Exchange(question, given) for question, given in zip(asked, answers, strict=True))
+            tuple(
+                Exchange(question, given)
+                for question, given in zip(questions, answers, strict=True)
+            )
         )
 
     return Tool(
@@ -110,11 +113,11 @@ def _question(prompt: QuestionPrompt) -> Question:
 
 
 def _content(output: QuestionOutput) -> tuple[ToolContent, ...]:
-    lines = (f'"{item.question}" = {_spoken(item.answers)}' for item in output.exchanges)
+    lines = (f'"{item.question}" = {_format_answers(item.answers)}' for item in output.exchanges)
     return (TextContent(text="\n".join(("The person answered:", *lines))),)
 
 
-def _spoken(answers: tuple[str, ...]) -> str:
+def _format_answers(answers: tuple[str, ...]) -> str:
     return ", ".join(f'"{answer}"' for answer in answers) or "(unanswered)"
 
 

@@ -1,7 +1,7 @@
 """read: a file as text, image or document, or one page of a directory.
 
-A small file comes whole; a large one, or a request for part of one, as a page of lines. What
-cannot be shown to a model is refused by name, and so is a document that this model cannot read.
+A small file is returned whole; a large one, or a requested part, as a page of lines. Files that
+cannot be shown to a model are refused, and so are documents that the current model cannot read.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from perdure.tools.files.line_pager import LinePager
 from perdure.tools.files.path_access import Target
 from perdure.tools.files.read_tracking import ReadTracker
 from perdure.tools.media import file_kind, images
-from perdure.tools.media.images import ShownImage, UnusableImageError
+from perdure.tools.media.images import PreparedImage, UnusableImageError
 
 DESCRIPTION: Final = f"""\
 Read a file or list a directory.
@@ -111,7 +111,7 @@ class Document(Record, frozen=True):
 
 
 class ReadOutput(Record, frozen=True):
-    """Exactly one of the shapes; `data` goes with image and document, `path` with a text file."""
+    """Exactly one of the shapes; `data` belongs to image and document, `path` to a text file."""
 
     file: WholeFile | UnsetType = UNSET
     page: TextPage | UnsetType = UNSET
@@ -123,11 +123,11 @@ class ReadOutput(Record, frozen=True):
 
 
 def make_read(environment: ToolEnvironment) -> Tool[ReadInput, ReadOutput]:
-    # Decoding takes a lot of memory for a moment.
+    # One at a time, because decoding needs a lot of memory.
     one_image = asyncio.Lock()
 
     async def execute(input: ReadInput, context: ToolCallContext) -> ReadOutput:
-        target = await environment.authority.claim(input.path, "directory", context)
+        target = await environment.path_access.claim(input.path, "directory", context)
         files = environment.files(target)
         try:
             status = await files.stat(target.path)
@@ -135,8 +135,8 @@ def make_read(environment: ToolEnvironment) -> Tool[ReadInput, ReadOutput]:
                 await environment.require(context, "read", (target.resource,), save=("*",))
             if status.is_directory:
                 return ReadOutput(directory=await _directory_page(environment, target, input))
-            seen = environment.mutations.seen
-            reading = _Reading(files, target, seen, context, environment.images)
+            tracker = environment.mutations.read_tracker
+            reading = _Reading(files, target, tracker, context, environment.images)
             return await _file(reading, status, input, one_image)
         except OSError as error:
             raise ToolFailure(f"Unable to read {input.path}: {reason(error)}") from error
@@ -153,16 +153,16 @@ def make_read(environment: ToolEnvironment) -> Tool[ReadInput, ReadOutput]:
     )
 
 
-def media_of(output: ReadOutput) -> FileContent | None:
+def extract_media(output: ReadOutput) -> FileContent | None:
     """The image or document that was read; None for anything else."""
-    shown = output.image or output.document
-    if isinstance(shown, UnsetType) or isinstance(output.data, UnsetType):
+    media = output.image or output.document
+    if isinstance(media, UnsetType) or isinstance(output.data, UnsetType):
         return None
-    return FileContent(uri=output.data, mime=shown.mime, name=shown.name)
+    return FileContent(uri=output.data, mime=media.mime, name=media.name)
 
 
 def _content(output: ReadOutput) -> tuple[ToolContent, ...]:
-    media = media_of(output)
+    media = extract_media(output)
     if media is None:
         return ()
     image, document = output.image, output.document
@@ -178,16 +178,16 @@ def _structured(output: ReadOutput) -> Record:
 
 
 class _Reading(Value):
-    """One file that is being read, and who remembers what of it was seen."""
+    """One file that is being read, and the tracker that records it."""
 
     files: Filesystem
     target: Target
-    seen: ReadTracker
+    tracker: ReadTracker
     context: ToolCallContext
     bounds: ImageBounds
 
     def note(self, version: str) -> None:
-        self.seen.note(self.context.session_id, self.target.path, version)
+        self.tracker.note(self.context.session_id, self.target.path, version)
 
 
 async def _file(
@@ -210,7 +210,7 @@ async def _file(
     paged = not isinstance(input.offset, UnsetType) or not isinstance(input.limit, UnsetType)
     try:
         if paged or status.size > READ_BYTES_MAX or len(head) > READ_BYTES_MAX:
-            # Before the page is cut: a change meanwhile must count as unseen.
+            # Before the page is read: a change meanwhile must count as unread.
             version = await read_tracking.version_at(reading.files, target.path)
             page = await _text_page(reading.files, target, input)
             reading.note(version)
@@ -268,13 +268,13 @@ async def _image(reading: _Reading, status: FileStat, mime: str) -> ReadOutput:
             f" the most that can be shown is {IMAGE_FILE_BYTES_MAX}"
         )
     try:
-        shown = await asyncio.to_thread(images.shown, data, mime, reading.bounds)
+        prepared = await asyncio.to_thread(images.prepare_image, data, mime, reading.bounds)
     except UnusableImageError as error:
         raise ToolFailure(f"Cannot show the image {target.resource}: {error}") from error
     reading.note(read_tracking.version_of(data))
     return ReadOutput(
-        image=_described(target.path, shown),
-        data=data_uri.write_encoded(shown.mime, shown.base64),
+        image=_describe_image(target.path, prepared),
+        data=data_uri.write_encoded(prepared.mime, prepared.base64),
     )
 
 
@@ -297,15 +297,15 @@ async def _document(reading: _Reading, status: FileStat) -> ReadOutput:
     return ReadOutput(document=document, data=data_uri.write(file_kind.PDF, data))
 
 
-def _described(path: str, shown: ShownImage) -> Image:
+def _describe_image(path: str, image: PreparedImage) -> Image:
     return Image(
         type="image",
         uri=_file_uri(path),
         name=printable(posixpath.basename(path)),
-        mime=shown.mime,
-        size=len(shown.base64) * 3 // 4,
-        width=shown.size.width,
-        height=shown.size.height,
+        mime=image.mime,
+        size=len(image.base64) * 3 // 4,
+        width=image.size.width,
+        height=image.size.height,
     )
 
 
@@ -335,8 +335,8 @@ async def _entries(
     entries: list[DirectoryEntry] = []
     for name, status in children:
         real = await environment.filesystem.real_path(posixpath.join(directory, name))
-        # A link that leads out of what was approved is not shown.
-        if not (is_within(real, directory) or await environment.authority.contains(real)):
+        # A link that leads outside the approved directory is not listed.
+        if not (is_within(real, directory) or await environment.path_access.contains(real)):
             continue
         if status.is_directory:
             entries.append(DirectoryEntry(path=f"{printable(name)}/", type="directory"))

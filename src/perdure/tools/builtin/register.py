@@ -1,4 +1,4 @@
-"""The tools that every Location has."""
+"""Registers the built-in tools of a Location."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -32,7 +32,7 @@ def register_builtins(
     *,
     subagents: TaskAgents | None = None,
 ) -> Generator[None]:
-    """Offer the built-in tools while the scope is open. A new tool is one line here."""
+    """Register the built-in tools while the scope is open. A new tool is one line here."""
     with ExitStack() as scopes:
         scopes.enter_context(registry.register(make_apply_patch(environment)))
         scopes.enter_context(registry.register(make_bash(environment)))
@@ -46,8 +46,8 @@ def register_builtins(
         scopes.enter_context(registry.register(make_read(environment)))
         scopes.enter_context(registry.register(make_skill(environment, skills)))
         if subagents is not None:
-            made = make_task(environment, subagents.lookup, subagents.runner)
-            scopes.enter_context(registry.register(made))
+            task = make_task(environment, subagents.agents, subagents.runner)
+            scopes.enter_context(registry.register(task))
         scopes.enter_context(registry.register(make_todowrite(environment)))
         if environment.web is not None:
             web = environment.web

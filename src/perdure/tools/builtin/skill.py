@@ -1,8 +1,8 @@
-"""skill: load the instructions that were written for a kind of task.
+"""skill: load the instructions of a skill.
 
-A skill is looked up twice: before a person may be asked, so that nobody is asked about what is not
-there, and again afterwards, since what is loaded is what is there then. The files beside a skill
-are named, not read.
+A skill is looked up before the permission request, so that the user is not asked about a missing
+one, and again afterwards, because it may have changed. The other files of a skill are listed, not
+read.
 """
 
 import posixpath
@@ -42,16 +42,16 @@ class SkillOutput(Record, frozen=True):
     name: str
     output: str
     directory: str | UnsetType = UNSET
-    """None of its own for a skill that comes with the program."""
+    """Unset for a built-in skill."""
 
 
 def make_skill(environment: ToolEnvironment, skills: SkillLookup) -> Tool[SkillInput, SkillOutput]:
     async def execute(input: SkillInput, context: ToolCallContext) -> SkillOutput:
-        _found(skills, input.name, context)
+        _require_skill(skills, input.name, context)
         await environment.require(context, "skill", (input.name,), save=(input.name,))
-        found = _found(skills, input.name, context)
+        found = _require_skill(skills, input.name, context)
         directory = _directory(found)
-        files = await _files_beside(environment.filesystem, found)
+        files = await _list_files(environment.filesystem, found)
         return SkillOutput(
             name=found.name,
             output=_text(found, directory, files),
@@ -72,17 +72,17 @@ def _content(output: SkillOutput) -> tuple[ToolContent, ...]:
     return (TextContent(text=output.output),)
 
 
-def _found(skills: SkillLookup, name: str, context: ToolCallContext) -> SkillInfo:
+def _require_skill(skills: SkillLookup, name: str, context: ToolCallContext) -> SkillInfo:
     found = skills.get(name)
     if found is not None:
         return found
-    asked = name[: limits.SKILL_NAME_CHARS_MAX]
+    display_name = name[: limits.SKILL_NAME_CHARS_MAX]
     import difflib
 
     names = skills.names_for(context.agent)
-    close = difflib.get_close_matches(asked, names, limits.SKILL_MATCHES_SHOWN_MAX)
+    close = difflib.get_close_matches(display_name, names, limits.SKILL_MATCHES_SHOWN_MAX)
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-    raise ToolFailure(f"There is no skill {asked!r}.{hint}")
+    raise ToolFailure(f"There is no skill {display_name!r}.{hint}")
 
 
 def _directory(found: SkillInfo) -> str | None:
@@ -102,27 +102,27 @@ def _text(found: SkillInfo, directory: str | None, files: list[str]) -> str:
     return "\n".join((*parts, "</skill_content>"))
 
 
-async def _files_beside(filesystem: Filesystem, found: SkillInfo) -> list[str]:
-    """Some of the files that came with a skill. Only one with a directory of its own has any."""
+async def _list_files(filesystem: Filesystem, found: SkillInfo) -> list[str]:
+    """Some of the other files of a skill. Only a skill with its own directory has any."""
     if posixpath.basename(found.location) != skill.FILE_NAME:
         return []
     base = posixpath.dirname(found.location)
     try:
         real_base = await filesystem.real_path(base)
-        return await _sampled(filesystem, base, real_base)
+        return await _sample_files(filesystem, base, real_base)
     except OSError:
-        # The skill went while it was read. Its text is here; the rest is a courtesy.
+        # The skill was removed meanwhile. Its text is loaded; the list is optional.
         return []
 
 
-async def _sampled(filesystem: Filesystem, base: str, real_base: str) -> list[str]:
+async def _sample_files(filesystem: Filesystem, base: str, real_base: str) -> list[str]:
     files: list[str] = []
-    waiting = [base]
+    stack = [base]
     for _ in range(limits.SKILL_SHOWN_DIRECTORIES_MAX):
-        if not waiting or len(files) >= limits.SKILL_FILES_SHOWN_MAX:
+        if not stack or len(files) >= limits.SKILL_FILES_SHOWN_MAX:
             break
-        directory = waiting.pop()
-        # A link may lead out, or back to where we came from.
+        directory = stack.pop()
+        # A link may lead outside.
         if not is_within(await filesystem.real_path(directory), real_base):
             continue
         below: list[str] = []
@@ -132,5 +132,5 @@ async def _sampled(filesystem: Filesystem, base: str, real_base: str) -> list[st
                 below.append(path)
             elif status.is_file and path != posixpath.join(base, skill.FILE_NAME):
                 files.append(path)
-        waiting += reversed(below)
+        stack += reversed(below)
     return sorted(files[: limits.SKILL_FILES_SHOWN_MAX])

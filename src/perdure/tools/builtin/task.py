@@ -1,11 +1,10 @@
-"""task: have a subagent do a piece of work in a Session of its own, and get its last words.
+"""task: run a subagent in a child Session and return the text of its last step.
 
-The child is an ordinary Session below the calling one. Which agents can be called is told beside
-the conversation (location.agents.context_source), so that this description stays the same. Making
-the child, waiting for it and bounding what it may do is the SubagentRunner's business
-(runtime.background.subagents).
+The child is an ordinary Session below the calling one. A Context Source lists the callable agents
+(location.agents.context_source), so that this description stays the same. The SubagentRunner
+(runtime.background.subagents) creates the child, waits for it and bounds what it may do.
 
-Invariant: whatever becomes of the child, the model is told.
+Invariant: whatever happens to the child, the model is informed.
 """
 
 from typing import Annotated, Final
@@ -28,7 +27,7 @@ from perdure.schema.session.tool import TextContent, ToolContent
 from perdure.schema.settings.agent import AgentInfo
 from perdure.schema.value import Value
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
-from perdure.tools.environment import ToolEnvironment, encoded
+from perdure.tools.environment import ToolEnvironment, encode_text
 
 DESCRIPTION: Final = """\
 Have a subagent do a piece of work on its own, and get the text of its last step.
@@ -70,9 +69,9 @@ class TaskOutput(Record, frozen=True):
 
 
 class TaskAgents(Value):
-    """The agents that can be called, and what runs them."""
+    """The callable agents and their runner."""
 
-    lookup: AgentLookup
+    agents: AgentLookup
     runner: SubagentRunner
 
 
@@ -81,7 +80,7 @@ def make_task(
 ) -> Tool[TaskInput, TaskOutput]:
     async def execute(input: TaskInput, context: ToolCallContext) -> TaskOutput:
         _check_prompt(input.prompt)
-        _found(agents, input.subagent_type, context)
+        _require_subagent(agents, input.subagent_type, context)
         resources = (input.subagent_type,)
         await environment.require(context, subagent.ACTION, resources, save=resources)
         ask = TaskAsk(
@@ -89,7 +88,8 @@ def make_task(
             assistant_message_id=context.assistant_message_id,
             call_id=context.call_id,
             calling_agent=context.agent,
-            agent=_found(agents, input.subagent_type, context),
+            # Looked up again: the configuration may have changed while the user was asked.
+            agent=_require_subagent(agents, input.subagent_type, context),
             caller=agents.get(context.agent),
             description=input.description,
             prompt=input.prompt,
@@ -118,24 +118,25 @@ def make_task(
 def _check_prompt(prompt: str) -> None:
     if not prompt.strip():
         raise ToolFailure("The prompt is empty. Say what the subagent shall do.")
-    if len(encoded(prompt)) > limits.TASK_PROMPT_BYTES_MAX:
+    if len(encode_text(prompt)) > limits.TASK_PROMPT_BYTES_MAX:
         most = limits.TASK_PROMPT_BYTES_MAX
         raise ToolFailure(f"The prompt is larger than {most} bytes. Name files to read instead.")
 
 
-def _found(agents: AgentLookup, name: str, context: ToolCallContext) -> AgentInfo:
-    """Looked up again after a person was asked: what is called is what is there then."""
+def _require_subagent(agents: AgentLookup, name: str, context: ToolCallContext) -> AgentInfo:
     found = agents.get(name)
     if found is not None and subagent.is_subagent(found):
         return found
     from difflib import get_close_matches
 
     names = [agent.id for agent in agents.callable_by(context.agent)]
-    asked = name[: limits.SKILL_NAME_CHARS_MAX]
-    close = get_close_matches(asked, names, 1)
+    display_name = name[: limits.SKILL_NAME_CHARS_MAX]
+    close = get_close_matches(display_name, names, 1)
     known = ", ".join(names) or "none"
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise ToolFailure(f"There is no subagent {asked!r}.{hint} Those that can be called: {known}.")
+    raise ToolFailure(
+        f"There is no subagent {display_name!r}.{hint} Those that can be called: {known}."
+    )
 
 
 def _output(result: TaskResult) -> TaskOutput:
@@ -165,5 +166,5 @@ def _structured(output: TaskOutput) -> JsonObject:
 
 
 def _delivers(output: TaskOutput) -> MessageID | None:
-    """The prompt whose result the caller now has."""
+    """The prompt whose result this call delivers."""
     return None if output.state == "running" else output.prompt_id

@@ -1,7 +1,7 @@
-"""todowrite: write the Session's list of what is to be done, whole.
+"""todowrite: replace the Session's todo list.
 
-The list becomes durable together with the call's success (runtime.turn.provider_turn), so that what
-the model was told and what clients read can never differ.
+The list becomes durable together with the call's success (runtime.turn.provider_turn), so that the
+model and clients always see the same list.
 """
 
 from typing import Annotated, Final

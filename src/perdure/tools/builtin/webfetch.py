@@ -1,8 +1,7 @@
 """webfetch: read one page of the public internet.
 
-The permission is asked for the URL before its host is even looked up. What may be reached, and what
-a server may cost us, is decided in host.http.web_pages; what a page is to a model, in
-tools.web.content.
+The permission for the URL is required before its host is resolved. host.http.web_pages decides
+which hosts may be reached and bounds the transfer; tools.web.content converts the page.
 """
 
 from typing import Annotated, Final
@@ -69,7 +68,7 @@ class WebFetchOutput(Record, frozen=True):
     format: Format
     output: str
     media: FileContent | UnsetType = UNSET
-    """The page itself, where it is an image or a document."""
+    """The page itself, if it is an image or a document."""
 
 
 def make_webfetch(
@@ -77,12 +76,12 @@ def make_webfetch(
 ) -> Tool[WebFetchInput, WebFetchOutput]:
     async def execute(input: WebFetchInput, context: ToolCallContext) -> WebFetchOutput:
         try:
-            # The one spelling of the host that is fetched is also the one that is asked about.
+            # The permission is arguments for the same normalized URL that is fetched.
             url = address.parse(input.url).url
         except WebAddressError as error:
             raise ToolFailure(str(error)) from error
-        asked = codec.to_json_value(input)
-        await environment.require(context, "webfetch", (url,), save=("*",), metadata=asked)
+        arguments = codec.to_json_value(input)
+        await environment.require(context, "webfetch", (url,), save=("*",), metadata=arguments)
         wanted: Format = "markdown" if isinstance(input.format, UnsetType) else input.format
         seconds = limits.WEB_SECONDS_DEFAULT if input.timeout is UNSET else input.timeout
         request = WebRequest(
@@ -106,8 +105,8 @@ def make_webfetch(
 
 
 async def _output(page: WebPage, wanted: Format, bounds: ImageBounds) -> WebFetchOutput:
-    media = await content.media_of(page, bounds)
-    text = "" if media is not None else await content.text_of(page, wanted)
+    media = await content.extract_media(page, bounds)
+    text = "" if media is not None else await content.extract_text(page, wanted)
     return WebFetchOutput(
         url=page.url,
         content_type=page.content_type,

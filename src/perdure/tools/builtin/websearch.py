@@ -1,7 +1,7 @@
-"""websearch: ask a service that searches the web, and hand on what it found.
+"""websearch: query a web search service and return its results.
 
-Which service is asked is not decided here (location.tools.web_access). Where none is configured
-nothing is called: the model is told how its user can change that.
+location.tools.web_access chooses the service. If none is configured, no request is made: the model
+is told how the user can configure one.
 """
 
 from typing import Annotated, Final
@@ -96,19 +96,19 @@ def make_websearch(
         backend = choose(context.session_id)
         if backend is None:
             raise ToolFailure(NOT_CONFIGURED)
-        asked: JsonObject = codec.to_json_value(input)
+        arguments: JsonObject = codec.to_json_value(input)
         await environment.require(
             context,
             "websearch",
             (input.query,),
             save=("*",),
-            metadata={**asked, "provider": backend.name},
+            metadata={**arguments, "provider": backend.name},
         )
         try:
             text = await backend.search(_query(input, context))
         except SearchError as error:
             raise ToolFailure(f"Unable to search the web: {error}") from error
-        return WebSearchOutput(backend.name, _within(text, input) or NOTHING_FOUND)
+        return WebSearchOutput(backend.name, _truncate(text, input) or NOTHING_FOUND)
 
     return Tool(
         name="websearch",
@@ -133,8 +133,8 @@ def _query(input: WebSearchInput, context: ToolCallContext) -> SearchQuery:
     )
 
 
-def _within(text: str, input: WebSearchInput) -> str:
-    """A service may not know the bound, or not keep it."""
+def _truncate(text: str, input: WebSearchInput) -> str:
+    """Apply the requested maximum, which a service may ignore."""
     most = input.context_max_characters
     return text.strip() if isinstance(most, UnsetType) else text.strip()[:most]
 

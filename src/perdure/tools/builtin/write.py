@@ -1,6 +1,6 @@
 """write: create a file, or replace all of it.
 
-Replacing loses what is not said again, so an existing file must have been read, as it is now.
+Replacing loses the old content, so the Session must have read the current version of the file.
 """
 
 from typing import Annotated, Final, Literal
@@ -12,10 +12,10 @@ from perdure.core.limits import WRITE_FILE_BYTES_MAX
 from perdure.schema.codec import Record
 from perdure.schema.session.tool import TextContent, ToolContent
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
-from perdure.tools.environment import ToolEnvironment, encoded, reason
+from perdure.tools.environment import ToolEnvironment, encode_text, reason
 from perdure.tools.files import read_tracking
 from perdure.tools.files.path_access import Target
-from perdure.tools.files.post_edit import Looked
+from perdure.tools.files.post_edit import PostEditResult
 
 DESCRIPTION: Final = """\
 Write a whole text file, creating it and its parent directories when needed.
@@ -41,17 +41,17 @@ class WriteOutput(Record, frozen=True):
     resource: str
     existed: bool
     notes: str | UnsetType = UNSET
-    """What came of looking after the file."""
+    """Notes of the After-edit programs."""
 
 
 def make_write(environment: ToolEnvironment) -> Tool[WriteInput, WriteOutput]:
     async def execute(input: WriteInput, context: ToolCallContext) -> WriteOutput:
         _check(input.content)
-        target = await environment.authority.claim_for_writing(input.path, context)
+        target = await environment.path_access.claim_for_writing(input.path, context)
         await environment.require_edit(context, (target,))
         try:
             async with environment.mutations.locked(target.path):
-                existed, looked = await _write(environment, target, input.content, context)
+                existed, checked = await _write(environment, target, input.content, context)
         except OSError as error:
             raise ToolFailure(f"Unable to write {input.path}: {reason(error)}") from error
         return WriteOutput(
@@ -59,7 +59,7 @@ def make_write(environment: ToolEnvironment) -> Tool[WriteInput, WriteOutput]:
             target=target.path,
             resource=target.resource,
             existed=existed,
-            notes=looked.told or UNSET,
+            notes=checked.notes_text or UNSET,
         )
 
     return Tool(
@@ -79,27 +79,27 @@ def _content(output: WriteOutput) -> tuple[ToolContent, ...]:
 
 
 def _check(content: str) -> None:
-    size = len(encoded(content))
+    size = len(encode_text(content))
     if size > WRITE_FILE_BYTES_MAX:
         raise ToolFailure(f"The text is too large: {size} bytes, at most {WRITE_FILE_BYTES_MAX}")
 
 
 async def _write(
     environment: ToolEnvironment, target: Target, content: str, context: ToolCallContext
-) -> tuple[bool, Looked]:
+) -> tuple[bool, PostEditResult]:
     existed = await _is_existing_file(environment, target)
     if existed:
-        await _require_seen(environment, target, context)
-        data = _marked(content, was_marked=await _has_mark(environment, target))
+        await _require_read(environment, target, context)
+        data = _with_bom(content, had_bom=await _has_bom(environment, target))
         await environment.mutations.replace(target, data, journal=context.journal)
     else:
-        data = _marked(content, was_marked=False)
+        data = _with_bom(content, had_bom=False)
         await environment.mutations.create(target, data, journal=context.journal)
-    looked = await environment.after_edit.look(
+    checked = await environment.after_edit.run(
         environment.files(target), target, data, context.journal
     )
-    environment.mutations.note(context.session_id, target, looked.data)
-    return existed, looked
+    environment.mutations.note(context.session_id, target, checked.data)
+    return existed, checked
 
 
 async def _is_existing_file(environment: ToolEnvironment, target: Target) -> bool:
@@ -114,26 +114,26 @@ async def _is_existing_file(environment: ToolEnvironment, target: Target) -> boo
     return True
 
 
-async def _require_seen(
+async def _require_read(
     environment: ToolEnvironment, target: Target, context: ToolCallContext
 ) -> None:
-    """What is replaced without being named must have been read, as it is now."""
+    """Raises ToolFailure unless the Session has read the current version."""
     current = await read_tracking.version_at(environment.files(target), target.path)
     if current == _EMPTY:
         return
-    seen = environment.mutations.seen.version(context.session_id, target.path)
-    if seen is None:
+    known = environment.mutations.read_tracker.version(context.session_id, target.path)
+    if known is None:
         raise ToolFailure(f"{target.resource} exists; read it before you replace all of it")
-    if seen != current:
+    if known != current:
         raise ToolFailure(f"{target.resource} has changed since you read it; read it again")
 
 
-async def _has_mark(environment: ToolEnvironment, target: Target) -> bool:
+async def _has_bom(environment: ToolEnvironment, target: Target) -> bool:
     head = await environment.files(target).read(target.path, bytes_max=len(_BOM))
     return head == _BOM
 
 
-def _marked(content: str, *, was_marked: bool) -> bytes:
-    """A byte order mark that was there stays, and is there once."""
+def _with_bom(content: str, *, had_bom: bool) -> bytes:
+    """The bytes to write, with one byte order mark if the file or the text has one."""
     body = content.lstrip(exact_edit.BOM)
-    return (_BOM if was_marked or body != content else b"") + body.encode()
+    return (_BOM if had_bom or body != content else b"") + body.encode()

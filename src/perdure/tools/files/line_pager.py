@@ -1,7 +1,7 @@
-"""A page of lines cut from a text that arrives in chunks and may be larger than memory.
+"""Cuts a page of lines from a text that arrives in chunks and may be larger than memory.
 
 Lines are counted from one and end at a line feed; a carriage return before it is dropped. A very
-long line is kept up to a bound, with a note. Nothing here reads a file.
+long line is truncated, with a note. Nothing here reads a file.
 
 Invariant: memory stays within one page and one chunk, whatever the lines look like.
 """
@@ -12,7 +12,7 @@ from typing import Final
 from perdure.core.limits import READ_BYTES_MAX, READ_LINE_CHARS_MAX
 from perdure.schema.value import Value
 
-# A character is at most four bytes; one more says that the line goes on.
+# A character is at most four bytes; one more byte shows that the line is longer.
 _LINE_BYTES_KEPT: Final = READ_LINE_CHARS_MAX * 4 + 1
 
 
@@ -23,7 +23,7 @@ class Page(Value, kw_only=True):
 
 
 class LinePager:
-    """Feed chunks until `full`, then take the `page`. Raises UnicodeDecodeError while fed."""
+    """Feed chunks until `full`, then get the `page`. Feeding may raise UnicodeDecodeError."""
 
     def __init__(self, *, offset: int, limit: int) -> None:
         self._to_skip = offset - 1
@@ -50,14 +50,14 @@ class LinePager:
         self._pend(tail)
 
     def page(self) -> Page:
-        """The page, once there is nothing more to feed or it is full."""
+        """The page, after all chunks are fed or the page is full."""
         if self._pending and not self.full:
             self._take()
         return Page(text="\n".join(self._lines), lines=len(self._lines), more=self.full)
 
     @property
     def lines_seen(self) -> int:
-        """How many lines the text has, once all of it was fed."""
+        """The number of lines fed so far."""
         return self._seen_lines + self._seen_tail
 
     def _after_skipped(self, chunk: bytes) -> bytes | None:
@@ -75,7 +75,7 @@ class LinePager:
         self._pending += piece[: _LINE_BYTES_KEPT - len(self._pending)]
 
     def _take(self) -> None:
-        line = _shown(bytes(self._pending))
+        line = _decode_line(bytes(self._pending))
         self._pending.clear()
         size = len(line.encode()) + 1
         if len(self._lines) == self._limit or (self._lines and self._bytes + size > READ_BYTES_MAX):
@@ -85,9 +85,9 @@ class LinePager:
         self._bytes += size
 
 
-def _shown(line: bytes) -> str:
+def _decode_line(line: bytes) -> str:
     complete = len(line) < _LINE_BYTES_KEPT
-    # The cut may fall inside a character: an incremental decoder leaves that one out.
+    # The cut may split a character, which an incremental decoder leaves out.
     text = codecs.getincrementaldecoder("utf-8")().decode(line, final=complete)
     text = text.removesuffix("\r") if complete else text
     if len(text) <= READ_LINE_CHARS_MAX:

@@ -1,10 +1,10 @@
-"""File Mutation: changes of files, one at a time for each path.
+"""Changes files, one change at a time for each path.
 
-The locks are shared by every Location of the process, because Locations may overlap. Only targets
-that an authority has resolved and a person or rule has approved come here.
+The locks are shared by all Locations of the process, because Locations may overlap. Callers pass
+only targets that PathAccess resolved and that were approved.
 
-Invariant: a change based on what was read commits only if those bytes are still there, and it
-lands below the directory that was approved, whatever has become of the path since.
+Invariant: a change based on read bytes commits only if the file still holds them, and only below
+the approved directory, even if the path was replaced since.
 """
 
 import asyncio
@@ -21,19 +21,19 @@ from perdure.tools.files.read_tracking import ReadTracker
 
 
 class StaleContentError(Exception):
-    """The file is not what was read before: somebody else has changed it."""
+    """The file has changed since it was read."""
 
 
 class FileMutations:
     def __init__(self, filesystem: Filesystem) -> None:
         self._filesystem = filesystem
-        self.seen = ReadTracker()
+        self.read_tracker = ReadTracker()
         self._locks: dict[str, asyncio.Lock] = {}
         self._users: dict[str, int] = {}
 
     @asynccontextmanager
     async def locked(self, path: str) -> AsyncGenerator[None]:
-        """Alone with `path`, as far as this process goes."""
+        """Hold the process-wide lock of `path`."""
         lock = self._locks.setdefault(path, asyncio.Lock())
         self._users[path] = self._users.get(path, 0) + 1
         try:
@@ -45,13 +45,14 @@ class FileMutations:
                 del self._locks[path], self._users[path]
 
     def require_current(self, session_id: SessionID, target: Target, data: bytes) -> None:
-        """Raises StaleContentError when the Session saw something else than `data` there."""
-        if self.seen.version(session_id, target.path) not in (None, read_tracking.version_of(data)):
+        """Raises StaleContentError when the Session last saw other content than `data`."""
+        known = self.read_tracker.version(session_id, target.path)
+        if known not in (None, read_tracking.version_of(data)):
             raise StaleContentError(target.path)
 
     def note(self, session_id: SessionID, target: Target, data: bytes) -> None:
-        """The Session knows that `data` is there: it has read it all, or written it."""
-        self.seen.note(session_id, target.path, read_tracking.version_of(data))
+        """Record that the Session knows the content `data`, by reading or writing it."""
+        self.read_tracker.note(session_id, target.path, read_tracking.version_of(data))
 
     async def create(self, target: Target, data: bytes, *, journal: Journal = NO_JOURNAL) -> None:
         """Create the file and the directories above it; raises FileExistsError."""
@@ -61,21 +62,21 @@ class FileMutations:
             await files.create_exclusive(target.path, data, mode=0o666)
 
     async def replace(self, target: Target, data: bytes, *, journal: Journal = NO_JOURNAL) -> None:
-        """Whatever the file holds now."""
+        """Replace the file, whatever it holds."""
         async with journal.changing(target.root, target.path, data):
             await self._files(target).write_atomic(target.path, data)
 
     async def replace_if_unchanged(
         self, target: Target, *, read: bytes, data: bytes, journal: Journal = NO_JOURNAL
     ) -> None:
-        """Raises StaleContentError when the file no longer holds `read`."""
+        """Replace the file. Raises StaleContentError when it no longer holds `read`."""
         await self._require_unchanged(target, read)
         await self.replace(target, data, journal=journal)
 
     async def remove_if_unchanged(
         self, target: Target, *, read: bytes, journal: Journal = NO_JOURNAL
     ) -> None:
-        """Raises StaleContentError when the file no longer holds `read`."""
+        """Remove the file. Raises StaleContentError when it no longer holds `read`."""
         await self._require_unchanged(target, read)
         async with journal.changing(target.root, target.path, None):
             await self._files(target).remove(target.path)
@@ -85,7 +86,7 @@ class FileMutations:
 
     async def _require_unchanged(self, target: Target, read: bytes) -> None:
         try:
-            # One byte more than was read tells a longer file without reading all of it.
+            # One byte more shows that the file is longer, without reading all of it.
             current = await self._files(target).read(target.path, bytes_max=len(read) + 1)
         except FileNotFoundError as error:
             raise StaleContentError(target.path) from error

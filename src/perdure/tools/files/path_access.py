@@ -1,12 +1,12 @@
-"""Path authority: which file a path means, and whether a tool may go there.
+"""PathAccess: resolves the paths of tool calls, with approval outside the Location.
 
-A relative path stays inside the Location, by its spelling and after every link is resolved. An
-absolute path outside needs `external_directory` approval before the tool's own permission is asked;
-so does `@name/path`, which lies in a Reference and is only for reading. Managed Tool Output Files
-may be read without approval. Asking for the leaf permission is up to the tool.
+A relative path must stay inside the Location, as written and after every link is resolved. An
+absolute path outside needs `external_directory` approval before the tool's own permission; so does
+`@name/path`, which is in a Reference and read-only. Managed Tool Output Files may be read without
+approval. The tool itself asks for its own permission.
 
-Invariant: a Target names a canonical path below a canonical root, and its resource is what the
-person was shown. Nothing of ours (database, secrets) is ever a target for writing.
+Invariant: a Target has a canonical path below a canonical root, and its resource is what the user
+was shown. Perdure's own data (database, secrets) is never a target for writing.
 """
 
 import posixpath
@@ -28,28 +28,28 @@ class OwnDirectories(Value, kw_only=True):
     """The directories of this installation."""
 
     outputs: str
-    """Managed Tool Output Files."""
+    """Holds the Managed Tool Output Files."""
     data: str | None = None
-    """Our database and our secrets: never written by a tool."""
+    """Holds the database and secrets: never written by a tool."""
     configuration: str | None = None
-    """The user's settings: protected as a project's are."""
+    """Holds the user's settings: protected, as those of a project are."""
 
 
 class Target(Value, kw_only=True):
     path: str
     """Canonical and absolute."""
     root: str
-    """The canonical directory that was approved; the path is reached from there without links."""
+    """The approved canonical directory; the path below it contains no links."""
     resource: str
-    """Relative to the Location with forward slashes, or `path` itself when outside."""
+    """Relative to the Location, or `path` itself when outside."""
     external: bool
     managed: bool = False
-    """One of our own output files: to be read, not written."""
+    """A Managed Tool Output File: may be read, not written."""
     protected: bool = False
-    """It governs what agents may do: only a person allows a change, each time."""
+    """A Protected path: the user must allow each change."""
 
 
-class _Pinned(Value, kw_only=True):
+class _RealDirectories(Value, kw_only=True):
     root: str
     outputs: str
     data: str | None
@@ -57,7 +57,7 @@ class _Pinned(Value, kw_only=True):
 
 
 class PathAccess:
-    """One for each Location."""
+    """The path access of one Location."""
 
     def __init__(
         self,
@@ -73,10 +73,10 @@ class PathAccess:
         self._permissions = permissions
         self._own = own
         self._references = references
-        self._pinned: _Pinned | None = None
+        self._resolved: _RealDirectories | None = None
 
     async def claim(self, path: str, kind: TargetKind, context: ToolCallContext) -> Target:
-        """Resolve `path`, with approval where it is outside. Raises ToolFailure when refused."""
+        """Resolve `path`, with approval if it is outside. Raises ToolFailure when refused."""
         reference = self._reference(path)
         if reference is None:
             target = await self._resolve(path, kind)
@@ -86,18 +86,18 @@ class PathAccess:
             await self._approve_outside(target, context)
         return target
 
-    async def look(self, path: str) -> Target:
-        """What `path` means, without approval: nothing is to be read there yet."""
+    async def resolve(self, path: str) -> Target:
+        """Resolve `path` without approval; the caller must not read it yet."""
         return await self._resolve(path, "file")
 
     async def claim_for_writing(self, path: str, context: ToolCallContext) -> Target:
-        """As `claim`. That a managed file may be read does not let it be written."""
+        """As `claim`, for writing; managed files need approval like others."""
         return (await self.claim_all_for_writing((path,), context))[path]
 
     async def claim_all_for_writing(
         self, paths: Sequence[str], context: ToolCallContext
     ) -> dict[str, Target]:
-        """Several at once: everything is resolved first, and no directory is asked for twice."""
+        """Claim several paths: all are resolved first, and each directory is asked about once."""
         targets = {path: await self._resolve_for_writing(path) for path in paths}
         outside = {target.root: target for target in targets.values() if target.external}
         for target in outside.values():
@@ -106,30 +106,30 @@ class PathAccess:
 
     async def root(self) -> str:
         """The canonical directory of the Location."""
-        return (await self._pins()).root
+        return (await self._directories()).root
 
     async def contains(self, real_path: str) -> bool:
-        """Whether a canonical path lies in the Location."""
+        """Whether a canonical path is inside the Location."""
         return is_within(real_path, await self.root())
 
     async def _resolve(self, path: str, kind: TargetKind) -> Target:
-        """What `path` means now. The last parts may not exist."""
+        """Resolve `path`; its last parts need not exist."""
         _require_sane(path)
-        pinned = await self._pins()
-        lexical = self._lexical(path, pinned.root)
+        own = await self._directories()
+        lexical = self._lexical(path, own.root)
         real = await self._real_path(lexical, path)
-        if is_within(real, pinned.root):
-            relative = posixpath.relpath(real, pinned.root)
-            return Target(path=real, root=pinned.root, resource=relative, external=False)
-        if is_within(lexical, pinned.root):
+        if is_within(real, own.root):
+            relative = posixpath.relpath(real, own.root)
+            return Target(path=real, root=own.root, resource=relative, external=False)
+        if is_within(lexical, own.root):
             raise ToolFailure(f"{path} leads outside the project through a symbolic link")
         directory, name = posixpath.split(real)
-        managed = directory == pinned.outputs and name.startswith(NAME_PREFIX)
+        managed = directory == own.outputs and name.startswith(NAME_PREFIX)
         root = await self._boundary(real, kind)
         return Target(path=real, root=root, resource=real, external=True, managed=managed)
 
     async def _resolve_below(self, path: str, reference: str) -> Target:
-        """`@name/rest`: what `rest` means in the Reference."""
+        """Resolve `@name/rest` in the Reference."""
         _require_sane(path)
         root = await self._filesystem.real_path(reference)
         lexical = posixpath.normpath(posixpath.join(root, path.partition("/")[2]))
@@ -144,12 +144,12 @@ class PathAccess:
         if self._reference(path) is not None:
             raise ToolFailure(f"{path} is in a reference, and references are only for reading")
         target = await self._resolve(path, "file")
-        pinned = await self._pins()
-        if _is_ours(target.path, pinned):
+        own = await self._directories()
+        if _is_own_data(target.path, own):
             raise ToolFailure(f"{target.resource} belongs to this program and cannot be changed")
-        settings = pinned.configuration
-        of_user = settings is not None and is_within(target.path, settings)
-        if not of_user and not protected_path.is_protected(target.path):
+        settings = own.configuration
+        is_user_settings = settings is not None and is_within(target.path, settings)
+        if not is_user_settings and not protected_path.is_protected(target.path):
             return target
         return Target(
             path=target.path,
@@ -160,7 +160,7 @@ class PathAccess:
         )
 
     def _reference(self, path: str) -> str | None:
-        """The directory of the Reference that `path` begins with, if it does."""
+        """The directory of the Reference that `path` begins with, if any."""
         if not path.startswith("@"):
             return None
         return self._references().get(path[1:].partition("/")[0])
@@ -171,29 +171,29 @@ class PathAccess:
             if not is_within(lexical, root):
                 raise ToolFailure(f"{path} is outside the project; use an absolute path")
             return lexical
-        # Two leading slashes are kept by normpath and mean nothing here.
+        # normpath keeps two leading slashes, which have no meaning here.
         lexical = "/" + posixpath.normpath(path).lstrip("/")
         if is_within(lexical, self._given_root):
             inside = posixpath.relpath(lexical, self._given_root)
             return posixpath.normpath(posixpath.join(root, inside))
         return lexical
 
-    async def _pins(self) -> _Pinned:
-        # Pinned once: a link swapped under the Location later cannot move its boundary.
-        if self._pinned is None:
-            self._pinned = _Pinned(
+    async def _directories(self) -> _RealDirectories:
+        # Resolved once: a link that is changed later cannot move the boundary.
+        if self._resolved is None:
+            self._resolved = _RealDirectories(
                 root=await self._filesystem.real_path(self._given_root),
                 outputs=await self._filesystem.real_path(self._own.outputs),
                 data=await self._real(self._own.data),
                 configuration=await self._real(self._own.configuration),
             )
-        return self._pinned
+        return self._resolved
 
     async def _real_path(self, lexical: str, path: str) -> str:
         try:
             return await self._filesystem.real_path(lexical)
         except OSError as error:
-            # It turned into a link, or back, while it was being looked at.
+            # The path became a link, or stopped being one, while it was resolved.
             raise ToolFailure(f"Unable to resolve {path}: {error.strerror}") from error
 
     async def _real(self, path: str | None) -> str | None:
@@ -215,7 +215,7 @@ class PathAccess:
         )
 
     async def _boundary(self, path: str, kind: TargetKind) -> str:
-        """The existing directory that an approval is about."""
+        """The nearest existing directory, for which approval is asked."""
         candidate = path if kind == "directory" else posixpath.dirname(path)
         while candidate != "/" and not await self._is_directory(candidate):
             candidate = posixpath.dirname(candidate)
@@ -239,8 +239,8 @@ def _require_sane(path: str) -> None:
         raise ToolFailure("A path must be valid Unicode") from error
 
 
-def _is_ours(path: str, pinned: _Pinned) -> bool:
-    if pinned.data is None or not is_within(path, pinned.data):
+def _is_own_data(path: str, own: _RealDirectories) -> bool:
+    if own.data is None or not is_within(path, own.data):
         return False
-    # A Location may lie in our data directory; then its own files are its own.
-    return not (is_within(pinned.root, pinned.data) and is_within(path, pinned.root))
+    # A Location inside the data directory may change its own files.
+    return not (is_within(own.root, own.data) and is_within(path, own.root))

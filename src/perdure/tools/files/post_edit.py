@@ -1,11 +1,11 @@
-"""What happens to a file once a tool has changed it: it is formatted, checked, and told of.
+"""Runs After-edit programs on a changed file: formatters, checkers, and language servers.
 
-Each program runs in a process group of its own, for a bounded time and with bounded output, while
-the file is still locked. What it leaves there is what the tool reports and what counts as seen.
-Language servers, which stay, are asked through a Diagnoser.
+Each program runs in its own process group, for a bounded time and with bounded output, while the
+file is still locked. The formatted content is what the tool reports and what counts as read.
+Language servers keep running and are asked through a Diagnoser.
 
-Invariant: an edit that was made does not fail any more. A program that fails, hangs, removes the
-file or turns it into something else becomes a note, and what was written is put back if it is gone.
+Invariant: an edit that was made does not fail afterwards. A program that fails, hangs, or removes
+or replaces the file becomes a note, and the written content is restored if it is lost.
 """
 
 import asyncio
@@ -23,118 +23,119 @@ from perdure.schema.value import Confidential, Value
 from perdure.tools.files.path_access import Target
 
 
-def _untold(path: str) -> None:
-    """Nobody listens."""
+def _ignore_edit(path: str) -> None:
+    """The default of `PostEdit.edited`."""
 
 
 class Diagnoser(Protocol):
-    """Who keeps language servers and asks them."""
+    """Runs language servers and gets their diagnostics."""
 
-    async def complaints(
+    async def diagnose(
         self,
         program: EditProgram,
         target: Target,
         files: Filesystem,
         environment: Mapping[str, str],
     ) -> tuple[str, ...]:
-        """What the server `program` has against a file, a line each. Bounded; never fails."""
+        """The errors that the server `program` reports, a line each. Bounded; never fails."""
         ...
 
 
-class Looked(Value, kw_only=True):
-    """A file after everybody has looked after it."""
+class PostEditResult(Value, kw_only=True):
+    """The content of a file after all programs ran, and their notes."""
 
     data: bytes
     notes: tuple[str, ...] = ()
     """For the model, a paragraph each."""
 
     @property
-    def told(self) -> str:
+    def notes_text(self) -> str:
         return "".join(f"\n\n{note}" for note in self.notes)
 
 
 class PostEdit(Confidential, kw_only=True):
-    """`directory` is where programs are started."""
+    """The After-edit programs of a Location; they are started in `directory`."""
 
     programs: EditPrograms = field(default_factory=EditPrograms)
     directory: str = "/"
     processes: ProcessRunner | None = None
     variables: Mapping[str, str] | None = None
     diagnoser: Diagnoser | None = None
-    """Without it no language server is started."""
-    edited: Callable[[str], None] = _untold
-    """Told of each path that was changed; neither waits nor fails."""
+    """Without it no language server is used."""
+    edited: Callable[[str], None] = _ignore_edit
+    """Called with each changed path; must not wait or fail."""
 
-    async def look(
+    async def run(
         self, files: Filesystem, target: Target, data: bytes, journal: Journal
-    ) -> Looked:
-        """Have everybody look after `target`, which holds `data` now."""
+    ) -> PostEditResult:
+        """Format and check `target`, which holds `data` now."""
         formatted = await self.format(files, target, data, journal)
         self.edited(target.path)
-        problems = await self.check((target,), files=lambda it: files)
-        return Looked(data=formatted.data, notes=(*formatted.notes, *problems))
+        problems = await self.check((target,), files=lambda _target: files)
+        return PostEditResult(data=formatted.data, notes=(*formatted.notes, *problems))
 
     async def format(
         self, files: Filesystem, target: Target, data: bytes, journal: Journal
-    ) -> Looked:
-        programs = [it for it in self.programs.formatters if it.is_for(target.path)]
+    ) -> PostEditResult:
+        programs = [program for program in self.programs.formatters if program.is_for(target.path)]
         if not programs:
-            return Looked(data=data)
+            return PostEditResult(data=data)
         notes: list[str] = []
-        # A formatter is a command: what it does besides can be taken back as well.
+        # A formatter may change other files too, so the journal watches all of them.
         async with journal.watching():
             for program in programs:
-                failure = await self._failure(program, target)
-                data, lost = await _left(files, target, data)
+                failure = await self._run_formatter(program, target)
+                data, lost = await _read_formatted(files, target, data)
                 notes += [note for note in (failure, lost) if note is not None]
-        return Looked(data=data, notes=tuple(notes))
+        return PostEditResult(data=data, notes=tuple(notes))
 
     async def check(
         self, targets: Sequence[Target], *, files: Callable[[Target], Filesystem]
     ) -> tuple[str, ...]:
-        """What checkers and servers say against these files; nothing, if they find nothing."""
+        """A note with the problems that checkers and servers report; empty without problems."""
         checked = targets[: limits.DIAGNOSED_FILES_MAX]
         lines = [
             line
             for target in checked
             for program in self.programs.checkers
             if program.is_for(target.path)
-            for line in await self._complaints(program, target)
+            for line in await self._run_checker(program, target)
         ]
-        lines += await self._diagnosed(checked, files)
+        lines += await self._diagnose(checked, files)
         if not lines:
             return ()
-        shown, more = lines[: limits.DIAGNOSTICS_LINES_MAX], len(lines)
-        rest = [f"({more - len(shown)} more lines)"] if more > len(shown) else []
-        return ("\n".join(["Diagnostics after this edit:", *shown, *rest]),)
+        listed, total = lines[: limits.DIAGNOSTICS_LINES_MAX], len(lines)
+        rest = [f"({total - len(listed)} more lines)"] if total > len(listed) else []
+        return ("\n".join(["Diagnostics after this edit:", *listed, *rest]),)
 
-    async def _diagnosed(
+    async def _diagnose(
         self, targets: Sequence[Target], files: Callable[[Target], Filesystem]
     ) -> list[str]:
-        """What language servers say. All are asked at once, so that an edit waits for one time."""
-        asked = [
+        """The errors of all language servers, asked concurrently."""
+        requests = [
             (program, target)
             for target in targets
             for program in self.programs.servers
             if program.is_for(target.path)
         ]
-        if self.diagnoser is None or not asked:
+        if self.diagnoser is None or not requests:
             return []
         async with asyncio.TaskGroup() as group:
             answers = [
                 group.create_task(
-                    self.diagnoser.complaints(
+                    self.diagnoser.diagnose(
                         program, target, files(target), self._environment(program)
                     )
                 )
-                for program, target in asked
+                for program, target in requests
             ]
         return [line for answer in answers for line in answer.result()]
 
     def _environment(self, program: EditProgram) -> dict[str, str]:
         return {**(self.variables or {}), **program.environment}
 
-    async def _failure(self, program: EditProgram, target: Target) -> str | None:
+    async def _run_formatter(self, program: EditProgram, target: Target) -> str | None:
+        """Run a formatter; returns a note if it failed."""
         result = await self._run(program, target, seconds=limits.FORMATTER_SECONDS_MAX)
         if isinstance(result, str):
             return f"The formatter {program.name} did not run: {result}."
@@ -145,13 +146,14 @@ class PostEdit(Confidential, kw_only=True):
         words = _text(result).strip()[: limits.FORMATTER_WORDS_CHARS_MAX]
         return f"The formatter {program.name} failed with code {result.exit_code}: {words}"
 
-    async def _complaints(self, program: EditProgram, target: Target) -> list[str]:
+    async def _run_checker(self, program: EditProgram, target: Target) -> list[str]:
+        """Run a checker; returns the lines it reported."""
         result = await self._run(program, target, seconds=limits.CHECKER_SECONDS_MAX)
         if isinstance(result, str):
             return [f"{program.name} did not run: {result}"]
         if result.timed_out:
             return [f"{program.name} took too long and was stopped"]
-        # As compilers and linters have it, whoever ends well has nothing to complain about.
+        # As with compilers and linters, exit code 0 means no problems.
         if result.exit_code == 0:
             return []
         lines = (line.rstrip() for line in _text(result).splitlines())
@@ -160,7 +162,7 @@ class PostEdit(Confidential, kw_only=True):
     async def _run(
         self, program: EditProgram, target: Target, *, seconds: float
     ) -> ProcessResult | str:
-        """How it ended, or why it never began."""
+        """The result of the program, or why it could not start."""
         if self.processes is None:
             return "nothing can be started here"
         try:
@@ -175,8 +177,10 @@ class PostEdit(Confidential, kw_only=True):
             return str(error)
 
 
-async def _left(files: Filesystem, target: Target, written: bytes) -> tuple[bytes, str | None]:
-    """What a formatter left; what was written, put back, if that is not a file to go on with."""
+async def _read_formatted(
+    files: Filesystem, target: Target, written: bytes
+) -> tuple[bytes, str | None]:
+    """The content after a formatter ran; if it is unusable, restore `written` and add a note."""
     try:
         data = await files.read(target.path, bytes_max=limits.EDIT_FILE_BYTES_MAX + 1)
     except OSError:
@@ -184,7 +188,7 @@ async def _left(files: Filesystem, target: Target, written: bytes) -> tuple[byte
     if (data or not written) and len(data) <= limits.EDIT_FILE_BYTES_MAX:
         return data, None
     try:
-        # Whatever it is by now, a link above all, it goes; it was a file when it was written.
+        # Remove whatever replaced the file, in particular a link.
         with suppress(OSError):
             await files.remove(target.path)
         await files.create_exclusive(target.path, written, mode=0o666)

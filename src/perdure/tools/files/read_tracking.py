@@ -1,11 +1,11 @@
-"""What each Session has seen of which file, so that it does not overwrite what it has not seen.
+"""Tracks which version of a file each Session has read, so that it overwrites nothing unread.
 
-Kept in memory, as a version of the whole file for each Session and path; the oldest are forgotten
-first, and all of them with the process. A tool that names what it replaces (edit, apply_patch) may
-change a file of which nothing is remembered. One that does not (write) may not.
+Kept in memory, as a version of the whole file for each Session and path; the oldest entries are
+dropped first. A tool that names what it replaces (edit, apply_patch) may change a file without an
+entry; `write` may not.
 
-Invariant: a file that changed after its Session saw it is changed by nobody's tool before it is
-read again.
+Invariant: a file that changed after a Session read it is not changed by that Session's tools
+before it is read again.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ class ReadTracker:
         self._versions: OrderedDict[tuple[SessionID, str], str] = OrderedDict()
 
     def note(self, session_id: SessionID, path: str, version: str) -> None:
-        """The Session knows this version of the file: it has read or written it."""
+        """Record that the Session read or wrote this version of the file."""
         self._versions[session_id, path] = version
         self._versions.move_to_end((session_id, path))
         while len(self._versions) > SEEN_FILES_MAX:
             self._versions.popitem(last=False)
 
     def version(self, session_id: SessionID, path: str) -> str | None:
-        """The version that the Session saw last; None when nothing is remembered."""
+        """The version that the Session knows; None without an entry."""
         return self._versions.get((session_id, path))
 
     def forget(self, session_id: SessionID, path: str) -> None:
@@ -37,15 +37,15 @@ class ReadTracker:
 
 
 def version_of(data: bytes) -> str:
-    """The version of a file that holds exactly `data`."""
+    """The version of a file with the content `data`."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 async def version_at(files: Filesystem, path: str) -> str:
-    """The version of the file as it is now."""
+    """The current version of a file."""
     status = await files.stat(path)
     if status.size > EDIT_FILE_BYTES_MAX:
-        # No tool edits it, and reading all of it for each page would cost more than it tells.
+        # Too large to edit; hashing all of it for each page would cost too much.
         return f"{status.size} bytes of {status.modified_ns}"
     data = await files.read(path, bytes_max=EDIT_FILE_BYTES_MAX)
     if len(data) <= FILE_INLINE_BYTES_MAX:

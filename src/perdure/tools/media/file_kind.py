@@ -1,7 +1,7 @@
-"""What kind of file some bytes are: an image the model can see, text, or neither.
+"""Detects the kind of a file from its bytes: an image for the model, text, or binary.
 
-Images are known by their first bytes, never by name. Text is what has no NUL, few control
-characters and a name that does not say otherwise.
+Images are recognised by their first bytes, never by name. Text has no NUL, few control characters
+and no binary suffix.
 """
 
 from functools import cache
@@ -47,7 +47,7 @@ _TEXT_MIMES: Final = ("application/json", "application/javascript", "application
 
 
 def image_mime(head: bytes) -> str | None:
-    """The image format that `head` begins, of those that models accept."""
+    """The image type of a file that begins with `head`, if models accept it."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if head.startswith(b"\xff\xd8\xff"):
@@ -64,7 +64,7 @@ def is_pdf(head: bytes) -> bool:
 
 
 def is_binary(name: str, head: bytes) -> bool:
-    """Whether showing it as text would be of no use."""
+    """Whether a file is not text."""
     if name.lower().endswith(_BINARY_SUFFIXES) or is_pdf(head):
         return True
     if b"\0" in head:

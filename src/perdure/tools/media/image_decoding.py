@@ -1,6 +1,6 @@
 """Decode and encode images with Pillow. Loaded by tools.media.images if Pillow is installed.
 
-Of an animation the first picture counts. Which sizes are acceptable is decided by the caller.
+Only the first frame of an animation is used. The caller decides which sizes are acceptable.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _BACKGROUND: Final = (255, 255, 255)
 
 
 class DecodedPicture(Value):
-    """A tools.media.images.Picture."""
+    """Implements tools.media.images.Picture."""
 
     image: PIL.Image.Image
 
@@ -34,10 +34,10 @@ class DecodedPicture(Value):
 
 
 def decode(data: bytes) -> DecodedPicture:
-    """Raises UnusableImageError."""
+    """Decode an image. Raises UnusableImageError."""
     try:
         with PIL.Image.open(BytesIO(data), formats=_FORMATS) as image:
-            # The header was looked at before; a file that states two sizes is found here.
+            # The header was checked before; this finds a file that states two sizes.
             if image.width * image.height > IMAGE_PIXELS_MAX:
                 raise UnusableImageError("its header states more than one size")
             upright = PIL.ImageOps.exif_transpose(image)
@@ -48,7 +48,7 @@ def decode(data: bytes) -> DecodedPicture:
 
 
 def _flattened(image: PIL.Image.Image) -> PIL.Image.Image:
-    """Without transparency, which JPEG does not have."""
+    """The image without transparency, which JPEG does not support."""
     if image.mode == "RGB":
         return image
     flat = PIL.Image.new("RGB", image.size, _BACKGROUND)

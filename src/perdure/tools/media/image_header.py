@@ -1,7 +1,7 @@
-"""How large an image is, from its first bytes.
+"""Reads the size of an image from its header.
 
-Only the header is looked at, so that a small file which claims to hold a huge picture is refused
-before anybody makes room for it. Whether the rest can be decoded is not known here.
+Only the header is read, so that a small file with a huge picture is refused before memory is
+allocated for it. Whether the rest can be decoded is not checked.
 """
 
 import struct
@@ -26,8 +26,8 @@ class ImageSize(Value):
         return f"{self.width}x{self.height}"
 
 
-def size_of(data: bytes, mime: str) -> ImageSize | None:
-    """The size that the header states; None when it states none that an image can have."""
+def read_size(data: bytes, mime: str) -> ImageSize | None:
+    """The size in the header; None when there is no valid one."""
     try:
         match mime:
             case "image/png":
@@ -50,7 +50,9 @@ def _png(data: bytes) -> ImageSize | None:
 def _webp(data: bytes) -> ImageSize | None:
     kind = data[12:16]
     if kind == b"VP8X":
-        width, height = (int.from_bytes(data[at : at + 3], "little") for at in (24, 27))
+        width, height = (
+            int.from_bytes(data[position : position + 3], "little") for position in (24, 27)
+        )
         return ImageSize(width + 1, height + 1) if len(data) >= 30 else None
     if kind == b"VP8L":
         (bits,) = struct.unpack_from("<I", data, 21)
@@ -62,16 +64,16 @@ def _webp(data: bytes) -> ImageSize | None:
 
 
 def _jpeg(data: bytes) -> ImageSize | None:
-    at = 2
-    while at + 4 <= len(data) and data[at] == 0xFF:
-        marker = data[at + 1]
+    position = 2
+    while position + 4 <= len(data) and data[position] == 0xFF:
+        marker = data[position + 1]
         if marker == 0xFF:
-            at += 1
+            position += 1
         elif marker in _JPEG_BARE:
-            at += 2
+            position += 2
         elif marker in _JPEG_FRAMES:
-            height, width = struct.unpack_from(">HH", data, at + 5)
+            height, width = struct.unpack_from(">HH", data, position + 5)
             return ImageSize(width, height)
         else:
-            at += 2 + struct.unpack_from(">H", data, at + 2)[0]
+            position += 2 + struct.unpack_from(">H", data, position + 2)[0]
     return None

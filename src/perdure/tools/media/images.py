@@ -1,10 +1,10 @@
-"""Images as a model can take them: within a number of pixels on each side, and of bytes.
+"""Prepares images for a model: within limits of pixels and bytes.
 
-An image that fits is passed on as it is; a larger one is scaled down, and encoded anew until it
-fits. Scaling needs Pillow (the extra `images`), which is loaded when it is first needed. Where it
-is there, every image is decoded once: a broken one would spoil each later request of its Session.
+An image that fits is passed on unchanged; a larger one is scaled down and re-encoded until it fits.
+Scaling needs Pillow (the extra `images`), which is imported on first use. If it is installed, every
+image is decoded once: a broken one would make every later request of its Session fail.
 
-Invariant: nothing is decoded whose header states more pixels than we make room for.
+Invariant: no image is decoded whose header states more pixels than the limit.
 """
 
 import base64
@@ -23,7 +23,7 @@ class UnusableImageError(Exception):
     """The image cannot be shown to a model; the message says why."""
 
 
-class ShownImage(Value, kw_only=True):
+class PreparedImage(Value, kw_only=True):
     mime: str
     base64: str
     size: ImageSize
@@ -34,18 +34,18 @@ class Picture(Protocol):
     """A decoded image."""
 
     def encodings(self, size: ImageSize) -> Iterator[tuple[str, bytes]]:
-        """Ways to write it in this size, as media type and bytes, the most faithful first."""
+        """Encodings in this size, as media type and bytes, the best quality first."""
         ...
 
 
 Decode = Callable[[bytes], Picture]
-"""Raises UnusableImageError."""
+"""Decodes an image; raises UnusableImageError."""
 
 DEFAULT_BOUNDS: Final = ImageBounds()
 
 
-def pillow() -> Decode | None:
-    """Decoding by Pillow, if it is installed."""
+def load_decoder() -> Decode | None:
+    """The decoder that uses Pillow, if it is installed."""
     try:
         decode: Decode = import_module("perdure.tools.media.image_decoding").decode
     except ModuleNotFoundError as error:
@@ -55,14 +55,14 @@ def pillow() -> Decode | None:
     return decode
 
 
-def shown(
+def prepare_image(
     data: bytes,
     mime: str,
     bounds: ImageBounds = DEFAULT_BOUNDS,
     *,
-    decoding: Callable[[], Decode | None] = pillow,
-) -> ShownImage:
-    """The image as the model gets it. Takes a while: not for the event loop."""
+    decoding: Callable[[], Decode | None] = load_decoder,
+) -> PreparedImage:
+    """The image for the model. Slow: do not call it on the event loop."""
     original = _stated_size(data, mime)
     encoded = base64.b64encode(data).decode()
     fits = _fits(original, encoded, bounds)
@@ -76,12 +76,12 @@ def shown(
         )
     picture = None if decode is None else decode(data)
     if fits or picture is None:
-        return ShownImage(mime=mime, base64=encoded, size=original, original=original)
-    return _scaled(picture, original, bounds)
+        return PreparedImage(mime=mime, base64=encoded, size=original, original=original)
+    return _scale(picture, original, bounds)
 
 
 def _stated_size(data: bytes, mime: str) -> ImageSize:
-    size = image_header.size_of(data, mime)
+    size = image_header.read_size(data, mime)
     if size is None:
         raise UnusableImageError(f"it is not a valid {mime} file")
     if size.pixels > IMAGE_PIXELS_MAX:
@@ -90,14 +90,14 @@ def _stated_size(data: bytes, mime: str) -> ImageSize:
     return size
 
 
-def _scaled(picture: Picture, original: ImageSize, bounds: ImageBounds) -> ShownImage:
+def _scale(picture: Picture, original: ImageSize, bounds: ImageBounds) -> PreparedImage:
     ratio = min(1.0, bounds.width_max / original.width, bounds.height_max / original.height)
     while True:
         size = ImageSize(max(1, int(original.width * ratio)), max(1, int(original.height * ratio)))
         for mime, data in picture.encodings(size):
             encoded = base64.b64encode(data).decode()
             if _fits(size, encoded, bounds):
-                return ShownImage(mime=mime, base64=encoded, size=size, original=original)
+                return PreparedImage(mime=mime, base64=encoded, size=size, original=original)
         if size.pixels == 1:
             raise UnusableImageError(f"even a single pixel is over {bounds.chars_max} bytes")
         ratio *= IMAGE_SHRINK

@@ -1,8 +1,8 @@
-"""A search program for machines without ripgrep; it runs as a child process, never in ours.
+"""A search program for machines without ripgrep; it always runs as a child process.
 
-It takes the few options of ripgrep that tools.search.search uses and answers in the same form. A
-process of its own, because Python's expressions can run for ever and nothing else can stop them:
-the caller ends it when its time is up. It follows no link and skips hidden names and binary files.
+It takes the options of ripgrep that tools.search.search uses and prints the same format. It is a
+separate process because a Python regular expression can run for ever and only killing the process
+stops it. It follows no link and skips hidden names and binary files.
 """
 
 import argparse
@@ -31,19 +31,19 @@ _FAILED: Final = 2
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-class _Ruled(Value):
-    """The ignore rules that a directory adds for everything below it."""
+class _DirectoryRules(Value):
+    """The ignore rules of a directory, for everything below it."""
 
     directory: str
     rules: tuple[IgnoreRule, ...]
 
 
-class _Waiting(Value):
-    """What the walk has yet to come to, and the rules that hold there."""
+class _PendingPath(Value):
+    """A path to visit, and the rules that apply there."""
 
     path: str
     absolute: str
-    ruled: tuple[_Ruled, ...]
+    rules: tuple[_DirectoryRules, ...]
     is_directory: bool
 
 
@@ -54,10 +54,10 @@ class _Line(Value):
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = _parsed(arguments)
+    options = _parse_arguments(arguments)
     try:
         pattern = re.compile(options.regexp)
-        anywhere = _anywhere(options.regexp)
+        prefilter = _compile_prefilter(options.regexp)
     except (re.error, OverflowError, RecursionError) as error:
         sys.stderr.write(f"regex parse error: {error}\n")
         return _FAILED
@@ -65,17 +65,17 @@ def main(arguments: Sequence[str]) -> int:
         if options.files:
             sys.stdout.buffer.write(os.fsencode(path) + b"\0")
         else:
-            _search(path, pattern, anywhere, count_max=options.max_count)
+            _search(path, pattern, prefilter, count_max=options.max_count)
     return 0
 
 
-def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--files", action="store_true")
     parser.add_argument("--regexp", default="")
     parser.add_argument("--max-count", type=int, default=sys.maxsize)
     parser.add_argument("path")
-    # What ripgrep must be told is how this program works anyway, or is only a hint.
+    # Options for ripgrep that are this program's default or only an optimisation.
     for flag in ("--no-config", "--no-messages", "--no-require-git", "--null", "--json"):
         parser.add_argument(flag, action="store_true")
     for hint in ("--sort", "--type-add", "--type"):
@@ -90,22 +90,22 @@ def _files_at(path: str) -> Iterator[str]:
         yield path
 
 
-def _walk(directory: str, inherited: tuple[_Ruled, ...]) -> Iterator[str]:
-    """Files in path order. What is yet to be visited is kept as a stack: trees may be deep."""
-    waiting = [_Waiting(directory, os.path.abspath(directory), inherited, is_directory=True)]
-    while waiting:
-        here = waiting.pop()
-        if not here.is_directory:
-            yield here.path
+def _walk(directory: str, inherited: tuple[_DirectoryRules, ...]) -> Iterator[str]:
+    """Files in path order. Uses a stack instead of recursion, because trees may be deep."""
+    stack = [_PendingPath(directory, os.path.abspath(directory), inherited, is_directory=True)]
+    while stack:
+        current = stack.pop()
+        if not current.is_directory:
+            yield current.path
             continue
-        ruled = (*here.ruled, *_rules_of(here.absolute))
+        rules = (*current.rules, *_read_rules(current.absolute))
         below = [
-            _Waiting(entry.path, absolute, ruled, entry.is_dir(follow_symlinks=False))
-            for entry in _entries(here.path)
-            for absolute in [os.path.join(here.absolute, entry.name)]
-            if _is_wanted(entry, absolute, ruled)
+            _PendingPath(entry.path, absolute, rules, entry.is_dir(follow_symlinks=False))
+            for entry in _entries(current.path)
+            for absolute in [os.path.join(current.absolute, entry.name)]
+            if _is_wanted(entry, absolute, rules)
         ]
-        waiting.extend(reversed(below))
+        stack.extend(reversed(below))
 
 
 def _entries(path: str) -> list[os.DirEntry[str]]:
@@ -116,15 +116,15 @@ def _entries(path: str) -> list[os.DirEntry[str]]:
         return []
 
 
-def _is_wanted(entry: os.DirEntry[str], absolute: str, ruled: tuple[_Ruled, ...]) -> bool:
+def _is_wanted(entry: os.DirEntry[str], absolute: str, rules: tuple[_DirectoryRules, ...]) -> bool:
     is_directory = entry.is_dir(follow_symlinks=False)
     if entry.name.startswith(".") or not (is_directory or entry.is_file(follow_symlinks=False)):
         return False
-    return not _is_ignored(absolute, ruled, is_directory=is_directory)
+    return not _is_ignored(absolute, rules, is_directory=is_directory)
 
 
-def _is_ignored(absolute: str, ruled: tuple[_Ruled, ...], *, is_directory: bool) -> bool:
-    for level in reversed(ruled):
+def _is_ignored(absolute: str, rules: tuple[_DirectoryRules, ...], *, is_directory: bool) -> bool:
+    for level in reversed(rules):
         relative = absolute.removeprefix(level.directory).lstrip("/")
         verdict = glob.ignored(level.rules, relative, is_directory=is_directory)
         if verdict is not None:
@@ -132,31 +132,31 @@ def _is_ignored(absolute: str, ruled: tuple[_Ruled, ...], *, is_directory: bool)
     return False
 
 
-def _rules_above(directory: str) -> tuple[_Ruled, ...]:
-    """What the directories above say, outermost first, up to the root of the repository."""
-    found: list[_Ruled] = []
-    here = directory
-    while not os.path.exists(os.path.join(here, ".git")) and here != os.path.dirname(here):
-        here = os.path.dirname(here)
-        found[:0] = _rules_of(here)
+def _rules_above(directory: str) -> tuple[_DirectoryRules, ...]:
+    """The rules of the directories above, outermost first, up to the repository's root."""
+    found: list[_DirectoryRules] = []
+    current = directory
+    while not os.path.exists(os.path.join(current, ".git")) and current != os.path.dirname(current):
+        current = os.path.dirname(current)
+        found[:0] = _read_rules(current)
     return tuple(found)
 
 
-def _rules_of(directory: str) -> list[_Ruled]:
-    levels: list[_Ruled] = []
+def _read_rules(directory: str) -> list[_DirectoryRules]:
+    levels: list[_DirectoryRules] = []
     for name in IGNORE_FILES:
         try:
             with open(os.path.join(directory, name), encoding="utf-8", errors="replace") as file:
-                levels.append(_Ruled(directory, glob.parse_ignore(file.read())))
+                levels.append(_DirectoryRules(directory, glob.parse_ignore(file.read())))
         except OSError:
             continue
     return levels
 
 
-def _anywhere(expression: str) -> re.Pattern[str] | None:
-    """An expression that finds something in a text if the given one does in any of its lines.
+def _compile_prefilter(expression: str) -> re.Pattern[str] | None:
+    """A pattern that matches a whole text if `expression` matches one of its lines.
 
-    There is none for those that may look beyond their line or care where the text ends.
+    None for expressions that depend on more than their own line.
     """
     if "(?" in expression or "\\A" in expression or "\\Z" in expression:
         return None
@@ -164,34 +164,34 @@ def _anywhere(expression: str) -> re.Pattern[str] | None:
 
 
 def _search(
-    path: str, pattern: re.Pattern[str], anywhere: re.Pattern[str] | None, *, count_max: int
+    path: str, pattern: re.Pattern[str], prefilter: re.Pattern[str] | None, *, count_max: int
 ) -> None:
     try:
         with open(path, "rb") as file:
             if b"\0" in file.peek(READ_SNIFF_BYTES)[:READ_SNIFF_BYTES]:
                 return
-            if anywhere is not None and not _may_match(file, anywhere):
+            if prefilter is not None and not _may_match(file, prefilter):
                 return
-            found = (_matched(path, line, pattern) for line in _lines(file))
+            found = (_match_record(path, line, pattern) for line in _lines(file))
             for record in itertools.islice(filter(None, found), count_max):
                 sys.stdout.buffer.write(record + b"\n")
-            # Whoever ends this process keeps what was found before.
+            # Flushed, so that the caller has these matches if it kills this process.
             sys.stdout.buffer.flush()
     except OSError:
         return
 
 
-def _may_match(file: BinaryIO, anywhere: re.Pattern[str]) -> bool:
-    """Most files hold no match, and one look at all of a file is quicker than one at each line."""
+def _may_match(file: BinaryIO, prefilter: re.Pattern[str]) -> bool:
+    """Whether a file may match; searching it at once is quicker than line by line."""
     data = file.read(READ_CHUNK_BYTES)
     file.seek(0)
     if len(data) == READ_CHUNK_BYTES:
         return True
-    return anywhere.search(data.decode("utf-8", "surrogateescape")) is not None
+    return prefilter.search(data.decode("utf-8", "surrogateescape")) is not None
 
 
 def _lines(file: BinaryIO) -> Iterator[_Line]:
-    """Each line that is short enough to be worth showing."""
+    """The lines that are not too long to show."""
     number, offset = 1, 0
     continued = False
     while data := file.readline(SEARCH_RECORD_BYTES_MAX):
@@ -202,8 +202,8 @@ def _lines(file: BinaryIO) -> Iterator[_Line]:
         number, offset, continued = number + ended, offset + len(data), not ended
 
 
-def _matched(path: str, line: _Line, pattern: re.Pattern[str]) -> bytes | None:
-    """The record of a line that matches."""
+def _match_record(path: str, line: _Line, pattern: re.Pattern[str]) -> bytes | None:
+    """The output record of a matching line; None when it does not match."""
     matches = list(pattern.finditer(line.text.rstrip("\n")))
     if not matches:
         return None
@@ -218,15 +218,14 @@ def _matched(path: str, line: _Line, pattern: re.Pattern[str]) -> bytes | None:
 
 
 def _submatches(text: str, matches: Sequence[re.Match[str]]) -> list[dict[str, object]]:
-    """Where in the line, in bytes. Only as many as are shown: each costs a look at the line."""
-    shown = matches[:SEARCH_SUBMATCHES_MAX]
+    """The byte offsets of the first matches in a line."""
     return [
         {
             "match": _text(_bytes(match[0])),
             "start": len(_bytes(text[: match.start()])),
             "end": len(_bytes(text[: match.end()])),
         }
-        for match in shown
+        for match in matches[:SEARCH_SUBMATCHES_MAX]
     ]
 
 

@@ -1,8 +1,8 @@
-"""Searching a tree: which files there are, and which lines match.
+"""Searches a directory tree for files and for matching lines.
 
-ripgrep does the work when there is one, else our own search program; nothing is ever fetched.
-Both respect ignore files and leave out hidden names. The root is canonical before the search
-begins, and links are not followed; what the caller shows is `confirmed` by a reading of our own.
+ripgrep is used if installed, else the fallback program; nothing is downloaded. Both respect ignore
+files and leave out hidden names. The root is canonical and links are not followed; callers check
+each result with `is_confirmed` before showing it.
 
 Invariant: a search is bounded in time and output, and says when it is incomplete.
 """
@@ -35,11 +35,11 @@ from perdure.ports import Filesystem, ProcessResult
 from perdure.schema.codec import Record
 from perdure.schema.value import Value
 from perdure.tools.api.tool import ToolFailure
-from perdure.tools.environment import ToolEnvironment, encoded
+from perdure.tools.environment import ToolEnvironment, encode_text
 from perdure.version import PACKAGE_FOLDER
 
 _COMMON: Final = ("--no-config", "--no-require-git")
-# A type of ripgrep is about names only and, unlike its globs, leaves ignore files in force.
+# ripgrep's types filter by name and, unlike its globs, do not override ignore files.
 _NAME_GLOB: Final = re.compile(r"(?!\*\*$)(?:[A-Za-z0-9_.*?-]|\{[A-Za-z0-9_.*?,-]+\})+")
 _SUFFIX_PATTERN: Final = re.compile(r"(?:\*\*/)?\*[A-Za-z0-9_.-]+")
 _SPECIAL: Final = re.compile(r"[*?\[\]{},!\\]")
@@ -47,12 +47,12 @@ _BOM: Final = b"\xef\xbb\xbf"
 _FAILED: Final = 2
 
 Bytes = bytes
-"""The type, where a field has its name."""
+"""Alias for classes in which a field is called `bytes`."""
 
 SearchPath = Annotated[
     str, Meta(description="Where to search; the project unless set.", min_length=1)
 ]
-"""Part of the input of a tool that searches."""
+"""The `path` input of search tools."""
 
 
 class FoundFile(Record, frozen=True):
@@ -61,7 +61,7 @@ class FoundFile(Record, frozen=True):
 
 
 class Text(msgspec.Struct, frozen=True):
-    """Text in an answer; bytes that are not UTF-8 come in base64."""
+    """Text in a result record; bytes that are not UTF-8 are in base64."""
 
     text: str | None = None
     bytes: str | None = None
@@ -92,7 +92,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class LineSearch(Value, kw_only=True):
-    """Which lines to look for, where, and how many are enough."""
+    """A search for lines: where, for what, and the maximum number of matches."""
 
     path: str
     is_directory: bool
@@ -112,7 +112,7 @@ class MatchListing(Value):
 
 
 def parse_glob(pattern: str) -> Glob:
-    """A pattern relative to the search root. Raises ToolFailure."""
+    """Parse a pattern relative to the search root. Raises ToolFailure."""
     check_length(pattern)
     if pattern.startswith("/") or ".." in pattern.split("/"):
         raise ToolFailure(f"{pattern} is not relative to the search root; set path instead")
@@ -127,40 +127,40 @@ def check_length(pattern: str) -> None:
         raise ToolFailure(f"The pattern is longer than {SEARCH_PATTERN_CHARS_MAX} characters")
     if "\0" in pattern:
         raise ToolFailure("A pattern cannot contain a NUL character")
-    encoded(pattern)
+    encode_text(pattern)
 
 
-async def files(
+async def find_files(
     environment: ToolEnvironment, root: str, pattern: str, *, paths_max: int | None = None
 ) -> FileListing:
-    """The files below `root` that a pattern covers, relative to it and in order: the first ones."""
+    """The first files below `root` that match a pattern, relative to it and sorted."""
     wanted = parse_glob(pattern)
     arguments = ("--files", "--null", *_name_filter(pattern), "--", ".")
     result = await _run(environment, root, arguments)
-    likely = _Likely(pattern)
+    prefilter = _NamePrefilter(pattern)
 
-    def parsed() -> list[str]:
-        names = likely.among(result.output)
+    def parse_output() -> list[str]:
+        names = prefilter.filter(result.output)
         if _SUFFIX_PATTERN.fullmatch(pattern):
             first = sorted(names) if paths_max is None else heapq.nsmallest(paths_max, names)
             return [os.fsdecode(name[2:]) for name in first]
         paths = (os.fsdecode(name[2:]) for name in sorted(names))
         return list(itertools.islice(filter(wanted.matches, paths), paths_max))
 
-    # Hundreds of thousands of names take a while: not on the event loop.
-    return FileListing(await asyncio.to_thread(parsed), _is_complete(result))
+    # On a thread: hundreds of thousands of names take a while.
+    return FileListing(await asyncio.to_thread(parse_output), _is_complete(result))
 
 
-async def lines(environment: ToolEnvironment, wanted: LineSearch) -> MatchListing:
+async def find_lines(environment: ToolEnvironment, wanted: LineSearch) -> MatchListing:
     """The first matching lines of a file or of the files below a directory, in path order.
 
-    All that there are is collected by a search that does not care about order and so may use every
-    processor. If that becomes too much, a search in order stops where enough was found.
+    An unsorted search, which can use all processors, collects all matches. If there are too many,
+    a sorted search stops at the maximum.
     """
-    in_any_order = _Collector(wanted.include, matches_max=SEARCH_COLLECTED_MAX)
-    complete = await _collect(environment, wanted, in_any_order)
-    if not in_any_order.full:
-        found = sorted(in_any_order.matches, key=lambda it: (it.path.raw(), it.line_number))
+    unsorted = _Collector(wanted.include, matches_max=SEARCH_COLLECTED_MAX)
+    complete = await _collect(environment, wanted, unsorted)
+    if not unsorted.full:
+        found = sorted(unsorted.matches, key=lambda it: (it.path.raw(), it.line_number))
         return MatchListing(found, complete)
     in_order = _Collector(wanted.include, matches_max=wanted.matches_max)
     await _collect(environment, wanted, in_order, "--sort", "path")
@@ -168,7 +168,7 @@ async def lines(environment: ToolEnvironment, wanted: LineSearch) -> MatchListin
 
 
 class _FullError(Exception):
-    """Enough was found."""
+    """The collector has enough matches."""
 
 
 class _Collector:
@@ -184,7 +184,7 @@ class _Collector:
         self.matches: list[LineMatch] = []
         self.full = False
         self.left_out = False
-        """Whether a match was too long to be kept."""
+        """Whether a match was left out because it was too long."""
 
     async def write(self, data: bytes) -> None:
         *ended, rest = data.split(b"\n")
@@ -206,7 +206,7 @@ class _Collector:
         if skipped or not record.startswith(b'{"type":"match"'):
             return
         match = self._decoder.decode(record).data
-        if not self._is_covered(relative_path(match)):
+        if not self._is_included(relative_path(match)):
             return
         self.matches.append(match)
         self._bytes += len(record)
@@ -214,14 +214,14 @@ class _Collector:
             self.full = True
             raise _FullError
 
-    def _is_covered(self, path: str) -> bool:
+    def _is_included(self, path: str) -> bool:
         return self._wanted is None or (_is_visible(path) and self._wanted.matches(path))
 
 
 async def _collect(
     environment: ToolEnvironment, wanted: LineSearch, into: _Collector, *options: str
 ) -> bool:
-    """Search, whatever comes of it going `into` the collector; whether that is all there is."""
+    """Search into a collector; returns whether it has all matches."""
     root, name = (wanted.path, ".") if wanted.is_directory else posixpath.split(wanted.path)
     arguments = (
         *("--json", "--no-messages", "--max-count", str(wanted.matches_max)),
@@ -249,26 +249,24 @@ def relative_path(match: LineMatch) -> str:
     return str(match.path).removeprefix("./")
 
 
-async def confirmed(files: Filesystem, directory: str, match: LineMatch) -> bool:
-    """Whether the line is where it was found, in a file that no link leads to.
+async def is_confirmed(files: Filesystem, directory: str, match: LineMatch) -> bool:
+    """Whether a confined read finds the line at the reported position.
 
-    A search program goes by path and could be led elsewhere by a directory that becomes a link
-    under its feet. What it says is shown only if our own reading says the same.
+    A search program opens files by path, and a directory that becomes a link meanwhile could lead
+    it outside. So its results are shown only if a read without links finds the same.
     """
     path = posixpath.join(directory, os.fsdecode(match.path.raw().removeprefix(b"./")))
     line = match.lines.raw()
     try:
-        there = await files.read(
-            path, offset=match.absolute_offset, bytes_max=len(line) + len(_BOM)
-        )
+        data = await files.read(path, offset=match.absolute_offset, bytes_max=len(line) + len(_BOM))
     except OSError:
         return False
     # Offsets do not count a byte order mark.
-    return there.startswith(line) or there[len(_BOM) :] == line
+    return data.startswith(line) or data[len(_BOM) :] == line
 
 
 async def _explain(environment: ToolEnvironment, root: str, pattern: str) -> None:
-    """Say what is wrong with `pattern`, if it was that."""
+    """Raise ToolFailure if `pattern` is invalid."""
     arguments = (f"--regexp={pattern}", "--", "/dev/null")
     result = await _run(environment, root, arguments, separate_errors=False)
     if result.exit_code == _FAILED:
@@ -297,7 +295,7 @@ async def _run(
 def _program(ripgrep: str | None) -> tuple[tuple[str, ...], dict[str, str] | None]:
     if ripgrep is not None:
         return (ripgrep,), None
-    # -P keeps modules of the searched directory out of the interpreter.
+    # -P: do not import modules from the searched directory.
     package = os.path.dirname(PACKAGE_FOLDER)
     program = (sys.executable, "-P", "-m", "perdure.tools.search.fallback_program")
     return program, {"PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -308,7 +306,7 @@ def _seconds_max(environment: ToolEnvironment) -> float:
 
 
 def _name_filter(pattern: str) -> tuple[str, ...]:
-    """Options that leave out files whose name alone tells that `pattern` does not cover them."""
+    """Options that exclude files whose name alone cannot match `pattern`."""
     directories, _, name = pattern.rpartition("/")
     if "{" in directories or not _NAME_GLOB.fullmatch(name):
         return ()
@@ -320,21 +318,21 @@ def _is_complete(result: ProcessResult) -> bool:
     return not (result.truncated or result.timed_out or killed)
 
 
-class _Likely:
-    """The names that a pattern may cover, by cheap looks: of many names few are wanted."""
+class _NamePrefilter:
+    """A cheap filter before the exact match: most names are excluded by it."""
 
     def __init__(self, pattern: str) -> None:
-        start, self._end = (encoded(literal) for literal in _literal_ends(pattern))
+        start, self._end = (encode_text(literal) for literal in _literal_ends(pattern))
         self._start = b"./" + start
-        self._inner = [encoded(f"/{name}/") for name in _literal_directories(pattern)]
+        self._inner = [encode_text(f"/{name}/") for name in _literal_directories(pattern)]
 
-    def among(self, listed: bytes) -> list[bytes]:
-        """Of a list with a NUL after each name. Each begins with `./`."""
+    def filter(self, listed: bytes) -> list[bytes]:
+        """The possible matches in a list of NUL-terminated names, which begin with `./`."""
         *names, _ = listed.split(b"\0")
         names = [name for name in names if name.endswith(self._end)]
         if self._start != b"./":
             names = [name for name in names if name.startswith(self._start)]
-        # The options of a name filter let hidden files through; mostly there are none.
+        # The name filter options also list hidden files; usually there are none.
         if b"/." in listed:
             names = [name for name in names if b"/." not in name]
         for passed in self._inner:
@@ -343,17 +341,17 @@ class _Likely:
 
 
 def _literal_ends(pattern: str) -> tuple[str, str]:
-    """What every path that `pattern` covers begins and ends with."""
+    """The literal beginning and end of all paths that `pattern` matches."""
     *_, end = re.split(r"[/*?\[\]{},!\\]", pattern)
     directories = pattern.split("/")[:-1]
     literal = itertools.takewhile(lambda name: not _SPECIAL.search(name), directories)
     start = "".join(f"{name}/" for name in literal if name not in ("", "."))
-    # A class in brackets may end in anything.
+    # A character class at the end has no literal.
     return start, "" if pattern.endswith("]") else end
 
 
 def _literal_directories(pattern: str) -> list[str]:
-    """Directories that every path passes through which `pattern` covers."""
+    """Directories in all paths that `pattern` matches."""
     if "{" in pattern:
         return []
     *directories, _ = pattern.split("/")
@@ -361,5 +359,5 @@ def _literal_directories(pattern: str) -> list[str]:
 
 
 def _is_visible(path: str) -> bool:
-    # The options of a name filter let hidden files through.
+    # The name filter options also list hidden files.
     return not path.startswith(".") and "/." not in path

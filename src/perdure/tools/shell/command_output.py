@@ -1,8 +1,8 @@
-"""What a command prints, held in a bounded amount of memory however much it is.
+"""Collects the output of a command in bounded memory.
 
-A short output is held as a whole. A longer one goes to a Managed Tool Output File as it comes, and
-its two ends are held to be shown; beyond a bound even the file takes no more. While the command
-runs, its last words are reported at growing intervals.
+A short output is held completely. A longer one is streamed to a Managed Tool Output File, up to a
+maximum size, and only its two ends are held to be shown. While the command runs, its latest output
+is reported at growing intervals.
 
 Invariant: no more than about twice BASH_OUTPUT_BYTES_MAX is held at any time.
 """
@@ -28,7 +28,7 @@ _BINARY_CHARS_MIN: Final = 64
 
 
 class CommandOutput:
-    """A ports.OutputSink. Without a spool, what is too long is lost."""
+    """Implements ports.OutputSink. Without a spool, the middle of a long output is lost."""
 
     def __init__(self, spool: Spool | None, report: Callable[[str], None]) -> None:
         self.bytes_total = 0
@@ -36,7 +36,7 @@ class CommandOutput:
         self._spool = spool
         self._report = report
         self._head = bytearray()
-        """All of it, until it is too long."""
+        """The whole output, until it is too long."""
         self._tail = bytearray()
         self._is_long = False
         self._interval = BASH_PROGRESS_SECONDS_MIN
@@ -45,7 +45,7 @@ class CommandOutput:
 
     @property
     def is_long(self) -> bool:
-        """Whether only the ends are held."""
+        """Whether only the two ends are held."""
         return self._is_long
 
     @property
@@ -54,7 +54,7 @@ class CommandOutput:
 
     @property
     def path(self) -> str | None:
-        """The file that holds it, if it was put into one."""
+        """The file that holds the output, if any."""
         return None if self._spool is None else self._spool.path
 
     async def write(self, data: bytes) -> None:
@@ -73,32 +73,32 @@ class CommandOutput:
             del self._head[_END_BYTES:]
 
     def text(self) -> str:
-        """What is held of it, readable whatever the bytes were."""
+        """The held output as readable text."""
         return readable(bytes(self._head + self._tail))
 
-    def shown(self, limits: OutputLimits) -> str:
-        """Both ends of a long output, within `limits`, and where the whole of it is."""
+    def shorten(self, limits: OutputLimits) -> str:
+        """Both ends of a long output, within `limits`, and the path of the whole output."""
         fitting = OutputLimits(
             lines_max=limits.lines_max, bytes_max=min(limits.bytes_max, _END_BYTES)
         )
         return tool_output.truncate_around(
-            self.text(), fitting, marker=f"[Output cut here: {self._size()}]"
+            self.text(), fitting, marker=f"[Output cut here: {self._describe_size()}]"
         )
 
     async def describe_binary(self) -> str:
-        """In place of what cannot be read; the file holds the bytes themselves."""
+        """A note in place of binary output; the bytes are kept in the file."""
         if not self._is_long:
             await self._keep(bytes(self._head))
-        return f"[Binary output, not shown: {self._size()}]"
+        return f"[Binary output, not shown: {self._describe_size()}]"
 
-    def say_now(self) -> None:
-        """Report what was printed last, and nothing after it."""
+    def report_now(self) -> None:
+        """Report the latest output now, and nothing afterwards."""
         self.close()
         if self.bytes_total:
-            self._report(self._last_words())
+            self._report(self._latest_output())
 
     def close(self) -> None:
-        """Nothing more is reported."""
+        """Stop reporting."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -109,11 +109,11 @@ class CommandOutput:
 
     def _extend_tail(self, data: bytes | bytearray) -> None:
         self._tail += data
-        # Cut rarely, so that a byte is moved a bounded number of times.
+        # Cut rarely, so that each byte is moved only a few times.
         if len(self._tail) > 2 * _END_BYTES:
             del self._tail[:-_END_BYTES]
 
-    def _size(self) -> str:
+    def _describe_size(self) -> str:
         size = f"{self._lines + 1} lines, {self.bytes_total} bytes in all."
         kept = 0 if self._spool is None else self._spool.kept
         if not kept:
@@ -125,25 +125,25 @@ class CommandOutput:
     def _report_soon(self) -> None:
         if self._timer is None and not self._closed:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(self._interval, self._say)
+            self._timer = loop.call_later(self._interval, self._report_progress)
 
-    def _say(self) -> None:
+    def _report_progress(self) -> None:
         self._timer = None
         self._interval = min(self._interval * 2, BASH_PROGRESS_SECONDS_MAX)
-        self._report(self._last_words())
+        self._report(self._latest_output())
 
-    def _last_words(self) -> str:
+    def _latest_output(self) -> str:
         end = self._head[-BASH_PROGRESS_BYTES_MAX:] + self._tail[-BASH_PROGRESS_BYTES_MAX:]
         return readable(bytes(end[-BASH_PROGRESS_BYTES_MAX:]))
 
 
 def readable(data: bytes) -> str:
-    """As text; a NUL, which few readers of text survive, becomes its picture."""
+    """Decode as text; a NUL, which many readers cannot handle, becomes its symbol."""
     return data.decode(errors="replace").replace("\0", "\u2400")
 
 
 def _is_binary(sample: bytes) -> bool:
-    """Whether a third of it is no text at all. A few odd bytes are shown as they are."""
+    """Whether more than a third of it is not text. A few odd bytes are shown as they are."""
     text = sample.decode(errors="replace")
     odd = sum(char == "\ufffd" or (char < " " and char not in _TEXT_CONTROLS) for char in text)
     return len(text) >= _BINARY_CHARS_MIN and odd * 3 > len(text)

@@ -1,11 +1,11 @@
-"""Shell text as the tree-sitter grammar for bash reads it, in the values of core.shell.command.
+"""Parses shell text with the tree-sitter grammar for bash into values of core.shell.command.
 
-Loaded by tools.shell.parser when a command is first looked into. Kinds of nodes are listed: one
-that is not, or text in which the grammar overlooks a substitution, makes the whole unclear. What
-the items mean for permissions is core.shell.command's concern.
+Imported by tools.shell.parser when a command is first parsed. Known node kinds are listed; an
+unknown one, or text in which the grammar misses a substitution, makes the script unclear.
+core.shell.command decides what the items mean for permissions.
 
-Invariant: an item comes out for each simple command, assignment and redirection to a file, however
-deep it is nested, or the script is unclear.
+Invariant: each simple command, assignment and redirection to a file becomes an item, however
+deeply nested, or the script is unclear.
 """
 
 import re
@@ -89,21 +89,21 @@ _TRANSPARENT: Final = frozenset(
     ]
 )
 _NOT_READ: Final = frozenset({"raw_string", "ansi_c_string", "comment"})
-"""Nothing is expanded in these."""
+"""Node kinds in which the shell expands nothing."""
 _SUBSTITUTION: Final = re.compile(r"`|\$\(|[<>]\(")
 _UNKNOWN_VALUE: Final = re.compile(r"[*?\[\]]|\{.*(?:,|\.\.)", re.DOTALL)
 _MISREAD: Final = re.compile(r"\S\\\n\S|\n\\|\$\s|[\x00-\x08\x0b-\x1f\x7f]")
-"""Where the grammar sees other words than a shell: one that goes on in the next line, a line that
-begins with an escape, what follows a lone dollar, and control characters taken for blanks."""
+"""Text that the grammar splits into other words than a shell: a word continued on the next line, a
+line that begins with an escape, text after a lone dollar, and control characters as blanks."""
 _EVALUATED_INDEX: Final = re.compile(r"\[\s*(?:`|\$\()")
-"""Arithmetic runs what stands in the index of an array, even out of a quoted text."""
+"""Arithmetic runs commands in the index of an array, even from quoted text."""
 _ESCAPED: Final = re.compile(r"\\(\n|.)", re.DOTALL)
 _ESCAPED_IN_STRING: Final = re.compile(r"\\([\n\"\\$`])")
 _PARSER: Final = Parser(Language(tree_sitter_bash.language()))
 
 
 def parse(text: str) -> Script:
-    """A core.shell.command.Parse."""
+    """Parse a script. Implements core.shell.command.Parse."""
     try:
         source = text.encode()
     except UnicodeEncodeError:
@@ -118,12 +118,12 @@ def parse(text: str) -> Script:
 
 
 def _walk(root: Node) -> Iterator[Node]:
-    """Every node with a name, in the order of the text. Nesting has no bound, so no recursion."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
+    """Every named node, in text order. Uses a stack, because nesting is unbounded."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
         yield node
-        waiting.extend(reversed(node.named_children))
+        stack.extend(reversed(node.named_children))
 
 
 def _item(node: Node) -> SimpleCommand | Assignment | Redirection | None:
@@ -157,7 +157,7 @@ def _is_understood(node: Node) -> bool:
     if kind not in _WORDS and kind not in _TRANSPARENT:
         return False
     if kind == "file_redirect" and len(node.children_by_field_name("destination")) > 1:
-        # The grammar takes arguments behind a redirection for further files.
+        # The grammar parses arguments after a redirection as further files.
         return False
     if kind == "heredoc_redirect" and any(map(_is_word, node.named_children)):
         return False
@@ -170,7 +170,7 @@ def _is_understood(node: Node) -> bool:
 
 
 def _has_separate_words(command: Node) -> bool:
-    """Whether it has words, and a blank between any two: the grammar splits some that are one."""
+    """Whether it has words with a blank between any two: the grammar splits some words."""
     kinds = [child for child in command.named_children if child.type != "file_redirect"]
     touching = any(one.end_byte == other.start_byte for one, other in pairwise(kinds))
     return any(map(_is_word, kinds)) and not touching
@@ -196,7 +196,7 @@ def _word(node: Node) -> Word:
 
 
 def _literal(node: Node) -> str | None:
-    """The value of a word, where the text alone decides it."""
+    """The value of a word, if it does not depend on expansion."""
     text = _text(node)
     match node.type:
         case "word" | "number":

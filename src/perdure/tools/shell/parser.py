@@ -1,7 +1,7 @@
-"""Reading shell text into the values of core.shell.command.
+"""Parses shell text into values of core.shell.command.
 
-The grammar is an optional package, loaded when a command is first looked into. Without it, and for
-a shell of another syntax, every text is unclear: a person is asked.
+The grammar is an optional package, imported when a command is first parsed. Without it, and for a
+shell with another syntax, every text is unclear, so the user is asked.
 """
 
 from functools import cache
@@ -13,8 +13,8 @@ from perdure.core.shell.command import Parse, Script
 _SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
 
 
-def parse_for(shell: str, text: str) -> Script:
-    """What stands in `text`, given to the program `shell`."""
+def parse_script(shell: str, text: str) -> Script:
+    """Parse `text` as a script of the program `shell`."""
     name = shell.rpartition("/")[2]
     if name not in _SHELLS:
         return Script(unclear=f"the syntax of {name} is not known here")

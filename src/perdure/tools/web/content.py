@@ -1,10 +1,10 @@
-"""What a page of the web is to a model: text, an image, a document, or nothing it can use.
+"""Converts a web page to content for a model: text, an image or a document.
 
-What may be reached, and what a server may cost us, is decided in host.http.web_pages. A server's
-word for the type counts for text; an image or a PDF is known by its first bytes.
+host.http.web_pages decides which hosts may be reached and bounds the transfer. The server's
+content type is used for text; an image or a PDF is recognised by its first bytes.
 
-Invariant: an image is decoded and within its bounds, and a document bounded, before anybody keeps
-it: either would otherwise spoil each later request of its Session.
+Invariant: an image is decoded and within its bounds, and a document bounded, before it is stored:
+otherwise it would make every later request of its Session fail.
 """
 
 import asyncio
@@ -26,16 +26,16 @@ from perdure.tools.media.images import UnusableImageError
 Format = Literal["text", "markdown", "html"]
 
 
-async def media_of(page: WebPage, bounds: ImageBounds) -> FileContent | None:
-    """The image or document that the page is; None for any other. Raises ToolFailure."""
+async def extract_media(page: WebPage, bounds: ImageBounds) -> FileContent | None:
+    """The page as an image or document; None if it is neither. Raises ToolFailure."""
     mime = file_kind.image_mime(page.body)
     if mime is not None:
         try:
-            shown = await asyncio.to_thread(images.shown, page.body, mime, bounds)
+            prepared = await asyncio.to_thread(images.prepare_image, page.body, mime, bounds)
         except UnusableImageError as error:
             raise ToolFailure(f"Cannot show the image {page.url}: {error}") from error
-        uri = data_uri.write_encoded(shown.mime, shown.base64)
-        return FileContent(uri=uri, mime=shown.mime, name=_name(page.url))
+        uri = data_uri.write_encoded(prepared.mime, prepared.base64)
+        return FileContent(uri=uri, mime=prepared.mime, name=_name(page.url))
     if not file_kind.is_pdf(page.body):
         return None
     if len(page.body) > limits.DOCUMENT_BYTES_MAX:
@@ -45,10 +45,10 @@ async def media_of(page: WebPage, bounds: ImageBounds) -> FileContent | None:
     return FileContent(uri=uri, mime=file_kind.PDF, name=_name(page.url))
 
 
-async def text_of(page: WebPage, wanted: Format) -> str:
-    """The page as text. Raises ToolFailure when it is none."""
+async def extract_text(page: WebPage, wanted: Format) -> str:
+    """The page as text. Raises ToolFailure when it is not text."""
     kind = _kind(page)
-    # In a thread: a large page takes a second, and everyone else would wait for it.
+    # On a thread: a large page takes a second, which would block the event loop.
     return await asyncio.to_thread(_text, page.body, kind, wanted)
 
 

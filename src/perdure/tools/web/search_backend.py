@@ -1,10 +1,10 @@
-"""Services that search the web, behind one protocol. Two are known, as data; a host may bring more.
+"""Web search services behind one protocol. Two are built in, described as data.
 
-Both speak JSON-RPC over HTTP and answer with JSON or with an event stream. Which one is used, if
-any, is decided in location.tools.web_access.
+Both speak JSON-RPC over HTTP and answer with JSON or with an event stream.
+location.tools.web_access chooses one.
 
-Invariant: a key is sent to its own service in a header and appears nowhere else, not even when the
-service repeats it.
+Invariant: a key is sent only to its own service, in a header, and appears nowhere else, even if
+the service echoes it.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class SearchQuery(Value, kw_only=True):
 
 
 class SearchError(Exception):
-    """The search did not work, for a reason that the model may read."""
+    """The search failed; the message is shown to the model."""
 
 
 class SearchBackend(Protocol):
@@ -43,16 +43,16 @@ class SearchBackend(Protocol):
     def name(self) -> str: ...
 
     async def search(self, query: SearchQuery) -> str:
-        """What was found, as text; empty when nothing was. Raises SearchError."""
+        """The results as text; empty when there are none. Raises SearchError."""
         ...
 
 
 ChooseBackend = Callable[[SessionID], SearchBackend | None]
-"""The service for a Session; None when there is none."""
+"""Chooses the service for a Session; None when there is none."""
 
 
 class SearchService(Value, kw_only=True):
-    """A service that takes `tools/call`: where it is, and how it wants to be asked."""
+    """A service that accepts `tools/call`: its URL, key and arguments."""
 
     name: str
     url: str
@@ -65,7 +65,7 @@ class SearchService(Value, kw_only=True):
 
 
 class JsonRpcSearch(Confidential, kw_only=True):
-    """A SearchBackend over one service. Without a key the service decides what it gives away."""
+    """The SearchBackend of one service. Without a key the service decides what it returns."""
 
     service: SearchService
     transport: HttpTransport
@@ -161,7 +161,7 @@ class _Problem(Record, frozen=True):
 
 
 class _Response(Record, frozen=True):
-    """What a call is answered with. A notification has neither part."""
+    """The response to a call. A notification has neither field."""
 
     result: _Result | None = None
     error: _Problem | None = None
@@ -177,19 +177,19 @@ async def _answer(answer: HttpResponse) -> _Response:
             raise SearchError(f"the answer is larger than {limits.WEB_SEARCH_BYTES_MAX} bytes")
     streamed = answer.headers.get("content-type", "").startswith("text/event-stream")
     for message in _events(bytes(body)) if streamed else [bytes(body)]:
-        response = _decoded(message)
+        response = _decode(message)
         if response.result is not None or response.error is not None:
             return response
     raise SearchError("the answer holds no result")
 
 
 def _events(body: bytes) -> list[bytes]:
-    # The last event counts even if the service forgot the empty line after it.
+    # The last event counts even without the empty line after it.
     reader = sse.Reader(bytes_max=limits.WEB_SEARCH_BYTES_MAX)
     return [frame.data for frame in reader.feed(body + b"\n\n")]
 
 
-def _decoded(message: bytes) -> _Response:
+def _decode(message: bytes) -> _Response:
     try:
         return codec.decode(_Response, message)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -50,7 +50,7 @@ async def test_jobs_are_listed_and_ended(installation: Installation) -> None:
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout)["state"] == "cancelled"
     async with opened(installation.data_dir / "perdure.db") as database:
-        assert await database.read(job_table.running) == []
+        assert await database.read(job_table.list_running) == []
         waiting = await database.read(lambda tx: tx.fetch("SELECT text FROM session_notice"))
     # Nothing ran in the command: who comes next tells it.
     assert [f"{job} was cancelled." in str(text) for (text,) in waiting] == [True]
@@ -68,6 +68,6 @@ async def test_a_job_that_is_not_there_is_said(installation: Installation) -> No
         assert nobody.returncode == 1
     finally:
         async with opened(installation.data_dir / "perdure.db") as database:
-            (left,) = await database.read(job_table.running)
+            (left,) = await database.read(job_table.list_running)
         assert left.id == job
         await LocalDetached().kill(left.process)

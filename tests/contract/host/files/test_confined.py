@@ -30,8 +30,8 @@ LISTED: dict[str, Operation] = {"list": lambda files, path: files.list(os.path.d
 @pytest.fixture(params=["one call", "step by step"])
 def walk(request: pytest.FixtureRequest) -> OpenDirectory:
     if request.param == "step by step":
-        return confined.step_by_step
-    walk = confined.one_call()
+        return confined.open_step_by_step
+    walk = confined.make_kernel_opener()
     if walk is None:
         pytest.skip("this kernel has no openat2")
     return walk
@@ -129,7 +129,7 @@ async def test_of_many_paths_only_files_that_no_link_leads_to_are_files(
     files = LocalFilesystem(walk=walk).confined_to(str(root))
     assert await files.are_files([f"{root}/{path}" for path in asked]) == list(asked.values())
     assert await files.are_files([]) == []
-    anywhere = LocalFilesystem(walk=walk)
+    anywhere = LocalFilesystem(open_directory=walk)
     assert await anywhere.are_files([f"{root}/a/link", f"{root}/a", "/gone"]) == [
         True,
         False,

@@ -136,7 +136,7 @@ async def test_all_that_a_command_left_running_is_ended_with_it(machine: Machine
     seen = await machine.ended(process)
     left = int((await machine.said(process, "\n")).strip())
     assert seen.exit_code == 0
-    await until(lambda: not table.identity(left))
+    await until(lambda: not table.read_identity(left))
 
 
 async def test_a_command_that_will_not_end_is_killed_with_its_daemons(machine: Machine) -> None:
@@ -148,12 +148,12 @@ async def test_a_command_that_will_not_end_is_killed_with_its_daemons(machine: M
     said = await machine.said(process, "daemon")
     await machine.said(process, "deaf")
     daemons = [int(line.split()[1]) for line in said.splitlines() if line.startswith("daemon")]
-    assert all(map(table.identity, daemons))
+    assert all(map(table.read_identity, daemons))
     machine.host.terminate(process)
     assert machine.host.look(process).alive
     await machine.host.kill(process)
     await machine.ended(process)
-    await until(lambda: not any(map(table.identity, daemons)))
+    await until(lambda: not any(map(table.read_identity, daemons)))
 
 
 async def test_a_command_that_obeys_says_how_it_ended(machine: Machine) -> None:

@@ -248,7 +248,7 @@ def test_who_writes_to_a_pipe_is_found_and_its_reader_is_not() -> None:
         subprocess.Popen(["sleep", "60"], stdin=reader) as listener,
     ):
         try:
-            assert table.writers(inode) == (holder.pid,)
+            assert table.list_pipe_writers(inode) == (holder.pid,)
         finally:
             holder.kill()
             listener.kill()

@@ -58,7 +58,7 @@ class Desk:
         *,
         headless: Headless = "wait",
         saved: MemorySavedRules | None = None,
-        patience_seconds: float | None = None,
+        reply_timeout_seconds: float | None = None,
         book: PendingStore | None = None,
     ) -> None:
         self.events: list[LiveEvent] = []
@@ -71,8 +71,8 @@ class Desk:
             ids=SeededIds(),
             publish=self._publish,
             headless=headless,
-            patience_seconds=patience_seconds,
-            desk=State(book=book or NoPendingStore()),
+            reply_timeout_seconds=reply_timeout_seconds,
+            shared=State(store=book or NoPendingStore()),
         )
 
     def _publish(self, event: LiveEvent) -> None:
@@ -452,14 +452,14 @@ async def test_an_id_that_waits_anywhere_is_taken(book: Book) -> None:
 
 
 async def test_a_person_is_waited_for_only_so_long(book: Book) -> None:
-    desk = Desk(patience_seconds=0.01, book=book)
+    desk = Desk(reply_timeout_seconds=0.01, book=book)
     said = await desk.outcome(bash("make"))
     assert said == "blocked: bash make needs a person's approval, and nobody answered in time."
     assert (desk.replies(), desk.permissions.list(), book.written) == (["reject"], (), [])
 
 
 async def test_an_answer_in_time_is_an_answer(group: asyncio.TaskGroup) -> None:
-    desk = Desk(patience_seconds=60)
+    desk = Desk(reply_timeout_seconds=60)
     call = await desk.pending(group, bash("make"))
     await desk.permissions.reply(call.id, "once")
     assert await call.task == "allowed"

@@ -38,7 +38,7 @@ class Desk:
     """A desk with a record of what it announced."""
 
     def __init__(
-        self, *, headless: Headless = "wait", patience_seconds: float | None = None
+        self, *, headless: Headless = "wait", reply_timeout_seconds: float | None = None
     ) -> None:
         self.events: list[LiveEvent] = []
         self.announced = asyncio.Event()
@@ -46,7 +46,7 @@ class Desk:
             ids=SeededIds(),
             publish=self._publish,
             headless=headless,
-            patience_seconds=patience_seconds,
+            reply_timeout_seconds=reply_timeout_seconds,
         )
 
     def _publish(self, event: LiveEvent) -> None:
@@ -229,7 +229,7 @@ async def test_a_flood_of_questions_is_refused_and_those_before_it_wait(
 
 
 async def test_a_person_is_waited_for_only_so_long() -> None:
-    desk = Desk(patience_seconds=0.01)
+    desk = Desk(reply_timeout_seconds=0.01)
     said = await desk.outcome(ask())
     assert said == "blocked: Nobody answered in time. Go on without the answers."
     assert isinstance(desk.events[-1], QuestionRejected)

@@ -147,7 +147,7 @@ def test_a_running_location_notices_trust_and_its_end(folders: LocationFolders) 
     assert not location.settings.may_run_commands
     book = Trust(folders.environment.data_dir)
     book.grant(location.settings.documents)
-    location = factory.refreshed(location, host)
+    location = factory.refresh_location(location, host)
     assert location.settings.may_run_commands
     assert factory.refreshed(location, host) is location
     book.revoke(str(folders.project))

@@ -61,7 +61,7 @@ async def test_leaving_a_scope_removes_what_it_contributed() -> None:
 async def test_a_key_that_is_taken_or_malformed_is_refused() -> None:
     registry = ContextRegistry()
     registry.contribute("a/stays", saying("a/x", "one"))
-    with pytest.raises(ContextError, match="there already"):
+    with pytest.raises(ContextError, match="exists already"):
         registry.contribute("a/stays", saying("a/y", "two"))
     with pytest.raises(ContextError, match="namespace/name"):
         registry.contribute("plain", saying("a/y", "two"))

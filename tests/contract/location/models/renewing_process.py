@@ -37,7 +37,7 @@ async def main(directory: str, fate: str) -> None:
         say("ready")
         await asyncio.to_thread(sys.stdin.readline)
         try:
-            say(await credentials.access("fake"))
+            say(await credentials.get_access_token("fake"))
         except LLMError as error:
             say(f"{error.reason}: {error.message}")
     await transport.aclose()

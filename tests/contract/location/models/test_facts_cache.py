@@ -218,7 +218,7 @@ async def assert_unchanged(
     assert snapshot.known() is before
     assert (stand.refreshes, stand.path.exists()) == (0, False)
     [said] = caplog.messages
-    assert said.startswith("facts about models of 127.0.0.1 stay as they are: ")
+    assert said.startswith("model facts were not fetched from 127.0.0.1: ")
 
 
 async def test_a_damaged_copy_is_removed_and_fetched_again(stand: Stand) -> None:
@@ -300,4 +300,4 @@ def test_the_environment_says_where_facts_come_from(
 
 
 def test_what_came_with_the_program_is_read_once() -> None:
-    assert facts_cache.bundled() is facts_cache.bundled()
+    assert facts_cache.load_bundled() is facts_cache.load_bundled()

@@ -43,7 +43,7 @@ class Desk:
 
     async def failed(self) -> LLMError:
         with pytest.raises(LLMError) as raised:
-            await self.google.access()
+            await self.google.get_access_token()
         assert not any(secret in str(raised.value) for secret in self.server.issued)
         assert "canary" not in str(raised.value)
         return raised.value
@@ -58,18 +58,18 @@ async def desk(folders: LocationFolders) -> AsyncGenerator[Desk]:
 
 
 async def test_a_token_serves_until_shortly_before_it_runs_out(desk: Desk) -> None:
-    first = await desk.google.access()
+    first = await desk.google.get_access_token()
     ahead = limits.LOGIN_RENEWED_AHEAD_SECONDS
     desk.clock.advance(3600 - ahead - 1)
-    assert await desk.google.access() == first
+    assert await desk.google.get_access_token() == first
     desk.clock.advance(1)
-    assert await desk.google.access() != first
+    assert await desk.google.get_access_token() != first
     assert desk.server.renewals == 2
     assert desk.server.asked[0]["client_secret"] == "canary-client-secret"
 
 
 async def test_many_that_need_a_token_at_once_ask_for_one(desk: Desk) -> None:
-    tokens = await asyncio.gather(*(desk.google.access() for _ in range(20)))
+    tokens = await asyncio.gather(*(desk.google.get_access_token() for _ in range(20)))
     assert len(set(tokens)) == 1
     assert desk.server.renewals == 1
 
@@ -77,9 +77,9 @@ async def test_many_that_need_a_token_at_once_ask_for_one(desk: Desk) -> None:
 async def test_whoever_waits_gets_a_token_although_the_first_gave_up(desk: Desk) -> None:
     desk.server.hold = asyncio.Event()
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-        first = group.create_task(desk.google.access())
+        first = group.create_task(desk.google.get_access_token())
         await desk.server.until_asked(1)
-        second = group.create_task(desk.google.access())
+        second = group.create_task(desk.google.get_access_token())
         first.cancel()
         await asyncio.wait((first,))
         desk.server.hold.set()
@@ -88,23 +88,23 @@ async def test_whoever_waits_gets_a_token_although_the_first_gave_up(desk: Desk)
 
 
 async def test_a_new_login_counts_from_the_next_request_on(desk: Desk) -> None:
-    before = await desk.google.access()
+    before = await desk.google.get_access_token()
     desk.log_in()
-    assert await desk.google.access() != before
+    assert await desk.google.get_access_token() != before
 
 
 async def test_a_server_that_is_down_does_not_spoil_a_token_with_time_left(desk: Desk) -> None:
-    token = await desk.google.access()
+    token = await desk.google.get_access_token()
     desk.server.status, desk.server.error = 503, "temporarily_unavailable"
     desk.clock.advance(3600 - limits.LOGIN_RENEWED_AHEAD_SECONDS)
-    assert await desk.google.access() == token
+    assert await desk.google.get_access_token() == token
     desk.clock.advance(limits.LOGIN_RENEWED_AHEAD_SECONDS)
     failure = await desk.failed()
     assert failure.reason == "transport"
     assert "temporarily_unavailable" in str(failure)
     assert desk.server.renewals == 3
     desk.server.status = 200
-    assert await desk.google.access() != token
+    assert await desk.google.get_access_token() != token
 
 
 async def test_a_login_that_google_refuses_says_what_to_do(desk: Desk) -> None:
@@ -145,7 +145,7 @@ async def test_a_service_account_asks_with_a_statement_that_it_signed(desk: Desk
     desk.server.status = 400
     google = desk.opened(lambda key, data: hashlib.sha256(key.encode() + data).digest())
     with pytest.raises(LLMError, match="invalid_grant"):
-        await google.access()
+        await google.get_access_token()
     (asked,) = desk.server.asked
     assert asked["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer"
     said, _, signature = asked["assertion"].rpartition(".")
@@ -164,13 +164,13 @@ async def test_a_key_that_cannot_sign_is_a_clear_failure(desk: Desk) -> None:
 
     employ(desk)
     with pytest.raises(LLMError, match="private key cannot be read"):
-        await desk.opened(sign).access()
+        await desk.opened(sign).get_access_token()
     assert desk.server.asked == []
 
 
 def test_without_a_way_to_sign_it_is_said_what_to_install(desk: Desk) -> None:
     employ(desk)
-    found = desk.opened(None).look()
+    found = desk.opened(None).load()
     assert isinstance(found, NoGoogleLogin)
     assert "`cryptography`" in found.reason
     assert "gcloud auth application-default login" in found.reason

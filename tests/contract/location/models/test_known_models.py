@@ -210,7 +210,7 @@ def test_a_provider_that_is_switched_off_is_not_offered(
 
 def everything(folders: LocationFolders) -> None:
     """Give every variable that any provider knows."""
-    for provider in facts_cache.bundled().providers.values():
+    for provider in facts_cache.load_bundled().providers.values():
         for name in provider.env:
             folders.variables[name] = f"https://{name.lower().replace('_', '-')}.example"
             if name in provider.keys:
@@ -227,7 +227,7 @@ async def test_each_known_model_can_be_called_or_says_why_not(folders: LocationF
     transport = RefusingTransport()
     catalog = catalog_of(folders, transport=transport)
     called = 0
-    for provider in catalog.everyone.values():
+    for provider in catalog.all_providers.values():
         for model in provider.models.values():
             if not model.enabled or provider.id == "demo":
                 continue
@@ -248,7 +248,7 @@ async def test_each_known_variant_makes_a_request(folders: LocationFolders) -> N
     transport = RefusingTransport()
     catalog = catalog_of(folders, transport=transport)
     tried: set[bytes] = set()
-    for provider in catalog.everyone.values():
+    for provider in catalog.all_providers.values():
         for model in provider.models.values():
             for name, variant in model.variants.items():
                 way = (
@@ -273,6 +273,6 @@ def test_opening_a_catalog_reads_no_facts() -> None:
     script = (
         "import sys, perdure.location.factory\n"
         "from perdure.location.models import facts_cache\n"
-        "sys.exit(facts_cache.bundled.cache_info().currsize)"
+        "sys.exit(facts_cache.load_bundled.cache_info().currsize)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

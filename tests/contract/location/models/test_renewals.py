@@ -93,20 +93,20 @@ async def house(tmp_path: Path) -> AsyncGenerator[House]:
 
 async def failed(house: House) -> LLMError:
     with pytest.raises(LLMError) as raised:
-        await house.credentials.access("fake")
+        await house.credentials.get_access_token("fake")
     assert not any(secret in str(raised.value) for secret in house.server.issued)
     return raised.value
 
 
 async def test_a_token_with_time_left_is_used_as_it_is(house: House) -> None:
     login = house.log_in()
-    assert await house.credentials.access("fake") == login.access
+    assert await house.credentials.get_access_token("fake") == login.access
     assert house.server.asked == []
 
 
 async def test_a_token_that_is_due_is_renewed_before_it_is_used(house: House) -> None:
     login = house.log_in(seconds=0)
-    token = await house.credentials.access("fake")
+    token = await house.credentials.get_access_token("fake")
     assert token != login.access
     assert house.login.access == token
     assert house.login.id == login.id
@@ -115,20 +115,20 @@ async def test_a_token_that_is_due_is_renewed_before_it_is_used(house: House) ->
 
 async def test_many_that_need_a_token_at_once_renew_it_once(house: House) -> None:
     house.log_in(seconds=-1000)
-    tokens = await asyncio.gather(*(house.credentials.access("fake") for _ in range(20)))
+    tokens = await asyncio.gather(*(house.credentials.get_access_token("fake") for _ in range(20)))
     assert len(set(tokens)) == 1
     assert house.server.renewals == 1
 
 
 async def test_from_its_first_use_on_a_login_is_renewed_before_anybody_waits(house: House) -> None:
     house.log_in(seconds=100)
-    await house.credentials.access("fake")
+    await house.credentials.get_access_token("fake")
     async with asyncio.timeout(5):
         await house.clock.until_sleeps(1)
         house.clock.advance(100)
         await house.server.until_asked(1)
         await house.clock.until_sleeps(2)
-    assert await house.credentials.access("fake") == house.login.access
+    assert await house.credentials.get_access_token("fake") == house.login.access
     assert house.server.renewals == 1
     assert house.clock.sleeps[1] == house.server.expires_in - limits.LOGIN_RENEWED_AHEAD_SECONDS
 
@@ -137,11 +137,11 @@ async def test_an_interrupted_turn_does_not_interrupt_the_renewal(house: House) 
     before = house.log_in(seconds=0)
     house.server.hold = asyncio.Event()
     async with asyncio.TaskGroup() as group:
-        turn = group.create_task(house.credentials.access("fake"))
+        turn = group.create_task(house.credentials.get_access_token("fake"))
         await house.server.until_asked(1)
         turn.cancel()
     house.server.hold.set()
-    token = await house.credentials.access("fake")
+    token = await house.credentials.get_access_token("fake")
     assert token != before.access
     assert house.login.access == token
     assert house.server.renewals == 1
@@ -150,14 +150,14 @@ async def test_an_interrupted_turn_does_not_interrupt_the_renewal(house: House) 
 async def test_a_provider_that_is_away_leaves_a_token_that_still_works_in_use(house: House) -> None:
     login = house.log_in(seconds=0)
     house.server.status, house.server.error = 503, "server_error"
-    assert await house.credentials.access("fake") == login.access
+    assert await house.credentials.get_access_token("fake") == login.access
     assert house.login == login
     house.clock.advance(limits.LOGIN_RENEWED_AHEAD_SECONDS)
     error = await failed(house)
     assert error.reason == "transport"
     assert "503" in error.message
     house.server.status = 200
-    assert await house.credentials.access("fake") == house.login.access
+    assert await house.credentials.get_access_token("fake") == house.login.access
 
 
 async def test_a_refused_renewal_is_a_missing_key_that_says_to_log_in_again(house: House) -> None:
@@ -187,9 +187,9 @@ async def test_a_login_without_anything_to_renew_it_with_runs_out_for_all_to_see
 ) -> None:
     login = replace(house.log_in(seconds=0), refresh=UNSET)
     house.store.put(login, instead_of=None)
-    assert await house.credentials.access("fake") == login.access
+    assert await house.credentials.get_access_token("fake") == login.access
     house.clock.advance(limits.LOGIN_RENEWED_AHEAD_SECONDS)
-    assert "run out" in (await failed(house)).message
+    assert "has expired" in (await failed(house)).message
     assert house.login.lost is not UNSET
     assert house.server.asked == []
 
@@ -211,13 +211,13 @@ async def test_tokens_that_a_full_disk_does_not_take_are_used_and_stored_later(
 ) -> None:
     before = house.log_in(seconds=0)
     house.store.full = True
-    token = await house.credentials.access("fake")
+    token = await house.credentials.get_access_token("fake")
     assert token != before.access
     assert house.login == before
-    assert await house.credentials.access("fake") == token
+    assert await house.credentials.get_access_token("fake") == token
     house.store.full = False
     house.clock.advance(house.server.expires_in)
-    newer = await house.credentials.access("fake")
+    newer = await house.credentials.get_access_token("fake")
     assert house.login.access == newer
     assert house.server.renewals == 2
 

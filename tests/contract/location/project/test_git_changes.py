@@ -156,7 +156,7 @@ async def test_what_was_applied_can_be_taken_back(
     there = files(other)
     async with changes.captured(repository(folders.project)) as captured:
         await captured.apply(repository(other))
-        assert await captured.take_back(repository(other))
+        assert await captured.undo_apply(repository(other))
     assert files(other) == there
 
 
@@ -227,7 +227,7 @@ async def test_between_clones_changes_need_no_common_objects(
     clone = folders.root / 'a:"clone'
     folders.git("clone", "--no-local", str(folders.project), str(clone))
     (clone / "image.bin").write_bytes(BINARY[::-1])
-    async with changes.captured(repository(clone)) as captured:
+    async with changes.capture(repository(clone)) as captured:
         assert await captured.apply(repository(other))
         assert await captured.discard()
     assert (other / "image.bin").read_bytes() == BINARY[::-1]

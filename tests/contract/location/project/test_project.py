@@ -82,7 +82,7 @@ async def test_a_remote_identifies_every_clone_without_starting_git(
     ],
 )
 def test_a_remote_is_the_same_however_it_is_reached(url: str, normal: str | None) -> None:
-    assert project.normal_remote(url) == normal
+    assert project.normalize_remote(url) == normal
 
 
 @pytest.mark.parametrize(

@@ -187,12 +187,12 @@ def test_skills_that_could_not_be_looked_at_are_not_told_to_be_gone(
     after_a_restart = Skills([SkillFiles(str(shelf), clock=SystemClock())])
     with nobody_may_look(shelf):
         for found in (skills, after_a_restart):
-            observation = context_source.observe(found, agent(), told=True)
+            observation = context_source.observe(found, agent(), listed_before=True)
             assert isinstance(system_context.reconcile(observation, first.snapshot), Unchanged)
         # A Session that was told of no skill need not wait for the disk.
         fresh = begun(context_source.observe(after_a_restart, agent()))
     assert fresh.baseline.endswith("No skills are available.")
-    again = context_source.observe(after_a_restart, agent(), told=True)
+    again = context_source.observe(after_a_restart, agent(), listed_before=True)
     assert isinstance(system_context.reconcile(again, first.snapshot), Unchanged)
 
 

@@ -98,7 +98,7 @@ class Stand:
     async def refreshed(self, source: DownloadedSkills) -> dict[str, str]:
         """Let enough time pass for a refresh, wait for it, and look again."""
         self.clock.shift_millis += limits.SKILL_REFRESH_SECONDS * 1000
-        source.look()
+        source.list()
         async with asyncio.timeout(20):
             await self._tasks[-1]
         return texts(source)
@@ -109,7 +109,7 @@ class Stand:
 
 
 def texts(source: DownloadedSkills) -> dict[str, str]:
-    return {skill.name: skill.content for skill in source.look()}
+    return {skill.name: skill.content for skill in source.list()}
 
 
 @asynccontextmanager
@@ -148,9 +148,9 @@ async def test_nobody_waits_for_a_server_and_the_next_look_has_what_arrived(
     site: Site, stand: Stand, source: DownloadedSkills
 ) -> None:
     site.offer(site.skill("tea", "Boil.", "1", run_sh="echo tea"))
-    assert source.look() == ()
+    assert source.list() == ()
     assert await stand.refreshed(source) == {"tea": "Boil."}
-    (skill,) = source.look()
+    (skill,) = source.list()
     assert (Path(skill.location).parent / "run.sh").read_text() == "echo tea"
     assert Path(skill.location).parent.name == "tea"
     assert stand.leftovers() == []
@@ -174,14 +174,14 @@ async def test_looking_refreshes_once_in_ten_minutes(
     site.offer(site.skill("tea", "Boil.", "1"))
     await stand.refreshed(source)
     for _ in range(5):
-        source.look()
+        source.list()
     stand.clock.shift_millis += limits.SKILL_REFRESH_SECONDS * 1000 - 60_000
-    source.look()
+    source.list()
     assert stand.refreshes == 1
     await stand.refreshed(source)
     assert stand.refreshes == 2
     stand.clock.shift_millis -= 24 * 60 * 60 * 1000
-    source.look()
+    source.list()
     assert stand.refreshes == 3
 
 
@@ -190,12 +190,12 @@ async def test_an_unchanged_version_is_not_fetched_again_and_a_new_one_replaces_
 ) -> None:
     site.offer(site.skill("tea", "Boil.", "1", old_txt="old"))
     await stand.refreshed(source)
-    (before,) = source.look()
+    (before,) = source.list()
     site.files["tea/SKILL.md"] = b"Brew."
     assert await stand.refreshed(source) == {"tea": "Boil."}
     site.offer({"name": "tea", "files": ["SKILL.md"], "version": "2"})
     assert await stand.refreshed(source) == {"tea": "Brew."}
-    (after,) = source.look()
+    (after,) = source.list()
     assert after.location == before.location
     assert os.listdir(Path(after.location).parent) == ["SKILL.md"]
     assert site.asked.count("tea/SKILL.md") == 2
@@ -206,9 +206,9 @@ async def test_a_skill_without_a_version_is_compared_by_its_content(
 ) -> None:
     site.offer(site.skill("tea", "Boil."))
     await stand.refreshed(source)
-    before = source.look()
+    before = source.list()
     await stand.refreshed(source)
-    assert source.look() is before
+    assert source.list() is before
     site.files["tea/SKILL.md"] = b"Brew."
     assert await stand.refreshed(source) == {"tea": "Brew."}
 
@@ -267,7 +267,7 @@ async def test_passing_trouble_is_tried_again_twice(
     site.offer(site.skill("tea", "Brew.", "2"))
     site.first["tea/SKILL.md"] = [trouble, trouble, trouble]
     assert await stand.refreshed(source) == {"tea": "Boil."}
-    assert "'tea' stays as it is" in caplog.text
+    assert "'tea' was not refreshed" in caplog.text
     assert stand.leftovers() == []
 
 
@@ -360,7 +360,7 @@ async def test_a_file_that_is_also_a_directory_is_reported(
     site.files["odd/a"] = site.files["odd/a/b"] = site.files["odd/SKILL.md"] = b"x"
     site.offer({"name": "odd", "files": ["SKILL.md", "a", "a/b"], "version": "1"})
     assert await stand.refreshed(source) == {}
-    assert "'odd' stays as it is" in caplog.text
+    assert "'odd' was not refreshed" in caplog.text
 
 
 async def test_two_processes_bring_the_same_source_at_once(

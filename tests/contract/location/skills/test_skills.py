@@ -280,11 +280,11 @@ def test_what_cannot_be_looked_at_just_now_is_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "tea.md").write_text("boil")
     (tmp_path / "toast.md").write_text("toast")
     files = SkillFiles(str(tmp_path), clock=SystemClock())
-    before = files.look()
+    before = files.list()
     with nobody_may_look(tmp_path):
-        assert files.look() is before
+        assert files.list() is before
     (tmp_path / "tea.md").unlink()
-    assert [skill.name for skill in files.look()] == ["toast"]
+    assert [skill.name for skill in files.list()] == ["toast"]
 
 
 def test_the_number_of_skills_is_bounded(

@@ -21,7 +21,7 @@ def web(**keys: JsonObject) -> JsonObject:
 
 
 def names(settings: WebSettings, **variables: str) -> list[str]:
-    return [service.name for service in web_access.services(settings, variables)]
+    return [service.name for service in web_access.choose_services(settings, variables)]
 
 
 def test_without_a_word_from_the_user_nothing_is_searched() -> None:
@@ -49,10 +49,10 @@ def test_the_users_configuration_names_a_service_and_its_place() -> None:
     url = "http://search.internal/mcp"
     written = web(websearch={"provider": "parallel", "url": url})
     found = merged(("user", written)).web
-    (service,) = web_access.services(found, {"EXA_API_KEY": "k"})
+    (service,) = web_access.choose_services(found, {"EXA_API_KEY": "k"})
     assert (service.name, service.url) == ("parallel", url)
     # The variable names another service: the place is not that one's.
-    (other,) = web_access.services(found, {"OPENCODE_WEBSEARCH_PROVIDER": "exa"})
+    (other,) = web_access.choose_services(found, {"OPENCODE_WEBSEARCH_PROVIDER": "exa"})
     assert (other.name, other.url) == ("exa", EXA.url)
     assert PARALLEL.url != url
 

@@ -94,7 +94,7 @@ def _alive(process: int) -> bool:
 
 
 @asynccontextmanager
-async def bench(tmp_path: Path, patience: ServerTimeouts = QUICK) -> AsyncGenerator[Bench]:
+async def bench(tmp_path: Path, timeouts: ServerTimeouts = QUICK) -> AsyncGenerator[Bench]:
     root = tmp_path / "project"
     root.mkdir()
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
@@ -103,7 +103,7 @@ async def bench(tmp_path: Path, patience: ServerTimeouts = QUICK) -> AsyncGenera
             group.create_task(work)
 
         servers = LanguageServers(
-            str(root), processes=LocalPipedProcesses(), start=start, patience=patience
+            str(root), processes=LocalPipedProcesses(), start=start, timeouts=timeouts
         )
         made = Bench(root, servers, group)
         try:

@@ -67,7 +67,7 @@ class Yard:
 
     async def told(self) -> list[str]:
         found = await self.store.database.read(
-            lambda tx: notice_table.pending(tx, SESSION, limit=9)
+            lambda tx: notice_table.list_pending(tx, SESSION, limit=9)
         )
         return [notice.text for notice in found]
 
@@ -123,7 +123,7 @@ async def does_nothing(store: EventStore) -> None:
 
 async def deletes(store: EventStore) -> None:
     gone = Deleted(timestamp=1, session_id=CHILD)
-    if await store.database.read(lambda tx: session_table.data(tx, CHILD)) is not None:
+    if await store.database.read(lambda tx: session_table.load_json(tx, CHILD)) is not None:
         await store.append(CHILD, [gone], location=None)
 
 
@@ -196,7 +196,7 @@ async def test_what_a_process_died_with_is_told_by_the_next_one(tmp_path: Path) 
         await it.delegate(asked())
         heir = Heir()
         unheard = await it.store.database.read(
-            lambda tx: task_table.unheard(tx, process=heir.me, alive=heir.alive)
+            lambda tx: task_table.list_undelivered(tx, process=heir.me, alive=heir.alive)
         )
         assert unheard == [CHILD]
         notices = Notices(it.store, wake=it.coordinator.wake)

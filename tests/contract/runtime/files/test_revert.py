@@ -33,7 +33,7 @@ def spoil(root: Path) -> None:
 
 def refusing(name: str) -> confined.OpenDirectory:
     """A walk that reaches every directory but one, as if that were read-only."""
-    walk = confined.best_walk()
+    walk = confined.choose_opener()
 
     def walked(root: str, names: Sequence[str]) -> int:
         if name in names:
@@ -51,7 +51,7 @@ async def test_when_one_file_cannot_be_written_all_stay_as_they_are(tmp_path: Pa
         plan = await bench.plan(0)
         contents = bench.snapshots.store.contents
         bench.snapshots.store = SnapshotStore(
-            contents, RestorableFiles(contents, walk=refusing("b"))
+            contents, RestorableFiles(contents, open_directory=refusing("b"))
         )
         files = FileReverts(bench.snapshots, Alone())
         with pytest.raises(RevertConflictError, match=r"b/closed cannot be put back.*denied"):

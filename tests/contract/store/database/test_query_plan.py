@@ -59,7 +59,7 @@ HOT: dict[str, Query] = {
     "session reverting": lambda tx: session_table.is_reverting(tx, SESSION),
     "message exists": lambda tx: message_table.exists(tx, MESSAGE),
     "message at a sequence": lambda tx: message_table.exists_at(tx, SESSION, Seq(3)),
-    "messages since": lambda tx: message_table.since(tx, SESSION, Seq(3)),
+    "messages since": lambda tx: message_table.list_after(tx, SESSION, Seq(3)),
     "newest assistant": lambda tx: message_table.latest_of_type(
         tx, SESSION, "assistant", before=Seq(9)
     ),
@@ -74,8 +74,8 @@ HOT: dict[str, Query] = {
     "messages after a revert": lambda tx: message_table.delete_after(tx, SESSION, Seq(3)),
     "inbox entry": lambda tx: inbox_table.get(tx, MESSAGE),
     "promotion": lambda tx: inbox_table.mark_promoted(tx, SESSION, MESSAGE, Seq(4)),
-    "pending steers": lambda tx: inbox_table.pending(tx, SESSION, "steer", limit=9),
-    "next queued": lambda tx: inbox_table.pending(tx, SESSION, "queue", limit=1),
+    "pending steers": lambda tx: inbox_table.list_pending(tx, SESSION, "steer", limit=9),
+    "next queued": lambda tx: inbox_table.list_pending(tx, SESSION, "queue", limit=1),
     "epoch": lambda tx: epoch_table.get(tx, SESSION),
     "lease": lambda tx: lease_table.get(tx, SESSION),
     "releasing leases": lambda tx: lease_table.release_all(tx, "prc_1"),

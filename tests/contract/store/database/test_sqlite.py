@@ -263,7 +263,7 @@ async def test_writing_waits_while_another_process_writes(tmp_path: Path) -> Non
     path = str(tmp_path / "p.db")
     async with SqliteDatabase(path) as database:
         await database.write(table)
-        other = sqlite_connection.opened(path)
+        other = sqlite_connection.open_connection(path)
         other.execute("BEGIN IMMEDIATE; INSERT INTO item (name) VALUES ('theirs')")
         async with asyncio.TaskGroup() as group:
             write = group.create_task(database.write(lambda tx: insert(tx, "ours")))

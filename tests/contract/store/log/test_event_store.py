@@ -60,7 +60,7 @@ async def test_it_is_known_whether_something_has_happened_since(
         after: int, *shapes: type[SessionEvent], session_id: SessionID = SESSION
     ) -> bool:
         return await store.database.read(
-            lambda tx: event_store.happened_since(tx, session_id, Seq(after), *shapes)
+            lambda tx: event_store.has_event_since(tx, session_id, Seq(after), *shapes)
         )
 
     assert await happened(0, ContextUpdated)

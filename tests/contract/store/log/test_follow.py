@@ -216,7 +216,7 @@ async def test_a_reader_of_a_session_that_goes_comes_to_its_end(tmp_path: Path) 
         async with aclosing(tails.follow(SESSION, after=NO_EVENTS)) as tail:
             await Reader(tail).until(1)
             await append(store, [Deleted(1, SESSION)])
-            await database.write(lambda tx: deletion_table.remove_some(tx, SESSION, limit=100))
+            await database.write(lambda tx: deletion_table.remove_batch(tx, SESSION, limit=100))
             async with asyncio.timeout(5):
                 assert [chunk async for chunk in tail if chunk != sse.REPLAYED] == []
 

@@ -9,9 +9,9 @@ from tests.fixtures import OTHER, SESSION, Facts
 async def asked(store: EventStore) -> tuple[set[SessionID], bool, bool]:
     database = store.database
     return (
-        set(await database.read(interrupt_table.asked)),
-        await database.read(lambda tx: interrupt_table.is_asked(tx, SESSION)),
-        await database.read(lambda tx: interrupt_table.is_asked(tx, OTHER)),
+        set(await database.read(interrupt_table.list_requested)),
+        await database.read(lambda tx: interrupt_table.is_requested(tx, SESSION)),
+        await database.read(lambda tx: interrupt_table.is_requested(tx, OTHER)),
     )
 
 

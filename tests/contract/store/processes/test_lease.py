@@ -92,7 +92,9 @@ async def test_a_run_asked_of_another_is_answered_by_its_holder_or_when_that_is_
     async def answerable(process: str) -> list[str]:
         return list(
             await store.database.read(
-                lambda tx: wake_table.answerable(tx, process=process, alive=living.__contains__)
+                lambda tx: wake_table.list_for_process(
+                    tx, process=process, alive=living.__contains__
+                )
             )
         )
 
@@ -109,7 +111,7 @@ async def test_a_run_asked_of_another_is_answered_by_its_holder_or_when_that_is_
     living.add("other")
     await store.database.write(lambda tx: lease_table.release_all(tx, "other"))
     assert await answerable("me") == [SESSION]
-    await store.database.write(lambda tx: wake_table.answered(tx, SESSION))
+    await store.database.write(lambda tx: wake_table.clear(tx, SESSION))
     assert await answerable("me") == []
 
 
@@ -120,8 +122,12 @@ async def test_it_can_be_told_who_holds_what(store: EventStore) -> None:
                 tx, SessionID(session), process=process, alive=lambda process: True
             )
         await lease_table.release_all(tx, "there")
-        here = sorted(await lease_table.of(tx, "here"))
-        return [await lease_table.processes(tx), [*here], [*await lease_table.of(tx, "there")]]
+        here = sorted(await lease_table.list_sessions(tx, "here"))
+        return [
+            await lease_table.list_processes(tx),
+            [*here],
+            [*await lease_table.list_sessions(tx, "there")],
+        ]
 
     # A lease that was given back is free.
     assert await store.database.write(job) == [["here"], ["ses_a", "ses_c"], []]

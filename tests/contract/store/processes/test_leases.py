@@ -55,11 +55,11 @@ async def test_it_is_known_who_holds_a_session(store: EventStore, mine: Leases) 
         return [(await mine.holder(tx, one), await mine.runs_elsewhere(tx, one)) for one in every]
 
     assert await store.database.read(look) == [
-        ("nobody", False),
+        ("free", False),
         ("me", False),
         ("other", True),
         ("dead", False),
-        ("nobody", False),
+        ("free", False),
     ]
     assert await mine.left_behind() == [LEFT]
 
@@ -115,7 +115,7 @@ async def test_only_the_holder_writes_for_a_run(store: EventStore, mine: Leases)
 
 async def test_a_lease_is_anothers_unless_it_is_mine_or_nobodys(mine: Leases) -> None:
     found = [None, Lease("me", 1), Lease(lease_table.RELEASED, 1), Lease("them", 1)]
-    assert [mine.is_anothers(one) for one in found] == [False, False, False, True]
+    assert [mine.is_held_by_other(one) for one in found] == [False, False, False, True]
     assert [mine.is_mine(one) for one in found] == [False, True, False, False]
 
 

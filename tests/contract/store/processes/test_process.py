@@ -14,10 +14,12 @@ def lives(process: str) -> bool:
 async def test_the_dead_are_known_until_they_are_forgotten(tmp_path: Path) -> None:
     async with opened(tmp_path / "p.db") as database:
         for process in ("dead", "alive", "dead", "dead too"):
-            await database.write(partial(process_table.announce, process=process))
-        gone = await database.read(partial(process_table.gone, alive=lives))
+            await database.write(partial(process_table.register, process=process))
+        gone = await database.read(partial(process_table.list_dead, alive=lives))
         assert gone == ["dead", "dead too"]
-        await database.write(partial(process_table.forget, processes=gone))
-        assert await database.read(partial(process_table.gone, alive=lives)) == []
-        everyone = await database.read(partial(process_table.gone, alive=lambda process: False))
+        await database.write(partial(process_table.remove, processes=gone))
+        assert await database.read(partial(process_table.list_dead, alive=lives)) == []
+        everyone = await database.read(
+            partial(process_table.list_dead, alive=lambda process: False)
+        )
         assert everyone == ["alive"]

@@ -16,7 +16,7 @@ async def test_every_request_is_a_change_that_others_notice(tmp_path: Path) -> N
             assert await asked.changed_elsewhere()
             assert not await asked.changed_elsewhere()
         waiting = await asked.read(
-            partial(wake_table.answerable, process="me", alive=lambda process: True)
+            partial(wake_table.list_for_process, process="me", alive=lambda process: True)
         )
         assert waiting == [SESSION]
 
@@ -24,11 +24,11 @@ async def test_every_request_is_a_change_that_others_notice(tmp_path: Path) -> N
 async def test_a_request_is_answered_alone(tmp_path: Path) -> None:
     async with opened(tmp_path / "p.db") as database:
         for session_id in (SESSION, OTHER):
-            assert not await database.read(partial(wake_table.is_asked, session_id=session_id))
+            assert not await database.read(partial(wake_table.is_requested, session_id=session_id))
             await database.write(partial(wake_table.request, session_id=session_id))
-        await database.write(partial(wake_table.answered, session_id=SESSION))
-        assert not await database.read(partial(wake_table.is_asked, session_id=SESSION))
-        assert await database.read(partial(wake_table.is_asked, session_id=OTHER))
+        await database.write(partial(wake_table.clear, session_id=SESSION))
+        assert not await database.read(partial(wake_table.is_requested, session_id=SESSION))
+        assert await database.read(partial(wake_table.is_requested, session_id=OTHER))
 
 
 async def test_each_request_is_answered_by_who_holds_its_session(tmp_path: Path) -> None:
@@ -43,6 +43,6 @@ async def test_each_request_is_answered_by_who_holds_its_session(tmp_path: Path)
             )
         for process, session_id in (("them", SESSION), ("me", OTHER)):
             found = await database.read(
-                partial(wake_table.answerable, process=process, alive=lives)
+                partial(wake_table.list_for_process, process=process, alive=lives)
             )
             assert found == [session_id]

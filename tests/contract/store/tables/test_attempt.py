@@ -29,18 +29,18 @@ def dispatched(tx: Transaction) -> Awaitable[None]:
 
 
 def died(tx: Transaction) -> Awaitable[None]:
-    return attempt_table.died(tx, SESSION)
+    return attempt_table.count_death(tx, SESSION)
 
 
 def waits(tx: Transaction) -> Awaitable[None]:
-    return attempt_table.wait(tx, SESSION, "unclear")
+    return attempt_table.set_waiting(tx, SESSION, "unclear")
 
 
 async def test_a_run_that_owes_something_goes_on_owing_it(store: EventStore) -> None:
     assert await after(store) is None
     assert await after(store, begun) == Attempt(state="begun", step=1)
     assert await after(store, dispatched, begun) == Attempt(state="dispatched", step=4)
-    assert await store.database.read(attempt_table.every) == [SESSION]
+    assert await store.database.read(attempt_table.list_sessions) == [SESSION]
     assert await after(store, lambda tx: attempt_table.clear(tx, OTHER)) is not None
     assert await after(store, lambda tx: attempt_table.clear(tx, SESSION)) is None
 
@@ -83,19 +83,19 @@ async def test_to_retry_is_to_begin_anew_and_to_refuse_is_to_give_up(store: Even
     assert await after(store, dispatched) == Attempt(state="dispatched", step=4)
 
 
-async def test_something_new_ends_what_was_left_behind_and_leaves_alone_what_runs(
+async def test_something_new_ends_what_was_orphaned_and_leaves_alone_what_runs(
     store: EventStore,
 ) -> None:
-    def said(*, left_behind: bool) -> Step:
-        return lambda tx: attempt_table.abandon(tx, SESSION, left_behind=left_behind)
+    def said(*, orphaned: bool) -> Step:
+        return lambda tx: attempt_table.abandon(tx, SESSION, orphaned=orphaned)
 
-    running = await after(store, dispatched, said(left_behind=False))
+    running = await after(store, dispatched, said(orphaned=False))
     assert running is not None
     assert not running.abandoned
-    dead = await after(store, said(left_behind=True))
+    dead = await after(store, said(orphaned=True))
     assert dead is not None
     assert dead.abandoned
-    waiting = await after(store, dispatched, waits, said(left_behind=False))
+    waiting = await after(store, dispatched, waits, said(orphaned=False))
     assert waiting is not None
     assert waiting.abandoned
 

@@ -28,13 +28,13 @@ async def occupy(store: EventStore, session_id: SessionID) -> None:
 
 async def remove_some(store: EventStore, limit: int) -> bool:
     return await store.database.write(
-        lambda tx: deletion_table.remove_some(tx, SESSION, limit=limit)
+        lambda tx: deletion_table.remove_batch(tx, SESSION, limit=limit)
     )
 
 
 async def kept_outputs(store: EventStore, limit: int) -> tuple[str, ...]:
     return await store.database.read(
-        lambda tx: deletion_table.kept_outputs(tx, SESSION, limit=limit)
+        lambda tx: deletion_table.list_output_paths(tx, SESSION, limit=limit)
     )
 
 
@@ -89,18 +89,18 @@ async def test_a_few_rows_go_at_a_time_and_the_last_event_last(
     assert await left() == ([3], [0, 1, 2, 3, 4])
     assert await remove_some(store, 2)
     assert await left() == ([], [2, 3, 4])
-    assert await store.database.read(deletion_table.begun) == {SESSION}
+    assert await store.database.read(deletion_table.list_sessions) == {SESSION}
     assert await remove_some(store, 2)
     assert await left() == ([], [4])
     assert not await remove_some(store, 2)
     assert await left() == ([], [])
-    assert await store.database.read(deletion_table.begun) == frozenset()
+    assert await store.database.read(deletion_table.list_sessions) == frozenset()
 
 
 async def test_a_deletion_is_begun_again_without_harm(store: EventStore, facts: Facts) -> None:
     for _ in range(2):
         await store.database.write(partial(deletion_table.begin, session_id=SESSION))
-    assert await store.database.read(deletion_table.begun) == {SESSION}
+    assert await store.database.read(deletion_table.list_sessions) == {SESSION}
 
 
 def kept(facts: Facts, call: str, *paths: str) -> ToolSucceeded:

@@ -31,13 +31,15 @@ async def put(
 
 async def paths(store: EventStore, *, after: int, session_id: SessionID = SESSION) -> list[str]:
     found = await store.database.read(
-        lambda tx: file_change_table.after(tx, session_id, Seq(after))
+        lambda tx: file_change_table.list_after(tx, session_id, Seq(after))
     )
     return [one.path for one in found]
 
 
 async def latest(store: EventStore, session_id: SessionID) -> str | None:
-    return await store.database.read(partial(file_change_table.snapshot, session_id=session_id))
+    return await store.database.read(
+        partial(file_change_table.latest_snapshot, session_id=session_id)
+    )
 
 
 async def two_steps(store: EventStore, facts: Facts) -> None:
@@ -59,7 +61,7 @@ async def test_changes_are_told_in_the_order_in_which_they_were_made(
     assert await paths(store, after=1) == ["b", "a"]
     assert await paths(store, after=2) == []
     assert await paths(store, after=0, session_id=OTHER) == ["theirs"]
-    (found,) = await store.database.read(lambda tx: file_change_table.after(tx, OTHER, Seq(0)))
+    (found,) = await store.database.read(lambda tx: file_change_table.list_after(tx, OTHER, Seq(0)))
     assert found == change("theirs")
 
 
@@ -86,7 +88,7 @@ async def test_changes_go_with_the_message_of_their_step(store: EventStore, fact
     async def job(tx: Transaction) -> None:
         await message_table.delete_after(tx, SESSION, Seq(1))
         await message_table.delete_after(tx, OTHER, Seq(0))
-        await file_change_table.delete_unsaid(tx, SESSION)
+        await file_change_table.delete_without_message(tx, SESSION)
 
     await store.database.write(job)
     assert await latest(store, SESSION) == "after c"
@@ -99,5 +101,5 @@ async def test_every_content_that_was_or_came_is_wanted(store: EventStore, facts
         lambda tx: file_change_table.insert(tx, SESSION, FIRST, made, snapshot="s")
     )
     await put(store, FIRST, "gone")
-    found = await store.database.read(file_change_table.digests)
+    found = await store.database.read(file_change_table.list_digests)
     assert found == {"before made", "after made", "before gone", ""}

@@ -25,7 +25,7 @@ async def three(store: EventStore, facts: Facts) -> Facts:
 
 async def waiting(store: EventStore, delivery: Delivery = "steer", limit: int = 9) -> list[str]:
     found = await store.database.read(
-        lambda tx: inbox_table.pending(tx, SESSION, delivery, limit=limit)
+        lambda tx: inbox_table.list_pending(tx, SESSION, delivery, limit=limit)
     )
     return [entry.prompt.text for entry in found]
 
@@ -66,8 +66,8 @@ async def test_what_has_left_does_not_count(store: EventStore, three: Facts) -> 
     await append(store, [other.created(), other.admitted("msg_other")], OTHER)
     assert not await more_than(store, 1)
     await append(store, [three.promoted(THREE, "three")])
-    assert not await store.database.read(lambda tx: inbox_table.is_pending(tx, SESSION, "steer"))
-    assert await store.database.read(lambda tx: inbox_table.is_pending(tx, OTHER, "steer"))
+    assert not await store.database.read(lambda tx: inbox_table.has_pending(tx, SESSION, "steer"))
+    assert await store.database.read(lambda tx: inbox_table.has_pending(tx, OTHER, "steer"))
     assert await count(store) == 0
 
 
@@ -78,11 +78,11 @@ async def test_a_cancelled_prompt_keeps_its_receipt(store: EventStore, three: Fa
         return (
             await inbox_table.is_cancelled(tx, TWO),
             await inbox_table.is_waiting(tx, TWO),
-            await inbox_table.is_pending(tx, SESSION, "queue"),
+            await inbox_table.has_pending(tx, SESSION, "queue"),
         )
 
     assert await store.database.read(look) == (True, False, False)
-    receipt = await store.database.read(lambda tx: inbox_table.admission(tx, TWO))
+    receipt = await store.database.read(lambda tx: inbox_table.get_admission(tx, TWO))
     assert receipt is not None
     assert (receipt.admitted_seq, receipt.prompt, receipt.delivery) == (2, Prompt("two"), "queue")
 
@@ -97,7 +97,7 @@ async def test_a_revised_prompt_is_receipted_as_it_was_sent(
     assert await waiting(store) == ["one", "better", "three"]
 
     async def look(tx: Transaction) -> tuple[object, object]:
-        return await inbox_table.get(tx, TWO), await inbox_table.admission(tx, TWO)
+        return await inbox_table.get(tx, TWO), await inbox_table.get_admission(tx, TWO)
 
     now, sent = await store.database.read(look)
     assert isinstance(now, inbox_table.AdmittedPrompt)
@@ -148,7 +148,7 @@ async def test_of_an_unknown_id_there_is_nothing(store: EventStore, three: Facts
     async def look(tx: Transaction) -> list[object]:
         return [
             await inbox_table.get(tx, unknown),
-            await inbox_table.admission(tx, unknown),
+            await inbox_table.get_admission(tx, unknown),
             await inbox_table.is_cancelled(tx, unknown),
             await inbox_table.is_waiting(tx, unknown),
         ]

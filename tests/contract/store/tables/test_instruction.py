@@ -17,7 +17,7 @@ async def add(store: EventStore, session_id: SessionID, paths: Iterable[str]) ->
 
 
 async def of(store: EventStore, session_id: SessionID) -> tuple[str, ...]:
-    return await store.database.read(lambda tx: instruction_table.of(tx, session_id))
+    return await store.database.read(lambda tx: instruction_table.list_paths(tx, session_id))
 
 
 async def test_files_are_remembered_once_and_by_their_session(

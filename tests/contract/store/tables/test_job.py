@@ -49,18 +49,24 @@ async def test_jobs_are_listed_by_session_and_counted(store: EventStore, facts: 
     await store.database.write(
         partial(job_table.settle, job=replace(job("c"), state="exited", exit_code=0, time_ended=9))
     )
-    listed = await store.database.read(partial(job_table.of_session, session_id=SESSION, limit=2))
+    listed = await store.database.read(
+        partial(job_table.list_for_session, session_id=SESSION, limit=2)
+    )
     assert [one.id for one in listed] == ["job_b", "job_c"]
-    every = await store.database.read(partial(job_table.of_session, session_id=SESSION, limit=-1))
+    every = await store.database.read(
+        partial(job_table.list_for_session, session_id=SESSION, limit=-1)
+    )
     assert len(every) == 3
     assert await store.database.read(partial(job_table.count_running, session_id=SESSION)) == (2, 3)
-    running = await store.database.read(job_table.running)
+    running = await store.database.read(job_table.list_running)
     assert [one.id for one in running] == ["job_a", "job_b", "job_d"]
 
 
 async def test_jobs_of_one_moment_have_an_order(store: EventStore, facts: Facts) -> None:
     await put(store, job("b"), job("c"), job("a"))
-    listed = await store.database.read(partial(job_table.of_session, session_id=SESSION, limit=9))
+    listed = await store.database.read(
+        partial(job_table.list_for_session, session_id=SESSION, limit=9)
+    )
     assert [one.id for one in listed] == ["job_c", "job_b", "job_a"]
 
 
@@ -81,7 +87,7 @@ async def test_the_first_reason_to_end_a_job_stands(store: EventStore, facts: Fa
     for late, quiet in ((False, False), (True, True)):
         ending: Ending = "cancelled" if late else "timed_out"
         await store.database.write(
-            partial(job_table.decide_ending, job_id=one, ending=ending, quiet=quiet)
+            partial(job_table.set_ending, job_id=one, ending=ending, quiet=quiet)
         )
     assert await get(store, "one") == replace(job("one"), ending="timed_out")
     assert await get(store, "two") == job("two")
@@ -97,11 +103,13 @@ async def test_a_job_is_taken_over_by_one_process(store: EventStore, facts: Fact
 
 async def test_what_was_shown_is_remembered(store: EventStore, facts: Facts) -> None:
     await put(store, job("one"))
-    await store.database.write(partial(job_table.show, job_id=JobID("job_one"), up_to=2**40))
+    await store.database.write(
+        partial(job_table.set_output_seen, job_id=JobID("job_one"), up_to=2**40)
+    )
     assert (await get(store, "one")).seen == 2**40
 
 
 async def test_a_deletion_takes_its_jobs_along(store: EventStore, facts: Facts) -> None:
     await put(store, job("one"), job("other", session_id=OTHER))
     await append(store, [Deleted(1, SESSION)])
-    assert [one.id for one in await store.database.read(job_table.running)] == ["job_other"]
+    assert [one.id for one in await store.database.read(job_table.list_running)] == ["job_other"]

@@ -76,10 +76,10 @@ async def test_a_message_is_found_by_its_owner_only(talk: EventStore) -> None:
 
 async def test_a_place_has_one_message_or_none(talk: EventStore) -> None:
     places = [
-        await read(talk, lambda tx, at=at: message_table.at(tx, SESSION, at)) for at in (3, 4)
+        await read(talk, lambda tx, at=at: message_table.get_at(tx, SESSION, at)) for at in (3, 4)
     ]
     assert [row and row.id for row in places] == ["m_first", None]
-    theirs = await read(talk, lambda tx: message_table.at(tx, OTHER, 3))
+    theirs = await read(talk, lambda tx: message_table.get_at(tx, OTHER, 3))
     assert theirs is not None
     assert theirs.id == "o_first"
     assert await read(talk, lambda tx: message_table.exists_at(tx, SESSION, Seq(3)))
@@ -104,7 +104,7 @@ async def test_what_was_said_last_is_no_context_and_no_summary(
     talk: EventStore, facts: Facts
 ) -> None:
     async def said(session_id: SessionID) -> str | None:
-        row = await read(talk, lambda tx: message_table.latest_said(tx, session_id))
+        row = await read(talk, lambda tx: message_table.latest_conversation_message(tx, session_id))
         return row and row.id
 
     assert (await said(SESSION), await said(OTHER)) == ("m_more", "o_third")
@@ -127,11 +127,11 @@ async def test_the_newest_prompts_are_told_in_order(talk: EventStore, facts: Fac
 
 async def test_answers_are_counted_since_a_place(talk: EventStore) -> None:
     async def answers(*, after: int) -> int:
-        return await read(talk, lambda tx: message_table.count_answers(tx, SESSION, after=after))
+        return await read(talk, lambda tx: message_table.count_steps(tx, SESSION, after=after))
 
-    assert await read(talk, lambda tx: message_table.count_answers(tx, SESSION)) == 2
+    assert await read(talk, lambda tx: message_table.count_steps(tx, SESSION)) == 2
     assert [await answers(after=place) for place in (2, 3, 6)] == [2, 1, 0]
-    assert await read(talk, lambda tx: message_table.count_answers(tx, OTHER)) == 3
+    assert await read(talk, lambda tx: message_table.count_steps(tx, OTHER)) == 3
 
 
 async def test_the_last_compaction_counts(talk: EventStore, facts: Facts) -> None:
@@ -152,20 +152,20 @@ async def test_pages_follow_each_other_in_both_directions(talk: EventStore) -> N
 
 
 async def test_what_came_after_a_place_is_read_and_removed_alone(talk: EventStore) -> None:
-    assert names(await read(talk, lambda tx: message_table.since(tx, SESSION, Seq(5)))) == [
+    assert names(await read(talk, lambda tx: message_table.list_after(tx, SESSION, Seq(5)))) == [
         "m_second",
         "m_more",
         "m_told",
     ]
-    theirs = await read(talk, lambda tx: message_table.since(tx, OTHER, Seq(0)))
+    theirs = await read(talk, lambda tx: message_table.list_after(tx, OTHER, Seq(0)))
     await talk.database.write(lambda tx: message_table.delete_after(tx, SESSION, Seq(5)))
     assert await page(talk, newest_first=False) == ["m_hello", "m_first", "m_cut"]
-    assert await read(talk, lambda tx: message_table.since(tx, OTHER, Seq(0))) == theirs
+    assert await read(talk, lambda tx: message_table.list_after(tx, OTHER, Seq(0))) == theirs
 
 
 async def test_a_message_is_written_anew_in_its_place(talk: EventStore, facts: Facts) -> None:
-    before = await read(talk, lambda tx: message_table.since(tx, SESSION, Seq(0)))
+    before = await read(talk, lambda tx: message_table.list_after(tx, SESSION, Seq(0)))
     await append(talk, [facts.ended("m_second", "length")])
-    after = await read(talk, lambda tx: message_table.since(tx, SESSION, Seq(0)))
+    after = await read(talk, lambda tx: message_table.list_after(tx, SESSION, Seq(0)))
     changed = [new.id for old, new in zip(before, after, strict=True) if old.stored != new.stored]
     assert changed == ["m_second"]

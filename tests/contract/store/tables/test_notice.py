@@ -24,7 +24,9 @@ async def put(store: EventStore, *notices: Notice) -> list[bool]:
 
 
 async def waiting(store: EventStore, *, limit: int = limits.APPEND_EVENTS_MAX) -> list[str]:
-    found = await store.database.read(lambda tx: notice_table.pending(tx, SESSION, limit=limit))
+    found = await store.database.read(
+        lambda tx: notice_table.list_pending(tx, SESSION, limit=limit)
+    )
     return [one.id for one in found]
 
 
@@ -41,24 +43,24 @@ async def test_notices_are_told_in_the_order_in_which_they_came(
 async def test_the_same_notice_again_is_nothing(store: EventStore, facts: Facts) -> None:
     first, other_words = notice("job"), notice("job", at=9)
     assert await put(store, first, first, other_words) == [True, False, False]
-    found = await store.database.read(lambda tx: notice_table.pending(tx, SESSION, limit=5))
+    found = await store.database.read(lambda tx: notice_table.list_pending(tx, SESSION, limit=5))
     assert found == [first]
 
 
 async def test_one_that_was_told_is_not_put_again(store: EventStore, facts: Facts) -> None:
     told = notice("job")
     await put(store, told)
-    await store.database.write(lambda tx: notice_table.take(tx, told.id))
+    await store.database.write(lambda tx: notice_table.remove(tx, told.id))
     event = SyntheticAdded(1, SESSION, message_id=told.id, text=told.text)
     await append(store, [event])
     assert await put(store, told) == [False]
-    assert not await store.database.read(lambda tx: notice_table.is_pending(tx, SESSION))
+    assert not await store.database.read(lambda tx: notice_table.has_pending(tx, SESSION))
 
 
 async def test_each_is_taken_by_itself(store: EventStore, facts: Facts) -> None:
     await put(store, notice("one"), notice("two"))
-    assert await store.database.write(lambda tx: notice_table.take(tx, MessageID("msg_one")))
-    assert not await store.database.write(lambda tx: notice_table.take(tx, MessageID("msg_one")))
+    assert await store.database.write(lambda tx: notice_table.remove(tx, MessageID("msg_one")))
+    assert not await store.database.write(lambda tx: notice_table.remove(tx, MessageID("msg_one")))
     assert await waiting(store) == ["msg_two"]
 
 
@@ -89,5 +91,5 @@ async def test_what_waits_for_one_session_does_not_wait_for_another(
     await append(store, [Facts(OTHER).created()], OTHER)
     await put(store, notice("theirs", session_id=OTHER))
     assert await waiting(store) == []
-    assert not await store.database.read(lambda tx: notice_table.is_pending(tx, SESSION))
-    assert await store.database.read(lambda tx: notice_table.is_pending(tx, OTHER))
+    assert not await store.database.read(lambda tx: notice_table.has_pending(tx, SESSION))
+    assert await store.database.read(lambda tx: notice_table.has_pending(tx, OTHER))

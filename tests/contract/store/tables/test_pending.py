@@ -58,7 +58,7 @@ def question(name: str = "que_1") -> QuestionRequest:
 
 
 async def seen(requests: PendingRequests) -> list[str]:
-    return [row.request.id for row in await requests.elsewhere("permission")]
+    return [row.request.id for row in await requests.list_elsewhere("permission")]
 
 
 async def test_other_processes_see_what_waits_until_it_is_answered(
@@ -79,7 +79,7 @@ async def test_other_processes_see_what_waits_until_it_is_answered(
     assert await b.answered() == []
     await a.at(LOCATION).remove(["per_1", "per_2", "per_unknown"])
     assert await seen(b) == []
-    assert [row.request.id for row in await b.elsewhere("question")] == ["que_1"]
+    assert [row.request.id for row in await b.list_elsewhere("question")] == ["que_1"]
 
 
 async def test_words_are_heard_in_the_order_in_which_was_asked(
@@ -90,9 +90,9 @@ async def test_words_are_heard_in_the_order_in_which_was_asked(
         await a.add(permission(name), LOCATION)
     for name in ("per_1", "per_2"):
         assert await b.answer(name, SESSION, ONCE)
-    assert [row.request.id for row in await a.answered()] == ["per_2", "per_1"]
-    every = await store.database.read(pending_table.every)
-    assert [(row.request.id, row.word) for row in every] == [("per_2", ONCE), ("per_1", ONCE)]
+    assert [row.request.id for row in await a.list_answered()] == ["per_2", "per_1"]
+    every = await store.database.read(pending_table.list_all)
+    assert [(row.request.id, row.answer) for row in every] == [("per_2", ONCE), ("per_1", ONCE)]
 
 
 async def test_of_many_words_the_first_counts(store: EventStore, town: Town) -> None:
@@ -102,8 +102,8 @@ async def test_of_many_words_the_first_counts(store: EventStore, town: Town) -> 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(b.answer("que_1", SESSION, word)) for word in words]
     assert [task.result() for task in tasks].count(True) == 1
-    (row,) = await a.answered()
-    assert row.word == words[[task.result() for task in tasks].index(True)]
+    (row,) = await a.list_answered()
+    assert row.answer == words[[task.result() for task in tasks].index(True)]
 
 
 async def test_a_word_for_nobody_is_not_taken(store: EventStore, town: Town) -> None:

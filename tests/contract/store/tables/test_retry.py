@@ -25,7 +25,7 @@ async def test_the_latest_failure_of_each_session_is_kept(store: EventStore, fac
     await put(store, SESSION, 2)
     assert await get(store, SESSION) == retry(2)
     assert await get(store, OTHER) == retry(5)
-    assert set(await store.database.read(retry_table.waiting)) == {SESSION, OTHER}
+    assert set(await store.database.read(retry_table.list_sessions)) == {SESSION, OTHER}
 
 
 async def test_a_turn_stops_waiting_alone(store: EventStore, facts: Facts) -> None:
@@ -33,4 +33,4 @@ async def test_a_turn_stops_waiting_alone(store: EventStore, facts: Facts) -> No
     await put(store, OTHER, 1)
     await store.database.write(lambda tx: retry_table.clear(tx, SESSION))
     assert await get(store, SESSION) is None
-    assert await store.database.read(retry_table.waiting) == [OTHER]
+    assert await store.database.read(retry_table.list_sessions) == [OTHER]

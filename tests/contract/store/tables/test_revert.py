@@ -28,11 +28,11 @@ async def finish(store: EventStore, session_id: SessionID = SESSION) -> None:
 
 
 async def staged(store: EventStore, session_id: SessionID = SESSION) -> list[StagedFile]:
-    return await store.database.read(partial(revert_table.staged, session_id=session_id))
+    return await store.database.read(partial(revert_table.list_staged, session_id=session_id))
 
 
 async def moving(store: EventStore, session_id: SessionID = SESSION) -> list[RevertInProgress]:
-    return await store.database.read(partial(revert_table.on_their_way, session_id=session_id))
+    return await store.database.read(partial(revert_table.list_in_progress, session_id=session_id))
 
 
 def there(path: str, left: FileState = WANTED) -> StagedFile:
@@ -48,7 +48,7 @@ async def test_files_are_on_their_way_until_all_are_there(store: EventStore, fac
     await begin(store, move("theirs"), session_id=OTHER)
     assert await moving(store) == [to("a", ABSENT), to("b")]
     assert await staged(store) == []
-    assert sorted(await store.database.read(revert_table.begun)) == [
+    assert sorted(await store.database.read(revert_table.list_sessions_in_progress)) == [
         (SESSION, f"prc_{SESSION}"),
         (OTHER, f"prc_{OTHER}"),
     ]
@@ -57,7 +57,9 @@ async def test_files_are_on_their_way_until_all_are_there(store: EventStore, fac
     assert await staged(store) == [there("a", ABSENT), there("b")]
     assert await moving(store, OTHER) == [to("theirs")]
     assert await staged(store, OTHER) == []
-    assert await store.database.read(revert_table.begun) == [(OTHER, f"prc_{OTHER}")]
+    assert await store.database.read(revert_table.list_sessions_in_progress) == [
+        (OTHER, f"prc_{OTHER}")
+    ]
 
 
 async def test_a_file_that_is_back_where_it_was_is_staged_no_longer(
@@ -91,7 +93,7 @@ async def test_the_files_of_a_revert_that_ended_are_forgotten(
 ) -> None:
     await begin(store, move("a"))
     await begin(store, move("theirs", LATER), session_id=OTHER)
-    assert await store.database.read(revert_table.digests) == {"base", "wanted", "later"}
+    assert await store.database.read(revert_table.list_digests) == {"base", "wanted", "later"}
     await store.database.write(partial(revert_table.clear, session_id=SESSION))
     assert (await moving(store), await moving(store, OTHER)) == ([], [to("theirs", LATER)])
-    assert await store.database.read(revert_table.digests) == {"base", "later"}
+    assert await store.database.read(revert_table.list_digests) == {"base", "later"}

@@ -17,15 +17,15 @@ STORED = manifest.BY_SHAPE[ContextUpdated].stored
 
 
 def as_json(value: SqlValue) -> object:
-    return row_checks.whole(value, SESSION, table="t", seq=7)
+    return row_checks.require_json(value, SESSION, table="t", seq=7)
 
 
 def as_session(value: SqlValue) -> object:
-    return row_checks.decoded(SessionInfo, value, SESSION, table="t", seq=7)
+    return row_checks.decode_row(SessionInfo, value, SESSION, table="t", seq=7)
 
 
 def as_event(value: SqlValue) -> object:
-    return row_checks.event(STORED, value, SESSION, seq=7)
+    return row_checks.decode_event(STORED, value, SESSION, seq=7)
 
 
 @pytest.mark.parametrize("read", [as_json, as_session, as_event])
@@ -64,14 +64,14 @@ def test_an_event_speaks_of_its_own_session() -> None:
     told = Facts().told("msg_1")
     data = codec.encode(told)
     assert as_event(data) == told
-    with pytest.raises(DamagedRowError, match=f"speaks of {SESSION}"):
-        row_checks.event(STORED, data, OTHER, seq=7)
+    with pytest.raises(DamagedRowError, match=f"names session {SESSION}"):
+        row_checks.decode_event(STORED, data, OTHER, seq=7)
     with pytest.raises(DamagedRowError):
-        row_checks.event("session.unheard.of.1", data, SESSION, seq=7)
+        row_checks.decode_event("session.unheard.of.1", data, SESSION, seq=7)
 
 
 def test_the_name_of_an_event_is_known_now_or_was() -> None:
     for name in (STORED, *manifest.UPCASTS):
-        assert row_checks.event_name(name, SESSION, seq=7) == name
+        assert row_checks.require_event_name(name, SESSION, seq=7) == name
     with pytest.raises(DamagedRowError):
-        row_checks.event_name("session.unheard.of.1", SESSION, seq=7)
+        row_checks.require_event_name("session.unheard.of.1", SESSION, seq=7)

@@ -92,15 +92,15 @@ async def test_a_family_is_found_from_each_of_its_members(store: EventStore) -> 
     await family_tree(store)
     for member in ("root", "left", "leaf"):
         found = await read(
-            store, lambda tx, m=member: session_table.family(tx, SessionID(f"ses_{m}"))
+            store, lambda tx, m=member: session_table.load_family(tx, SessionID(f"ses_{m}"))
         )
         assert {one.id for one in found} == {"ses_root", "ses_left", "ses_right", "ses_leaf"}
     for member in ("orphan", "below"):
         found = await read(
-            store, lambda tx, m=member: session_table.family(tx, SessionID(f"ses_{m}"))
+            store, lambda tx, m=member: session_table.load_family(tx, SessionID(f"ses_{m}"))
         )
         assert {one.id for one in found} == {"ses_orphan", "ses_below"}
-    assert await read(store, lambda tx: session_table.family(tx, NOBODY)) == []
+    assert await read(store, lambda tx: session_table.load_family(tx, NOBODY)) == []
 
 
 async def test_who_is_above_and_below_a_session(store: EventStore) -> None:
@@ -220,12 +220,12 @@ async def test_a_change_of_one_session_leaves_the_others_alone(
     assert await rows(store, f"SELECT * FROM session WHERE id = '{OTHER}'") == before
     found = await read(store, lambda tx: session_table.require(tx, SESSION))
     assert (found.id, found.title) == (SESSION, "Mine")
-    stored = await read(store, lambda tx: session_table.data(tx, SESSION))
+    stored = await read(store, lambda tx: session_table.load_json(tx, SESSION))
     assert stored == codec.encode(found)
 
 
 async def test_of_an_unknown_session_there_is_nothing(store: EventStore, facts: Facts) -> None:
-    assert await read(store, lambda tx: session_table.data(tx, NOBODY)) is None
+    assert await read(store, lambda tx: session_table.load_json(tx, NOBODY)) is None
     assert await read(store, lambda tx: session_table.load(tx, NOBODY)) is None
     with pytest.raises(SessionNotFoundError):
         await read(store, lambda tx: session_table.require(tx, NOBODY))

@@ -38,7 +38,7 @@ async def made(
     return session_id
 
 
-def task(child: str, parent: str, number: int = 1, *, by: str = NOBODY) -> ChildTask:
+def task(child: str, parent: str, number: int = 1, *, by: str = NO_PROCESS) -> ChildTask:
     return ChildTask(
         message_id=MessageID(f"msg_{child}{number}"),
         child_id=SessionID(f"ses_{child}"),
@@ -64,13 +64,13 @@ async def test_a_task_is_open_until_somebody_was_told_or_nobody_is_to_be(store: 
     await put(store, first, second, third)
 
     async def job(tx: Transaction) -> None:
-        await task_table.mark(tx, first.message_id, "delivered")
-        await task_table.mark(tx, second.message_id, "ended")
+        await task_table.set_state(tx, first.message_id, "delivered")
+        await task_table.set_state(tx, second.message_id, "ended")
 
     await store.database.write(job)
-    assert await store.database.read(lambda tx: task_table.open_of(tx, child)) == [second, third]
+    assert await store.database.read(lambda tx: task_table.list_open(tx, child)) == [second, third]
     await store.database.write(lambda tx: task_table.abandon(tx, child))
-    assert await store.database.read(lambda tx: task_table.open_of(tx, child)) == []
+    assert await store.database.read(lambda tx: task_table.list_open(tx, child)) == []
 
 
 async def test_the_end_of_one_task_is_not_that_of_another(store: EventStore) -> None:
@@ -89,10 +89,10 @@ async def test_the_end_of_one_task_is_not_that_of_another(store: EventStore) -> 
     assert await states() == ["waiting", "waiting", "waiting"]
     await store.database.write(lambda tx: task_table.mark(tx, done.message_id, "delivered"))
     await store.database.write(lambda tx: task_table.detach(tx, one.message_id))
-    assert await store.database.read(lambda tx: task_table.open_of(tx, child)) == [
-        replace(one, process=NOBODY)
+    assert await store.database.read(lambda tx: task_table.list_open(tx, child)) == [
+        replace(one, process=NO_PROCESS)
     ]
-    assert await store.database.read(lambda tx: task_table.open_of(tx, other.child_id)) == [other]
+    assert await store.database.read(lambda tx: task_table.list_open(tx, other.child_id)) == [other]
     await store.database.write(lambda tx: task_table.abandon(tx, child))
     assert await states() == ["delivered", "abandoned", "waiting"]
 
@@ -105,11 +105,11 @@ async def test_only_what_waits_below_the_root_counts_as_running(store: EventStor
     await put(store, task("far", "other"))
 
     async def running(root_id: SessionID) -> int:
-        return await store.database.read(lambda tx: task_table.running_below(tx, root_id))
+        return await store.database.read(lambda tx: task_table.count_running_below(tx, root_id))
 
     assert (await running(root), await running(other)) == (2, 1)
     await store.database.write(
-        lambda tx: task_table.mark(tx, task("two", "one").message_id, "ended")
+        lambda tx: task_table.set_state(tx, task("two", "one").message_id, "ended")
     )
     assert (await running(root), await running(other)) == (1, 1)
 
@@ -118,8 +118,8 @@ async def test_a_task_that_no_living_process_waits_for_is_found(store: EventStor
     await made(store, "root")
     for name in ("background", "dead", "alive", "elsewhere"):
         await made(store, name, "root")
-    waiters = {"background": NOBODY, "dead": "gone", "alive": "here", "elsewhere": "gone"}
-    waiters |= {"left": "gone", "mine": NOBODY, "given back": "gone"}
+    waiters = {"background": NO_PROCESS, "dead": "gone", "alive": "here", "elsewhere": "gone"}
+    waiters |= {"left": "gone", "mine": NO_PROCESS, "given back": "gone"}
     await put(store, *(task(name, "root", by=by) for name, by in waiters.items()))
     lease = "INSERT INTO session_lease (session_id, process, generation) VALUES (:id, :process, 1)"
     holders = {"elsewhere": "there", "left": "gone", "mine": "here", "given back": RELEASED}
@@ -127,7 +127,9 @@ async def test_a_task_that_no_living_process_waits_for_is_found(store: EventStor
         held = {"id": f"ses_{name}", "process": holder}
         await store.database.write(lambda tx, row=held: tx.execute(lease, row))
     found = await store.database.read(
-        lambda tx: task_table.unheard(tx, process="here", alive=lambda name: name != "gone")
+        lambda tx: task_table.list_undelivered(
+            tx, process="here", alive=lambda name: name != "gone"
+        )
     )
     assert sorted(found) == [
         "ses_background",

@@ -12,7 +12,7 @@ from tests.requirements import requirement
 
 
 async def shown(store: EventStore) -> list[str]:
-    found = await store.database.read(lambda tx: todo_table.of(tx, SESSION))
+    found = await store.database.read(lambda tx: todo_table.load_todos(tx, SESSION))
     return [item.content for item in found]
 
 
@@ -25,7 +25,7 @@ async def test_the_newest_list_takes_the_place_of_the_others(store: EventStore) 
     assert await shown(store) == ["three"]
     await append(store, [facts.todos("msg_2")])
     assert await shown(store) == []
-    assert await store.database.read(lambda tx: todo_table.of(tx, OTHER)) == ()
+    assert await store.database.read(lambda tx: todo_table.load_todos(tx, OTHER)) == ()
 
 
 async def test_each_session_has_its_own_list(store: EventStore) -> None:
@@ -37,9 +37,9 @@ async def test_each_session_has_its_own_list(store: EventStore) -> None:
     assert await shown(store) == ["mine"]
     # Forgetting what was not written leaves alone what others wrote, or did not.
     await store.database.write(lambda tx: tx.execute("DELETE FROM session_message"))
-    await store.database.write(lambda tx: todo_table.delete_unwritten(tx, SESSION))
+    await store.database.write(lambda tx: todo_table.delete_without_message(tx, SESSION))
     assert await shown(store) == []
-    theirs = await store.database.read(lambda tx: todo_table.of(tx, OTHER))
+    theirs = await store.database.read(lambda tx: todo_table.load_todos(tx, OTHER))
     assert [item.content for item in theirs] == ["newer"]
 
 

@@ -112,19 +112,19 @@ async def test_an_image_file_that_is_too_large_is_refused_with_its_size(bench: T
 
 def test_without_pillow_only_what_fits_is_shown() -> None:
     small, large = image("PNG", 10, 10), image("PNG", 3_000, 10)
-    assert images.shown(small, "image/png", decoding=lambda: None).size == ImageSize(10, 10)
+    assert images.prepare_image(small, "image/png", decoding=lambda: None).size == ImageSize(10, 10)
     with pytest.raises(UnusableImageError, match=r"install perdure\[images\]"):
-        images.shown(large, "image/png", decoding=lambda: None)
+        images.prepare_image(large, "image/png", decoding=lambda: None)
     with pytest.raises(UnusableImageError, match="pixels"):
-        images.shown(bomb(100_000, 1_000), "image/png", decoding=lambda: None)
+        images.prepare_image(bomb(100_000, 1_000), "image/png", decoding=lambda: None)
 
 
 @pytest.mark.parametrize(("kind", "mime"), KINDS.items())
 def test_the_header_tells_the_size_and_any_part_of_it_does_no_harm(kind: str, mime: str) -> None:
     data = image(kind, 321, 123)
-    assert image_header.size_of(data, mime) == ImageSize(321, 123)
+    assert image_header.read_size(data, mime) == ImageSize(321, 123)
     for end in range(min(len(data), 700)):
-        assert image_header.size_of(data[:end], mime) in (None, ImageSize(321, 123))
+        assert image_header.read_size(data[:end], mime) in (None, ImageSize(321, 123))
 
 
 def test_the_pixels_that_are_decoded_are_bounded() -> None:

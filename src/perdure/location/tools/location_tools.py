@@ -1,7 +1,6 @@
-"""Where the tools of a Location will work, and the tools, made when a turn first needs them.
+"""The tools of a Location, made when a turn first needs them, and the services they use.
 
-Which tools those are is decided by whoever opens them (builtin_tools, plugins); what a Location has
-beside them, by `opening`.
+Which tools there are is decided by the `OpenTools` function (`built_in`).
 """
 
 from collections.abc import Callable
@@ -22,8 +21,8 @@ from perdure.tools.builtin.task import TaskAgents
 from perdure.tools.files.post_edit import Diagnoser
 
 
-class ToolSite(Value, kw_only=True):
-    """Where tools will work, for whoever makes them."""
+class ToolServices(Value, kw_only=True):
+    """The services of a Location from which its tools are made."""
 
     directory: str
     settings: Settings
@@ -37,22 +36,22 @@ class ToolSite(Value, kw_only=True):
     publish: Callable[[LiveEvent], None] = lambda event: None
 
 
-OpenTools = Callable[[ToolSite], AbstractContextManager[ToolRegistry]]
-"""Makes the tools of a Location; leaving the scope withdraws them."""
+OpenTools = Callable[[ToolServices], AbstractContextManager[ToolRegistry]]
+"""Makes the tools of a Location; ending the scope withdraws them."""
 
 
 class LocationTools:
-    """The tools of a Location, made when they are first needed."""
+    """The tools of a Location, made on first use."""
 
-    def __init__(self, open_tools: OpenTools, site: ToolSite) -> None:
+    def __init__(self, open_tools: OpenTools, services: ToolServices) -> None:
         self._open_tools = open_tools
-        self._site = site
+        self._services = services
         self._scope = ExitStack()
         self._registry: ToolRegistry | None = None
 
     def registry(self) -> ToolRegistry:
         if self._registry is None:
-            self._registry = self._scope.enter_context(self._open_tools(self._site))
+            self._registry = self._scope.enter_context(self._open_tools(self._services))
         return self._registry
 
     def close(self) -> None:
