@@ -146,7 +146,7 @@ async def test_a_write_ahead_log_of_another_database_is_found_by_the_doctor(
 async def crashed_copy(folders: ProjectFolders, provider: ScriptedProvider, target: Path) -> None:
     """The data directory as it is while a process has it open: most of it in the log beside."""
     migrate_first(folders)
-    reader = sqlite_connection.opened(str(folders.database))
+    reader = sqlite_connection.open_connection(str(folders.database))
     try:
         # A reader keeps everything that is written from now on out of the file itself.
         reader.execute("BEGIN; SELECT count(*) FROM session")

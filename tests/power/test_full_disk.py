@@ -193,7 +193,7 @@ async def test_what_was_refused_is_not_in_the_database_and_what_was_admitted_is(
         assert (await prompt(instance.api, session, LONG, "msg_2")).status == 507
         disk.free()
     await database_check.check(folders.database)
-    with closing(sqlite_connection.opened(str(folders.database))) as connection:
+    with closing(sqlite_connection.open_connection(str(folders.database))) as connection:
         found = connection.execute("SELECT id FROM session_input").fetchall()
     assert found == [("msg_1",)]
 

@@ -64,6 +64,6 @@ def _check_url(url: str) -> None:
 
 def _read_generated_password(environment: Environment) -> str | None:
     try:
-        return secrets.known_password(environment.data_dir)
+        return secrets.find_server_password(environment.data_dir)
     except SecretFileError as error:
         raise Problem(str(error)) from error

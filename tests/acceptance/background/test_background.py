@@ -29,7 +29,7 @@ async def nothing_left(folders: ProjectFolders) -> AsyncGenerator[None]:
     if not folders.database.exists():
         return
     async with opened(folders.database) as database:
-        left = await database.read(job_table.running)
+        left = await database.read(job_table.list_running)
     for job in left:
         await LocalDetached().kill(job.process)
 
@@ -132,7 +132,7 @@ async def test_what_the_model_cancels_is_over_and_is_not_told_again(
     session = await started(api, provider, "sleep 60 & echo $! >child; wait")
     (job,) = await jobs(api, session)
     child = await until(lambda: number_in(folders.project / "child"))
-    assert table.identity(child)
+    assert table.read_identity(child)
     provider.then(calls(Call("bash_cancel", {"job": job["id"]})), text("gone"))
     await api.ask(session, "end it")
     assert last_tool(provider.requests[-1]) == f"Background job {job['id']} was cancelled."
@@ -225,7 +225,7 @@ async def test_an_interrupt_leaves_jobs_running_and_a_deletion_ends_them(
     (job,) = await jobs(api, session)
     assert job["state"] == "running"
     shell = await until(lambda: number_in(folders.project / "shell"))
-    assert table.identity(shell)
+    assert table.read_identity(shell)
     assert (await api.call("DELETE", f"/api/session/{session}")).status == 204
     assert not table.read_identity(shell)
     assert not Path(job["path"]).exists()
@@ -310,7 +310,7 @@ async def test_a_job_of_which_nothing_is_left_is_lost_and_that_is_told(
         session = await started(server.api, provider, "echo $PPID >supervisor; sleep 60")
         group = await until(lambda: number_in(folders.project / "supervisor"))
     os.killpg(group, 9)
-    await until(lambda: not table.identity(group))
+    await until(lambda: not table.read_identity(group))
     async with running(folders) as server:
         assert "how it ended is not known" in await is_told(server.api, session)
         (job,) = await jobs(server.api, session)

@@ -81,10 +81,10 @@ async def test_an_opener_that_is_cancelled_does_not_stop_the_others(
 async def test_looking_for_an_open_location_opens_none(
     folders: LocationFolders, locations: LocationRegistry
 ) -> None:
-    assert locations.if_open(folders.ref) is None
-    assert locations.if_open(LocationRef("/nowhere/at/all")) is None
+    assert locations.get_open(folders.ref) is None
+    assert locations.get_open(LocationRef("/nowhere/at/all")) is None
     opened = await locations.get(folders.ref)
-    assert locations.if_open(LocationRef(f"{folders.ref.directory}/")) is opened
+    assert locations.get_open(LocationRef(f"{folders.ref.directory}/")) is opened
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ async def test_the_built_in_tools_are_there_when_a_turn_needs_them(
         mutations=FileMutations(filesystem),
     )
     opened = factory.open_location(folders.ref, folders.host())
-    site = ToolSite(
+    site = ToolServices(
         directory=str(folders.project),
         settings=opened.settings,
         environment=folders.environment,
@@ -261,7 +261,7 @@ def test_commands_run_in_the_users_shell_where_it_takes_the_usual_syntax(
     if configured is not None:
         folders.configure_user({"shell": configured})
     opened = factory.open_location(folders.ref, folders.host())
-    site = ToolSite(
+    site = ToolServices(
         directory=str(folders.project),
         settings=opened.settings,
         environment=folders.environment,

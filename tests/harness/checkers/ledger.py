@@ -138,7 +138,7 @@ class Ledger:
 
     def pending(self) -> list[PendingRow]:
         """Permissions and questions in the table of pending requests."""
-        return never_waiting(pending_table.every(self._tx))
+        return never_waiting(pending_table.list_all(self._tx))
 
     def latest(self, session_id: SessionID) -> Seq:
         return never_waiting(event_store.latest_seq(self._tx, session_id))

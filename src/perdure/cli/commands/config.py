@@ -33,7 +33,7 @@ def main(argv: list[str]) -> int:
 
 
 def _read_settings(environment: Environment, directory: str) -> Settings:
-    return Configuration(environment).read(directory, root=project.root_of(directory))
+    return Configuration(environment).read(directory, root=project.find_root(directory))
 
 
 def _show_json(origins: Sequence[Origin], problems: Sequence[Problem]) -> None:

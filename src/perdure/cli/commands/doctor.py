@@ -86,7 +86,7 @@ def repair(environment: Environment) -> Iterator[Finding]:
     except DatabaseError as error:
         raise Problem(str(error)) from error
     yield Finding("backup", done.backup)
-    for name in done.made:
+    for name in done.created:
         yield Finding("rebuilt", name)
     for session_id in done.restored:
         yield Finding("restored", session_id)
@@ -117,7 +117,7 @@ def _paths(environment: Environment) -> Iterator[Finding]:
         yield Finding("server password", "in OPENCODE_SERVER_PASSWORD")
         return
     try:
-        generated = secrets.known_password(environment.data_dir)
+        generated = secrets.find_server_password(environment.data_dir)
     except SecretFileError as error:
         yield Finding("server password", str(error), "broken")
     else:
@@ -157,7 +157,7 @@ def _checks(connection: Connection) -> Iterator[Finding]:
     yield Finding("schema", known, "broken" if newer else "fine")
     if newer:
         return
-    missing = migrate.missing_parts(connection)
+    missing = migrate.find_missing_parts(connection)
     yield from (
         Finding("schema", f"{name} is missing; run `perdure doctor --repair`", "broken")
         for name in missing
@@ -198,7 +198,7 @@ def _column(connection: Connection, sql: str) -> list[str]:
 def _configuration(environment: Environment, directory: str) -> Iterator[Finding]:
     yield Finding("directory", directory)
     configuration = Configuration(environment)
-    settings = configuration.read(directory, root=project.root_of(directory))
+    settings = configuration.read(directory, root=project.find_root(directory))
     if not settings.problems:
         yield Finding("configuration", "no problems")
     for problem in settings.problems:

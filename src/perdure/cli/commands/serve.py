@@ -142,10 +142,10 @@ def _settings(arguments: _Arguments, environment: Environment) -> ServerSettings
     variables = environment.variables
     password = variables.get("OPENCODE_SERVER_PASSWORD") if arguments.auth else None
     if arguments.auth and not password:
-        password = secrets.server_password(environment.data_dir)
+        password = secrets.load_server_password(environment.data_dir)
     return ServerSettings(
         default_directory=os.getcwd(),
-        cursor_key=secrets.cursor_key(environment.data_dir),
+        cursor_key=secrets.load_cursor_key(environment.data_dir),
         host=arguments.hostname,
         port=arguments.port,
         username=variables.get("OPENCODE_SERVER_USERNAME") or "opencode",

@@ -106,14 +106,14 @@ def _revoke(configuration: Configuration, directory: str) -> None:
         directory, _read_settings(configuration, directory).documents
     )
     for grant in dropped:
-        terminal.print_output(f"no longer trusted: {terminal.one_line(grant.shown)}\n")
+        terminal.print_output(f"no longer trusted: {terminal.one_line(grant.display_path)}\n")
     if not dropped:
         terminal.print_output("nothing was trusted here\n")
 
 
 def _list(configuration: Configuration) -> None:
     for grant in sorted(configuration.trust.grants(), key=lambda grant: grant.path):
-        terminal.print_output(f"{terminal.one_line(grant.shown)}\n")
+        terminal.print_output(f"{terminal.one_line(grant.display_path)}\n")
 
 
 def _grant(

@@ -85,9 +85,9 @@ def make_directories(root: str, path: str, open_directory: OpenDirectory) -> Non
         os.close(current)
 
 
-def walk(root: str, names: Sequence[str]) -> int:
-    """An OpenDirectory that tries at its first use which walk this machine is best at."""
-    return best_walk()(root, names)
+def open_below(root: str, names: Sequence[str]) -> int:
+    """An OpenDirectory that finds out at its first call what this machine supports."""
+    return choose_opener()(root, names)
 
 
 @functools.cache

@@ -42,7 +42,7 @@ class LocalFilesystem:
         numbers: Iterator[int] | None = None,
     ) -> None:
         self._root = root
-        self._open_directory = open_directory or confined.choose_opener()
+        self._open_directory = open_directory or confined.open_below
         self._numbers = numbers or itertools.count(1)
 
     def confined_to(self, root: str) -> "LocalFilesystem":

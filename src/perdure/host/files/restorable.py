@@ -42,7 +42,7 @@ class RestorableFiles:
         numbers: Iterator[int] | None = None,
     ) -> None:
         self._contents = contents
-        self._open_directory = open_directory or confined.choose_opener()
+        self._open_directory = open_directory or confined.open_below
         self._numbers = numbers or itertools.count(1)
 
     def read_state(

@@ -19,7 +19,7 @@ from perdure.location.registry import LocationRegistry
 from perdure.location.tools.built_in import OUTPUT_DIRECTORY
 from perdure.net.transport import HttpTransport
 from perdure.runtime.app.engine_deps import EngineDeps
-from perdure.runtime.app.locations import LocationDeps, build_location_host
+from perdure.runtime.app.locations import LocationDeps, build_shared_services
 from perdure.runtime.background.job_monitor import JobMonitorDeps
 from perdure.runtime.background.jobs import Jobs
 from perdure.runtime.background.notices import Notices
@@ -87,7 +87,7 @@ class Engine:
             subagents=self.subagents,
             jobs=self.jobs,
         )
-        self.location_registry = LocationRegistry(build_location_host(deps, location_deps))
+        self.location_registry = LocationRegistry(build_shared_services(deps, location_deps))
         self.locations = Locations(self.location_registry)
         self.files = Files(self.location_registry)
         self.terminals = Terminals(self.location_registry, secrets.token_bytes)

@@ -61,7 +61,7 @@ class LazyEngine:
         deps = self._deps
         assert deps is not None
         if await deps.platform.database.read(
-            lambda tx: job_table.of_session(tx, session_id, limit=1)
+            lambda tx: job_table.list_for_session(tx, session_id, limit=1)
         ):
             await self.get().jobs.end_all(session_id)
 

@@ -43,13 +43,13 @@ class LocationDeps(Value, kw_only=True):
     jobs: BackgroundJobs
 
 
-def build_location_host(deps: EngineDeps, shared: LocationDeps) -> LocationHost:
+def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServices:
     settings, platform = deps.settings, deps.platform
     # --data-dir takes precedence over the environment.
     environment = replace(settings.environment, data_dir=settings.data_dir)
     pages = WebClient(proxies=proxy.from_environment(environment.variables))
     tools = _build_tools(shared, pages)
-    return LocationHost(
+    return SharedServices(
         environment=environment,
         configuration=Configuration(environment, shared.registries.documents),
         projects=Projects(LocalProcesses(), environment.variables),
@@ -82,8 +82,8 @@ def build_location_host(deps: EngineDeps, shared: LocationDeps) -> LocationHost:
         context=shared.registries.context,
         tasks=shared.subagents,
         headless=settings.headless,
-        patience_seconds=settings.permission_timeout,
-        book=deps.pending.at,
+        reply_timeout_seconds=settings.permission_timeout,
+        pending_store=deps.pending.for_location,
         providers=settings.providers,
         credentials=shared.credentials,
         models=_build_model_facts(deps, shared),
@@ -120,6 +120,6 @@ def _build_tools(shared: LocationDeps, pages: WebClient) -> BuiltinTools:
         outputs=shared.outputs,
         ripgrep=find_ripgrep(),
         application=shared.registries.tools,
-        web=Web(pages=pages, transport=shared.transport),
+        web=WebServices(pages=pages, transport=shared.transport),
         jobs=shared.jobs,
     )

@@ -43,22 +43,23 @@ class PeerWork:
 
     async def adopt_jobs(self) -> None:
         """Monitor the background jobs that dead processes monitored."""
-        if await self._database.read(job_table.running):
+        if await self._database.read(job_table.list_running):
             await self._engine.get().jobs.adopt()
 
     async def restore_files(self) -> None:
         """Undo the file reverts that dead processes did not finish."""
-        if await self._database.read(revert_table.begun):
+        if await self._database.read(revert_table.list_sessions_in_progress):
             await self._engine.get().file_reverts.restore_interrupted()
 
     async def unfinished(self) -> list[SessionID]:
         """Return the Sessions whose run or whose subagent report a dead process left open."""
         me, alive = self._processes.me, self._processes.alive
         unreported = await self._database.read(
-            lambda tx: task_table.unheard(tx, process=me, alive=alive)
+            lambda tx: task_table.list_undelivered(tx, process=me, alive=alive)
         )
         if not (
-            await self._store.leases.left_behind() or await self._database.read(attempt_table.every)
+            await self._store.leases.list_orphaned()
+            or await self._database.read(attempt_table.list_sessions)
         ):
             return unreported
         return [*await self._engine.get().ownership.unfinished(), *unreported]

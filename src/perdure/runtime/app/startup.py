@@ -65,16 +65,16 @@ async def _find_work(
 
     async def find() -> tuple[list[SessionID], list[SessionID]]:
         # First, so that everything these processes committed is found below.
-        dead = await database.read(partial(process_table.gone, alive=platform.processes.alive))
+        dead = await database.read(partial(process_table.list_dead, alive=platform.processes.alive))
         await peer_work.reject_orphans()
         await peer_work.restore_files()
         pending = await database.read(inbox_table.sessions_with_pending)
         pending += await database.read(notice_table.sessions_with_pending)
-        retries = await database.read(retry_table.waiting)
+        retries = await database.read(retry_table.list_sessions)
         others = dict.fromkeys((*pending, *await peer_work.unfinished()))
         if dead:
             # Last: if this process dies before, the next start finds the same work.
-            await database.write(partial(process_table.forget, processes=dead))
+            await database.write(partial(process_table.remove, processes=dead))
         return retries, [found for found in others if found not in retries]
 
     return await retry_until_stored(find, what="looking for unfinished work", clock=platform.clock)

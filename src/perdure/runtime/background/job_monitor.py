@@ -42,7 +42,7 @@ async def watch_job(on: JobMonitorDeps, job: Job) -> None:
 
 async def end_job(on: JobMonitorDeps, job: Job, ending: Ending, *, quiet: bool) -> None:
     """End a running job and settle it; `quiet`: without a notice to its Session."""
-    await on.database.write(lambda tx: job_table.decide_ending(tx, job.id, ending, quiet=quiet))
+    await on.database.write(lambda tx: job_table.set_ending(tx, job.id, ending, quiet=quiet))
     on.detached.terminate(job.process)
     await _wait_until_gone(on, job, within=limits.PROCESS_TERMINATE_SECONDS)
     # Also if it ended: processes that it started may still run.

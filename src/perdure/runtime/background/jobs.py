@@ -101,7 +101,7 @@ class Jobs:
 
     async def adopt(self) -> None:
         """Watch the jobs whose process is gone; those that ended meanwhile are settled."""
-        for job in await self._on.database.read(job_table.running):
+        for job in await self._on.database.read(job_table.list_running):
             if job.id in self._watched or self._processes.alive(job.owner):
                 continue
             adopt = partial(job_table.adopt, job=job, owner=self._processes.me)

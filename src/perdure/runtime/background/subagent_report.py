@@ -34,7 +34,7 @@ async def load_report(tx: Transaction, task: ChildTask) -> Report | None:
     row = await message_table.latest_of_type(tx, child_id, "assistant", before=_LATEST)
     answer = None if row is None or row.seq < prompt.seq else row.message()
     last = answer if isinstance(answer, AssistantMessage) else None
-    steps = await message_table.count_answers(tx, child_id, after=prompt.seq)
+    steps = await message_table.count_steps(tx, child_id, after=prompt.seq)
     return subagent.build_report(last, steps=steps, cost=cost)
 
 

@@ -44,7 +44,7 @@ from perdure.schema.value import Value
 from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflictError
 from perdure.store.tables import session_table, task_table
 from perdure.store.tables.notice_table import Notice
-from perdure.store.tables.task_table import NOBODY, ChildTask
+from perdure.store.tables.task_table import NO_PROCESS, ChildTask
 
 _STARTED = "It works in the background now. You are told when it has come to its end."
 _LONG = "It is still at work. You are told when it has come to its end."
@@ -209,7 +209,7 @@ class Subagents:
             parent_id=ask.session_id,
             call_id=ask.call_id,
             agent=ask.calling_agent,
-            process=NOBODY if ask.background else self._processes.me,
+            process=NO_PROCESS if ask.background else self._processes.me,
         )
 
     # ---- the end --------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ class Subagents:
         # The row stays: the next end of a run, or the next start, comes back to it.
         what = f"the end of subagent {session_id} is not reported yet"
         with TolerateFailure(what, DamagedRowError):
-            if not await self._database.read(lambda tx: task_table.open_of(tx, session_id)):
+            if not await self._database.read(lambda tx: task_table.list_open(tx, session_id)):
                 return
             told = await self._database.write(lambda tx: self._record_endings(tx, session_id))
         for parent_id in told:
@@ -237,14 +237,14 @@ class Subagents:
         if await self._store.leases.runs_elsewhere(tx, session_id):
             return []
         told: list[SessionID] = []
-        for task in await task_table.open_of(tx, session_id):
+        for task in await task_table.list_open(tx, session_id):
             report = await subagent_report.load_report(tx, task)
             if report is None:
                 continue
             if task.process != NO_PROCESS and self._processes.alive(task.process):
                 await task_table.set_state(tx, task.message_id, "ended")
                 continue
-            await task_table.mark(tx, task.message_id, "delivered")
+            await task_table.set_state(tx, task.message_id, "delivered")
             if await self._notices.put(tx, await self._build_notice(tx, task, report)):
                 told.append(task.parent_id)
         return told

@@ -79,11 +79,11 @@ class ProcessMonitor:
             await self._answer_wakes()
             await self._requests.deliver()
             # Also processes that started, wrote and died between two polls.
-            gone = await self._database.read(partial(process_table.gone, alive=self._alive))
+            gone = await self._database.read(partial(process_table.list_dead, alive=self._alive))
         if before - others or gone or (changed and not others):
             await self._adopt_orphans()
         if gone:
-            await self._database.write(partial(process_table.forget, processes=gone))
+            await self._database.write(partial(process_table.remove, processes=gone))
         self._outage.log_recovery()
 
     async def _answer_wakes(self) -> None:
@@ -97,7 +97,7 @@ class ProcessMonitor:
 
     async def _mark_running(self, tx: Transaction, session_id: SessionID) -> None:
         """Mark the run before it begins: the process that asked and waits sees no gap."""
-        await wake_table.answered(tx, session_id)
+        await wake_table.clear(tx, session_id)
         if await self._is_mine(tx, session_id):
             await attempt_table.begin(tx, session_id)
             self._marked.add(session_id)

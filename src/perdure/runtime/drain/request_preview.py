@@ -68,7 +68,7 @@ class RequestPreviews:
                     boundary = self._plan(found.input, observation)
                 except ContextBlockedError as blocked:
                     return shown | _blocked(blocked, observation, snapshot)
-                looking = location.attachments.unnoticed()
+                looking = location.attachments.without_tracking()
                 boundary = await boundaries.with_attachments(boundary, looking, chosen.agent_id)
                 shown |= _planned(boundary, observation, snapshot)
                 return shown | await self._request(boundary, chosen, location)
@@ -104,7 +104,7 @@ class RequestPreviews:
         """Session History as it would be then. The one that runs keep is left alone."""
         cut = Cut(boundary.compaction, boundary.epoch.baseline_seq)
         rows = await self._store.database.read(
-            lambda tx: message_table.since(tx, boundary.session.id, NO_EVENTS)
+            lambda tx: message_table.list_after(tx, boundary.session.id, NO_EVENTS)
         )
         messages = [row.message() for row in rows if cut.shows(seq=row.seq, type=row.type)]
         created = (fact for fact in boundary.facts if isinstance(fact, MessageEvent))

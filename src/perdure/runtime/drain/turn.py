@@ -171,7 +171,7 @@ class Turn:
 
         async def read(tx: Transaction) -> tuple[History, str | None]:
             history = await histories.load(tx, session_id, cut=cut, model=chosen.model.ref)
-            return history, await file_change_table.snapshot(tx, session_id)
+            return history, await file_change_table.latest_snapshot(tx, session_id)
 
         history, snapshot = await self._store.database.read(read)
         history = await self._services.media.within(history, chosen.model.media)
@@ -248,7 +248,7 @@ class Turn:
             callers=boundary.callers,
             outputs=self._services.run.outputs,
             limits=location.output_limits,
-            instructions_beside=location.instructions.beside,
+            instructions_beside=location.instructions.find_for_file,
             permissions=location.permissions,
             repeated_calls=self._state.repeated_calls,
             journal=journal,

@@ -104,7 +104,9 @@ class FileReverts:
 
     async def restore_interrupted(self) -> None:
         """Restore the files of reverts that dead processes left half done."""
-        for session_id, process in await self._database.read(revert_table.begun):
+        for session_id, process in await self._database.read(
+            revert_table.list_sessions_in_progress
+        ):
             if not self._processes.alive(process):
                 logger.warning("a revert of %s was interrupted: restoring its files", session_id)
                 begun = await self._database.read(
@@ -119,7 +121,9 @@ class FileReverts:
 
     async def _snapshot(self, session_id: SessionID) -> str | None:
         """Return the name of the Session's changes so far."""
-        return await self._database.read(lambda tx: file_change_table.snapshot(tx, session_id))
+        return await self._database.read(
+            lambda tx: file_change_table.latest_snapshot(tx, session_id)
+        )
 
     def _diffs(self, moves: Sequence[Move], root: str) -> tuple[FileDiff, ...]:
         return tuple(

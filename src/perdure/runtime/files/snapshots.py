@@ -120,7 +120,9 @@ class FileSnapshots:
             return []
         finally:
             self._watches.remove(watch)
-        found = tree_scan.changes(watch.root, watch.before, after, since_nanos=watch.since_nanos)
+        found = tree_scan.compare_trees(
+            watch.root, watch.before, after, since_nanos=watch.since_nanos
+        )
         own = [_attribute(each, watch) for each in found if each.path not in watch.others]
         return [each for each in own if not each.before.same(each.after)]
 

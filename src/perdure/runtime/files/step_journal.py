@@ -164,7 +164,9 @@ async def open_journal(
     snapshots: FileSnapshots, session_id: SessionID, message_id: MessageID, *, directory: str
 ) -> StepJournal:
     """Return the journal of a step that works in `directory`."""
-    start = await snapshots.database.read(lambda tx: file_change_table.snapshot(tx, session_id))
+    start = await snapshots.database.read(
+        lambda tx: file_change_table.latest_snapshot(tx, session_id)
+    )
     return StepJournal(snapshots, session_id, message_id, root=resolve_root(directory), start=start)
 
 

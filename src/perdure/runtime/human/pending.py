@@ -46,8 +46,8 @@ async def reject_orphans(requests: PendingRequests, hub: LiveHub) -> None:
 
 async def deliver(requests: PendingRequests, locations: "LocationRegistry") -> None:
     """Pass the answers that other processes stored for this one to the requests that wait."""
-    for row in await requests.answered():
-        location = locations.if_open(row.location)
+    for row in await requests.list_answered():
+        location = locations.get_open(row.location)
         # A request that was settled here meanwhile needs no other answer.
         with suppress(PermissionNotFoundError, QuestionNotFoundError, InvalidRequestError):
             if location is not None:
@@ -77,12 +77,12 @@ class PendingView(Generic[RequestT]):
         """Return those of a Session and all below it. Raises SessionNotFoundError."""
         tree = await self._database.read(lambda tx: load_tree(tx, session_id))
         here = [request for ref in tree.locations for request in self._here(ref)]
-        elsewhere = self._of_kind(await self._requests.elsewhere(self._kind))
+        elsewhere = self._of_kind(await self._requests.list_elsewhere(self._kind))
         return tuple(it for it in (*elsewhere, *here) if it.session_id in tree.ids)
 
     async def list_at(self, ref: LocationRef) -> tuple[RequestT, ...]:
         """Return those of all Sessions of a Location."""
-        rows = await self._requests.elsewhere(self._kind)
+        rows = await self._requests.list_elsewhere(self._kind)
         return (*self._of_kind(row for row in rows if _is_at(row, ref)), *self._here(ref))
 
     def _of_kind(self, rows: Iterable[PendingRow]) -> list[RequestT]:
@@ -90,7 +90,7 @@ class PendingView(Generic[RequestT]):
 
 
 async def _answer(location: "Location", row: PendingRow) -> None:
-    word, request_id = row.word, row.request.id
+    word, request_id = row.answer, row.request.id
     match word:
         case None:
             return

@@ -133,7 +133,7 @@ class Permissions:
         return codec.decode(SessionInfo, await self._sessions.get(session_id))
 
     def _find_open(self, ref: LocationRef) -> LocationPermissions | None:
-        location = self._locations.if_open(ref)
+        location = self._locations.get_open(ref)
         return None if location is None else location.permissions
 
     def _list_here(self, ref: LocationRef) -> tuple[PermissionRequest, ...]:

@@ -83,7 +83,7 @@ class Questions:
             raise QuestionNotFoundError(request_id)
 
     def _find_open(self, ref: LocationRef) -> LocationQuestions | None:
-        location = self._locations.if_open(ref)
+        location = self._locations.get_open(ref)
         return None if location is None else location.questions
 
     async def _find_open_for(self, session_id: SessionID) -> LocationQuestions | None:

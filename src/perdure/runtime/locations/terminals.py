@@ -56,7 +56,7 @@ class Terminals:
 
     async def redeem(self, ref: LocationRef, id: PtyID, ticket: str) -> bool:
         """Return whether the ticket is valid for this terminal. Redeeming uses it up."""
-        location = self._locations.if_open(ref)
+        location = self._locations.get_open(ref)
         return location is not None and self._tickets.redeem(location.ref, id, ticket)
 
     async def reader(

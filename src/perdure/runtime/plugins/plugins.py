@@ -57,7 +57,9 @@ class PluginHost:
         configuration takes precedence. Raises PluginError for invalid options.
         """
         self._add_document(
-            lambda: plugin_documents.agent(self._name, name, _with_model_name(options))
+            lambda: plugin_documents.make_agent_document(
+                self._name, name, _with_model_name(options)
+            )
         )
 
     def catalog(self, providers: JsonObject) -> None:
@@ -65,7 +67,7 @@ class PluginHost:
 
         A configuration takes precedence. Raises PluginError for invalid options.
         """
-        self._add_document(lambda: plugin_documents.catalog(self._name, providers))
+        self._add_document(lambda: plugin_documents.make_catalog_document(self._name, providers))
 
     def pty_environment(self, provide: PtyVariables) -> None:
         """Set variables for every new terminal."""

@@ -137,14 +137,14 @@ class PromptAdmission:
 
     async def _request_run(self, tx: Transaction, asked: AdmittedPrompt) -> None:
         # In the transaction of the admission: this process may die before it wakes the Session.
-        await self._store.leases.announce(tx)
+        await self._store.leases.register_process(tx)
         holder = await self._store.leases.holder(tx, asked.session_id)
         if holder == "other":
             await wake_table.request(tx, asked.session_id)
         await attempt_table.abandon(tx, asked.session_id, orphaned=holder == "dead")
 
     async def _load_admission(self, message_id: MessageID) -> AdmittedPrompt | None:
-        return await self._store.database.read(lambda tx: inbox_table.admission(tx, message_id))
+        return await self._store.database.read(lambda tx: inbox_table.get_admission(tx, message_id))
 
 
 async def _check_no_revert(tx: Transaction, session_id: SessionID, *, at: Seq) -> None:

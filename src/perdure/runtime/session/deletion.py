@@ -73,7 +73,7 @@ class SessionDeletions:
 
     async def finish(self) -> None:
         """Finish the deletions that dead processes began."""
-        for session_id in sorted(await self._store.database.read(deletion_table.begun)):
+        for session_id in sorted(await self._store.database.read(deletion_table.list_sessions)):
             await self._purge(session_id)
 
     async def _delete(self, session_id: SessionID) -> None:

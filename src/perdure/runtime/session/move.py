@@ -71,7 +71,7 @@ class SessionMoves:
             return
         source, target = trees
         try:
-            async with self._changes.captured(source) as captured:
+            async with self._changes.capture(source) as captured:
                 await shielded(self._move_changes(captured, target, session, there))
         except ChangesRefusedError as error:
             raise MoveConflictError(
@@ -85,7 +85,7 @@ class SessionMoves:
         try:
             await self._append(session, to)
         except BaseException:
-            if applied and not await captured.take_back(target):
+            if applied and not await captured.undo_apply(target):
                 logger.warning("changes of %s were left in %s too", session.id, target.worktree)
             raise
         if not await captured.discard():

@@ -200,5 +200,5 @@ def _page(
 
 
 async def _require_session(tx: Transaction, session_id: SessionID) -> None:
-    if await session_table.data(tx, session_id) is None:
+    if await session_table.load_json(tx, session_id) is None:
         raise SessionNotFoundError(session_id)

@@ -64,7 +64,7 @@ class SessionRecovery:
         self._coordinator.wake(session_id)
 
     async def _load_attempt(self, tx: Transaction, session_id: SessionID) -> Attempt | None:
-        if await session_table.data(tx, session_id) is None:
+        if await session_table.load_json(tx, session_id) is None:
             raise SessionNotFoundError(session_id)
         return await attempt_table.get(tx, session_id)
 
@@ -88,6 +88,6 @@ class SessionRecovery:
 
 async def _is_begun(tx: Transaction, session_id: SessionID) -> bool:
     """Whether a part of the answer is durable: then the step is settled as failed."""
-    newest = await message_table.latest_said(tx, session_id)
+    newest = await message_table.latest_conversation_message(tx, session_id)
     message = None if newest is None else newest.message()
     return isinstance(message, AssistantMessage) and recovery.is_unfinished(message)

@@ -41,5 +41,5 @@ async def interrupt_tree(store: EventStore, runs: SessionActivity, session_id: S
 
 async def _is_busy(tx: Transaction, runs: SessionActivity, session_id: SessionID) -> bool:
     return runs.runs_here(session_id) or bool(
-        await task_table.open_of(tx, session_id) or await runs.runs_elsewhere(tx, session_id)
+        await task_table.list_open(tx, session_id) or await runs.runs_elsewhere(tx, session_id)
     )

@@ -18,7 +18,7 @@ from perdure.core.context import system_context
 from perdure.core.context.system_context import ContextEpoch, Observation
 from perdure.core.session import drain, inbox
 from perdure.core.session.drain import RunTurn
-from perdure.location.workspace.attachments import Attachments, Listener
+from perdure.location.workspace.attachments import AttachmentContext, Attachments
 from perdure.ports import Clock, IdSource, Transaction
 from perdure.runtime.turn.turn_input import TurnInput
 from perdure.schema.errors import PromptConflictError
@@ -167,7 +167,7 @@ async def commit(store: EventStore, boundary: Boundary) -> None:
 async def _is_cancelled(store: EventStore, boundary: Boundary) -> bool:
     """Whether a prompt was cancelled that was going to be promoted."""
     return await store.database.read(
-        lambda tx: event_store.happened_since(
+        lambda tx: event_store.has_event_since(
             tx, boundary.session.id, boundary.read_at, PromptCancelled
         )
     )
@@ -181,7 +181,7 @@ async def _check_unchanged(tx: Transaction, boundary: Boundary) -> None:
         raise SessionMovedError(before.id)
     if now.revert is not UNSET:
         raise RevertStagedError(before.id)
-    if await event_store.happened_since(
+    if await event_store.has_event_since(
         tx, before.id, boundary.read_at, RevertCommitted, *_INBOX_CHANGES
     ):
         raise StaleReadError(before.id)
@@ -189,7 +189,7 @@ async def _check_unchanged(tx: Transaction, boundary: Boundary) -> None:
 
 async def _take_notices(tx: Transaction, boundary: Boundary) -> None:
     for fact in boundary.facts:
-        if isinstance(fact, SyntheticAdded) and not await notice_table.take(tx, fact.message_id):
+        if isinstance(fact, SyntheticAdded) and not await notice_table.remove(tx, fact.message_id):
             raise StaleReadError(fact.session_id)
 
 
@@ -269,6 +269,8 @@ def _notice(notice: Notice) -> SyntheticAdded:
 async def _with_content(fact: SessionEvent, attachments: Attachments, agent: str) -> SessionEvent:
     if not isinstance(fact, PromptPromoted):
         return fact
-    listener = Listener(session_id=fact.session_id, message_id=fact.message_id, agent=agent)
-    content = await attachments.told(fact.prompt, listener)
+    listener = AttachmentContext(
+        session_id=fact.session_id, message_id=fact.message_id, agent=agent
+    )
+    content = await attachments.read(fact.prompt, listener)
     return replace(fact, attached=content) if content else fact

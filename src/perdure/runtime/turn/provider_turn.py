@@ -354,7 +354,7 @@ class ProviderTurn:
             if success is not None:
                 await instruction_table.add(tx, session_id, success.discovered)
             if success is not None and success.delivers is not None:
-                await task_table.mark(tx, success.delivers, "delivered")
+                await task_table.set_state(tx, success.delivers, "delivered")
             if settles:
                 await self._marks.settle(tx, session_id, continues=continues)
 

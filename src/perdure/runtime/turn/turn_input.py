@@ -80,9 +80,9 @@ async def load_pending(
 
 
 async def _inbox(tx: Transaction, session_id: SessionID) -> Inbox:
-    steers = await inbox_table.pending(tx, session_id, "steer", limit=_PROMOTIONS_MAX)
-    queued = await inbox_table.pending(tx, session_id, "queue", limit=1)
-    notices = await notice_table.pending(tx, session_id, limit=_PROMOTIONS_MAX - len(steers))
+    steers = await inbox_table.list_pending(tx, session_id, "steer", limit=_PROMOTIONS_MAX)
+    queued = await inbox_table.list_pending(tx, session_id, "queue", limit=1)
+    notices = await notice_table.list_pending(tx, session_id, limit=_PROMOTIONS_MAX - len(steers))
     return Inbox(steers=tuple(steers), queued=queued[0] if queued else None, notices=tuple(notices))
 
 
@@ -93,7 +93,7 @@ async def _load(tx: Transaction, session_id: SessionID, inbox: Inbox) -> TurnInp
         inbox=inbox,
         epoch=await epoch_table.get(tx, session_id),
         compaction=await message_table.latest_compaction(tx, session_id),
-        discovered=await instruction_table.of(tx, session_id),
+        discovered=await instruction_table.list_paths(tx, session_id),
         callers=await task_table.agents_above(tx, session),
         read_at=await latest_seq(tx, session_id),
     )

@@ -191,9 +191,9 @@ async def has_pending(tx: Transaction, session_id: SessionID, delivery: Delivery
 async def load_pending(tx: Transaction, session_id: SessionID) -> Pending:
     """Return what waits for the next boundaries, notices included."""
     return Pending(
-        steer=await is_pending(tx, session_id, "steer"),
-        queue=await is_pending(tx, session_id, "queue"),
-        notice=await notice_table.is_pending(tx, session_id),
+        steer=await has_pending(tx, session_id, "steer"),
+        queue=await has_pending(tx, session_id, "queue"),
+        notice=await notice_table.has_pending(tx, session_id),
     )
 
 

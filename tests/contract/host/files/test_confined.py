@@ -55,7 +55,7 @@ def contents(directory: Path) -> dict[str, bytes | None]:
 
 
 async def test_everything_works_below_the_root(walk: OpenDirectory, root: Path) -> None:
-    files = LocalFilesystem(walk=walk).confined_to(str(root))
+    files = LocalFilesystem(open_directory=walk).confined_to(str(root))
     path = str(root / "a/b/f")
     assert await files.read(path, offset=2) == b"side"
     assert (await files.stat(str(root))).is_directory
@@ -87,7 +87,7 @@ async def test_a_directory_that_became_a_link_is_not_entered(
     (root / place).rename(root.parent / "moved")
     (root / place).symlink_to(outside if place == "a" else outside / "b")
     before = contents(outside)
-    files = LocalFilesystem(walk=walk).confined_to(str(root))
+    files = LocalFilesystem(open_directory=walk).confined_to(str(root))
     with pytest.raises(OSError, match=r"symbolic|directory") as caught:
         await (OPERATIONS | LISTED)[operation](files, str(root / "a/b/f"))
     assert caught.value.errno in (errno.ELOOP, errno.ENOTDIR)
@@ -101,7 +101,7 @@ async def test_a_file_that_became_a_link_is_neither_read_nor_written_through(
     secret = root.parent / "outside/b/f"
     (root / "a/b/f").unlink()
     (root / "a/b/f").symlink_to(secret)
-    files = LocalFilesystem(walk=walk).confined_to(str(root))
+    files = LocalFilesystem(open_directory=walk).confined_to(str(root))
     with pytest.raises(OSError, match="symbolic"):
         await OPERATIONS[operation](files, str(root / "a/b/f"))
     assert secret.read_bytes() == b"secret"
@@ -126,7 +126,7 @@ async def test_of_many_paths_only_files_that_no_link_leads_to_are_files(
         "gone/f": False,
         "../outside/b/f": False,
     }
-    files = LocalFilesystem(walk=walk).confined_to(str(root))
+    files = LocalFilesystem(open_directory=walk).confined_to(str(root))
     assert await files.are_files([f"{root}/{path}" for path in asked]) == list(asked.values())
     assert await files.are_files([]) == []
     anywhere = LocalFilesystem(open_directory=walk)
@@ -139,7 +139,7 @@ async def test_of_many_paths_only_files_that_no_link_leads_to_are_files(
 
 async def test_removing_a_link_removes_the_link(walk: OpenDirectory, root: Path) -> None:
     (root / "link").symlink_to(root.parent / "outside/b/f")
-    await LocalFilesystem(walk=walk).confined_to(str(root)).remove(str(root / "link"))
+    await LocalFilesystem(open_directory=walk).confined_to(str(root)).remove(str(root / "link"))
     assert (root.parent / "outside/b/f").read_bytes() == b"secret"
     assert not (root / "link").is_symlink()
 
@@ -147,7 +147,7 @@ async def test_removing_a_link_removes_the_link(walk: OpenDirectory, root: Path)
 async def test_a_root_that_became_a_link_is_not_entered(walk: OpenDirectory, root: Path) -> None:
     root.rename(root.parent / "moved")
     root.symlink_to(root.parent / "outside")
-    files = LocalFilesystem(walk=walk).confined_to(str(root))
+    files = LocalFilesystem(open_directory=walk).confined_to(str(root))
     with pytest.raises(OSError, match=r"symbolic|directory"):
         await files.read(str(root / "b/f"))
 
@@ -157,7 +157,7 @@ async def test_a_root_that_became_a_link_is_not_entered(walk: OpenDirectory, roo
 async def test_what_is_not_below_the_root_is_not_touched(
     walk: OpenDirectory, root: Path, path: str, operation: str
 ) -> None:
-    files = LocalFilesystem(walk=walk).confined_to(str(root))
+    files = LocalFilesystem(open_directory=walk).confined_to(str(root))
     before = contents(root.parent)
     with pytest.raises(OSError, match="not below"):
         await OPERATIONS[operation](files, f"{root}/{path}")
@@ -169,7 +169,7 @@ async def test_what_is_not_below_the_root_is_not_touched(
 async def test_missing_files_and_other_failures_are_themselves(
     walk: OpenDirectory, root: Path
 ) -> None:
-    files = LocalFilesystem(walk=walk).confined_to(str(root))
+    files = LocalFilesystem(open_directory=walk).confined_to(str(root))
     with pytest.raises(FileNotFoundError):
         await files.read(str(root / "gone/f"))
     with pytest.raises(NotADirectoryError):
@@ -186,14 +186,16 @@ async def test_a_leftover_of_a_dead_process_is_in_nobodys_way(
     leftover = root / f"a/b/.perdure-{os.getpid()}-1.tmp"
     leftover.write_bytes(b"half")
     await (
-        LocalFilesystem(walk=walk).confined_to(str(root)).write_atomic(str(root / "a/b/f"), b"new")
+        LocalFilesystem(open_directory=walk)
+        .confined_to(str(root))
+        .write_atomic(str(root / "a/b/f"), b"new")
     )
     assert (root / "a/b/f").read_bytes() == b"new"
     assert leftover.read_bytes() == b"half"
 
 
 async def test_no_descriptor_stays_open(walk: OpenDirectory, root: Path) -> None:
-    files = LocalFilesystem(walk=walk).confined_to(str(root))
+    files = LocalFilesystem(open_directory=walk).confined_to(str(root))
     (root / "link").symlink_to(root / "a")
     before = len(os.listdir("/proc/self/fd"))
     for operation in OPERATIONS.values():

@@ -149,9 +149,9 @@ def test_a_running_location_notices_trust_and_its_end(folders: LocationFolders) 
     book.grant(location.settings.documents)
     location = factory.refresh_location(location, host)
     assert location.settings.may_run_commands
-    assert factory.refreshed(location, host) is location
+    assert factory.refresh_location(location, host) is location
     book.revoke(str(folders.project))
-    assert not factory.refreshed(location, host).settings.may_run_commands
+    assert not factory.refresh_location(location, host).settings.may_run_commands
 
 
 def test_a_key_of_the_environment_reaches_the_address_of_a_trusted_project_alone(
@@ -203,7 +203,7 @@ def test_directory_names_that_are_no_text_can_be_trusted(folders: LocationFolder
     folders.write(odd / "opencode.json", FORMATTER)
     assert trusted(folders, odd).may_run_commands
     [grant] = Trust(folders.environment.data_dir).grants()
-    assert "\ufffd" in grant.shown
+    assert "\ufffd" in grant.display_path
 
 
 def test_a_no_is_remembered_until_the_file_changes(folders: LocationFolders) -> None:

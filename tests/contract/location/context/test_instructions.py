@@ -224,9 +224,9 @@ async def test_what_lies_beside_a_file_that_was_read_is_found_the_nearest_last(
     outer = write(folders.project / "a" / "AGENTS.md", "a")
     near = write(inner / "AGENTS.md", "b")
     found = instructions(folders)
-    assert found.beside(str(inner / "code.py")) == (str(outer), str(near))
-    assert found.beside(str(folders.project / "code.py")) == ()
-    assert found.beside(str(folders.root / "elsewhere" / "code.py")) == ()
+    assert found.find_for_file(str(inner / "code.py")) == (str(outer), str(near))
+    assert found.find_for_file(str(folders.project / "code.py")) == ()
+    assert found.find_for_file(str(folders.root / "elsewhere" / "code.py")) == ()
     baseline = await told(found, outer, near)
     assert baseline is not None
     assert baseline.index("root") < baseline.index("\na\n") < baseline.index("\nb")
@@ -239,5 +239,5 @@ async def test_switched_off_project_files_are_not_found_by_reading_either(
     near = write(inner / "AGENTS.md", "b")
     folders.variables["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
     found = instructions(folders)
-    assert found.beside(str(inner / "code.py")) == ()
+    assert found.find_for_file(str(inner / "code.py")) == ()
     assert await found.observe(subject(near)) == ()

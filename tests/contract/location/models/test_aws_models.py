@@ -49,7 +49,9 @@ def catalog_of(folders: LocationFolders) -> Catalog:
         variables=folders.variables,
         transport=folders.transport,
         clock=clock,
-        clouds=cloud_logins.of(folders.environment, transport=folders.transport, clock=clock),
+        clouds=cloud_logins.make_cloud_logins(
+            folders.environment, transport=folders.transport, clock=clock
+        ),
     )
 
 

@@ -116,7 +116,7 @@ async def test_a_login_that_google_refuses_says_what_to_do(desk: Desk) -> None:
 
 
 async def test_a_login_that_is_gone_is_said(desk: Desk) -> None:
-    await desk.google.access()
+    await desk.google.get_access_token()
     log_in(desk.folders, "").unlink()
     assert "no Google login" in str(await desk.failed())
 

@@ -60,7 +60,9 @@ def catalog_of(folders: LocationFolders, *, known: bool = False) -> Catalog:
         transport=folders.transport,
         clock=clock,
         snapshot=snapshot if known else None,
-        clouds=cloud_logins.of(folders.environment, transport=folders.transport, clock=clock),
+        clouds=cloud_logins.make_cloud_logins(
+            folders.environment, transport=folders.transport, clock=clock
+        ),
     )
 
 
@@ -180,7 +182,7 @@ async def test_every_known_model_of_vertex_is_asked_at_vertex(folders: LocationF
     folders.variables |= {"GOOGLE_VERTEX_PROJECT": "ours", "GOOGLE_VERTEX_LOCATION": "us-east5"}
     log_in(folders, login())
     catalog = catalog_of(folders, known=True)
-    provider = catalog.everyone["google-vertex"]
+    provider = catalog.all_providers["google-vertex"]
     for model in provider.models.values():
         resolved = catalog.resolve(ModelRef(id=model.id, provider_id=provider.id))
         assert isinstance(resolved, ResolvedModel) or not model.enabled, (model.id, resolved)

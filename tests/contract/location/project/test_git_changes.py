@@ -75,7 +75,7 @@ async def test_changes_of_every_kind_are_made_there_and_undone_here(
     clean = files(folders.project)
     edit(folders)
     changed = files(folders.project)
-    async with changes.captured(repository(folders.project)) as captured:
+    async with changes.capture(repository(folders.project)) as captured:
         assert await captured.apply(repository(other))
         assert files(folders.project) == changed
         assert await captured.discard()
@@ -91,7 +91,7 @@ async def test_the_index_of_the_source_keeps_what_was_staged(
     folders: LocationFolders, other: Path, changes: GitChanges
 ) -> None:
     edit(folders)
-    async with changes.captured(repository(folders.project)) as captured:
+    async with changes.capture(repository(folders.project)) as captured:
         await captured.apply(repository(other))
         await captured.discard()
     assert folders.git("show", ":staged.txt") == "staged"
@@ -104,7 +104,7 @@ async def test_capturing_leaves_no_trace_in_the_repository(
 ) -> None:
     edit(folders)
     before = folders.git("count-objects", "-v"), (folders.project / ".git" / "index").read_bytes()
-    async with changes.captured(repository(folders.project)):
+    async with changes.capture(repository(folders.project)):
         pass
     after = folders.git("count-objects", "-v"), (folders.project / ".git" / "index").read_bytes()
     assert after == before
@@ -130,7 +130,7 @@ async def test_what_does_not_fit_there_changes_nothing_anywhere(
     edit(folders)
     meanwhile(other)
     here, there = files(folders.project), files(other)
-    async with changes.captured(repository(folders.project)) as captured:
+    async with changes.capture(repository(folders.project)) as captured:
         with pytest.raises(ChangesRefusedError, match="do not fit"):
             await captured.apply(repository(other))
     assert (files(folders.project), files(other)) == (here, there)
@@ -142,7 +142,7 @@ async def test_other_changes_at_the_destination_are_left_alone(
     edit(folders)
     folders.write(other / "kept.txt", "changed there\n")
     folders.write(other / "theirs.txt", "theirs\n")
-    async with changes.captured(repository(folders.project)) as captured:
+    async with changes.capture(repository(folders.project)) as captured:
         assert await captured.apply(repository(other))
     assert (other / "kept.txt").read_text() == "changed there\n"
     assert (other / "theirs.txt").read_text() == "theirs\n"
@@ -154,7 +154,7 @@ async def test_what_was_applied_can_be_taken_back(
 ) -> None:
     edit(folders)
     there = files(other)
-    async with changes.captured(repository(folders.project)) as captured:
+    async with changes.capture(repository(folders.project)) as captured:
         await captured.apply(repository(other))
         assert await captured.undo_apply(repository(other))
     assert files(other) == there
@@ -164,10 +164,10 @@ async def test_changes_that_are_there_already_are_not_made_twice(
     folders: LocationFolders, other: Path, changes: GitChanges
 ) -> None:
     edit(folders)
-    async with changes.captured(repository(folders.project)) as captured:
+    async with changes.capture(repository(folders.project)) as captured:
         assert await captured.apply(repository(other))
     there = files(other)
-    async with changes.captured(repository(folders.project)) as captured:
+    async with changes.capture(repository(folders.project)) as captured:
         assert not await captured.apply(repository(other))
     assert files(other) == there
 
@@ -176,7 +176,7 @@ async def test_what_changed_again_since_is_not_undone(
     folders: LocationFolders, other: Path, changes: GitChanges
 ) -> None:
     edit(folders)
-    async with changes.captured(repository(folders.project)) as captured:
+    async with changes.capture(repository(folders.project)) as captured:
         await captured.apply(repository(other))
         folders.write(folders.project / "new" / "deep" / "file.txt", "newer\n")
         before = files(folders.project)
@@ -188,7 +188,7 @@ async def test_what_was_committed_since_is_not_undone(
     folders: LocationFolders, other: Path, changes: GitChanges
 ) -> None:
     edit(folders)
-    async with changes.captured(repository(folders.project)) as captured:
+    async with changes.capture(repository(folders.project)) as captured:
         folders.git("add", "-A")
         folders.git("commit", "-m", "second")
         before = files(folders.project)
@@ -199,7 +199,7 @@ async def test_what_was_committed_since_is_not_undone(
 async def test_without_changes_there_is_nothing_to_do(
     folders: LocationFolders, other: Path, changes: GitChanges
 ) -> None:
-    async with changes.captured(repository(folders.project)) as captured:
+    async with changes.capture(repository(folders.project)) as captured:
         assert captured.empty
         assert not await captured.apply(repository(other))
         assert await captured.discard()
@@ -212,7 +212,7 @@ async def test_a_repository_inside_the_work_tree_stays_whole(
     folders.git("worktree", "add", "inner")
     folders.write(inner / "mine.txt", "mine\n")
     folders.write(folders.project / "edited.txt", "two\n")
-    async with changes.captured(repository(folders.project)) as captured:
+    async with changes.capture(repository(folders.project)) as captured:
         await captured.apply(repository(inner))
         assert await captured.discard()
     assert (inner / "mine.txt").read_text() == "mine\n"
@@ -249,7 +249,7 @@ async def test_configuration_of_the_user_does_not_change_what_is_moved(
     for name, value in settings.items():
         folders.git("config", name, value)
     folders.write(folders.project / "edited.txt", "spaces at the end   \n")
-    async with changes.captured(repository(folders.project)) as captured:
+    async with changes.capture(repository(folders.project)) as captured:
         assert await captured.apply(repository(other))
         assert await captured.discard()
     assert (other / "edited.txt").read_text() == "spaces at the end   \n"
@@ -263,7 +263,7 @@ async def test_too_many_changes_are_refused_and_stay(
     before = files(folders.project)
     small = GitChanges(LocalProcesses(), folders.variables, bytes_max=1_000)
     with pytest.raises(ChangesRefusedError, match="more than 1000 bytes"):
-        async with small.captured(repository(folders.project)):
+        async with small.capture(repository(folders.project)):
             pytest.fail("captured")
     assert files(folders.project) == before
 
@@ -277,7 +277,7 @@ async def test_an_unfinished_merge_is_not_moved(
     with pytest.raises(Exception, match="merge"):
         folders.git("merge", "other")
     with pytest.raises(ChangesRefusedError, match="merge is not finished"):
-        async with changes.captured(repository(folders.project)):
+        async with changes.capture(repository(folders.project)):
             pytest.fail("captured")
 
 
@@ -286,7 +286,7 @@ async def test_a_repository_without_a_commit_has_nothing_to_compare_with(
 ) -> None:
     folders.git("init")
     with pytest.raises(ChangesRefusedError, match="no commit"):
-        async with changes.captured(repository(folders.project)):
+        async with changes.capture(repository(folders.project)):
             pytest.fail("captured")
 
 
@@ -295,7 +295,7 @@ async def test_without_git_that_is_said(folders: LocationFolders, other: Path) -
         LocalProcesses(), folders.variables | {"PATH": str(folders.root / "empty")}
     )
     with pytest.raises(ChangesRefusedError, match="git cannot be started"):
-        async with changes.captured(repository(folders.project)):
+        async with changes.capture(repository(folders.project)):
             pytest.fail("captured")
 
 
@@ -308,7 +308,7 @@ async def test_those_who_move_at_once_wait_for_each_other(
     brought: list[bool] = []
 
     async def carry(to: Path) -> None:
-        async with changes.captured(repository(folders.project)) as captured:
+        async with changes.capture(repository(folders.project)) as captured:
             await _carried(captured, to, brought)
 
     async with asyncio.TaskGroup() as group:

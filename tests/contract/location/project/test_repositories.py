@@ -244,7 +244,7 @@ async def test_without_git_it_is_said(
     folders: LocationFolders, shelf: Shelf, caplog: pytest.LogCaptureFixture
 ) -> None:
     folders.variables["PATH"] = str(folders.home)
-    shelf.another().look(GitReference(repository="ada/notes"))
+    shelf.another().find_copy(GitReference(repository="ada/notes"))
     with caplog.at_level(logging.WARNING, logger="perdure"):
         await shelf.refreshed()
     assert "git is not installed" in caplog.text

@@ -31,7 +31,7 @@ def found_in(folders: LocationFolders, directory: Path | None = None) -> Skills:
         clock=SystemClock(),
         downloads=host.skill_downloads,
     )
-    return skills.find(look, folders.settings(at))
+    return skills.open_skills(look, folders.settings(at))
 
 
 def names(found: Skills) -> list[str]:

@@ -61,7 +61,7 @@ class Bench:
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         target = Target(path=str(path), root=str(self.root), resource=name, external=False)
         files = LocalFilesystem().confined_to(str(self.root))
-        return await self.servers.complaints(program, target, files, environment or {})
+        return await self.servers.diagnose(program, target, files, environment or {})
 
     def heard(self) -> list[JsonObject]:
         lines = self.journal.read_text().splitlines() if self.journal.exists() else []

@@ -24,7 +24,7 @@ async def job(backend: Backend, port: int) -> AsyncGenerator[JsonObject]:
     await call(port, "POST", f"/api/session/{SESSION}/wait")
     (found,) = (await call(port, "GET", JOBS)).json()["data"]
     yield found
-    for left in await backend.runtime.store.database.read(job_table.running):
+    for left in await backend.runtime.store.database.read(job_table.list_running):
         await LocalDetached().kill(left.process)
 
 

@@ -61,7 +61,7 @@ async def test_it_is_known_who_holds_a_session(store: EventStore, mine: Leases) 
         ("dead", False),
         ("free", False),
     ]
-    assert await mine.left_behind() == [LEFT]
+    assert await mine.list_orphaned() == [LEFT]
 
 
 async def test_whoever_takes_a_lease_has_told_its_name_before(

@@ -65,19 +65,19 @@ async def test_other_processes_see_what_waits_until_it_is_answered(
     store: EventStore, town: Town
 ) -> None:
     a, b = living(store, town, "a"), living(store, town, "b")
-    await a.at(LOCATION).add(permission())
-    await a.at(LOCATION).add(permission("per_2", OTHER))
-    await a.at(LOCATION).add(question())
+    await a.for_location(LOCATION).add(permission())
+    await a.for_location(LOCATION).add(permission("per_2", OTHER))
+    await a.for_location(LOCATION).add(question())
     assert await seen(b) == ["per_1", "per_2"]
     assert await seen(a) == []
-    (row,) = await b.elsewhere("question")
+    (row,) = await b.list_elsewhere("question")
     assert (row.request, row.location, row.process) == (question(), LOCATION, "a")
     assert await b.answer("per_1", SESSION, ONCE)
     assert await seen(b) == ["per_2"]
-    (answered,) = await a.answered()
-    assert (answered.request.id, answered.word) == ("per_1", ONCE)
-    assert await b.answered() == []
-    await a.at(LOCATION).remove(["per_1", "per_2", "per_unknown"])
+    (answered,) = await a.list_answered()
+    assert (answered.request.id, answered.answer) == ("per_1", ONCE)
+    assert await b.list_answered() == []
+    await a.for_location(LOCATION).remove(["per_1", "per_2", "per_unknown"])
     assert await seen(b) == []
     assert [row.request.id for row in await b.list_elsewhere("question")] == ["que_1"]
 

@@ -11,7 +11,7 @@ from perdure.schema.session.session import SessionTime
 from perdure.store.log.event_store import EventStore
 from perdure.store.processes.lease_table import RELEASED
 from perdure.store.tables import deletion_table, session_table, task_table
-from perdure.store.tables.task_table import NOBODY, ChildTask
+from perdure.store.tables.task_table import NO_PROCESS, ChildTask
 from tests.fixtures import rows
 
 
@@ -87,7 +87,7 @@ async def test_the_end_of_one_task_is_not_that_of_another(store: EventStore) -> 
         return [state_of[each.message_id] for each in (done, one, other)]
 
     assert await states() == ["waiting", "waiting", "waiting"]
-    await store.database.write(lambda tx: task_table.mark(tx, done.message_id, "delivered"))
+    await store.database.write(lambda tx: task_table.set_state(tx, done.message_id, "delivered"))
     await store.database.write(lambda tx: task_table.detach(tx, one.message_id))
     assert await store.database.read(lambda tx: task_table.list_open(tx, child)) == [
         replace(one, process=NO_PROCESS)

@@ -342,7 +342,7 @@ def test_odd_facts_make_models_all_the_same() -> None:
 
 # ---- everything that comes with the program -----------------------------------------------------
 
-BUNDLED = KnownProviders(facts_cache.bundled(), {}, bundled=facts_cache.bundled())
+BUNDLED = KnownProviders(facts_cache.load_bundled(), {}, bundled=facts_cache.load_bundled())
 
 
 def test_every_provider_that_comes_with_the_program_can_be_read() -> None:

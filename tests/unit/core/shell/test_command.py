@@ -12,7 +12,7 @@ from perdure.core.shell.command import CommandDirectory, Review, review
 from perdure.core.shell.word import Word
 from perdure.schema.approval.permission import Effect, Rule, Ruleset
 from perdure.tools.shell.grammar import parse
-from perdure.tools.shell.parser import parse_for
+from perdure.tools.shell.parser import parse_script
 from tests.requirements import requirement
 
 PLACE = CommandDirectory(root="/project", directory="/project")
@@ -163,8 +163,8 @@ def test_what_is_not_understood_is_said_to_be_unclear(command: str) -> None:
 
 
 def test_the_syntax_of_another_shell_is_unclear() -> None:
-    assert parse_for("/usr/bin/fish", "git status").unclear is not None
-    assert parse_for("/bin/zsh", "git status").unclear is None
+    assert parse_script("/usr/bin/fish", "git status").unclear is not None
+    assert parse_script("/bin/zsh", "git status").unclear is None
 
 
 @pytest.mark.parametrize(
