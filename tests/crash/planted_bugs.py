@@ -36,7 +36,7 @@ SWEPT_BUGS: Final = (
     SweptBug(
         name="what may have been sent is sent again",
         symbol="core.session.recovery:classify",
-        edit=ReplaceCall("Unclear", "GoOn(attempt.step)"),
+        edit=ReplaceCall("Unclear", "SendRequest(attempt.step)"),
         killed_at="model/delivered[TextStart]#1",
         verdict="1 requests were sent again, and a person wanted 0 of them",
     ),

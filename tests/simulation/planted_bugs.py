@@ -42,7 +42,7 @@ PLANTED_BUGS: Final = (
     PlantedBug(
         name="events are announced before their commit",
         symbol="store.database.sqlite:SqliteDatabase._run_one",
-        edit=After("_announce(waiting)"),
+        edit=After("_notify_listener(queued)"),
         promise="P1",
     ),
     PlantedBug(
@@ -135,7 +135,7 @@ PLANTED_BUGS: Final = (
     ),
     PlantedBug(
         name="a prompt is admitted although a revert is staged",
-        symbol="runtime.session.admission:PromptAdmission._alone",
+        symbol="runtime.session.admission:_check_no_revert",
         edit=ReplaceCall("is_reverting", "False"),
         promise="P1",
         first=4,
@@ -149,7 +149,7 @@ PLANTED_BUGS: Final = (
     ),
     PlantedBug(
         name="a settled permission stays written down",
-        symbol="location.approval.permissions:LocationPermissions._tidy",
+        symbol="location.approval.permissions:LocationPermissions._remove_settled",
         edit=ReplaceCall("remove", "None"),
         promise="P4",
     ),
@@ -168,20 +168,20 @@ PLANTED_BUGS: Final = (
     PlantedBug(
         name="what may have been sent is sent again by itself",
         symbol="core.session.recovery:classify",
-        edit=ReplaceCall("Unclear", "GoOn(attempt.step)"),
+        edit=ReplaceCall("Unclear", "SendRequest(attempt.step)"),
         promise="P4",
         first=9,
     ),
     PlantedBug(
         name="a revert leaves a later list in force",
-        symbol="store.tables.todo_table:delete_unwritten",
+        symbol="store.tables.todo_table:delete_without_message",
         edit=Instead("return"),
         promise="P5",
         first=26,
     ),
     PlantedBug(
         name="the end of a task is never told",
-        symbol="runtime.background.subagents:Subagents._tell",
+        symbol="runtime.background.subagents:Subagents._record_endings",
         edit=ReplaceCall("_notices.put", "False"),
         promise="P4",
         first=3,

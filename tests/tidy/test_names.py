@@ -47,7 +47,7 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "programming": """
         api backend codec demo deprecation error faulty function generated histogram index limits
-        manual mode name problem pytest register schema scripted seeded selection setting shape
+        manual mode name problem pytest register schema seed scripted seeded selection setting shape
         type typed value version
     """,
     "storage": """

@@ -158,7 +158,7 @@ async def test_a_change_between_two_of_the_session_is_not_undone_with_them(
     (folders.project / "a.txt").write_text("one\nperson\n")
     await work(api, provider, session, bash("echo three >> a.txt"))
     staged = await stage(api, session, prompt)
-    assert staged["conflicts"][0]["reason"].startswith("somebody else changed it between")
+    assert staged["conflicts"][0]["reason"].startswith("another program changed it between")
     assert (folders.project / "a.txt").read_text() == "one\nperson\nthree\n"
 
 

@@ -160,7 +160,9 @@ class SessionsJobsGroup:
 
 
 class SessionsPermissionsGroup:
-    def __init__(self, group: typed_operations.SessionsPermissionsGroup, blocking: Blocking) -> None:
+    def __init__(
+        self, group: typed_operations.SessionsPermissionsGroup, blocking: Blocking
+    ) -> None:
         self._group = group
         self._blocking = blocking
 

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from perdure.client.generated import typed_operations
     from perdure.client.generated.typed_operations import (
         AgentsGroup,
         CommandsGroup,

@@ -64,7 +64,7 @@ class _Job(Confidential, kw_only=True):
     reason: CompactionReason
     instruction: str = ""
     room: int | None = None
-    """For the conversation afterwards; None: nobody knows."""
+    """For the conversation afterwards; None: unknown."""
     believed: int = 0
 
 

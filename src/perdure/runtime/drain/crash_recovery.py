@@ -88,7 +88,7 @@ class CrashRecovery:
         self, session_id: SessionID, attempt: Attempt, step: DrainStep, number: int
     ) -> DrainStep:
         if (await self._store.load_session(session_id)).revert is not UNSET:
-            # Somebody goes back behind it, and nothing is asked until they have decided.
+            # A revert is staged: nothing is sent until it is committed or cleared.
             return await self._give_up(session_id, attempt, step)
         self._marks.take_charge(session_id)
         return RunTurn("steer", number)

@@ -60,6 +60,6 @@ def _model_of(session: SessionInfo, agent: AgentInfo) -> ModelRef | None:
 
 
 def _default(catalog: Catalog, variant: str | None) -> ModelRef | None:
-    """The model to use when nobody chose one, in the variant that the agent asks for."""
+    """The default model, in the variant that the agent asks for."""
     model = catalog.default()
     return model if model is None or variant is None else replace(model, variant=variant)

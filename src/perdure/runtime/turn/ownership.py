@@ -1,8 +1,8 @@
-"""Tenure: a Session is run here, under its lease, with what this process keeps in memory for it.
+"""Ownership of Sessions by this process: the lease, and what is cached while it is held.
 
-Whoever enters first in this process takes the lease and settles what a dead process left
-unfinished. Tenure outlasts a run; it ends when a run fails, so that the next starts from what is on
-disk. A run that could not write is settled as one that died. What to do when another process has
+The first run of a Session in this process takes the lease and settles what a dead process left
+unfinished. Ownership outlasts a run; it ends when a run fails, so that the next starts from what is
+on disk. A run that could not write is settled as one that died. What to do when another process has
 the lease is the caller's decision.
 """
 
@@ -54,13 +54,13 @@ class SessionOwnership:
         try:
             taken_over = session_id not in self._held
             if taken_over:
-                # Whole: once the lease is ours, nobody could tell any more that it was left behind.
+                # Uncut: once the lease is ours, no process can tell that it was left behind.
                 await shielded(self._take_over(session_id))
             yield taken_over
         except DatabaseError:
             self._forget(session_id)
             self._cut_off.add(session_id)
-            # If nothing can be written even now, whoever enters next does this.
+            # If nothing can be written even now, the next run settles it.
             with suppress(DatabaseError):
                 await shielded(self._take_over(session_id))
             raise
@@ -112,7 +112,7 @@ class SessionOwnership:
             return False
 
     async def _take_over(self, session_id: SessionID) -> None:
-        """Take the lease, then settle what whoever ran this before left open."""
+        """Take the lease, then settle what the run before left open."""
 
         async def look(tx: Transaction, before: Lease | None) -> tuple[list[SessionMessage], bool]:
             if self._store.leases.is_held_by_other(before) or session_id in self._cut_off:
@@ -133,7 +133,7 @@ class SessionOwnership:
         attempt, waits = await self._store.database.read(lambda tx: _owed(tx, session_id))
         if left_behind and (attempt is not None or waits is not None):
             if session_id in self._cut_off:
-                # The run is over, and nobody else would go on with it.
+                # The run is over, and no other process would continue it.
                 self._services.wake(session_id)
         elif left_behind and unanswered:
             agent = "" if session.agent is UNSET else session.agent
@@ -142,7 +142,7 @@ class SessionOwnership:
             )
         self._held.add(session_id)
         if before is not None and not self._store.leases.is_mine(before):
-            # Whoever had it takes no more wakes, and who watches for that sees it is taken.
+            # The process that had it takes no more wakes for this Session.
             self._services.wake(session_id)
         self._cut_off.discard(session_id)
 
@@ -175,7 +175,7 @@ async def _owed(tx: Transaction, session_id: SessionID) -> tuple[Attempt | None,
 
 
 async def _is_taken_back(tx: Transaction, session_id: SessionID, said: MessageRow | None) -> bool:
-    """Whether it is a prompt or a notice whose answer a revert took away: nobody waits for one."""
+    """Whether a revert removed the answer to this prompt or notice, so that none is due."""
     if said is None or not isinstance(said.message(), recovery.InputMessage):
         return False
     return await has_event_since(tx, session_id, said.seq, RevertCommitted)

@@ -1,7 +1,7 @@
 """Waiting before a request is sent again: durable, visible, and ended at once by an interrupt.
 
 Whether and when is decided by core.session.retry. A turn that waits has an entry in the store, so
-that whoever runs the Session next goes on waiting instead of starting anew. The entry is removed
+that the next run of the Session goes on waiting instead of starting anew. The entry is removed
 just before the request goes out: what may have reached a provider is not sent again by itself.
 """
 
@@ -114,7 +114,7 @@ class Retries:
 def patient(call: ModelCall, services: RunServices) -> ModelCall:
     """The same call, sent again by the same rules; for work beside the conversation.
 
-    Nothing of it is durable: whoever asked asks anew after a restart.
+    Nothing of it is durable: after a restart the caller asks again.
     """
 
     async def asked(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:

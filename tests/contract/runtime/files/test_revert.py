@@ -54,7 +54,7 @@ async def test_when_one_file_cannot_be_written_all_stay_as_they_are(tmp_path: Pa
             contents, RestorableFiles(contents, open_directory=refusing("b"))
         )
         files = FileReverts(bench.snapshots, Alone())
-        with pytest.raises(RevertConflictError, match=r"b/closed cannot be put back.*denied"):
+        with pytest.raises(RevertConflictError, match=r"b/closed cannot be restored.*denied"):
             async with files.apply_plan(bench.session, plan):
                 pytest.fail("the scope was entered")
         assert {name: (bench.root / name).exists() for name in ("a", "b/closed", "c")} == {
