@@ -27,13 +27,13 @@ _FOR_TYPES = {
     "collections.abc": ["AsyncGenerator", "Generator"],
     "typing": ["Literal"],
     "perdure.client.blocking": ["Blocking"],
-    "perdure.client.generated": ["typed_groups", "typed_operations"],
     "perdure.client.pages": ["History"],
     "perdure.client.typed_events": ["DurableEvent", "LiveEvent"],
     "perdure.client.typed_wire": ["TypedWire"],
     "perdure.client.wire": ["CallOptions"],
     "perdure.schema.page": ["Page"],
 }
+_FOR_BLOCKING = {"perdure.client.generated": ["typed_groups", "typed_operations"]}
 
 _OPERATIONS = "perdure.client.generated.typed_operations"
 
@@ -94,7 +94,7 @@ def blocking_module(contract: Contract) -> str:
         "The groups of the typed client, for callers without an event loop.",
         classes + "\n".join(root) + "\n",
         eager={},
-        lazy={**_FOR_TYPES, **spelling.used},
+        lazy={**_FOR_TYPES, **_FOR_BLOCKING, **spelling.used},
     )
 
 
