@@ -11,6 +11,7 @@ from perdure.openapi.names import Alias
 from perdure.schema.codec import JsonValue
 from perdure.schema.models.model import ModelRef
 from scripts.codegen.python_source import (
+    LINE_MAX,
     bracketed,
     by_group,
     children,
@@ -178,9 +179,11 @@ def _blocking_class(
 ) -> str:
     name = class_name(group)
     lines = [f"\n\nclass {name}:"]
-    lines.append(
-        f"    def __init__(self, group: typed_operations.{name}, blocking: Blocking) -> None:"
-    )
+    parameters = f"self, group: typed_operations.{name}, blocking: Blocking"
+    head = f"    def __init__({parameters}) -> None:"
+    if len(head) > LINE_MAX:
+        head = f"    def __init__(\n        {parameters}\n    ) -> None:"
+    lines.append(head)
     lines += ["        self._group = group", "        self._blocking = blocking"]
     lines += [
         f"        self.{child[-1]} = {class_name(child)}(group.{child[-1]}, blocking)"
