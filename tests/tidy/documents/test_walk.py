@@ -11,6 +11,7 @@ from tests.tidy import source_tree
 from tests.tidy.source_tree import PACKAGE, ROOT
 
 HEADING: Final = "The walk of one prompt"
+MODULES_MAX: Final = 60
 DOTTED: Final = re.compile(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\(\))?`")
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -19,6 +20,12 @@ def test_every_name_of_the_walk_exists() -> None:
     names = dict.fromkeys(DOTTED.findall(section(HEADING)))
     assert names
     assert [name for name in names if not exists(name) and not is_event(name)] == []
+
+
+def test_the_walk_passes_few_modules() -> None:
+    names = dict.fromkeys(DOTTED.findall(section(HEADING)))
+    modules = {module for name in names if (module := module_of(name)) is not None}
+    assert 30 < len(modules) <= MODULES_MAX
 
 
 @pytest.mark.parametrize(
@@ -65,6 +72,13 @@ def exists(name: str) -> bool:
         )
     named = [each for each in source_tree.modules() if each.path.stem == parts[0]]
     return any(_defines(each.name, parts[1:]) for each in named)
+
+
+def module_of(name: str) -> str | None:
+    """The path of the module that a name of the walk is in; None for a durable event."""
+    parts = name.split(".")
+    paths = ("/".join(parts[:end]) + ".py" for end in range(len(parts), 0, -1))
+    return next((path for path in paths if (PACKAGE / path).is_file()), None)
 
 
 def is_event(name: str) -> bool:
