@@ -26,7 +26,7 @@ from perdure.net.streams import close_stream
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import budget, model_choice
 from perdure.runtime.turn.model_choice import ChosenModel
-from perdure.runtime.turn.retries import patient
+from perdure.runtime.turn.retries import with_retries
 from perdure.runtime.turn.services import RunServices
 from perdure.schema.ids import MessageID
 from perdure.schema.live_event import CompactionDelta
@@ -140,7 +140,7 @@ class Summarizer:
         pieces: list[str] = []
         size = 0
         end: Finish | ProviderError | None = None
-        stream = patient(model.call, self._services)(request)
+        stream = with_retries(model.call, self._services)(request)
         try:
             async for batch in stream:
                 piece, end = _taken(batch)
@@ -159,7 +159,7 @@ class Summarizer:
         return _Said("".join(pieces), end.usage)
 
     async def _pay(self, session: SessionInfo, model: ResolvedModel, used: Usage) -> None:
-        spent = budget.beside(self._services, session, model, purpose="summary", used=used)
+        spent = budget.side_cost(self._services, session, model, purpose="summary", used=used)
         await self._services.store.append(
             session.id, [spent], location=session.location, running=True
         )

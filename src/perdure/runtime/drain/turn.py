@@ -260,7 +260,7 @@ class Turn:
         """Which budget is used up, in words."""
         own = self._location.agents.options(chosen.agent.id).budget
         bounds = self._location.settings.budget.combine(own)
-        return await budget.reached(self._store.database, self._session, bounds)
+        return await budget.find_exceeded(self._store.database, self._session, bounds)
 
     async def _retry_or_fail(
         self, boundary: Boundary, chosen: ChosenModel, error: LLMError

@@ -1,7 +1,7 @@
-"""What Sessions have spent against their budgets, and what is spent beside the conversation.
+"""Checks what Sessions have spent against their budgets, and records the cost of side requests.
 
-The budgets of configuration and agent hold for all Sessions that belong together; that of a Session
-for it and all below it, so a child is stopped by its parent's too.
+The budgets of configuration and agent apply to a Session with its parents and children together;
+that of a Session to it and its children, so a child is also stopped by its parent's.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,15 +23,15 @@ from perdure.store.log import usage as usage_log
 from perdure.store.tables import session_table
 
 
-async def reached(database: Database, session: SessionInfo, bounds: Budget) -> str | None:
-    """Why no further turn may be sent. Costs nothing where nothing is bound."""
+async def find_exceeded(database: Database, session: SessionInfo, bounds: Budget) -> str | None:
+    """Which budget is used up, in words; None if another turn may be sent."""
     alone = session.parent_id is UNSET and session.budget is UNSET
     if alone and not bounds.is_bound:
         return None
-    return await database.read(lambda tx: _reached(tx, session.id, bounds))
+    return await database.read(lambda tx: _find_exceeded(tx, session.id, bounds))
 
 
-def beside(
+def side_cost(
     services: RunServices,
     session: SessionInfo,
     model: ResolvedModel,
@@ -39,7 +39,7 @@ def beside(
     purpose: SidePurpose,
     used: Usage,
 ) -> event.Spent:
-    """The fact that a request beside the conversation has cost something."""
+    """The event that records the cost of a request beside the conversation."""
     tokens = usage.tokens_of(used)
     return event.Spent(
         timestamp=services.clock.now_millis(),
@@ -51,7 +51,7 @@ def beside(
     )
 
 
-async def _reached(tx: Transaction, session_id: SessionID, bounds: Budget) -> str | None:
+async def _find_exceeded(tx: Transaction, session_id: SessionID, bounds: Budget) -> str | None:
     family = {each.id: each for each in await session_table.load_family(tx, session_id)}
     if bounds.is_bound:
         spent = await _spent(tx, family.values(), bounds)

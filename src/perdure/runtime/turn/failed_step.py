@@ -1,4 +1,4 @@
-"""A turn that cannot be sent is a step that failed, for all to see."""
+"""Failed steps: how a turn that could not be sent becomes visible in the log."""
 
 from msgspec import UNSET, UnsetType
 
@@ -19,7 +19,7 @@ async def record(
     reason: str,
     model: ModelRef | UnsetType = UNSET,
 ) -> None:
-    """`model` is the one that was chosen, where that got so far."""
+    """Record a failed step; `model` is the chosen one, if a model was chosen."""
     model = session.model if model is UNSET else model
     recorder = TurnRecorder(
         session_id=session.id,
@@ -39,7 +39,7 @@ async def record(
 
 
 async def record_unanswered(services: RunServices, session_id: SessionID, *, reason: str) -> None:
-    """Stopped right after its promotion, a prompt has a failed answer, not none."""
+    """Record a failed answer for the newest prompt if it has no answer yet."""
 
     async def look(tx: Transaction) -> SessionInfo | None:
         newest = await message_table.latest_conversation_message(tx, session_id)

@@ -1,4 +1,4 @@
-"""Session History ready to be sent: lowered and encoded once, extended by what is new.
+"""Session History ready to be sent: translated and encoded once, then extended.
 
 A turn reads only the messages committed since the last one; the rest is kept as runs whose bytes
 never change. Bounded by bytes over all Sessions, least recently used first; a cold Session is

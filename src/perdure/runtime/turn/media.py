@@ -1,9 +1,8 @@
-"""The media of a request, within what its provider takes. The stored history stays as it is.
+"""Fits the media of a request to the limits of its provider. The stored history does not change.
 
-core.request.media_limits decides; here images are measured and scaled, each once, and the
-conversation is made anew with what it decided. What does not fit, or is not for this model, is
-named in a line of text instead. Bytes kept of earlier requests are forgotten when more of the
-oldest are left out.
+core.request.media_limits decides; here images are measured and scaled, each once. What does not
+fit, or is not for this model, is replaced by a line of text that names it. Encoded segments of
+earlier requests are dropped when more of the oldest media are left out.
 
 Invariant: the same conversation and limits give the same request, in any process.
 """

@@ -1,4 +1,4 @@
-"""Waiting before a request is sent again: durable, visible, and ended at once by an interrupt.
+"""Waits before a request is sent again: durable, visible, and ended at once by an interrupt.
 
 Whether and when is decided by core.session.retry. A turn that waits has an entry in the store, so
 that the next run of the Session goes on waiting instead of starting anew. The entry is removed
@@ -111,8 +111,8 @@ class Retries:
         self._services.hub.publish(StatusChanged(session_id=session_id, status=status), None)
 
 
-def patient(call: ModelCall, services: RunServices) -> ModelCall:
-    """The same call, sent again by the same rules; for work beside the conversation.
+def with_retries(call: ModelCall, services: RunServices) -> ModelCall:
+    """The same call with retries, for requests beside the conversation.
 
     Nothing of it is durable: after a restart the caller asks again.
     """

@@ -109,7 +109,7 @@ class Titles:
         spent = None
         if used is not None:
             session = untitled.session
-            spent = budget.beside(self._services, session, model, purpose="title", used=used)
+            spent = budget.side_cost(self._services, session, model, purpose="title", used=used)
         return _Made(title_request.from_answer(said), spent)
 
     async def _record(self, session: SessionInfo, made: "_Made") -> None:

@@ -1,10 +1,10 @@
-"""How far a running call is, as it says itself: recorded now and then, and only the latest word.
+"""Progress that a running tool call reports, recorded at most once for each interval.
 
-A call may report as often as it likes. The first word is recorded at once, later ones when the
-interval is over; what came in between is never seen. A word that is too long is cut to its end.
+A call may report as often as it likes. The first report is recorded at once, a later one when the
+interval is over; of those in between only the latest. A report that is too long keeps its end.
 
-Invariant: after `close` nothing more is asked to be recorded, so a settlement is the last that is
-said of a call. `close` never waits: a result that is there must not be lost to an interrupt.
+Invariant: nothing is recorded after `close`, so the result is the last event of a call. `close`
+never waits, so that an interrupt cannot lose a result.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class ToolProgress:
             self._task.cancel()
 
     async def last(self) -> None:
-        """Record the latest word before the call is settled as interrupted, and close."""
+        """Close, and record the latest report before the call is settled as interrupted."""
         self.close()
         if self._latest is not None:
             await self._record(self._latest)
@@ -61,7 +61,7 @@ class ToolProgress:
 
 
 def bounded(progress: Progress) -> Progress:
-    """What of a word is recorded: all of it, or the end of its text."""
+    """A report as it is recorded: whole, or the end of its text."""
     structured, content = codec.encode(progress.structured), codec.encode(progress.content)
     if len(structured) + len(content) <= limits.TOOL_PROGRESS_BYTES_MAX:
         return Progress(codec.decode_any(structured), progress.content)

@@ -41,7 +41,7 @@ async def made(stage: Stage, name: str, parent: str | None = None) -> SessionID:
 async def told(stage: Stage, session_id: SessionID, bounds: Budget = NO_BUDGET) -> str | None:
     database = stage.runtime.store.database
     session = await database.read(lambda tx: session_table.require(tx, session_id))
-    return await budget.reached(database, session, bounds)
+    return await budget.find_exceeded(database, session, bounds)
 
 
 async def test_children_spend_what_is_their_parents(tmp_path: Path) -> None:
