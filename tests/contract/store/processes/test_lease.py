@@ -37,7 +37,7 @@ async def test_the_first_append_of_a_run_takes_the_lease_and_keeps_it(tmp_path: 
     with locks(tmp_path) as here:
         async with opened_store(tmp_path / "p.db", processes=here) as store:
             await append(store, [Facts().created()])
-            assert await holder(store) == "nobody"
+            assert await holder(store) == "free"
             assert await run_something(store, "msg_1") == Lease("here", 1)
             assert await run_something(store, "msg_2") == Lease("here", 1)
             assert await holder(store) == "me"
@@ -80,7 +80,7 @@ async def test_a_released_lease_may_be_taken_and_its_generation_grows(tmp_path: 
                     await append(store, [Facts().created()])
                 assert await run_something(store, f"msg_{generation}") == Lease(name, generation)
                 await store.leases.release_all()
-                assert await holder(store) == "nobody"
+                assert await holder(store) == "free"
                 assert await rows(store, "SELECT process FROM session_lease") == [("",)]
 
 
