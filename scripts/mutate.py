@@ -34,7 +34,7 @@ import pytest_asyncio
 from scripts.mutants import Change, changes
 
 LOADED: Final = (apsw, hypothesis, msgspec, pytest_asyncio)
-"""What tests need and no change touches: each run is a fork that has it loaded already."""
+"""Packages that tests need and that are never changed, imported here so that each fork has them."""
 ROOT: Final = Path(__file__).resolve().parent.parent
 PLACE: Final = ROOT / ".scratch" / "mutate"
 TREES: Final = (PLACE / "tree_1", PLACE / "tree_2")
@@ -49,7 +49,7 @@ OPTIONS: Final = (
     *(f"-pno:{plugin}" for plugin in LEFT_OUT),
 )
 KINDS: Final = ("tests/unit", "tests/contract")
-"""Where tests mirror the paths of the package."""
+"""Test folders that mirror the paths of the package."""
 ALSO: Final = {
     "core/approval/rules.py": ("tests/unit/core/shell/test_command.py",),
     "store/database/committer.py": ("tests/contract/store/database/test_sqlite.py",),

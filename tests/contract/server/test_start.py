@@ -59,31 +59,31 @@ async def test_the_app_is_not_made_with_a_handler_missing_or_left_over(backend: 
 
 
 async def takes_another_body(call: Call[None, SwitchAgent]) -> AdmittedPrompt:
-    raise NotImplementedError
+    raise AssertionError("an app with this handler is never made")
 
 
 async def takes_a_query(call: Call[SwitchAgent, PromptSession]) -> AdmittedPrompt:
-    raise NotImplementedError
+    raise AssertionError("an app with this handler is never made")
 
 
 async def returns_another_value(call: Call[None, PromptSession]) -> SessionInfo:
-    raise NotImplementedError
+    raise AssertionError("an app with this handler is never made")
 
 
 async def returns_a_page(call: Call[None, PromptSession]) -> EncodedPage[AdmittedPrompt]:
-    raise NotImplementedError
+    raise AssertionError("an app with this handler is never made")
 
 
 async def returns_json_of_another_value(call: Call[None, PromptSession]) -> Encoded[SessionInfo]:
-    raise NotImplementedError
+    raise AssertionError("an app with this handler is never made")
 
 
 async def returns_nothing(call: Call[None, PromptSession]) -> None:
-    raise NotImplementedError
+    raise AssertionError("an app with this handler is never made")
 
 
 async def takes_more_than_a_call(call: Call[None, PromptSession], extra: int = 0) -> AdmittedPrompt:
-    raise NotImplementedError
+    raise AssertionError("an app with this handler is never made")
 
 
 @pytest.mark.parametrize(

@@ -160,16 +160,6 @@ class StepJournal:
                 self._files[display_path(path, self._root)] -= 1
 
 
-async def open_journal(
-    snapshots: FileSnapshots, session_id: SessionID, message_id: MessageID, *, directory: str
-) -> StepJournal:
-    """Return the journal of a step that works in `directory`."""
-    start = await snapshots.database.read(
-        lambda tx: file_change_table.latest_snapshot(tx, session_id)
-    )
-    return StepJournal(snapshots, session_id, message_id, root=resolve_root(directory), start=start)
-
-
 def resolve_root(directory: str) -> str:
     """Return the canonical directory of a Location."""
     return os.path.realpath(directory)

@@ -18,7 +18,6 @@ from msgspec import UNSET
 from perdure.core import limits
 from perdure.core.models.catalog import DEMO_ID
 from perdure.core.session import title
-from perdure.core.session import title as title_request
 from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, TextDelta, Usage
 from perdure.llm.message import LLMMessage, Segment, TextPart
@@ -97,9 +96,7 @@ class Titles:
             model=model.ref,
             system=() if guidance is UNSET else (guidance,),
             segments=(
-                Segment(
-                    (LLMMessage("user", (TextPart(title_request.request_text(untitled.prompt)),)),)
-                ),
+                Segment((LLMMessage("user", (TextPart(title.request_text(untitled.prompt)),)),)),
             ),
             generation=GenerationControls(max_tokens=limits.TITLE_TOKENS_MAX),
             headers=model_choice.correlation(untitled.session.id),
@@ -110,7 +107,7 @@ class Titles:
         if used is not None:
             session = untitled.session
             spent = budget.side_cost(self._services, session, model, purpose="title", used=used)
-        return _Made(title_request.from_answer(said), spent)
+        return _Made(title.from_answer(said), spent)
 
     async def _record(self, session: SessionInfo, made: "_Made") -> None:
         """The title, unless there is another by now, and what it has cost in any case."""

@@ -10,7 +10,6 @@ from typing import Final, assert_never
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from perdure.core.session.drain import Pending
 from perdure.ports import Row, Transaction
 from perdure.schema.errors import DamagedRowError
 from perdure.schema.ids import MessageID, Seq, SessionID
@@ -23,7 +22,7 @@ from perdure.schema.session.event import (
 )
 from perdure.schema.session.prompt import Delivery
 from perdure.schema.session.receipt import AdmittedPrompt
-from perdure.store.tables import notice_table, row_checks
+from perdure.store.tables import row_checks
 
 _INSERT: Final = """
     INSERT INTO session_input
@@ -177,24 +176,6 @@ async def list_pending(
         _PENDING, {"session_id": session_id, "delivery": delivery, "limit": limit}
     )
     return [_row(row) for row in rows]
-
-
-async def has_pending(tx: Transaction, session_id: SessionID, delivery: Delivery) -> bool:
-    rows = await tx.fetch(
-        "SELECT 1 FROM session_input INDEXED BY session_input_pending"
-        f" WHERE session_id = :session_id AND delivery = :delivery AND {_IS_PENDING} LIMIT 1",
-        {"session_id": session_id, "delivery": delivery},
-    )
-    return bool(rows)
-
-
-async def load_pending(tx: Transaction, session_id: SessionID) -> Pending:
-    """Return what waits for the next boundaries, notices included."""
-    return Pending(
-        steer=await has_pending(tx, session_id, "steer"),
-        queue=await has_pending(tx, session_id, "queue"),
-        notice=await notice_table.has_pending(tx, session_id),
-    )
 
 
 async def count_pending(tx: Transaction, session_id: SessionID) -> int:

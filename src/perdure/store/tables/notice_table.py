@@ -37,13 +37,6 @@ async def put(tx: Transaction, notice: Notice) -> bool:
     return changed > 0
 
 
-async def has_pending(tx: Transaction, session_id: SessionID) -> bool:
-    rows = await tx.fetch(
-        "SELECT 1 FROM session_notice WHERE session_id = :id LIMIT 1", {"id": session_id}
-    )
-    return bool(rows)
-
-
 async def list_pending(tx: Transaction, session_id: SessionID, *, limit: int) -> list[Notice]:
     """The oldest notices of a Session, in order."""
     rows = await tx.fetch(

@@ -5,14 +5,20 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
-import pytest
-
 import perdure
+from perdure.core.models.catalog import host_provider
+from perdure.host import environment
+from perdure.host.process_locks import SingleProcess
 from perdure.llm.event import LLMEvent
 from perdure.llm.request import LLMRequest
-from perdure.ports import Transaction
+from perdure.ports import Database, Transaction
+from perdure.runtime.app.runtime import Platform, RuntimeSettings, compose
+from perdure.schema.models.model import ModelRef
+from perdure.schema.session.prompt import PromptInput
+from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
-from perdure.testing import ScriptedModel, text
+from perdure.testing import ManualClock, ScriptedModel, SeededIds, text
+from tests.fixtures import SESSION
 
 FRAMES_MAX: Final = 8
 READS_MAX: Final = 3
@@ -22,61 +28,65 @@ PACKAGE: Final = str(Path(perdure.__file__).parent)
 T = TypeVar("T")
 
 
-class Counted:
-    """A model that notes what its caller did to reach it."""
+class CountingDatabase:
+    """A database that counts what is asked of it."""
 
-    def __init__(self) -> None:
-        self._model = ScriptedModel()
-        for _ in range(3):
-            self._model.turn(text("hello"))
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self.reads = 0
         self.commits = 0
-        self.seen: list[tuple[int, int, int]] = []
 
-    async def __call__(self, request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
-        frames = [frame for frame in traceback.extract_stack() if PACKAGE in frame.filename]
-        self.seen.append((len(frames), self.reads, self.commits))
-        async for batch in self._model(request):
-            yield batch
+    async def read(self, job: Callable[[Transaction], Awaitable[T]]) -> T:
+        self.reads += 1
+        return await self._database.read(job)
 
-
-@pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> Counted:
-    counted = Counted()
-    read, write = SqliteDatabase.read, SqliteDatabase.write
-
-    async def counted_read(self: SqliteDatabase, job: Callable[[Transaction], Awaitable[T]]) -> T:
-        counted.reads += 1
-        return await read(self, job)
-
-    async def counted_write(
-        self: SqliteDatabase,
+    async def write(
+        self,
         job: Callable[[Transaction], Awaitable[T]],
         *,
         committed: Callable[[T], None] | None = None,
     ) -> T:
-        counted.commits += 1
-        return await write(self, job, committed=committed)
+        self.commits += 1
+        return await self._database.write(job, committed=committed)
 
-    monkeypatch.setattr(SqliteDatabase, "read", counted_read)
-    monkeypatch.setattr(SqliteDatabase, "write", counted_write)
-    return counted
+    async def changed_elsewhere(self) -> bool:
+        return await self._database.changed_elsewhere()
 
 
-async def test_a_warm_session_reaches_its_provider_by_a_short_way(
-    model: Counted, tmp_path: Path
-) -> None:
-    async with perdure.open(
-        str(tmp_path), data_dir=str(tmp_path / "data"), models={"scripted/scripted": model}
-    ) as host:
-        session = await host.sessions.create(model="scripted/scripted")
-        await host.sessions.prompt(session.id, text="hello")
-        await host.sessions.wait(session.id)
-        # Admitting takes one commit of its own, and waits for nothing that a run does.
-        model.reads, model.commits = 0, -1
-        await host.sessions.prompt(session.id, text="hello again")
-        await host.sessions.wait(session.id)
-    frames, reads, commits = model.seen[-1]
-    assert frames <= FRAMES_MAX
-    assert reads <= READS_MAX
-    assert commits <= COMMITS_MAX
+async def test_a_warm_session_reaches_its_provider_by_a_short_way(tmp_path: Path) -> None:
+    path = str(tmp_path / "perdure.db")
+    migrate.migrate(path)
+    scripted = ScriptedModel()
+    seen: list[tuple[int, int, int]] = []
+
+    async with SqliteDatabase(path) as real:
+        database = CountingDatabase(real)
+
+        async def model(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
+            frames = [frame for frame in traceback.extract_stack() if PACKAGE in frame.filename]
+            seen.append((len(frames), database.reads, database.commits))
+            async for batch in scripted(request):
+                yield batch
+
+        settings = RuntimeSettings(
+            environment=environment.from_variables({"HOME": str(tmp_path)}),
+            data_dir=str(tmp_path),
+            default_directory=str(tmp_path),
+            providers=(host_provider("test", {"scripted": model}),),
+        )
+        platform = Platform(
+            database=database, processes=SingleProcess(), clock=ManualClock(), ids=SeededIds(1)
+        )
+        async with compose(settings, platform, path) as runtime:
+            sessions = runtime.sessions
+            await sessions.create(id=SESSION, model=ModelRef(id="scripted", provider_id="test"))
+            for prompt in ("hello", "hello again"):
+                scripted.turn(text("hi"))
+                # Less one commit: the admission itself, before the wake.
+                database.reads, database.commits = 0, -1
+                await sessions.prompt(SESSION, PromptInput(text=prompt))
+                await sessions.wait(SESSION)
+    frames, reads, commits = seen[-1]
+    assert 0 < frames <= FRAMES_MAX
+    assert 0 < reads <= READS_MAX
+    assert 0 < commits <= COMMITS_MAX

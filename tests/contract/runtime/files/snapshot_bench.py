@@ -18,7 +18,7 @@ from perdure.runtime.files.step_journal import StepJournal
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
-from perdure.store.tables import revert_table
+from perdure.store.tables import file_change_table, revert_table
 
 
 @dataclass
@@ -53,9 +53,11 @@ class SnapshotBench:
             " VALUES (:id, :session, :seq, 'assistant', 0, x'7b7d')"
         )
         await self.snapshots.database.write(lambda tx: tx.execute(insert, row))
-        return await step_journal.open_journal(
-            self.snapshots, owner, message, directory=str(self.root)
+        start = await self.snapshots.database.read(
+            lambda tx: file_change_table.latest_snapshot(tx, owner)
         )
+        root = step_journal.resolve_root(str(self.root))
+        return StepJournal(self.snapshots, owner, message, root=root, start=start)
 
     async def write(self, journal: StepJournal, name: str, data: bytes | None) -> None:
         """As a file tool does."""

@@ -8,6 +8,7 @@ from perdure.schema.errors import DamagedRowError
 from perdure.schema.ids import MessageID, Seq
 from perdure.schema.session.event import InboxReordered, PromptCancelled, PromptRevised
 from perdure.schema.session.prompt import Delivery, Prompt
+from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.store.log.event_store import EventStore
 from perdure.store.tables import inbox_table
 from tests.fixtures import OTHER, SESSION, Facts, append
@@ -66,22 +67,27 @@ async def test_what_has_left_does_not_count(store: EventStore, three: Facts) -> 
     await append(store, [other.created(), other.admitted("msg_other")], OTHER)
     assert not await more_than(store, 1)
     await append(store, [three.promoted(THREE, "three")])
-    assert not await store.database.read(lambda tx: inbox_table.has_pending(tx, SESSION, "steer"))
-    assert await store.database.read(lambda tx: inbox_table.has_pending(tx, OTHER, "steer"))
+    for session_id, pending in ((SESSION, []), (OTHER, ["msg_other"])):
+        found = await store.database.read(
+            lambda tx, session_id=session_id: inbox_table.list_pending(
+                tx, session_id, "steer", limit=9
+            )
+        )
+        assert [prompt.id for prompt in found] == pending
     assert await count(store) == 0
 
 
 async def test_a_cancelled_prompt_keeps_its_receipt(store: EventStore, three: Facts) -> None:
     await append(store, [three.stamped(PromptCancelled, message_id=TWO)])
 
-    async def look(tx: Transaction) -> tuple[bool, bool, bool]:
+    async def look(tx: Transaction) -> tuple[bool, bool, list[AdmittedPrompt]]:
         return (
             await inbox_table.is_cancelled(tx, TWO),
             await inbox_table.is_waiting(tx, TWO),
-            await inbox_table.has_pending(tx, SESSION, "queue"),
+            await inbox_table.list_pending(tx, SESSION, "queue", limit=9),
         )
 
-    assert await store.database.read(look) == (True, False, False)
+    assert await store.database.read(look) == (True, False, [])
     receipt = await store.database.read(lambda tx: inbox_table.get_admission(tx, TWO))
     assert receipt is not None
     assert (receipt.admitted_seq, receipt.prompt, receipt.delivery) == (2, Prompt("two"), "queue")

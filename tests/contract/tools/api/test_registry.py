@@ -207,6 +207,23 @@ async def test_tools_of_the_application_lie_below_those_of_the_location() -> Non
         assert await settle(registry.materialize(())) == success("app")
 
 
+def test_the_tools_of_a_turn_are_made_once_until_a_registration_changes() -> None:
+    application = ToolRegistry()
+    registry = ToolRegistry(application=application)
+    rules = (Rule(action="x", resource="*", effect="deny"),)
+    with registry.register(make()):
+        first = registry.materialize(rules)
+        assert registry.materialize(rules) is first
+        assert registry.materialize(()) is not first
+        for changed in (registry, application):
+            with changed.register(make("other")):
+                assert [each.name for each in registry.materialize(rules).definitions] == [
+                    "other",
+                    "say",
+                ]
+            assert [each.name for each in registry.materialize(rules).definitions] == ["say"]
+
+
 @requirement("S178")
 def test_a_tool_is_left_out_only_when_the_last_rule_denies_it_everywhere() -> None:
     registry = ToolRegistry()
