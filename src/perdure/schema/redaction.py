@@ -24,7 +24,7 @@ _SECRET_SHAPES: Final = (
     re.compile(r"(://)[^\s/@]{1,400}(?=@)"),
     re.compile(r"()\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|ghs|glpat|xox[abprs])[-_][\w*.-]{6,}"),
     re.compile(r"()\b(?:AKIA|ASIA|AIza)[\w-]{10,}"),
-    re.compile(r"()\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"),
+    re.compile(r"()(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"),
 )
 
 
