@@ -23,7 +23,7 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "concurrency": """
         background blocking callback crash cycle detached dispatch execution interrupt
-        lazy lock ownership peer process progress runner spawn startup sync wake
+        lazy lock loop ownership peer process progress runner spawn startup sync wake watchdog
     """,
     "conversation": """
         activity admission agent answer approval attachment children choice compactor

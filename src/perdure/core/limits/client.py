@@ -22,6 +22,10 @@ PIPELINED_REQUESTS_MAX: Final = 64  # per connection, waiting behind the current
 REQUESTS_PER_CLIENT_MAX: Final = 1_024  # in progress; streams are not counted
 STREAMS_MAX: Final = 2_048  # per server; half of the connections stay free for requests
 
+# The event loop of a server: a longer round of callbacks is logged and counted as a stall.
+LOOP_STALL_SECONDS_MAX: Final = 0.2
+LOOP_STALL_STACK_CALLS_MAX: Final = 24  # logged, the innermost ones
+
 # Pages.
 PAGE_ITEMS_DEFAULT: Final = 50
 PAGE_ITEMS_MAX: Final = 200
