@@ -8,8 +8,14 @@ Invariant: matching is polynomial in the pattern and the path; no pattern can st
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
-from perdure.core.limits import SEARCH_BRACES_MAX
+from perdure.core.limits import (
+    IGNORE_RULE_STARS_MAX,
+    IGNORE_RULES_MAX,
+    SEARCH_BRACES_MAX,
+    SEARCH_PATTERN_CHARS_MAX,
+)
 from perdure.core.text import wildcard
 from perdure.schema.value import Value
 
@@ -41,8 +47,9 @@ def parse_glob(pattern: str) -> Glob:
 
 
 def parse_ignore(text: str) -> tuple[IgnoreRule, ...]:
-    """The rules of one ignore file, in order. Invalid lines are left out."""
-    rules = [_ignore_rule(line) for line in text.splitlines()]
+    """The rules of one ignore file, in order. Invalid and excessive lines are left out."""
+    lines = islice(text.splitlines(), IGNORE_RULES_MAX)
+    rules = [_ignore_rule(line) for line in lines]
     return tuple(rule for rule in rules if rule is not None)
 
 
@@ -58,6 +65,8 @@ def ignored(rules: Sequence[IgnoreRule], path: str, *, is_directory: bool) -> bo
 def _ignore_rule(line: str) -> IgnoreRule | None:
     text = line.rstrip()
     if not text or text.startswith("#"):
+        return None
+    if len(text) > SEARCH_PATTERN_CHARS_MAX or text.count("*") > IGNORE_RULE_STARS_MAX:
         return None
     negated = text.startswith("!")
     body = text[1:] if negated or text.startswith(("\\#", "\\!")) else text

@@ -29,6 +29,7 @@ LOOP_STALL_STACK_CALLS_MAX: Final = 24  # logged, the innermost ones
 # Pages.
 PAGE_ITEMS_DEFAULT: Final = 50
 PAGE_ITEMS_MAX: Final = 200
+PAGE_BYTES_MAX: Final = 4 * 1024 * 1024  # of stored rows; only a single larger one exceeds it
 HISTORY_ITEMS_MAX: Final = 100
 
 # Streams. A reader that falls this far behind the live ring is disconnected with an error.

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection
+from itertools import islice
 from typing import Final
 
 from perdure.core import limits
@@ -36,7 +37,7 @@ _TRAILING: Final = ".,;:!?"
 def mentioned_paths(text: str, *, known: Collection[str] = ()) -> tuple[str, ...]:
     """Mentioned relative paths in order of first mention, without the `known` ones."""
     found: dict[str, None] = {}
-    for match in _MENTION.finditer(text):
+    for match in islice(_MENTION.finditer(text), limits.MENTIONS_READ_MAX):
         path = match[1].rstrip(_TRAILING)
         if not path or len(path) > limits.MENTION_CHARS_MAX or path[0] in "/~":
             continue

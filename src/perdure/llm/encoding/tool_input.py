@@ -8,7 +8,7 @@ import msgspec
 
 from perdure.llm.encoding import shared
 from perdure.llm.event import ToolCall, ToolInputInvalid
-from perdure.schema import codec
+from perdure.schema import codec, json_values
 from perdure.schema.session.tool import ProviderMetadata
 
 
@@ -27,6 +27,9 @@ def parse_call(
             message = "the answer was cut off before the tool's input was complete"
             return ToolInputInvalid(id, name, message)
         return ToolCall(id, name, {}, hosted, metadata)
+    if json_values.is_too_many(text.encode("utf-8", "replace")):
+        message = f"the tool's input has more than {json_values.JSON_VALUES_MAX} values"
+        return ToolInputInvalid(id, name, message)
     try:
         value = codec.decode_any(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
