@@ -226,7 +226,7 @@ async def a_patch_with_near_misses(site: Site) -> None:
 async def a_patch_of_short_lines(site: Site) -> None:
     site.write("big.txt", "\n" * 16 * MILLION)
     await site.call("apply_patch", patchText=patch_of("@@\n-\n+a\n"))
-    added = "*** Begin Patch\n*** Add File: new.txt\n" + "+\n" * 2 * MILLION + "*** End Patch"
+    added = "*** Begin Patch\n*** Add File: new.txt\n" + "+\n" * 600_000 + "*** End Patch"
     await site.call("apply_patch", patchText=added)
 
 
@@ -250,8 +250,9 @@ async def an_edit_of_empty_lines(site: Site) -> None:
 @hostile
 async def a_large_write(site: Site) -> None:
     await site.call("write", path="new.txt", content="\n" * 4 * MILLION)
-    await site.call("write", path="new.txt", content="é" * 4 * MILLION)
-    await site.call("read", path="new.txt", offset=5 * MILLION)
+    await site.call("write", path="new.txt", content="\n" * MILLION)
+    await site.call("write", path="other.txt", content="é" * MILLION)
+    await site.call("read", path="new.txt", offset=MILLION)
 
 
 @hostile
