@@ -53,3 +53,11 @@ async def test_pages_of_long_messages_are_short_and_complete(api: Api) -> None:
     assert [event["durable"]["seq"] for event in await api.history(session)] == list(
         range(1, (await api.history(session))[-1]["durable"]["seq"] + 1)
     )
+
+
+async def test_an_error_does_not_quote_a_secret_that_was_sent(api: Api) -> None:
+    session = await api.create()
+    body = {"prompt": {"text": {"apiKey": "abcd-1234", "name": "x"}}}
+    answer = await api.call("POST", f"/api/session/{session}/prompt", body)
+    assert answer.status == 400
+    assert 'got {"apiKey":"[redacted]","name":"x"}' in answer.json["message"]
