@@ -15,7 +15,9 @@ import pytest
 from perdure.core.files import glob
 from perdure.core.text import wildcard
 from perdure.core.web import html_tokens
-from tests.tidy import regex_inputs, regex_sites, source_tree
+from tests.figures import Figure
+from tests.tidy import regex_sites, source_tree
+from tests.tidy.regex_inputs import make_hard_texts
 from tests.tidy.regex_sites import Pattern, Site
 
 LENGTHS: Final = (16, 22, 30, 40, 54, 72, 100, 400, 3_000, 16_384)
@@ -41,8 +43,11 @@ COMPUTED: Final[Mapping[str, str]] = {
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_no_text_makes_a_pattern_slow(layer: str) -> None:
-    slow = [line for site in regex_sites.find_constant(layer) for line in find_slow(site)]
+def test_no_text_makes_a_pattern_slow(layer: str, figure: Figure) -> None:
+    sites = regex_sites.find_constant(layer)
+    figure("regular expressions", len(sites))
+    figure("hard texts", sum(len(make_hard_texts(site.pattern)) for site in sites))
+    slow = [line for site in sites for line in find_slow(site)]
     assert not slow, "\n".join(slow)
 
 
@@ -82,7 +87,7 @@ def test_a_quadratic_pattern_would_be_found() -> None:
 
 def find_slow(site: Site) -> list[str]:
     """A line for the first text that takes the pattern too long; the shortest texts come first."""
-    texts = regex_inputs.make_hard_texts(site.pattern)
+    texts = make_hard_texts(site.pattern)
     for length in LENGTHS:
         for method in sorted(site.methods - {"compile"}) or ["search"]:
             for text in (hard.of_length(length) for hard in texts):

@@ -35,6 +35,7 @@ DOCUMENT_BYTES_MAX: Final = 3_750_000  # 5 MB in base64: the smallest limit amon
 MENTIONS_MAX: Final = 20  # paths per text
 MENTION_CHARS_MAX: Final = 512
 MENTIONS_READ_MAX: Final = 20_000  # of a text, repeated ones included
+MENTIONS_TEXT_CHARS_MAX: Final = 2 * 1024 * 1024  # of a text, from its start
 MEDIA_CACHE_CHARS_MAX: Final = 64 * 1024 * 1024  # of images already encoded for requests
 
 # Titles, and the model request that makes one.
