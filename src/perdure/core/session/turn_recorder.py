@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import UNSET, field
 
+from perdure.core import limits
 from perdure.core.session import usage
 from perdure.llm import event as llm
 from perdure.llm.error import LLMError
@@ -60,6 +61,7 @@ class TurnRecorder:
         self._fragments = True
         self._out: list[Output] = []
         self.started = False
+        self._parts = 0
         self.local_calls = 0
         """Calls whose result the model expects from this program."""
         self.finish: llm.Finish | None = None
@@ -84,13 +86,13 @@ class TurnRecorder:
     def feed(self, batch: Sequence[LLMEvent], *, now: int, fragments: bool = True) -> list[Output]:
         """Record a batch of events; returns the outputs in order. Events after the end are ignored.
 
-        Without `fragments` only durable events come out: there are no live listeners.
+        Without `fragments`, and after very many parts, only durable events come out.
         """
         self._now = now
-        self._fragments = fragments
         for event in batch:
             if self.over:
                 break
+            self._fragments = fragments and self._parts <= limits.LIVE_PARTS_MAX
             self._steps[type(event)](event)
         out, self._out = self._out, []
         return out
@@ -103,11 +105,8 @@ class TurnRecorder:
     def unsettled(self) -> tuple[str, ...]:
         return tuple(call_id for call_id, call in self._calls.items() if not call.settled)
 
-    @property
-    def unsettled_hosted(self) -> tuple[str, ...]:
-        return tuple(
-            call_id for call_id, call in self._calls.items() if call.executed and not call.settled
-        )
+    def is_unsettled(self, call_id: str) -> bool:
+        return not self._call(call_id).settled
 
     # ---- what the runtime reports back ----------------------------------------------------------
 
@@ -154,7 +153,8 @@ class TurnRecorder:
     def fail_hosted(self, *, now: int) -> list[SessionEvent]:
         return [
             self.failed(call_id, now=now, message=NO_HOSTED_RESULT, reported=False)
-            for call_id in self.unsettled_hosted
+            for call_id in self.unsettled
+            if self._calls[call_id].executed
         ]
 
     def flush(self, *, now: int) -> list[SessionEvent]:
@@ -242,6 +242,7 @@ class TurnRecorder:
         if event.id in self._calls:
             raise _broken(f"call {event.id} started twice")
         self._begin()
+        self._parts += 1
         self._calls[event.id] = _Call(event.name)
         self._out.append(
             events.ToolInputStarted(*self._stamp, call_id=ToolCallID(event.id), name=event.name)
@@ -360,6 +361,7 @@ class TurnRecorder:
         if id in fragments or f"{kind}:{id}" in self._ended:
             raise _broken(f"{kind} {id} started twice")
         self._begin()
+        self._parts += 1
         fragments[id] = []
 
     def _close(self, fragments: dict[str, list[str]], id: str, kind: str) -> str:
