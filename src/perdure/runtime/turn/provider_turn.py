@@ -116,23 +116,25 @@ class ProviderTurn:
         Raises CancelledError when interrupted, after the step has been settled.
         """
         await self._marks.mark_dispatched(self._session.id, self._step)
-        try:
-            async with self._background, asyncio.TaskGroup() as group:
-                failure = await self._stream(group, call, request)
-        except asyncio.CancelledError:
-            await shielded(self._settle_step(INTERRUPTED, TURN_INTERRUPTED))
-            raise
-        except BaseExceptionGroup as raised:
-            _, others = raised.split(_DeclinedError)
-            if others is not None:
-                failure = others.exceptions[0]
-                # A step that another process has taken over is that process's to settle.
-                if not isinstance(failure, LeaseHeldError):
-                    await shielded(self._settle_step(INTERRUPTED, TURN_BROKEN))
-                raise failure from raised
-            await shielded(self._settle_step(INTERRUPTED, TURN_DECLINED))
-            return TurnEnd(step=self._step, declined=True)
-        return await self._end(failure)
+        session_id, recorder = self._session.id, self._recorder
+        with self._hub.answers.streaming(session_id, recorder.message_id, recorder.streamed):
+            try:
+                async with self._background, asyncio.TaskGroup() as group:
+                    failure = await self._stream(group, call, request)
+            except asyncio.CancelledError:
+                await shielded(self._settle_step(INTERRUPTED, TURN_INTERRUPTED))
+                raise
+            except BaseExceptionGroup as raised:
+                _, others = raised.split(_DeclinedError)
+                if others is not None:
+                    error = others.exceptions[0]
+                    # A step that another process has taken over is that process's to settle.
+                    if not isinstance(error, LeaseHeldError):
+                        await shielded(self._settle_step(INTERRUPTED, TURN_BROKEN))
+                    raise error from raised
+                await shielded(self._settle_step(INTERRUPTED, TURN_DECLINED))
+                return TurnEnd(step=self._step, declined=True)
+            return await self._end(failure)
 
     # ---- the answer as it arrives ---------------------------------------------------------------
 

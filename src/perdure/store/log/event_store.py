@@ -97,6 +97,10 @@ class EventStore:
         """
         (self._live_listeners if live else self._listeners).append(listener)
 
+    def new_event_id(self) -> EventID:
+        """For an event that is told and not stored."""
+        return self._ids.event()
+
     def first_piece(self, events: Sequence[SessionEvent]) -> Sequence[SessionEvent]:
         """As many of `events` as one append should take; the caller appends the rest after it."""
         return events[: self._piece_events_max]
