@@ -33,9 +33,9 @@ _BETWEEN_STEPS: Final = (
 _NOT_WHILE_STAGED: Final = (
     events.PromptAdmitted,
     events.PromptPromoted,
-    events.StepStarted,
     events.CompactionStarted,
 )
+"""Nothing joins and nothing is sent; what a dead process left is still recorded as failed."""
 _InboxFact = (
     events.PromptAdmitted
     | events.PromptPromoted
@@ -58,6 +58,8 @@ _NEXT: Final[dict[type[events.ToolFact], tuple[frozenset[_Stage], _Stage]]] = {
 class _Step(State):
     id: MessageID
     begun: Seq
+    only_fails: bool = False
+    """It began while a revert was staged: nothing was sent, and the next fact is its failure."""
     open_parts: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     ended_parts: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     calls: dict[str, _Stage] = field(default_factory=dict[str, _Stage])
@@ -138,12 +140,14 @@ class LogGrammar:
                 yield f"step {step.id} is open"
             if step_id in self._steps:
                 yield f"step {step_id} began twice"
-            self._step = _Step(step_id, seq)
+            self._step = _Step(step_id, seq, only_fails=self._staged)
             self._steps[step_id] = seq
             return
         if step is None or step.id != step_id:
             yield f"step {step_id} {'is over' if step_id in self._steps else 'never began'}"
             return
+        if step.only_fails and not isinstance(event, events.StepFailed):
+            yield "a revert is staged"
         match event:
             case events.StepEnded() | events.StepFailed():
                 yield from self._end_step(step, event)

@@ -69,6 +69,12 @@ def test_a_dead_process_may_leave_a_text_without_its_end() -> None:
     assert grammar.check_log(log) == []
 
 
+def test_a_prompt_that_a_dead_process_left_fails_although_a_revert_is_staged() -> None:
+    facts = Facts()
+    log = [*asked(facts), staged(facts), facts.step(STEP), facts.failed(STEP)]
+    assert grammar.check_log(log) == []
+
+
 BROKEN: Final[dict[str, Callable[[Facts], Log]]] = {
     "a log has one creation": lambda f: [f.created(), f.created()],
     "a log has one creation, which is its first": lambda f: [f.admitted("msg_a")],
@@ -115,7 +121,7 @@ BROKEN: Final[dict[str, Callable[[Facts], Log]]] = {
     "msg_a does not wait": lambda f: [*asked(f), f.promoted("msg_a")],
     "msg_a was admitted twice": lambda f: [*asked(f), f.admitted("msg_a")],
     "msg_x has not begun": lambda f: [*asked(f), f.compacted("msg_x")],
-    "a revert is staged": lambda f: [*asked(f), staged(f), f.step(STEP)],
+    "a revert is staged": lambda f: [*asked(f), staged(f), f.step(STEP), f.ended(STEP)],
     "no revert is staged": lambda f: [*asked(f), f.stamped(events.RevertCleared)],
     "message msg_x is not there": lambda f: [*asked(f), staged(f), reverted(f, "msg_x")],
     "nothing follows the deletion": lambda f: [
