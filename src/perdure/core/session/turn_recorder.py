@@ -87,11 +87,12 @@ class TurnRecorder:
         Without `fragments`, and after very many parts, only durable events come out.
         """
         self._now = now
+        steps = self._steps
         for event in batch:
-            if self.over:
+            if self.finish is not None or self.provider_error is not None:
                 break
             self._fragments = fragments and self._parts <= limits.LIVE_PARTS_MAX
-            self._steps[type(event)](event)
+            steps[type(event)](event)
         out, self._out = self._out, []
         return out
 

@@ -281,7 +281,7 @@ class ProviderTurn:
         failed = self._failed_at_once(failure)
         if failed is not None:
             return TurnEnd(step=self._step, failed=failed)
-        await shielded(self._conclude(failure))
+        await self._conclude(failure)
         done = failure is None and self._recorder.provider_error is None
         return TurnEnd(step=self._step, continues=done and self._continues, answered=done)
 
