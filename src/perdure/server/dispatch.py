@@ -153,6 +153,7 @@ def _check_media_type(request: Request, *, empty: bool) -> None:
 def decode_body(kind: type[PayloadT], data: bytes) -> PayloadT:
     """The typed body, or an InvalidRequestError that names every fault."""
     try:
+        codec.require_shallow(data)
         return codec.decode(kind, data)
     except msgspec.ValidationError as error:
         message = problems.explain(kind, _decode_untyped(data)) or str(error)

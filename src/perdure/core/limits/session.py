@@ -3,7 +3,7 @@
 from typing import Final
 
 # The log and its readers.
-APPEND_EVENTS_MAX: Final = 1_000
+APPEND_EVENTS_MAX: Final = 1_000  # per transaction; more are committed in several
 COMMIT_JOBS_MAX: Final = 256
 HISTORY_CACHE_BYTES_MAX: Final = 64 * 1024 * 1024
 STORAGE_RETRY_SECONDS: Final = 5.0  # before a failed database call is retried
@@ -13,6 +13,7 @@ PROMPT_TEXT_BYTES_MAX: Final = 4 * 1024 * 1024  # a million tokens: no model rea
 TITLE_CHARS_MAX: Final = 80
 TITLE_CHOSEN_CHARS_MAX: Final = 500  # by a person
 TOOL_CALLS_PER_TURN_MAX: Final = 128
+LIVE_PARTS_MAX: Final = 1_000  # of one answer; later parts are told whole, when they end
 TOOLS_PARALLEL_MAX: Final = 16
 BOOT_WAKES_PARALLEL_MAX: Final = 8
 WARM_UP_SECONDS: Final = 1.0

@@ -172,10 +172,14 @@ class SessionQueries:
         # A damaged row counts as more: the request for it tells the client what is wrong.
         return tuple(wire for _, wire in page.rows), page.has_more
 
-    async def events(self, session_id: SessionID, *, after: int) -> AsyncIterator[bytes]:
+    async def events(
+        self, session_id: SessionID, *, after: int, marks_replay: bool = False
+    ) -> AsyncIterator[bytes]:
         """Replay after a sequence, then follow. Each item is one or more complete frames."""
         await self.require_location(session_id)
-        async for frames in self._tails.follow(session_id, after=Seq(after)):
+        async for frames in self._tails.follow(
+            session_id, after=Seq(after), marks_replay=marks_replay
+        ):
             yield frames
 
     async def require_location(self, session_id: SessionID) -> LocationRef:

@@ -86,9 +86,17 @@ Listener = Callable[[SessionID, tuple[StoredEvent, ...], LocationRef | None], No
 
 
 class EventStore:
-    def __init__(self, database: Database, ids: IdSource, processes: Processes) -> None:
+    def __init__(
+        self,
+        database: Database,
+        ids: IdSource,
+        processes: Processes,
+        *,
+        piece_events_max: int = limits.APPEND_EVENTS_MAX,
+    ) -> None:
         self._database = database
         self._ids = ids
+        self._piece_events_max = piece_events_max
         self.leases = Leases(database, processes)
         self._locations = LocationNumbers()
         self._listeners: list[Listener] = []
@@ -105,6 +113,14 @@ class EventStore:
         """
         (self._live_listeners if live else self._listeners).append(listener)
 
+    def new_event_id(self) -> EventID:
+        """For an event that is told and not stored."""
+        return self._ids.event()
+
+    def first_piece(self, events: Sequence[SessionEvent]) -> Sequence[SessionEvent]:
+        """As many of `events` as one append should take; the caller appends the rest after it."""
+        return events[: self._piece_events_max]
+
     async def append(
         self,
         session_id: SessionID,
@@ -120,7 +136,8 @@ class EventStore:
 
         `expected` fences by sequence. `running` fences by lease: only the process that runs the
         Session may append on the run's behalf; the first such append takes the lease. `copied`
-        marks a fork's events, which may be many: only the last one is announced.
+        marks a fork's events, which may be many: only the last one is announced. A caller with
+        more events than one append takes makes several (`first_piece`).
         """
         assert 0 < len(events) <= (limits.FORK_EVENTS_MAX if copied else limits.APPEND_EVENTS_MAX)
         ids = [self._ids.event() for _ in events]
