@@ -23,7 +23,7 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "concurrency": """
         background blocking callback crash cycle detached dispatch execution interrupt
-        lazy lock ownership peer process progress runner spawn startup sync wake
+        lazy lock orphan ownership peer process progress record runner spawn startup sync wake watcher
     """,
     "conversation": """
         activity admission agent answer approval attachment children choice compactor

@@ -41,6 +41,10 @@ class PeerWork:
         """Reject the permission requests and questions of dead processes, and publish it."""
         await pending.reject_orphans(self._requests, self._hub)
 
+    async def end_orphans(self) -> None:
+        """End the commands, terminals and language servers that dead processes left running."""
+        await self._engine.end_orphans()
+
     async def adopt_jobs(self) -> None:
         """Monitor the background jobs that dead processes monitored."""
         if await self._database.read(job_table.list_running):

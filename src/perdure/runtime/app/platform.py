@@ -19,3 +19,5 @@ class Platform(Value, kw_only=True):
     metrics: Metrics = field(default_factory=Metrics)
     detached: DetachedProcesses | None = None
     """Runs background jobs; None: processes of this machine."""
+    children_directory: str | None = None
+    """Where children are recorded, to be ended if this process dies; None records nothing."""

@@ -142,8 +142,8 @@ async def open_runtime(
         ids = ids or SystemIds(clock)
         path = data_directory.prepare(settings.data_dir)
         migrate.migrate(path)
-        locks = ProcessLocks(f"{settings.data_dir}/processes", ids.named("prc"))
-        processes = stack.enter_context(locks)
+        directory = f"{settings.data_dir}/processes"
+        processes = stack.enter_context(ProcessLocks(directory, ids.named("prc")))
         metrics = Metrics(settings.telemetry)
         database = await stack.enter_async_context(
             SqliteDatabase(path, observe=partial(metrics.observe, "commit"))
@@ -161,6 +161,7 @@ async def open_runtime(
             ids=ids,
             chance=Random(),
             metrics=metrics,
+            children_directory=directory,
         )
         background = await stack.enter_async_context(Background())
         background.start(metrics.watch_loop(), name="loop lag")

@@ -66,6 +66,7 @@ async def _find_work(
     async def find() -> tuple[list[SessionID], list[SessionID]]:
         # First, so that everything these processes committed is found below.
         dead = await database.read(partial(process_table.list_dead, alive=platform.processes.alive))
+        await peer_work.end_orphans()
         await peer_work.reject_orphans()
         await peer_work.restore_files()
         pending = await database.read(inbox_table.sessions_with_pending)

@@ -27,6 +27,7 @@ class PeerRequests(Protocol):
 
     async def deliver(self) -> None: ...
     async def reject_orphans(self) -> None: ...
+    async def end_orphans(self) -> None: ...
     async def adopt_jobs(self) -> None: ...
 
 
@@ -130,6 +131,7 @@ class ProcessMonitor:
                     orphans.append(session_id)
             return orphans
 
+        await self._requests.end_orphans()
         await self._requests.reject_orphans()
         await self._requests.adopt_jobs()
         waiting = await self._database.read(job)
