@@ -158,9 +158,11 @@ PARTS: Final = (
             "PERDURE_PROCESSES": "16",
             "PERDURE_SECONDS": "150",
             "PERDURE_PAUSE_SECONDS": "0",
+            "PERDURE_STOP_SECONDS": "120",
         },
         wanted=(
             Wanted("processes on one database", 16),
+            Wanted("stops of processes", 60),
             Wanted("prompts to many processes", 16_000),
             Wanted("processes killed", 75),
         ),

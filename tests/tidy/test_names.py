@@ -23,7 +23,8 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "concurrency": """
         background blocking callback crash cycle detached dispatch execution interrupt
-        lazy lock orphan ownership peer process progress record runner spawn startup sync wake watcher
+        lazy lock orphan ownership peer process progress record runner spawn startup sync wake
+        watcher
     """,
     "conversation": """
         activity admission agent answer approval attachment children choice compactor

@@ -26,6 +26,9 @@ WRITERS: Final = {
         f"(setsid sh -c '{LOOP}' > /dev/null 2>&1 &); sleep 60"
     ),
     "with another environment": f"env -i PATH=$PATH setsid sh -c '{LOOP}' & wait",
+    "with another environment, deaf": (
+        f"env -i PATH=$PATH setsid sh -c 'trap : TERM HUP; {LOOP}' & wait"
+    ),
     "in place of its shell": f"exec env -i PATH=$PATH sh -c '{LOOP}'",
     "stopped": f"sh -c 'echo $$ >> alive; kill -s STOP $$; {LOOP}'",
 }
@@ -57,8 +60,13 @@ async def started(server: ServerProcess, folders: ProjectFolders) -> str:
     """A Session whose command has written."""
     session = await server.api.create()
     await server.api.prompt(session, "run")
-    await polling.until(lambda: running(folders))
+    await polling.until(lambda: running(folders) and is_recorded(folders))
     return session
+
+
+def is_recorded(folders: ProjectFolders) -> bool:
+    """Whether the server knows that the command has started: not before its next turn."""
+    return all(path.read_text() for path in (folders.data / "processes").glob("*.child"))
 
 
 @pytest.mark.parametrize("command", WRITERS.values(), ids=WRITERS.keys())

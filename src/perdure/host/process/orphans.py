@@ -71,19 +71,18 @@ def end(directory: str, process: str) -> tuple[Orphan, ...]:
     records = _read_records(directory, process)
     if not records:
         return ()
-    left: dict[ProcessRow, str] = {}
+    search = _Search(records)
     for number, seconds in (
         (signal.SIGTERM, limits.ORPHAN_TERMINATE_SECONDS),
         (signal.SIGKILL, limits.ORPHAN_KILL_SECONDS),
     ):
-        left = _signal_until_gone(records, number, seconds)
-        if not left:
-            break
-    surviving = set(left.values())
-    for name in records.keys() - surviving:
+        search.signal_until_gone(number, seconds)
+    for name in records.keys() - set(search.found.values()):
         with suppress(OSError):
             os.unlink(os.path.join(directory, name + _SUFFIX))
-    return tuple(Orphan(row.pid, row.program, records[name].session) for row, name in left.items())
+    return tuple(
+        Orphan(row.pid, row.program, records[name].session) for row, name in search.found.items()
+    )
 
 
 def main() -> None:
@@ -92,57 +91,69 @@ def main() -> None:
     end(directory, process)
 
 
-def _signal_until_gone(
-    records: Mapping[str, Record], number: signal.Signals, seconds: float
-) -> dict[ProcessRow, str]:
-    """Signal each process once, also those that appear meanwhile; returns those that are left."""
-    signalled: set[ProcessRow] = set()
-    over = time.monotonic() + seconds
-    while found := _find(records):
-        for row in found.keys() - signalled:
-            table.send_signal(row, number)
-            # A stopped process does not exit before it continues.
-            table.send_signal(row, signal.SIGCONT)
-        signalled |= found.keys()
-        if time.monotonic() >= over:
-            break
-        time.sleep(_LOOK_SECONDS)
-    return found
+class _Search:
+    """The running processes that belong to records.
 
+    One that was found stays found until it ends: its parents may end before it, and with them
+    all that told where it belongs.
+    """
 
-def _find(records: Mapping[str, Record]) -> dict[ProcessRow, str]:
-    """The running processes that belong to a record, with its name."""
-    rows = {row.pid: row for row in table.list_rows() if row.pid != os.getpid()}
-    found: dict[ProcessRow, str] = {}
-    for row in rows.values():
-        name = table.read_variable(row.pid, VARIABLE)
-        if name in records and _is_within(records[name], row):
-            found[row] = name
-    for name, record in records.items():
-        leader = rows.get(record.leader)
-        if leader is not None and table.identify(leader) == record.identity:
-            found |= {row: name for row in rows.values() if row.session == record.leader}
-    _add_descendants(found, rows, records)
-    return found
+    def __init__(self, records: Mapping[str, Record]) -> None:
+        self._records = records
+        self.found: dict[ProcessRow, str] = {}
+        """With the name of the record."""
+
+    def signal_until_gone(self, number: signal.Signals, seconds: float) -> None:
+        """Signal each process once, also those that appear meanwhile, and wait for their end."""
+        signalled: set[tuple[int, str]] = set()
+        over = time.monotonic() + seconds
+        while True:
+            self._look()
+            for row in self.found:
+                if (row.pid, row.started) not in signalled:
+                    signalled.add((row.pid, row.started))
+                    table.send_signal(row, number)
+                    # A stopped process does not exit before it continues.
+                    table.send_signal(row, signal.SIGCONT)
+            if not self.found or time.monotonic() >= over:
+                return
+            time.sleep(_LOOK_SECONDS)
+
+    def _look(self) -> None:
+        rows = {row.pid: row for row in table.list_rows() if row.pid != os.getpid()}
+        found = {
+            rows[row.pid]: name
+            for row, name in self.found.items()
+            if table.is_same(row, rows.get(row.pid))
+        }
+        for row in rows.values():
+            name = table.read_variable(row.pid, VARIABLE)
+            if name in self._records and _is_within(self._records[name], row):
+                found[row] = name
+        for name, record in self._records.items():
+            leader = rows.get(record.leader)
+            if leader is not None and table.identify(leader) == record.identity:
+                found |= {row: name for row in rows.values() if row.session == record.leader}
+        self._add_descendants(found, rows)
+        self.found = found
+
+    def _add_descendants(
+        self, found: dict[ProcessRow, str], rows: Mapping[int, ProcessRow]
+    ) -> None:
+        names = {row.pid: name for row, name in found.items()}
+        grown = True
+        while grown:
+            grown = False
+            for row in rows.values():
+                name = names.get(row.parent)
+                if name is None or row.pid in names or not _is_within(self._records[name], row):
+                    continue
+                names[row.pid] = found[row] = name
+                grown = True
 
 
 def _is_within(record: Record, row: ProcessRow) -> bool:
     return record.reach == "tree" or not record.leader or row.session == record.leader
-
-
-def _add_descendants(
-    found: dict[ProcessRow, str], rows: Mapping[int, ProcessRow], records: Mapping[str, Record]
-) -> None:
-    parents = {row.pid: name for row, name in found.items()}
-    grown = True
-    while grown:
-        grown = False
-        for row in rows.values():
-            name = parents.get(row.parent)
-            if name is None or row.pid in parents or not _is_within(records[name], row):
-                continue
-            parents[row.pid] = found[row] = name
-            grown = True
 
 
 def _read_records(directory: str, process: str) -> dict[str, Record]:

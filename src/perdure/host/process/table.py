@@ -27,7 +27,7 @@ _DEAD: Final = frozenset("ZX")
 
 
 class ProcessRow(Value):
-    """A running process. Equal rows are the same process: a reused pid has another start time."""
+    """A running process: the pid and the start time are its own, the rest may change."""
 
     pid: int
     program: str
@@ -41,6 +41,11 @@ def list_rows() -> tuple[ProcessRow, ...]:
     return tuple(row for process in _processes() if (row := _read_row(process)) is not None)
 
 
+def is_same(row: ProcessRow, other: ProcessRow | None) -> bool:
+    """Whether both are of one process: a reused pid has another start time."""
+    return other is not None and (row.pid, row.started) == (other.pid, other.started)
+
+
 def identify(row: ProcessRow) -> str:
     """The identity of the process: see `read_identity`."""
     return f"{_read_boot()}:{row.started}"
@@ -52,7 +57,7 @@ def send_signal(row: ProcessRow, number: signal.Signals) -> None:
         # The descriptor stays with the process; the row tells whether it is the one of then.
         process = os.pidfd_open(row.pid)
         try:
-            if _read_row(row.pid) == row:
+            if is_same(row, _read_row(row.pid)):
                 signal.pidfd_send_signal(process, number)
         finally:
             os.close(process)

@@ -165,6 +165,7 @@ async def open_runtime(
         )
         background = await stack.enter_async_context(Background())
         background.start(metrics.watch_loop(), name="loop lag")
+        background.start(startup.beat(processes, clock), name="beat")
         yield await stack.enter_async_context(compose(settings, platform, path))
         await background.stop()
 
@@ -230,9 +231,7 @@ def _build_runtime(
         )
     )
     return Runtime(
-        health=HealthReport(
-            database, database_path, coordinator, platform.metrics, started=clock.now_millis()
-        ),
+        health=_build_health(platform, coordinator, database_path),
         sessions=sessions,
         changes=SessionChanges(store, coordinator, clock),
         forks=SessionForks(store, locations, clock, platform.ids),
@@ -252,6 +251,19 @@ def _build_runtime(
         clock=clock,
         ids=platform.ids,
         database_path=database_path,
+    )
+
+
+def _build_health(
+    platform: Platform, coordinator: RunCoordinator, database_path: str
+) -> HealthReport:
+    return HealthReport(
+        platform.database,
+        database_path,
+        coordinator,
+        platform.metrics,
+        silent=platform.processes.silent,
+        started=platform.clock.now_millis(),
     )
 
 

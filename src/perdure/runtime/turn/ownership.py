@@ -149,8 +149,9 @@ class SessionOwnership:
 
     async def _end_orphans(self, session_id: SessionID, before: Lease | None) -> tuple[str, ...]:
         """End what the dead process ran for the Session; returns what still runs, in words."""
-        if before is None or self._store.leases.is_mine(before):
+        if not self._store.leases.is_dead(before):
             return ()
+        assert before is not None
         left = await self._services.end_orphans(before.process)
         return tuple(
             f"{orphan.program} (process {orphan.pid})"
