@@ -85,6 +85,7 @@ TODOS_BYTES_MAX: Final = 32 * 1024
 RECOVERY_DEATHS_MAX: Final = 3  # process deaths in one run before a person must decide
 ELSEWHERE_LOOK_SECONDS: Final = 0.05  # the other process polls for requests as often
 INTERRUPT_ELSEWHERE_SECONDS_MAX: Final = 10.0  # how long to wait for the other process
+FINISH_SECONDS_MAX: Final = 30.0  # for runs of other processes that a short-lived one took over
 BEAT_SECONDS: Final = 1.0  # each process shows the others that it runs
 BEATS_MISSED_MAX: Final = 5  # then it does not respond: it was stopped, or its event loop stands
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from perdure.core import limits
 from perdure.core.session import recovery
 from perdure.host import data_directory
 from perdure.host.clock import SystemClock
@@ -25,6 +26,7 @@ from perdure.runtime.app.platform import Platform
 from perdure.runtime.app.settings import RuntimeSettings
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.coordination.process_monitor import ProcessMonitor
+from perdure.runtime.coordination.session_activity import SessionActivity
 from perdure.runtime.coordination.session_locations import SessionLocations
 from perdure.runtime.database_errors import TolerateFailure
 from perdure.runtime.live_hub import LiveHub
@@ -85,6 +87,7 @@ class Runtime(Value, kw_only=True):
     followers: EventFollowers
     session_locations: SessionLocations
     coordinator: RunCoordinator
+    activity: SessionActivity
     engine: LazyEngine
     clock: Clock
     ids: IdSource
@@ -186,6 +189,8 @@ async def compose(
             yield runtime
         finally:
             await background.stop()
+            if settings.finishes:
+                await runtime.coordinator.finish(limits.FINISH_SECONDS_MAX)
             await runtime.coordinator.close()
             runtime.hub.publish(InstanceDisposed(), None)
             runtime.hub.close()
@@ -207,11 +212,13 @@ def _build_runtime(
     engine = LazyEngine()
     publish_status = partial(_publish_status, hub=hub, engine=engine)
     coordinator = RunCoordinator(engine.drain, status=publish_status)
+    activity = SessionActivity(store, coordinator, clock)
     sessions = Sessions(
         SessionServices(
             store=store,
             tails=followers,
             coordinator=coordinator,
+            activity=activity,
             engine=engine.get,
             known=locations,
             clock=clock,
@@ -247,6 +254,7 @@ def _build_runtime(
         followers=followers,
         session_locations=locations,
         coordinator=coordinator,
+        activity=activity,
         engine=engine,
         clock=clock,
         ids=platform.ids,
@@ -272,7 +280,14 @@ def _start_background(
 ) -> None:
     """Start the tasks that resume work and follow the other processes on the same store."""
     processes, clock, coordinator = platform.processes, platform.clock, runtime.coordinator
-    peer_work = PeerWork(runtime.store, runtime.hub, requests, processes, engine=runtime.engine)
+    peer_work = PeerWork(
+        runtime.store,
+        runtime.hub,
+        requests,
+        processes,
+        activity=runtime.activity,
+        engine=runtime.engine,
+    )
     monitor = ProcessMonitor(
         runtime.store,
         runtime.followers,

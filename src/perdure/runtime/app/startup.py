@@ -81,8 +81,8 @@ async def _find_work(
         await peer_work.restore_files()
         pending = await database.read(inbox_table.sessions_with_pending)
         pending += await database.read(notice_table.sessions_with_pending)
-        retries = await database.read(retry_table.list_sessions)
-        others = dict.fromkeys((*pending, *await peer_work.unfinished()))
+        retries = await peer_work.list_free(await database.read(retry_table.list_sessions))
+        others = dict.fromkeys((*await peer_work.list_free(pending), *await peer_work.unfinished()))
         if dead:
             # Last: if this process dies before, the next start finds the same work.
             await database.write(partial(process_table.remove, processes=dead))

@@ -26,6 +26,7 @@ class PeerRequests(Protocol):
     """Permissions, questions and jobs of other processes, as this process acts on them."""
 
     async def deliver(self) -> None: ...
+    async def publish_status(self) -> None: ...
     async def reject_orphans(self) -> None: ...
     async def end_orphans(self) -> None: ...
     async def adopt_jobs(self) -> None: ...
@@ -80,11 +81,13 @@ class ProcessMonitor:
             await self._apply_interrupts()
             await self._answer_wakes()
             await self._requests.deliver()
+            await self._requests.publish_status()
             # Also processes that started, wrote and died between two polls.
             gone = await self._database.read(partial(process_table.list_dead, alive=self._alive))
         await self._answer_for_silent()
         if before - others or gone or (changed and not others):
             await self._adopt_orphans()
+            await self._requests.publish_status()
         if gone:
             await self._database.write(partial(process_table.remove, processes=gone))
         self._outage.log_recovery()

@@ -74,6 +74,12 @@ class SessionActivity:
             or await wake_table.is_requested(tx, session_id)
         )
 
+    async def list_elsewhere(self, tx: Transaction) -> list[SessionID]:
+        """The Sessions that other living processes run, or have been asked to."""
+        marked = await attempt_table.list_sessions(tx) + await retry_table.list_sessions(tx)
+        marked += await wake_table.list_requested(tx)
+        return [found for found in dict.fromkeys(marked) if await self.runs_elsewhere(tx, found)]
+
     async def _check_response(self, session_id: SessionID, operation: str) -> None:
         """Raises ServiceUnavailableError if the process that runs the Session is silent."""
 
