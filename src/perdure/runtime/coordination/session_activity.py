@@ -39,6 +39,11 @@ class SessionActivity:
                 return
             await self._check_response(session_id, "interrupt")
             await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
+        # A process that took the request has ended the run; what runs now is settling, or newer.
+        if not await self._store.database.read(
+            lambda tx: interrupt_table.is_requested(tx, session_id)
+        ):
+            return
         raise ServiceUnavailableError(
             f"Another process runs Session {session_id} and has not stopped it within"
             f" {limits.INTERRUPT_ELSEWHERE_SECONDS_MAX:.0f} seconds. It was told to, and will"
