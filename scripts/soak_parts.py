@@ -153,14 +153,18 @@ PARTS: Final = (
     Part(
         row=13,
         name="many processes",
-        tests=("tests/many_processes",),
+        tests=("tests/many_processes", "tests/acceptance/processes/test_runs_at_once.py"),
         variables={
             "PERDURE_PROCESSES": "16",
             "PERDURE_SECONDS": "150",
             "PERDURE_PAUSE_SECONDS": "0",
+            "PERDURE_STOP_SECONDS": "120",
+            "PERDURE_ROUNDS": "10",
         },
         wanted=(
             Wanted("processes on one database", 16),
+            Wanted("stops of processes", 60),
+            Wanted("runs of the command line", 160),
             Wanted("prompts to many processes", 16_000),
             Wanted("processes killed", 75),
         ),

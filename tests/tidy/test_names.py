@@ -23,8 +23,8 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "concurrency": """
         background blocking callback crash cycle detached dispatch execution interrupt
-        lazy lock loop offload ownership peer process progress runner spawn startup sync wake
-        watchdog
+        lazy lock loop offload orphan ownership peer process progress record runner spawn startup
+        sync wake watchdog watcher
     """,
     "conversation": """
         activity admission agent answer approval attachment children choice compactor

@@ -13,6 +13,7 @@ from perdure.schema.errors import (
     ForbiddenError,
     InvalidRequestError,
     PayloadTooLargeError,
+    ServiceUnavailableError,
     StorageError,
     UnauthorizedError,
     UnsupportedMediaTypeError,
@@ -68,13 +69,13 @@ class Endpoint(Value, kw_only=True):
         """All declared errors, including those that follow from the kind of request.
 
         Any request may be forbidden or rate-limited, a body may be too large or of another type,
-        and any write may find the disk full.
+        and any write may find the disk full, or the database locked by another process.
         """
         found = [*self.errors, ForbiddenError, TooManyRequestsError]
         if self.body is not None:
             found += [PayloadTooLargeError, UnsupportedMediaTypeError]
         if self.method != "GET":
-            found.append(StorageError)
+            found += [StorageError, ServiceUnavailableError]
         return tuple(dict.fromkeys(found))
 
     @property

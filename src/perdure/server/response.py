@@ -13,7 +13,12 @@ from typing import Final
 from perdure.core import limits
 from perdure.protocol import errors
 from perdure.schema import codec, redaction
-from perdure.schema.errors import DomainError, MethodNotAllowedError, UnauthorizedError
+from perdure.schema.errors import (
+    DomainError,
+    MethodNotAllowedError,
+    ServiceUnavailableError,
+    UnauthorizedError,
+)
 from perdure.schema.files.fs import FileContent
 from perdure.schema.value import Value
 from perdure.server.http.asgi import Header, Send
@@ -113,7 +118,7 @@ def failure(error: DomainError) -> Response:
         headers.append(CHALLENGE)
     if isinstance(error, MethodNotAllowedError):
         headers.append((b"allow", ", ".join(error.allowed).encode()))
-    if isinstance(error, errors.TooManyRequestsError):
+    if isinstance(error, errors.TooManyRequestsError | ServiceUnavailableError):
         headers.append(RETRY_SOON)
     told = error.wire()
     if isinstance(message := told.get("message"), str):

@@ -24,6 +24,7 @@ REASONS: Final[Mapping[str, str]] = {
     r"\+ \S+ status 429": "too many at a time are refused, and that is said",
     r"\+ \S+ status 41[35]": "a body too large or not JSON is refused, and that is said",
     r"\+ \S+ status 507": "a full disk is told apart from a defect",
+    r"\+ \S+ status 503": "another process may keep the database locked for too long",
     r"\+ v2\.session\.\S+ status 409": (
         "a damaged row, a running Session or a taken id is told apart from a defect"
     ),

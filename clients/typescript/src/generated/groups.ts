@@ -479,7 +479,7 @@ export class SessionsInboxGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ConflictError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   revise(
     input: SessionsInboxReviseInput,
@@ -498,7 +498,7 @@ export class SessionsInboxGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ConflictError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   cancel(input: SessionsInboxCancelInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -514,7 +514,7 @@ export class SessionsInboxGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ConflictError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   reorder(input: SessionsInboxReorderInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -567,7 +567,8 @@ export class SessionsJobsGroup {
    * End a job and its processes; the Session is notified.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `JobNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `JobNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`,
+   * `ServiceUnavailableError`.
    */
   cancel(input: SessionsJobsCancelInput, options: CallOptions = {}): Promise<types.JobInfo> {
     return this.#wire.data<types.JobInfo>(
@@ -656,7 +657,7 @@ export class SessionsPermissionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `PermissionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
-   * `UnsupportedMediaTypeError`, `StorageError`.
+   * `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   reply(input: SessionsPermissionsReplyInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -698,7 +699,7 @@ export class SessionsQuestionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `QuestionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
-   * `UnsupportedMediaTypeError`, `StorageError`.
+   * `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   reply(input: SessionsQuestionsReplyInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -713,7 +714,8 @@ export class SessionsQuestionsGroup {
    * Reject the questions; the run that asked stops.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `QuestionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `QuestionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`,
+   * `ServiceUnavailableError`.
    */
   reject(input: SessionsQuestionsRejectInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -752,7 +754,7 @@ export class SessionsRecoveryGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ConflictError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
-   * `UnsupportedMediaTypeError`, `StorageError`.
+   * `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   decide(input: SessionsRecoveryDecideInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -808,7 +810,8 @@ export class SessionsRevertGroup {
    * Commit a staged revert, removing later messages; no-op without one.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `ConflictError`,
-   * `DamagedRowError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `DamagedRowError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`,
+   * `ServiceUnavailableError`.
    */
   commit(input: SessionsRevertCommitInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1147,7 +1150,7 @@ export class IntegrationsGroup {
    * Cancel a login; no error if it does not exist.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   cancelAttempt(input: IntegrationsCancelAttemptInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1304,7 +1307,7 @@ export class PermissionsGroup {
    * Remove a saved approval; no error if it does not exist.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   removeSaved(input: PermissionsRemoveSavedInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done("DELETE", `/api/permission/saved/${segment(input.id)}`, {}, options)
@@ -1433,7 +1436,8 @@ export class SessionsGroup {
    * Create a Session; an `id` that already exists returns that Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `DamagedRowError`, `ForbiddenError`,
-   * `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   * `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`,
+   * `ServiceUnavailableError`.
    */
   create(input: SessionsCreateInput = {}, options: CallOptions = {}): Promise<types.SessionInfo> {
     return this.#wire.data<types.SessionInfo>(
@@ -1510,7 +1514,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   switchAgent(input: SessionsSwitchAgentInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1526,7 +1530,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   switchModel(input: SessionsSwitchModelInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1564,7 +1568,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ConflictError`, `InboxFullError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   prompt(input: SessionsPromptInput, options: CallOptions = {}): Promise<types.AdmittedPrompt> {
     return this.#wire.data<types.AdmittedPrompt>(
@@ -1586,7 +1590,7 @@ export class SessionsGroup {
    * Interrupt a running Session; no-op if it is idle.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   interrupt(input: SessionsInterruptInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1704,7 +1708,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   rename(input: SessionsRenameInput, options: CallOptions = {}): Promise<types.SessionInfo> {
     return this.#wire.data<types.SessionInfo>(
@@ -1729,7 +1733,7 @@ export class SessionsGroup {
    * Archive a Session; it can still be read.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   archive(input: SessionsArchiveInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done("POST", `/api/session/${segment(input.sessionID)}/archive`, {}, options)
@@ -1739,7 +1743,7 @@ export class SessionsGroup {
    * Restore a Session from the archive.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   unarchive(input: SessionsUnarchiveInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1755,7 +1759,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
-   * `UnsupportedMediaTypeError`, `StorageError`.
+   * `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   fork(input: SessionsForkInput, options: CallOptions = {}): Promise<types.SessionInfo> {
     return this.#wire.data<types.SessionInfo>(
@@ -1770,7 +1774,7 @@ export class SessionsGroup {
    * Run pending prompts.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   resume(input: SessionsResumeInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done("POST", `/api/session/${segment(input.sessionID)}/resume`, {}, options)
@@ -1880,7 +1884,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   setBudget(input: SessionsSetBudgetInput, options: CallOptions = {}): Promise<types.SessionInfo> {
     return this.#wire.data<types.SessionInfo>(
@@ -1991,7 +1995,8 @@ export class TerminalsGroup {
    * Rename or resize a terminal.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   * `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`,
+   * `ServiceUnavailableError`.
    */
   update(input: TerminalsUpdateInput, options: CallOptions = {}): Promise<types.PtyInfo> {
     return this.#wire.data<types.PtyInfo>(
@@ -2009,7 +2014,7 @@ export class TerminalsGroup {
    * End the program and remove the terminal.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`, `StorageError`.
+   * `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   remove(input: TerminalsRemoveInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -2026,7 +2031,7 @@ export class TerminalsGroup {
    * Create a short-lived ticket for one connection by another client.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`, `StorageError`.
+   * `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   connectToken(
     input: TerminalsConnectTokenInput,

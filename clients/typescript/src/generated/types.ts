@@ -473,6 +473,7 @@ export interface HealthDetail {
   readonly problems: readonly string[]
   readonly process: ProcessHealth
   readonly database: DatabaseHealth
+  readonly silent: readonly string[]
   readonly running: number
   readonly durations: { readonly [key: string]: Durations }
   readonly counts: { readonly [key: string]: number }

@@ -680,6 +680,7 @@ class HealthDetail(TypedDict):
     problems: list[str]
     process: ProcessHealth
     database: DatabaseHealth
+    silent: list[str]
     running: int
     durations: dict[str, Durations]
     counts: dict[str, int]

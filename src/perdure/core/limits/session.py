@@ -6,6 +6,7 @@ from typing import Final
 APPEND_EVENTS_MAX: Final = 1_000  # per transaction; more are committed in several
 COMMIT_JOBS_MAX: Final = 256
 HISTORY_CACHE_BYTES_MAX: Final = 64 * 1024 * 1024
+LOCK_WAIT_SECONDS_MAX: Final = 10.0  # for another process that writes; a commit takes milliseconds
 STORAGE_RETRY_SECONDS: Final = 5.0  # before a failed database call is retried
 
 # Sessions.
@@ -87,6 +88,9 @@ TODOS_BYTES_MAX: Final = 32 * 1024
 RECOVERY_DEATHS_MAX: Final = 3  # process deaths in one run before a person must decide
 ELSEWHERE_LOOK_SECONDS: Final = 0.05  # the other process polls for requests as often
 INTERRUPT_ELSEWHERE_SECONDS_MAX: Final = 10.0  # how long to wait for the other process
+FINISH_SECONDS_MAX: Final = 30.0  # for runs of other processes that a short-lived one took over
+BEAT_SECONDS: Final = 1.0  # each process shows the others that it runs
+BEATS_MISSED_MAX: Final = 5  # then it does not respond: it was stopped, or its event loop stands
 
 # Subagents. Fewer run in parallel than tool calls may, so that other tools are never blocked.
 TASK_DEPTH_MAX: Final = 3  # Sessions below the root

@@ -106,6 +106,8 @@ BASH_WARNINGS_MAX: Final = 10
 PROCESS_TERMINATE_SECONDS: Final = 3
 PROCESS_DRAIN_SECONDS: Final = 0.5
 PROCESS_GONE_SECONDS: Final = 0.05  # between the last output of a process and its exit
+ORPHAN_TERMINATE_SECONDS: Final = 1.0  # to exit by itself, when its server has died
+ORPHAN_KILL_SECONDS: Final = 1.0  # to be gone after it was killed
 PROCESS_WAITING_BYTES_MAX: Final = 1024 * 1024  # not yet consumed by the reader of the output
 
 # Progress of a running command. Each report is a durable event, so they come at growing intervals.

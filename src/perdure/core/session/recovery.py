@@ -106,16 +106,24 @@ def classify(attempt: Attempt | None) -> Verdict:
 
 
 def settle_dangling(
-    session_id: SessionID, messages: Iterable[SessionMessage], *, now: int
+    session_id: SessionID,
+    messages: Iterable[SessionMessage],
+    *,
+    now: int,
+    orphans: Sequence[str] = (),
 ) -> tuple[ToolFailed, ...]:
-    """One failure for each pending or running call, hosted ones included, in history order."""
+    """One failure for each pending or running call, hosted ones included, in history order.
+
+    `orphans`: what was started for the Session, still runs, and could not be ended.
+    """
+    still = f"; outcome unknown, still running: {', '.join(orphans)}" if orphans else ""
     return tuple(
         ToolFailed(
             timestamp=now,
             session_id=session_id,
             assistant_message_id=message.id,
             call_id=part.id,
-            error=error_info(INTERRUPTED),
+            error=error_info(INTERRUPTED + still),
             provider=_provider(part),
         )
         for message in messages

@@ -22,3 +22,5 @@ class Platform(Value, kw_only=True):
     """Runs background jobs; None: processes of this machine."""
     piece_events_max: int = limits.APPEND_EVENTS_MAX
     """How many facts of a step share a transaction at most; a test has them split early."""
+    children_directory: str | None = None
+    """Where children are recorded, to be ended if this process dies; None records nothing."""

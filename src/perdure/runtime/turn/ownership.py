@@ -131,7 +131,8 @@ class SessionOwnership:
 
         before, (messages, unanswered) = await self._store.leases.take_over(session_id, look)
         left_behind = self._store.leases.is_held_by_other(before) or session_id in self._cut_off
-        session = await self._settle(session_id, messages, left_behind=left_behind)
+        orphans = await self._end_orphans(session_id, before) if left_behind else ()
+        session = await self._settle(session_id, messages, left_behind=left_behind, orphans=orphans)
         attempt, waits = await self._store.database.read(lambda tx: _owed(tx, session_id))
         if left_behind and (attempt is not None or waits is not None):
             if session_id in self._cut_off:
@@ -149,12 +150,31 @@ class SessionOwnership:
             self._services.wake(session_id)
         self._cut_off.pop(session_id, None)
 
+    async def _end_orphans(self, session_id: SessionID, before: Lease | None) -> tuple[str, ...]:
+        """End what the dead process ran for the Session; returns what still runs, in words."""
+        if not self._store.leases.is_dead(before):
+            return ()
+        assert before is not None
+        left = await self._services.end_orphans(before.process)
+        return tuple(
+            f"{orphan.program} (process {orphan.pid})"
+            for orphan in left
+            if orphan.session == session_id
+        )
+
     async def _settle(
-        self, session_id: SessionID, messages: Sequence[SessionMessage], *, left_behind: bool
+        self,
+        session_id: SessionID,
+        messages: Sequence[SessionMessage],
+        *,
+        left_behind: bool,
+        orphans: Sequence[str],
     ) -> SessionInfo:
         """Fail what is open. A step that had begun is over with that; nothing is owed any more."""
         now = self._services.clock.now_millis()
-        facts: list[SessionEvent] = [*recovery.settle_dangling(session_id, messages, now=now)]
+        facts: list[SessionEvent] = [
+            *recovery.settle_dangling(session_id, messages, now=now, orphans=orphans)
+        ]
         reason = self._cut_off.get(session_id, recovery.CUT_OFF)
         if left_behind:
             facts += recovery.fail_open_step(session_id, messages, now=now, reason=reason)

@@ -73,7 +73,7 @@ async def list_sessions(call: Call[ListSessions, None]) -> EncodedPage[SessionIn
 
 async def active(call: Call[None, None]) -> dict[SessionID, SessionActivity]:
     running = SessionActivity(type="running")
-    return dict.fromkeys(call.runtime.sessions.active(), running)
+    return dict.fromkeys(await call.runtime.sessions.list_active(), running)
 
 
 async def get(call: Call[None, None]) -> Encoded[SessionInfo]:

@@ -23,7 +23,7 @@ from perdure.schema.value import Value
 from perdure.store.log import projector
 from perdure.store.processes.lease_table import Lease
 from perdure.store.processes.leases import Leases
-from perdure.store.tables import row_checks, session_table
+from perdure.store.tables import attempt_table, row_checks, session_table
 from perdure.store.tables.location_table import LocationNumbers
 
 NO_EVENTS: Final = Seq(-1)
@@ -85,6 +85,10 @@ Within = Callable[[Transaction, Seq], Awaitable[None]]
 Listener = Callable[[SessionID, tuple[StoredEvent, ...], LocationRef | None], None]
 
 
+_PreparedEvent = tuple[EventID, str, bytes, SessionEvent]
+"""An event with its id, stored name and JSON."""
+
+
 class EventStore:
     def __init__(
         self,
@@ -97,7 +101,7 @@ class EventStore:
         self._database = database
         self._ids = ids
         self._piece_events_max = piece_events_max
-        self.leases = Leases(database, processes)
+        self.leases = Leases(database, processes, is_running=attempt_table.is_running)
         self._locations = LocationNumbers()
         self._listeners: list[Listener] = []
         self._live_listeners: list[Listener] = []
@@ -140,7 +144,8 @@ class EventStore:
         more events than one append takes makes several (`first_piece`).
         """
         assert 0 < len(events) <= (limits.FORK_EVENTS_MAX if copied else limits.APPEND_EVENTS_MAX)
-        ids = [self._ids.event() for _ in events]
+        # Encoded before the transaction, which stops the writers of all processes.
+        prepared = [_prepare(self._ids.event(), event) for event in events]
 
         async def job(tx: Transaction) -> Appended:
             lease = await self.leases.hold_within(tx, session_id) if running else None
@@ -149,8 +154,9 @@ class EventStore:
                 raise SequenceConflictError(session_id, expected=expected, found=found)
             number = None if location is None else await self._locations.number(tx, location)
             first = Seq(found + 1)
-            pairs = zip(ids, events, strict=True)
-            stored = await _insert(tx, session_id, first, pairs, location=location, number=number)
+            stored = await _insert(
+                tx, session_id, first, prepared, location=location, number=number
+            )
             await projector.project(tx, session_id, first, events)
             if within is not None:
                 await within(tx, Seq(found + len(events)))
@@ -341,22 +347,24 @@ async def insert_row(
     )
 
 
+def _prepare(id: EventID, event: SessionEvent) -> _PreparedEvent:
+    return id, manifest.definition_of(event).stored, codec.encode(event), event
+
+
 async def _insert(
     tx: Transaction,
     session_id: SessionID,
     first: Seq,
-    events: "zip[tuple[EventID, SessionEvent]]",
+    events: Sequence[_PreparedEvent],
     *,
     location: LocationRef | None,
     number: int | None,
 ) -> tuple[StoredEvent, ...]:
     location_json = None if location is None else codec.encode(location)
     inserted: list[StoredEvent] = []
-    for offset, (event_id, event) in enumerate(events):
+    for offset, (event_id, stored, data, event) in enumerate(events):
         assert event.session_id == session_id
         seq = Seq(first + offset)
-        stored = manifest.definition_of(event).stored
-        data = codec.encode(event)
         await insert_row(
             tx, session_id, seq=seq, id=event_id, stored=stored, data=data, location=number
         )
