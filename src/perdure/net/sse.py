@@ -76,7 +76,8 @@ class Reader:
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if name == b"data":
-            self._size += len(value)
+            # The line end counts, so that lines without data are bounded too.
+            self._size += len(value) + 1
             self._check(self._size)
             self._data.append(value)
         elif name == b"event":
