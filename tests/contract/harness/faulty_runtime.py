@@ -1,7 +1,7 @@
 """A whole runtime on a database that fails when a test says so, and a model that it scripts."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +9,7 @@ from pathlib import Path
 from perdure.core.models.catalog import host_provider
 from perdure.host import environment
 from perdure.host.process_locks import SingleProcess
+from perdure.llm.model_call import ModelCall
 from perdure.ports import Processes
 from perdure.runtime.app.runtime import Platform, Runtime, RuntimeSettings, compose
 from perdure.schema.ids import SessionID
@@ -23,6 +24,7 @@ from tests.harness.faults.database import DatabasePlan, FaultyDatabase
 PATIENCE_SECONDS = 10
 MODEL = ModelRef(id="scripted", provider_id="test")
 ALONE = SingleProcess()
+NO_CALLS: Mapping[str, ModelCall] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,12 @@ async def staged(
     seed: int = 0,
     processes: Processes = ALONE,
     plan: DatabasePlan | None = None,
+    calls: Mapping[str, ModelCall] = NO_CALLS,
 ) -> AsyncGenerator[Stage]:
-    """On a real file below `root`; opened again, it is the same store."""
+    """On a real file below `root`; opened again, it is the same store.
+
+    `calls` are further models of the same provider.
+    """
     (root / "project").mkdir(parents=True, exist_ok=True)
     path = str(root / "perdure.db")
     migrate.migrate(path)
@@ -59,7 +65,7 @@ async def staged(
         environment=environment.from_variables({"HOME": str(root), "TMPDIR": str(root)}),
         data_dir=str(root),
         default_directory=str(root / "project"),
-        providers=(host_provider("test", {"scripted": model}),),
+        providers=(host_provider("test", {"scripted": model, **calls}),),
     )
     async with SqliteDatabase(path) as real:
         database = FaultyDatabase(real, plan, clock=clock)

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import UNSET, field
 
 from perdure.core.session import usage
+from perdure.core.session.answer_limits import AnswerLimits
 from perdure.llm import event as llm
 from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent
@@ -59,6 +60,7 @@ class TurnRecorder:
         self._now = 0
         self._fragments = True
         self._out: list[Output] = []
+        self._limits = AnswerLimits()
         self.started = False
         self.local_calls = 0
         """Calls whose result the model expects from this program."""
@@ -88,7 +90,7 @@ class TurnRecorder:
         """
         self._now = now
         self._fragments = fragments
-        for event in batch:
+        for event in self._limits.within(batch):
             if self.over:
                 break
             self._steps[type(event)](event)

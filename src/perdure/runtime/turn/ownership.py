@@ -2,8 +2,8 @@
 
 The first run of a Session in this process takes the lease and settles what a dead process left
 unfinished. Ownership outlasts a run; it ends when a run fails, so that the next starts from what is
-on disk. A run that could not write is settled as one that died. What to do when another process has
-the lease is the caller's decision.
+on disk. A run that could not write, or had no memory left, is settled as one that died. What to do
+when another process has the lease is the caller's decision.
 """
 
 import logging
@@ -41,7 +41,7 @@ class SessionOwnership:
         self._store = services.store
         self._held: set[SessionID] = set()
         self._cut_off: set[SessionID] = set()
-        """Runs of our own that ended because the store failed."""
+        """Runs of our own that ended because the store failed or no memory was left."""
         self.histories = HistoryCache()
         self._store.listen(self._heard)
 
@@ -57,11 +57,11 @@ class SessionOwnership:
                 # Uncut: once the lease is ours, no process can tell that it was left behind.
                 await shielded(self._take_over(session_id))
             yield taken_over
-        except DatabaseError:
+        except (DatabaseError, MemoryError):
             self._forget(session_id)
             self._cut_off.add(session_id)
             # If nothing can be written even now, the next run settles it.
-            with suppress(DatabaseError):
+            with suppress(DatabaseError, MemoryError):
                 await shielded(self._take_over(session_id))
             raise
         except BaseException:
