@@ -189,7 +189,7 @@ PLANTED_BUGS: Final = (
         symbol="store.tables.todo_table:delete_without_message",
         edit=Instead("return"),
         promise="P5",
-        first=26,
+        first=105,
     ),
     PlantedBug(
         name="the end of a task is never told",
@@ -204,6 +204,12 @@ PLANTED_BUGS: Final = (
         edit=Before("message_ids = message_ids[::-1]"),
         promise="S69",
         first=57,
+    ),
+    PlantedBug(
+        name="an answer for which no memory is left leaves its step open",
+        symbol="runtime.turn.provider_turn:ProviderTurn._settle_step",
+        edit=Before("if reason == TURN_OUT_OF_MEMORY:\n    return"),
+        promise="P4",
     ),
     PlantedBug(
         name="a revised prompt still says what it said",

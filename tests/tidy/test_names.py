@@ -37,13 +37,13 @@ WORDS: Final[Mapping[str, str]] = {
         rs256 secrets signature vertex
     """,
     "HTTP": """
-        access address asgi auth binding body connection cursor endpoint exchange frame group
-        guard handler header http loopback media openapi operation pager proxy query reconnect
-        remote response result route routing socket sse stream transport uri web webfetch websearch
-        websocket
+        acceptor access address asgi auth binding body connection cursor endpoint exchange frame
+        group guard handler head header http loopback media openapi operation pager proxy query
+        reconnect remote response result route routing socket sse stream transport uri web webfetch
+        websearch websocket
     """,
     "operating system and shell": """
-        bash clock directory filesystem fs git health input kind log metrics parent piped
+        bash clock descriptor directory filesystem fs git health input kind log metrics parent piped
         post repository scan search shell storage telemetry tree workspace wrapper
     """,
     "programming": """

@@ -89,7 +89,8 @@ class Reader:
             self._id = value
 
     def _add(self, value: bytes) -> None:
-        self._size += len(value)
+        # The line end counts, so that lines without data are bounded too.
+        self._size += len(value) + 1
         if self._size > self._bytes_max:
             raise FrameTooLargeError(self._bytes_max)
         self._data.append(value)

@@ -1,7 +1,7 @@
 """A whole runtime on a database that fails when a test says so, and a model that it scripts."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from tests.harness.faults.database import DatabasePlan, FaultyDatabase
 PATIENCE_SECONDS = 10
 MODEL = ModelRef(id="scripted", provider_id="test")
 ALONE = SingleProcess()
+NO_CALLS: Mapping[str, ModelCall] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,12 @@ async def staged(
     processes: Processes = ALONE,
     plan: DatabasePlan | None = None,
     answers: ModelCall | None = None,
+    calls: Mapping[str, ModelCall] = NO_CALLS,
     piece_events_max: int = limits.APPEND_EVENTS_MAX,
 ) -> AsyncGenerator[Stage]:
     """On a real file below `root`; opened again, it is the same store.
 
-    `answers` is asked in place of the scripted model.
+    `answers` is asked in place of the scripted model; `calls` are further models.
     """
     (root / "project").mkdir(parents=True, exist_ok=True)
     path = str(root / "perdure.db")
@@ -70,7 +72,7 @@ async def staged(
         environment=environment.from_variables({"HOME": str(root), "TMPDIR": str(root)}),
         data_dir=str(root),
         default_directory=str(root / "project"),
-        providers=(host_provider("test", {"scripted": answers or model}),),
+        providers=(host_provider("test", {"scripted": answers or model, **calls}),),
     )
     async with SqliteDatabase(path) as real:
         database = FaultyDatabase(real, plan, clock=clock)

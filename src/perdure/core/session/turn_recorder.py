@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from perdure.core import limits
 from perdure.core.session import usage
+from perdure.core.session.answer_limits import AnswerLimits
 from perdure.core.session.live_parts import Kind, StreamedParts
 from perdure.llm import event as llm
 from perdure.llm.error import LLMError
@@ -59,6 +60,7 @@ class TurnRecorder:
         self._now = 0
         self._fragments = True
         self._out: list[Output] = []
+        self._limits = AnswerLimits()
         self.started = False
         self._parts = 0
         self.local_calls = 0
@@ -89,7 +91,7 @@ class TurnRecorder:
         """
         self._now = now
         steps = self._steps
-        for event in batch:
+        for event in self._limits.within(batch):
             if self.finish is not None or self.provider_error is not None:
                 break
             self._fragments = fragments and self._parts <= limits.LIVE_PARTS_MAX

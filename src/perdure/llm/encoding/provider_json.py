@@ -3,7 +3,8 @@
 Each wire protocol defines the shapes.
 """
 
-from typing import TypeVar
+from collections.abc import Sized
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -11,6 +12,9 @@ from perdure.llm.error import LLMError
 from perdure.schema import codec, json_values
 
 T = TypeVar("T")
+
+PARTS_MAX: Final = 2_048
+"""As core.limits.ANSWER_PARTS_MAX. One event may hold many parts, before the answer is bounded."""
 
 
 def decode(
@@ -36,6 +40,12 @@ def not_understood(what: str, error: Exception) -> LLMError:
 
 def invalid_output(what: str) -> LLMError:
     return LLMError("invalid-provider-output", f"The provider sent {what}")
+
+
+def require_few(found: Sized, what: str) -> None:
+    """Refuse an answer with more parts of a kind than any answer may have."""
+    if len(found) > PARTS_MAX:
+        raise invalid_output(f"more than {PARTS_MAX:,} {what} in one answer")
 
 
 def incomplete() -> LLMError:

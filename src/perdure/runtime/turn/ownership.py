@@ -2,8 +2,8 @@
 
 The first run of a Session in this process takes the lease and settles what a dead process left
 unfinished. Ownership outlasts a run; it ends when a run fails, so that the next starts from what is
-on disk. A run that could not write is settled as one that died. What to do when another process has
-the lease is the caller's decision.
+on disk. A run that could not write, or had no memory left, is settled as one that died. What to do
+when another process has the lease is the caller's decision.
 """
 
 import logging
@@ -58,12 +58,12 @@ class SessionOwnership:
                 # Uncut: once the lease is ours, no process can tell that it was left behind.
                 await shielded(self._take_over(session_id))
             yield taken_over
-        except (DatabaseError, StepUnrecordedError) as error:
+        except (DatabaseError, StepUnrecordedError, MemoryError) as error:
             self._forget(session_id)
-            store_failed = isinstance(error, DatabaseError)
-            self._cut_off[session_id] = recovery.CUT_OFF if store_failed else str(error)
+            told = isinstance(error, StepUnrecordedError)
+            self._cut_off[session_id] = str(error) if told else recovery.CUT_OFF
             # If nothing can be written even now, the next run settles it.
-            with suppress(DatabaseError):
+            with suppress(DatabaseError, MemoryError):
                 await shielded(self._take_over(session_id))
             raise
         except BaseException:

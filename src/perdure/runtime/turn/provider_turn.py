@@ -47,6 +47,7 @@ from perdure.tools.api.tool import Progress
 
 TURN_INTERRUPTED = "Provider turn interrupted"
 TURN_BROKEN = "Stopped: an internal error"
+TURN_OUT_OF_MEMORY = "Stopped: the server had no memory left for the answer"
 TURN_DECLINED = "Stopped: what a tool asked for was declined"
 _TOO_MANY_CALLS = f"Too many calls in one turn; at most {limits.TOOL_CALLS_PER_TURN_MAX} are run."
 _FLUSH_SECONDS: Final = 0.02
@@ -148,6 +149,10 @@ class ProviderTurn:
                 await self._take(group, batch)
         except LLMError as error:
             return error
+        except MemoryError:
+            if self._log.failed:
+                raise
+            return LLMError("unknown", TURN_OUT_OF_MEMORY)
         finally:
             if self._timer is not None:
                 self._timer.cancel()
@@ -359,12 +364,5 @@ def _todos_updated(call: ToolCalled, outcome: Succeeded, now: int) -> list[Sessi
     """The todo list that a call wrote, if it did."""
     if outcome.todos is None:
         return []
-    return [
-        TodosUpdated(
-            timestamp=now,
-            session_id=call.session_id,
-            assistant_message_id=call.assistant_message_id,
-            call_id=call.call_id,
-            todos=outcome.todos,
-        )
-    ]
+    stamp = (now, call.session_id, call.assistant_message_id)
+    return [TodosUpdated(*stamp, call_id=call.call_id, todos=outcome.todos)]
