@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-ROWS: Final = range(1, 25)
+ROWS: Final = range(1, 26)
 SECONDS: Final = "seconds"
 """The figure that every part has: its duration."""
 
@@ -265,6 +265,14 @@ PARTS: Final = (
         ),
         variables={"PERDURE_EXAMPLES": "5000", "PERDURE_TEXTS": "60000"},
         wanted=(Wanted(SECONDS, 1_800),),
+    ),
+    Part(
+        row=25,
+        name="mixed load",
+        tests=("tests/load",),
+        variables={"PERDURE_LOAD_SECONDS": "120"},
+        wanted=(Wanted("seconds of mixed load", 240), Wanted("servers ended under mixed load", 80)),
+        alone=True,
     ),
 )
 

@@ -25,6 +25,7 @@ from tests.crash.log_summary import LogSummary
 from tests.crash.script import FULL, GRANTED_FILE, GRANTED_TEXT, LINES, SESSION, WRITE_CALL
 from tests.harness.checkers import rows
 from tests.harness.checkers.checker import Checker, Seen
+from tests.harness.checkers.grammar import LogsFollowTheGrammar
 from tests.harness.checkers.inbox import PromptsArePromotedOnce
 from tests.harness.checkers.ledger import Ledger, LoggedEvent
 from tests.harness.checkers.recovery import MarksEndWithTheirRuns
@@ -229,6 +230,7 @@ def _checkers(scratch: Connection) -> tuple[Checker, ...]:
         RequestsBelongToOpenCalls(),
         PromptsAreAnswered(),
         MarksEndWithTheirRuns(),
+        LogsFollowTheGrammar(),
         ProjectionsEqualFold(scratch),
         MessagesTellTheLog(),
         SnapshotEqualsTold(),

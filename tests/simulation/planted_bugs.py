@@ -52,7 +52,7 @@ PLANTED_BUGS: Final = (
             "if session_id in self._entries and not self._entries[session_id].stopping:\n    return"
         ),
         promise="P1",
-        first=20,
+        first=130,
     ),
     PlantedBug(
         name="a promotion leaves its prompt pending",
@@ -62,7 +62,7 @@ PLANTED_BUGS: Final = (
     ),
     PlantedBug(
         name="a run appends without its fence",
-        symbol="runtime.turn.provider_turn:ProviderTurn._append",
+        symbol="runtime.turn.step_log:StepLog._append",
         edit=DropKeyword("append", "running"),
         promise="P8",
         first=9,
@@ -83,9 +83,21 @@ PLANTED_BUGS: Final = (
     ),
     PlantedBug(
         name="a tool runs before its call is recorded",
-        symbol="runtime.turn.provider_turn:ProviderTurn._flush",
-        edit=ReplaceCall("_append", "group.create_task(CALL)"),
+        symbol="runtime.turn.step_log:StepLog._commit",
+        edit=ReplaceCall("_append", "asyncio.create_task(CALL)"),
         promise="P3|P4",
+    ),
+    PlantedBug(
+        name="facts that do not fit one transaction are dropped",
+        symbol="runtime.turn.step_log:StepLog._commit",
+        edit=Before("self._waiting = list(self._store.first_piece(self._waiting))"),
+        promise="P2",
+    ),
+    PlantedBug(
+        name="the end of a step overtakes facts that wait",
+        symbol="runtime.turn.step_log:StepLog.add",
+        edit=Instead("self._waiting[:0] = facts"),
+        promise="P2",
     ),
     PlantedBug(
         name="a reader's cursor is one behind",

@@ -23,8 +23,8 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "concurrency": """
         background blocking callback crash cycle detached dispatch execution interrupt
-        lazy lock orphan ownership peer process progress record runner spawn startup sync wake
-        watcher
+        lazy lock loop offload orphan ownership peer process progress record runner spawn startup
+        sync wake watchdog watcher
     """,
     "conversation": """
         activity admission agent answer approval attachment children choice compactor
@@ -54,10 +54,10 @@ WORDS: Final[Mapping[str, str]] = {
     "storage": """
         atomic cache cached checks committer config configured confined data database
         deletion document download encoded encoding entry legacy line manifest mark
-        migration mutation origin projector redaction restorable row scalar sqlite table
+        migration mutation origin page projector redaction restorable row scalar size sqlite table
     """,
     "text formats": """
-        decoding exact format front fuzzy glob grammar grep html image json jsonc markdown
+        decoding exact form format front fuzzy glob grammar grep html image json jsonc markdown
         matter mime parser patch pattern ring script substitution tag text token wildcard
         word xml yaml
     """,

@@ -69,6 +69,10 @@ REASONS: Final[Mapping[str, str]] = {
         "a revert tells which files it leaves to whoever changed them"
     ),
     r"\+ v2\.session\.revert\.(stage|clear) status 503": "it may be interrupted while it waits",
+    r"\+ \S+ answer \S+<assistant>\.content\[\]<\w+>\.cursor\?: number": (
+        "a part that streams tells which live deltas follow its text"
+    ),
+    r"\+ v2\.session\.events parameter query replayed\?": "the end of a replay can be an event",
     r"\+ v2\.session\.list parameter query archived\?": "archived Sessions can be left out",
     r"[-+] v2\.(model|provider)\.\S+ answer \.data(\[\])?\.api.*": (
         "one shape with optional fields: what we tell fits both of the published ones"

@@ -328,6 +328,7 @@ export interface SessionsHistoryInput {
 export interface SessionsEventsInput {
   readonly sessionID: string
   readonly after?: number | undefined
+  readonly replayed?: "false" | "true" | undefined
 }
 
 export interface SessionsRenameInput {
@@ -1697,7 +1698,7 @@ export class SessionsGroup {
   ): AsyncGenerator<types.DurableEvent, void, void> {
     return this.#wire.stream<types.DurableEvent>(
       `/api/session/${segment(input.sessionID)}/event`,
-      { query: { after: input.after } },
+      { query: { after: input.after, replayed: input.replayed } },
       options,
     )
   }

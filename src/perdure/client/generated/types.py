@@ -171,6 +171,7 @@ class TextPart(TypedDict):
     type: Literal["text"]
     id: str
     text: str
+    cursor: NotRequired[int]
 
 
 class ReasoningPart(TypedDict):
@@ -179,6 +180,7 @@ class ReasoningPart(TypedDict):
     text: str
     providerMetadata: NotRequired[dict[str, dict[str, JsonValue]]]
     time: NotRequired[Span]
+    cursor: NotRequired[int]
 
 
 class PendingState(TypedDict):
@@ -264,6 +266,7 @@ class ToolPart(TypedDict):
     state: ToolState
     time: ToolTime
     provider: NotRequired[PartProvider]
+    cursor: NotRequired[int]
 
 
 AssistantPart = TextPart | ReasoningPart | ToolPart
@@ -1409,6 +1412,7 @@ class ReasoningDelta(TypedDict):
     assistantMessageID: str
     reasoningID: str
     delta: str
+    cursor: int
 
 
 class ReasoningDeltaEvent(TypedDict):
@@ -1645,6 +1649,22 @@ class SessionInfo(TypedDict):
     budget: NotRequired[SessionBudget]
 
 
+class SessionReplayed(TypedDict):
+    """Ends the replay of a durable stream: what follows is new. `seq` is the last that it told."""
+
+    sessionID: str
+    seq: int
+
+
+class SessionReplayedEvent(TypedDict):
+    """`session.replayed`."""
+
+    id: str
+    type: Literal["session.replayed"]
+    location: NotRequired[LocationRef]
+    data: SessionReplayed
+
+
 class SessionSnapshot(TypedDict):
     """The newest messages in chronological order. Follow the durable stream after `seq`."""
 
@@ -1825,11 +1845,14 @@ class SyntheticAddedEvent(TypedDict):
 
 
 class TextDelta(TypedDict):
+    """`cursor` counts the deltas of a part, from 1; a part of a message tells the last it has."""
+
     timestamp: int
     sessionID: str
     assistantMessageID: str
     textID: str
     delta: str
+    cursor: int
 
 
 class TextDeltaEvent(TypedDict):
@@ -1962,6 +1985,7 @@ class ToolInputDelta(TypedDict):
     assistantMessageID: str
     callID: str
     delta: str
+    cursor: int
 
 
 class ToolInputDeltaEvent(TypedDict):
@@ -2133,6 +2157,7 @@ LiveEvent = (
     ServerConnectedEvent
     | ServerLaggedEvent
     | InstanceDisposedEvent
+    | SessionReplayedEvent
     | TextDeltaEvent
     | ReasoningDeltaEvent
     | ToolInputDeltaEvent

@@ -8,13 +8,23 @@ from typing import TypeVar
 import msgspec
 
 from perdure.llm.error import LLMError
+from perdure.schema import codec, json_values
 
 T = TypeVar("T")
 
 
-def decode(decoder: msgspec.json.Decoder[T], data: bytes, what: str) -> T:
-    """Decode `data`. Raises LLMError that names `what` was expected."""
+def decode(
+    decoder: msgspec.json.Decoder[T], data: bytes, what: str, *, keeps_raw: bool = False
+) -> T:
+    """Decode `data`. Raises LLMError that names `what` was expected.
+
+    `keeps_raw`: values of unknown shape are not decoded yet, so that only these can be too deep.
+    """
+    if json_values.is_too_many(data):
+        raise invalid_output(f"{what} with more than {json_values.JSON_VALUES_MAX} values")
     try:
+        if not keeps_raw:
+            codec.require_shallow(data)
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise not_understood(what, error) from error

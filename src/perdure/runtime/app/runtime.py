@@ -168,6 +168,8 @@ async def open_runtime(
         )
         background = await stack.enter_async_context(Background())
         background.start(metrics.watch_loop(), name="loop lag")
+        if settings.watchdog is not None:
+            stack.enter_context(settings.watchdog.watching(partial(metrics.count, "loop.stalled")))
         background.start(startup.beat(processes, clock), name="beat")
         yield await stack.enter_async_context(compose(settings, platform, path))
         await background.stop()
@@ -204,7 +206,8 @@ def _build_runtime(
     settings: RuntimeSettings, platform: Platform, requests: PendingRequests, database_path: str
 ) -> Runtime:
     database, processes, clock = platform.database, platform.processes, platform.clock
-    store = EventStore(database, platform.ids, processes)
+    pieces = platform.piece_events_max
+    store = EventStore(database, platform.ids, processes, piece_events_max=pieces)
     hub = LiveHub(platform.ids)
     store.listen(hub.publish_stored, live=True)
     followers = EventFollowers(store)
