@@ -57,6 +57,13 @@ class Database(Protocol):
         """Whether another process has committed since the last call."""
         ...
 
+    async def check_file(self) -> None:
+        """Raise DatabaseError if a later start would not find what was committed here.
+
+        Every write is checked before it returns; this is for answers that need no write.
+        """
+        ...
+
 
 class Processes(Protocol):
     """Which processes that share this store are alive. A killed one is gone at once."""

@@ -67,14 +67,13 @@ class Endpoint(Value, kw_only=True):
     def failures(self) -> tuple[type[DomainError], ...]:
         """All declared errors, including those that follow from the kind of request.
 
-        Any request may be forbidden or rate-limited, a body may be too large or of another type,
-        and any write may find the disk full.
+        Any request may be forbidden or rate-limited, or find the disk full or the database damaged;
+        a body may be too large or of another type.
         """
         found = [*self.errors, ForbiddenError, TooManyRequestsError]
         if self.body is not None:
             found += [PayloadTooLargeError, UnsupportedMediaTypeError]
-        if self.method != "GET":
-            found.append(StorageError)
+        found.append(StorageError)
         return tuple(dict.fromkeys(found))
 
     @property

@@ -142,7 +142,8 @@ async def open_runtime(
         ids = ids or SystemIds(clock)
         path = data_directory.prepare(settings.data_dir)
         migrate.migrate(path)
-        locks = ProcessLocks(f"{settings.data_dir}/processes", ids.named("prc"))
+        directory = f"{settings.data_dir}/{data_directory.PROCESSES_NAME}"
+        locks = ProcessLocks(directory, ids.named("prc"))
         processes = stack.enter_context(locks)
         metrics = Metrics(settings.telemetry)
         database = await stack.enter_async_context(

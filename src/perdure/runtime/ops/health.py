@@ -33,6 +33,10 @@ class HealthReport:
         self._metrics = metrics
         self._started = started
 
+    async def is_healthy(self) -> bool:
+        """Whether prompts can be stored."""
+        return not await self._find_problems()
+
     async def detail(self) -> HealthDetail:
         problems = await self._find_problems()
         return HealthDetail(
@@ -59,6 +63,7 @@ class HealthReport:
             await tx.fetch("SELECT 1 FROM session LIMIT 1")
 
         try:
+            await self._database.check_file()
             await self._database.read(look)
         except DatabaseError as error:
             return (str(error),)

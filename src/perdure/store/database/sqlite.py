@@ -22,6 +22,7 @@ from perdure.ports import DatabaseError, Row, SqlValue, Transaction
 from perdure.schema.value import State
 from perdure.store.database import sqlite_connection
 from perdure.store.database.committer import Committer, CommitTimer, Failure, catch_failure
+from perdure.store.database.database_file import DatabaseFile
 from perdure.store.database.sqlite_connection import Connection
 
 T = TypeVar("T")
@@ -93,6 +94,8 @@ class SqliteDatabase:
         self._idle.set()
         self._closed = False
         self._data_version = self._version_now()
+        # After the first look at the database, which creates the files beside it.
+        self._file = None if path == ":memory:" else DatabaseFile(path)
         self._committer = None if inline or path == ":memory:" else Committer()
         self._commit_timer = CommitTimer(observe)
         self._changed_elsewhere = False
@@ -150,6 +153,10 @@ class SqliteDatabase:
         except apsw.Error as error:
             raise sqlite_connection.translate_error(error, self._path) from error
 
+    async def check_file(self) -> None:
+        if self._file is not None:
+            self._file.check()
+
     async def changed_elsewhere(self) -> bool:
         # While a commit runs, the writer belongs to the commit thread; `_run` checks instead.
         if self._idle.is_set():
@@ -176,6 +183,12 @@ class SqliteDatabase:
     def _begin(self) -> None:
         batch = self._waiting[: limits.COMMIT_JOBS_MAX]
         del self._waiting[: len(batch)]
+        if self._file is not None and self._file.is_lost:
+            # Nothing more is written to files that no start will find, until they are back.
+            failure = catch_failure(self._file.check)
+            if failure is not None:
+                self._settle(batch, failure)
+                return
         try:
             self._writer.set_busy_timeout(0)
             self._writer.execute("BEGIN IMMEDIATE")
@@ -278,6 +291,9 @@ class SqliteDatabase:
             raise DatabaseError(_ROLLED_BACK)
         with self._commit_timer:
             self._writer.execute("COMMIT")
+        # After the commit: what is acknowledged was in the right files when it was stored.
+        if self._file is not None:
+            self._file.check_commit()
 
     def _settle(self, batch: list[_QueuedJob], failure: Failure | None) -> None:
         if failure is not None:

@@ -48,6 +48,17 @@ class DiskError(DatabaseError, StorageError):
     """
 
 
+class DamagedDatabaseError(DatabaseError, StorageError):
+    """Pages of the database cannot be used. What lies elsewhere in the file still works."""
+
+    def __init__(self, path: str, error: apsw.Error) -> None:
+        super().__init__(
+            f"{path} is damaged or not a SQLite database: {error}. Stop perdure, then run"
+            " `perdure doctor` for details; `perdure doctor --repair` makes a copy and saves what"
+            " can be read."
+        )
+
+
 class UnsafeSqliteError(DatabaseError):
     def __init__(self, version: str) -> None:
         least = ".".join(map(str, SQLITE_VERSION_LEAST))
@@ -118,7 +129,7 @@ def translate_error(error: apsw.Error, path: str) -> DatabaseError:
                 " system's log, then try again; nothing has to be restarted."
             )
         case apsw.NotADBError() | apsw.CorruptError():
-            return DatabaseError(f"{path} is damaged or not a SQLite database: {error}")
+            return DamagedDatabaseError(path, error)
         case apsw.BusyError():
             return DatabaseError(f"{path} stayed locked by another process: {error}")
         case _:
