@@ -56,7 +56,7 @@ WORDS: Final[Mapping[str, str]] = {
         migration mutation origin projector redaction restorable row scalar sqlite table
     """,
     "text formats": """
-        decoding exact format front fuzzy glob grammar grep html image json jsonc markdown
+        decoding exact format ignore front fuzzy glob grammar grep html image json jsonc markdown
         matter mime parser patch pattern ring script substitution tag text token wildcard
         word xml yaml
     """,

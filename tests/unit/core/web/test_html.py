@@ -81,7 +81,7 @@ CODE: dict[str, str] = {
     "elements and line ends": "<pre><div>one</div>\n<div>two</div>\n<div>three\n</div></pre>",
     "a paragraph for each line": "<pre><code><p>one</p><p>two</p><p>three</p></code></pre>",
     "an item for each line": "<pre><ol><li>one<li>two<li>three</ol></pre>",
-    "a row for each line": "<pre><table><tr><td>one</td></tr><tr><td>two<tr><td>three</table></pre>",
+    "a row for each line": "<pre><table><tr><td>one</tr><tr><td>two<tr><td>three</table></pre>",
     "a styled line": '<pre><i style="display: block">one</i><i style="display:block">two</i>'
     "<i style='color:red;display : block'>three</i></pre>",
     "a line by class": '<pre><span class="line">one</span><span class="hl line">two</span>'
