@@ -35,12 +35,11 @@ _PIECES: Final = (
     *("!", "\\!", "#", "\\#", "\t", "\r", "\x0b", "\u00e9", "[\u00e9]", "^", "-"),
 )
 LINES: Final = st.lists(st.sampled_from(_PIECES), max_size=5).map("".join)
-FILES: Final = st.builds(
-    lambda mark, lines, end: mark + "\n".join(lines) + end,
+FILES: Final = st.tuples(
     st.sampled_from(["", "", "\ufeff"]),
-    st.lists(LINES, min_size=1, max_size=4),
+    st.lists(LINES, min_size=1, max_size=4).map("\n".join),
     st.sampled_from(["", "\n", "\r\n"]),
-)
+).map("".join)
 
 
 class Repository:
