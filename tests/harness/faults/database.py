@@ -89,6 +89,9 @@ class FaultyDatabase:
                 raise self._error(fault)
         return await self._database.read(job)
 
+    async def empty_log(self) -> bool:
+        return await self._database.empty_log()
+
     async def check_file(self) -> None:
         await self._database.check_file()
 

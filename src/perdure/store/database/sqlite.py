@@ -157,6 +157,23 @@ class SqliteDatabase:
         if self._file is not None:
             self._file.check()
 
+    async def empty_log(self) -> bool:
+        if self._file is None:
+            return True
+        # Like a batch of its own: jobs wait until it is done.
+        while not self._idle.is_set():
+            await self._idle.wait()
+        self._idle.clear()
+        done: asyncio.Future[Failure | None] = asyncio.get_running_loop().create_future()
+
+        def finish(failure: Failure | None) -> None:
+            self._continue()
+            if not done.done():
+                done.set_result(failure)
+
+        self._run_off_loop(partial(sqlite_connection.empty_log, self._writer), finish)
+        return await done is None
+
     async def changed_elsewhere(self) -> bool:
         # While a commit runs, the writer belongs to the commit thread; `_run` checks instead.
         if self._idle.is_set():

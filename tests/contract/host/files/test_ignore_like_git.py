@@ -104,7 +104,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     return Repository(tmp_path_factory.mktemp("repository"))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(rules=FILES)
 def test_whatever_the_rules_are_git_agrees(repository: Repository, rules: str) -> None:
     assert repository.ignored_by_us(rules) == repository.ignored_by_git(rules)
