@@ -1,7 +1,7 @@
 """Find rows that cannot be read, and rebuild projections from the log.
 
 A repair first copies the whole database. If pages are damaged, it saves the rows that can be read
-(store.recover). Then it creates missing tables and indexes, and folds the log again for each
+(store.log.recover). Then it creates missing tables and indexes, and folds the log again for each
 Session with a damaged projection. Damage of the log is only reported: a Session whose log is
 damaged keeps the rows it has.
 """
@@ -16,11 +16,11 @@ from perdure.ports import DatabaseError, Transaction, UniqueViolationError
 from perdure.schema.errors import DamagedRowError, PromptConflictError
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.value import Value
-from perdure.store import migrate, recover
+from perdure.store import migrate
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite import SqliteDatabase
-from perdure.store.log import projector
-from perdure.store.recover import RecoveredTable
+from perdure.store.log import projector, recover
+from perdure.store.log.recover import RecoveredTable
 from perdure.store.tables import (
     deletion_table,
     inbox_table,

@@ -44,7 +44,7 @@ def has_too_wide_beginning(text: str) -> bool:
     return False
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=300, deadline=None)
 @given(text=documents())
 def test_a_block_text_is_what_yaml_makes_of_it(text: str) -> None:
     reference = import_module("yaml")
