@@ -52,7 +52,7 @@ PLANTED_BUGS: Final = (
             "if session_id in self._entries and not self._entries[session_id].stopping:\n    return"
         ),
         promise="P1",
-        first=20,
+        first=130,
     ),
     PlantedBug(
         name="a promotion leaves its prompt pending",

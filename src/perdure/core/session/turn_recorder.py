@@ -88,10 +88,11 @@ class TurnRecorder:
         """
         self._now = now
         self._fragments = fragments
+        steps = self._steps
         for event in batch:
-            if self.over:
+            if self.finish is not None or self.provider_error is not None:
                 break
-            self._steps[type(event)](event)
+            steps[type(event)](event)
         out, self._out = self._out, []
         return out
 

@@ -210,19 +210,14 @@ def git_environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 def find_repository(directory: str) -> Repository | None:
     """The nearest repository that contains `directory`. Raises RepositoryUnreadableError."""
-    worktree = directory
-    while True:
-        dot_git = os.path.join(worktree, ".git")
-        try:
-            git_dir = _git_dir(worktree, dot_git) if cached_files.exists(dot_git) else None
-            if git_dir is not None:
-                return Repository(worktree, git_dir, _common_dir(git_dir))
-        except OSError as error:
-            raise RepositoryUnreadableError(worktree, error) from error
-        parent = os.path.dirname(worktree)
-        if parent == worktree:
-            return None
-        worktree = parent
+    found = _find_worktree(directory)
+    if found is None:
+        return None
+    worktree, git_dir = found
+    try:
+        return Repository(worktree, git_dir, _common_dir(git_dir))
+    except OSError as error:
+        raise RepositoryUnreadableError(worktree, error) from error
 
 
 def find_root(directory: str, *, last_known: str | None = None) -> str:
@@ -231,11 +226,31 @@ def find_root(directory: str, *, last_known: str | None = None) -> str:
     While a `.git` cannot be looked at, it is `last_known`, else the directory with that `.git`.
     """
     try:
-        repository = find_repository(directory)
+        found = _find_worktree(directory)
     except RepositoryUnreadableError as error:
         logger.warning("%s may be a repository, which cannot be read: %s", error.worktree, error)
         return last_known or error.worktree
-    return GLOBAL.directory if repository is None else repository.worktree
+    return GLOBAL.directory if found is None else found[0]
+
+
+def _find_worktree(directory: str) -> tuple[str, str] | None:
+    """The nearest directory that is the work tree of a repository, and the git directory.
+
+    Raises RepositoryUnreadableError.
+    """
+    worktree = directory
+    while True:
+        dot_git = os.path.join(worktree, ".git")
+        try:
+            git_dir = _git_dir(worktree, dot_git) if cached_files.exists(dot_git) else None
+        except OSError as error:
+            raise RepositoryUnreadableError(worktree, error) from error
+        if git_dir is not None:
+            return worktree, git_dir
+        parent = os.path.dirname(worktree)
+        if parent == worktree:
+            return None
+        worktree = parent
 
 
 def read_recorded_id(repository: Repository) -> ProjectID | None:

@@ -33,22 +33,26 @@ class LostFileError(DatabaseError, StorageError):
 
 
 class DatabaseFile:
-    """The database, its log and its shared memory, as they are when this is made."""
+    """The database, its log and its shared memory; made after a read, which creates the latter."""
 
     def __init__(self, path: str) -> None:
         self._database = _OpenFile(path)
         self._log = _OpenFile(f"{path}-wal")
         self._memory = _OpenFile(f"{path}-shm")
-        self.is_lost = False
-        """Whether the last check failed."""
+        self._is_lost = False
 
     def check_commit(self) -> None:
         """Raise LostFileError if a later start would not read what was just committed."""
-        self.is_lost = True
+        self._is_lost = True
         self._log.check()
         if not self._database.check():
             raise LostFileError(self._database.path, "emptied")
-        self.is_lost = False
+        self._is_lost = False
+
+    def require_found(self) -> None:
+        """After a check that failed, check again: nothing more is written to lost files."""
+        if self._is_lost:
+            self.check_commit()
 
     def check(self) -> None:
         """As `check_commit`, and that other processes share the same memory."""

@@ -59,6 +59,13 @@ class _ReadTransaction(SqliteTransaction):
         raise DatabaseError(f"a read must not write: {sql}")
 
 
+class _SettledFuture(asyncio.Future[T]):
+    """The outcome of an accepted job. Cancelling the task that awaits it takes effect then."""
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        return False
+
+
 class _QueuedJob(State):
     job: Job
     future: asyncio.Future[Any]
@@ -94,7 +101,6 @@ class SqliteDatabase:
         self._idle.set()
         self._closed = False
         self._data_version = self._version_now()
-        # After the first look at the database, which creates the files beside it.
         self._file = None if path == ":memory:" else DatabaseFile(path)
         self._committer = None if inline or path == ":memory:" else Committer()
         self._commit_timer = CommitTimer(observe)
@@ -120,14 +126,19 @@ class SqliteDatabase:
     ) -> T:
         if self._closed:
             raise DatabaseError(f"{self._path} is closed")
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future = _SettledFuture[T](loop=loop)
         self._waiting.append(_QueuedJob(job, future, committed))
         if self._idle.is_set():
             self._idle.clear()
-            asyncio.get_running_loop().call_soon(self._begin)
-        # Cancelling the caller cancels only this future: the accepted job still runs and commits,
-        # and its listener is called.
-        return await future
+            loop.call_soon(self._begin)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if future.done():
+                # Raises what the job raised; a caller must not take it for a mere cancellation.
+                future.result()
+            raise
 
     async def read(self, job: Callable[[Transaction], Awaitable[T]]) -> T:
         if self._reader is self._writer:
@@ -164,15 +175,12 @@ class SqliteDatabase:
         while not self._idle.is_set():
             await self._idle.wait()
         self._idle.clear()
-        done: asyncio.Future[Failure | None] = asyncio.get_running_loop().create_future()
-
-        def finish(failure: Failure | None) -> None:
+        done = _SettledFuture[Failure | None](loop=asyncio.get_running_loop())
+        self._run_off_loop(partial(sqlite_connection.empty_log, self._writer), done.set_result)
+        try:
+            return await done is None
+        finally:
             self._continue()
-            if not done.done():
-                done.set_result(failure)
-
-        self._run_off_loop(partial(sqlite_connection.empty_log, self._writer), finish)
-        return await done is None
 
     async def changed_elsewhere(self) -> bool:
         # While a commit runs, the writer belongs to the commit thread; `_run` checks instead.
@@ -200,19 +208,15 @@ class SqliteDatabase:
     def _begin(self) -> None:
         batch = self._waiting[: limits.COMMIT_JOBS_MAX]
         del self._waiting[: len(batch)]
-        if self._file is not None and self._file.is_lost:
-            # Nothing more is written to files that no start will find, until they are back.
-            failure = catch_failure(self._file.check)
-            if failure is not None:
-                self._settle(batch, failure)
-                return
         try:
+            if self._file is not None:
+                self._file.require_found()
             self._writer.set_busy_timeout(0)
             self._writer.execute("BEGIN IMMEDIATE")
         except apsw.BusyError:
             # Another process is writing, which may last a disk sync: wait off the loop.
             self._run_off_loop(self._begin_with_retries, lambda error: self._run(batch, error))
-        except apsw.Error as error:
+        except (apsw.Error, DatabaseError) as error:
             self._run(batch, error)
         else:
             self._run(batch, None)

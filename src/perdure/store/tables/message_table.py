@@ -88,14 +88,6 @@ async def exists(tx: Transaction, message_id: MessageID) -> bool:
     return bool(rows)
 
 
-async def exists_at(tx: Transaction, session_id: SessionID, seq: Seq) -> bool:
-    rows = await tx.fetch(
-        "SELECT 1 FROM session_message WHERE session_id = :session_id AND seq = :seq",
-        {"session_id": session_id, "seq": seq},
-    )
-    return bool(rows)
-
-
 async def latest_of_type(
     tx: Transaction, session_id: SessionID, type: str, *, before: Seq
 ) -> MessageRow | None:
@@ -177,6 +169,20 @@ async def list_after(tx: Transaction, session_id: SessionID, after: Seq) -> list
         {"session_id": session_id, "after": after},
     )
     return [_row(session_id, row) for row in rows]
+
+
+async def list_following(
+    tx: Transaction, session_id: SessionID, known: Seq
+) -> list[MessageRow] | None:
+    """Every row after the one at `known`, ascending; None if that one is gone."""
+    rows = await tx.fetch(
+        "SELECT id, seq, type, CASE WHEN seq > :known THEN data ELSE x'' END FROM session_message"
+        " WHERE session_id = :session_id AND seq >= :known ORDER BY seq",
+        {"session_id": session_id, "known": known},
+    )
+    if not rows or rows[0][1] != known:
+        return None
+    return [_row(session_id, row) for row in rows[1:]]
 
 
 async def delete_after(tx: Transaction, session_id: SessionID, seq: Seq) -> None:
