@@ -220,4 +220,12 @@ PLANTED_BUGS: Final = (
         ),
         promise="P1",
     ),
+    PlantedBug(
+        name="what cannot be looked at counts as gone",
+        symbol="host.files.cached_files:_status",
+        edit=Instead(
+            "try:\n    return os.stat(path)\nexcept (OSError, ValueError):\n    return None"
+        ),
+        promise="S44",
+    ),
 )

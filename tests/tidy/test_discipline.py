@@ -49,6 +49,18 @@ IMPORTS_LATE: Final[Mapping[str, str]] = {
     "runtime/plugins/": "the metadata of packages is read only if one offers plugins",
     "server/": "terminals and the contract's description are loaded on first use",
 }
+LOOKS_CAREFULLY: Final = tuple(
+    f"location/{package}/" for package in ("agents", "config", "context", "project", "skills")
+)
+LOOKS_HASTILY: Final = {
+    "location/skills/cache.py": "a copy that cannot be looked at is fetched again",
+}
+HASTY_LOOKS: Final = frozenset(
+    {
+        *(f"os.path.{name}" for name in ("exists", "lexists", "isfile", "isdir")),
+        *("os.access", "glob.glob", "glob.iglob", "os.walk"),
+    }
+)
 SUPPRESSION: Final = re.compile(r"type:\s*ignore|\bnoqa\b|pragma:\s*no cover|pyright:\s*ignore")
 
 
@@ -58,6 +70,11 @@ def test_only_named_packages_catch_every_exception() -> None:
 
 def test_only_named_packages_start_tasks_outside_a_group() -> None:
     assert [each for each in bare_tasks() if not each.startswith(tuple(STARTS_TASKS))] == []
+
+
+def test_what_models_are_told_of_is_looked_at_with_cached_files() -> None:
+    """Other ways of looking take a path that cannot be looked at for one that is absent."""
+    assert hasty_looks() == []
 
 
 def test_imports_inside_functions_have_a_reason() -> None:
@@ -105,6 +122,16 @@ def bare_tasks() -> list[str]:
         for module in source_tree.modules()
         for node in module.nodes
         if starts_bare_task(node)
+    ]
+
+
+def hasty_looks() -> list[str]:
+    return [
+        f"{module.at(node)}: {ast.unparse(node)}"
+        for module in source_tree.modules()
+        if module.name.startswith(LOOKS_CAREFULLY) and module.name not in LOOKS_HASTILY
+        for node in module.nodes
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in HASTY_LOOKS
     ]
 
 

@@ -144,7 +144,7 @@ class HostScope(Generic[C]):
     async def __aenter__(self) -> C:
         settings = self._settings
         async with AsyncExitStack() as stack:
-            data_directory.prepare(settings.data_dir)
+            data_directory.prepare_directory(settings.data_dir)
             key = secrets.load_cursor_key(settings.data_dir)
             runtime = await stack.enter_async_context(self._open_runtime(settings))
             tasks = await stack.enter_async_context(asyncio.TaskGroup())

@@ -57,6 +57,20 @@ class Database(Protocol):
         """Whether another process has committed since the last call."""
         ...
 
+    async def empty_log(self) -> bool:
+        """Remove what is in the write-ahead log, deleted rows included; whether that was possible.
+
+        It is not while another process is in the middle of reading or writing.
+        """
+        ...
+
+    async def check_file(self) -> None:
+        """Raise DatabaseError if a later start would not find what was committed here.
+
+        Every write is checked before it returns; this is for answers that need no write.
+        """
+        ...
+
 
 class Processes(Protocol):
     """Which processes that share this store are alive. A killed one is gone at once."""

@@ -91,6 +91,12 @@ class FaultyDatabase:
                 raise self._error(fault)
         return await self._database.read(job)
 
+    async def empty_log(self) -> bool:
+        return await self._database.empty_log()
+
+    async def check_file(self) -> None:
+        await self._database.check_file()
+
     async def changed_elsewhere(self) -> bool:
         return await self._database.changed_elsewhere()
 

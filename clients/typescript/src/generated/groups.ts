@@ -460,7 +460,7 @@ export class SessionsInboxGroup {
    * List pending prompts: steers, then the queue, in order of promotion.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   list(
     input: SessionsInboxListInput,
@@ -537,7 +537,7 @@ export class SessionsJobsGroup {
    * List background jobs, newest first.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   list(input: SessionsJobsListInput, options: CallOptions = {}): Promise<readonly types.JobInfo[]> {
     return this.#wire.items<types.JobInfo>(
@@ -552,7 +552,7 @@ export class SessionsJobsGroup {
    * Get a job with the end of its output.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `JobNotFoundError`, `ForbiddenError`, `TooManyRequestsError`.
+   * `JobNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   get(input: SessionsJobsGetInput, options: CallOptions = {}): Promise<types.JobOutput> {
     return this.#wire.data<types.JobOutput>(
@@ -620,7 +620,7 @@ export class SessionsPermissionsGroup {
    * List pending requests of a Session and its subagents; `sessionID` names the Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   list(
     input: SessionsPermissionsListInput,
@@ -638,7 +638,7 @@ export class SessionsPermissionsGroup {
    * Get one pending request.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `PermissionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`.
+   * `PermissionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   get(
     input: SessionsPermissionsGetInput,
@@ -680,7 +680,7 @@ export class SessionsQuestionsGroup {
    * List pending questions of a Session and its subagents; `sessionID` names the Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   list(
     input: SessionsQuestionsListInput,
@@ -738,7 +738,7 @@ export class SessionsRecoveryGroup {
    * Get whether the Session waits for a recovery decision after a crash.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   get(input: SessionsRecoveryGetInput, options: CallOptions = {}): Promise<types.RecoveryInfo> {
     return this.#wire.data<types.RecoveryInfo>(
@@ -833,7 +833,8 @@ export class AgentsGroup {
   /**
    * List the agents of a Location.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   list(
     input: AgentsListInput = {},
@@ -860,7 +861,8 @@ export class CommandsGroup {
   /**
    * List the slash commands of a Location.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   list(
     input: CommandsListInput = {},
@@ -931,7 +933,8 @@ export class EventsGroup {
   /**
    * Follow the live events of the server. Nothing is replayed.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   subscribe(
     _input: Record<string, never> = {},
@@ -952,7 +955,7 @@ export class FilesGroup {
    * Read a file of the Location.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `NotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`.
+   * `TooManyRequestsError`, `StorageError`.
    */
   read(input: FilesReadInput = {}, options: CallOptions = {}): Promise<Uint8Array> {
     return this.#wire.content(
@@ -972,7 +975,7 @@ export class FilesGroup {
    * List a directory of the Location.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `NotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`.
+   * `TooManyRequestsError`, `StorageError`.
    */
   list(input: FilesListInput = {}, options: CallOptions = {}): Promise<readonly types.FileEntry[]> {
     return this.#wire.items<types.FileEntry>(
@@ -992,7 +995,8 @@ export class FilesGroup {
   /**
    * Find paths similar to `query`, best first.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   find(input: FilesFindInput, options: CallOptions = {}): Promise<readonly types.FileEntry[]> {
     return this.#wire.items<types.FileEntry>(
@@ -1022,7 +1026,8 @@ export class HealthGroup {
   /**
    * Check whether the server is up.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   get(_input: Record<string, never> = {}, options: CallOptions = {}): Promise<types.Health> {
     return this.#wire.bare<types.Health>("GET", "/api/health", {}, options)
@@ -1031,7 +1036,8 @@ export class HealthGroup {
   /**
    * Get a health report of the server: memory, latencies, problems.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   detail(
     _input: Record<string, never> = {},
@@ -1052,7 +1058,7 @@ export class IntegrationsGroup {
    * List providers that accept a credential.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   list(
     input: IntegrationsListInput = {},
@@ -1072,7 +1078,7 @@ export class IntegrationsGroup {
    * Get one provider that accepts a credential.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
-   * `IntegrationNotFoundError`, `ForbiddenError`, `TooManyRequestsError`.
+   * `IntegrationNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   get(input: IntegrationsGetInput, options: CallOptions = {}): Promise<types.IntegrationInfo> {
     return this.#wire.data<types.IntegrationInfo>(
@@ -1130,7 +1136,7 @@ export class IntegrationsGroup {
    * Get the status of a login attempt.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `AttemptNotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`.
+   * `TooManyRequestsError`, `StorageError`.
    */
   attempt(
     input: IntegrationsAttemptInput,
@@ -1196,7 +1202,8 @@ export class LocationsGroup {
   /**
    * Get a Location with its project.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   get(input: LocationsGetInput = {}, options: CallOptions = {}): Promise<types.LocationInfo> {
     return this.#wire.bare<types.LocationInfo>(
@@ -1212,7 +1219,8 @@ export class LocationsGroup {
   /**
    * Get the trust requests of a Location's configuration that are not granted.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   trust(input: LocationsTrustInput = {}, options: CallOptions = {}): Promise<types.TrustInfo> {
     return this.#wire.data<types.TrustInfo>(
@@ -1237,7 +1245,7 @@ export class ModelsGroup {
    * List the models that a Location can use.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   list(
     input: ModelsListInput = {},
@@ -1264,7 +1272,8 @@ export class PermissionsGroup {
   /**
    * List pending permission requests in all Sessions of a Location.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   requests(
     input: PermissionsRequestsInput = {},
@@ -1283,7 +1292,8 @@ export class PermissionsGroup {
   /**
    * List saved approvals of a project, by default the Location's.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   saved(
     input: PermissionsSavedInput = {},
@@ -1325,7 +1335,7 @@ export class ProvidersGroup {
    * List the providers of a Location.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   list(
     input: ProvidersListInput = {},
@@ -1345,7 +1355,7 @@ export class ProvidersGroup {
    * Get one provider.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
-   * `ProviderNotFoundError`, `ForbiddenError`, `TooManyRequestsError`.
+   * `ProviderNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   get(input: ProvidersGetInput, options: CallOptions = {}): Promise<types.ProviderInfo> {
     return this.#wire.data<types.ProviderInfo>(
@@ -1369,7 +1379,8 @@ export class QuestionsGroup {
   /**
    * List pending questions in all Sessions of a Location.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   requests(
     input: QuestionsRequestsInput = {},
@@ -1396,7 +1407,8 @@ export class ReferencesGroup {
   /**
    * List the references of a Location.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   list(
     input: ReferencesListInput = {},
@@ -1454,7 +1466,7 @@ export class SessionsGroup {
    * List Sessions, newest first. A `cursor` replaces all other parameters.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `InvalidCursorError`, `ForbiddenError`,
-   * `TooManyRequestsError`.
+   * `TooManyRequestsError`, `StorageError`.
    */
   list(input: SessionsListInput = {}, options: CallOptions = {}): Promise<Page<types.SessionInfo>> {
     return this.#wire.page<types.SessionInfo>(
@@ -1480,7 +1492,8 @@ export class SessionsGroup {
   /**
    * Get the running Sessions of the server's process, by Session id.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   active(
     _input: Record<string, never> = {},
@@ -1498,7 +1511,7 @@ export class SessionsGroup {
    * Get one Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   get(input: SessionsGetInput, options: CallOptions = {}): Promise<types.SessionInfo> {
     return this.#wire.data<types.SessionInfo>(
@@ -1636,7 +1649,7 @@ export class SessionsGroup {
    * Get the messages that the model is shown.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `UnknownError`, `ForbiddenError`, `TooManyRequestsError`.
+   * `UnknownError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   context(
     input: SessionsContextInput,
@@ -1654,7 +1667,7 @@ export class SessionsGroup {
    * Get what the model was told, what it is told next, and the next request.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `UnknownError`, `ForbiddenError`, `TooManyRequestsError`.
+   * `UnknownError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   providerContext(
     input: SessionsProviderContextInput,
@@ -1672,7 +1685,7 @@ export class SessionsGroup {
    * Read durable events after a sequence, up to a limit.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   history(
     input: SessionsHistoryInput,
@@ -1690,7 +1703,7 @@ export class SessionsGroup {
    * Follow durable events after a sequence. To resume, continue after the last one.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   events(
     input: SessionsEventsInput,
@@ -1784,7 +1797,7 @@ export class SessionsGroup {
    * Get the Session, its newest messages and its inbox at one `seq`; then follow `events`.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   snapshot(
     input: SessionsSnapshotInput,
@@ -1802,7 +1815,7 @@ export class SessionsGroup {
    * List projected messages, newest first by default.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `InvalidCursorError`, `UnknownError`, `ForbiddenError`, `TooManyRequestsError`.
+   * `InvalidCursorError`, `UnknownError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   messages(
     input: SessionsMessagesInput,
@@ -1820,7 +1833,7 @@ export class SessionsGroup {
    * Get one projected message.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `MessageNotFoundError`, `ForbiddenError`, `TooManyRequestsError`.
+   * `MessageNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   message(input: SessionsMessageInput, options: CallOptions = {}): Promise<types.SessionMessage> {
     return this.#wire.data<types.SessionMessage>(
@@ -1835,7 +1848,7 @@ export class SessionsGroup {
    * Get the todo list of a Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   todos(input: SessionsTodosInput, options: CallOptions = {}): Promise<readonly types.Todo[]> {
     return this.#wire.items<types.Todo>(
@@ -1850,7 +1863,7 @@ export class SessionsGroup {
    * List the child Sessions of its subagents, in order of creation.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   children(
     input: SessionsChildrenInput,
@@ -1868,7 +1881,7 @@ export class SessionsGroup {
    * Get the usage of a Session alone and with its children, by model.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   usage(input: SessionsUsageInput, options: CallOptions = {}): Promise<types.SessionUsage> {
     return this.#wire.data<types.SessionUsage>(
@@ -1906,7 +1919,8 @@ export class SkillsGroup {
   /**
    * List the skills of a Location, with their texts.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   list(
     input: SkillsListInput = {},
@@ -1933,7 +1947,8 @@ export class TerminalsGroup {
   /**
    * List the running and recently exited terminals of a Location.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   list(
     input: TerminalsListInput = {},
@@ -1978,7 +1993,7 @@ export class TerminalsGroup {
    * Get one terminal.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`.
+   * `TooManyRequestsError`, `StorageError`.
    */
   get(input: TerminalsGetInput, options: CallOptions = {}): Promise<types.PtyInfo> {
     return this.#wire.data<types.PtyInfo>(
@@ -2051,7 +2066,7 @@ export class TerminalsGroup {
    * Connect to a terminal over a WebSocket.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`.
+   * `TooManyRequestsError`, `StorageError`.
    */
   connect(input: TerminalsConnectInput): WebSocket {
     return this.#wire.socket(

@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
     arguments = _parse(argv)
     environment = options.read_environment(arguments.data_dir)
     try:
-        data_directory.prepare(environment.data_dir)
+        data_directory.prepare_directory(environment.data_dir)
         settings = _settings(arguments, environment)
         known = () if settings.password is None else (settings.password,)
         logs.configure(form=arguments.log_format, level=arguments.log_level, secrets=known)

@@ -16,9 +16,9 @@ from typing import Final
 from msgspec import field
 
 from perdure.core import limits
-from perdure.core.files import glob
+from perdure.core.files import ignore
 from perdure.core.files.file_state import ABSENT, OTHER, UNKNOWN, FileState
-from perdure.core.files.glob import IgnoreRule
+from perdure.core.files.ignore import IgnoreRule
 from perdure.core.files.revert import FileChange
 from perdure.host.files.restorable import RestorableFiles
 from perdure.schema.value import State, Value
@@ -193,18 +193,20 @@ def _rules_above(root: str) -> tuple[_DirectoryRules, ...]:
 
 def _read_rules(directory: str, name: str) -> tuple[_DirectoryRules, ...]:
     try:
-        with open(os.path.join(directory, name), encoding="utf-8", errors="replace") as file:
+        with open(
+            os.path.join(directory, name), encoding="utf-8", errors="surrogateescape", newline=""
+        ) as file:
             text = file.read(limits.SNAPSHOT_FILE_BYTES_MAX)
     except OSError:
         return ()
-    rules = glob.parse_ignore(text)
+    rules = ignore.parse_ignore(text)
     return (_DirectoryRules(directory, rules),) if rules else ()
 
 
 def _is_ignored(path: str, rules: tuple[_DirectoryRules, ...], *, is_directory: bool) -> bool:
     for level in reversed(rules):
         relative = path[len(level.directory) :].lstrip("/")
-        verdict = glob.ignored(level.rules, relative, is_directory=is_directory)
+        verdict = ignore.ignored(level.rules, relative, is_directory=is_directory)
         if verdict is not None:
             return verdict
     return False

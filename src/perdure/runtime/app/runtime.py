@@ -145,7 +145,7 @@ async def open_runtime(
         ids = ids or SystemIds(clock)
         path = data_directory.prepare(settings.data_dir)
         migrate.migrate(path)
-        directory = f"{settings.data_dir}/processes"
+        directory = f"{settings.data_dir}/{data_directory.PROCESSES_NAME}"
         processes = stack.enter_context(ProcessLocks(directory, ids.named("prc")))
         metrics = Metrics(settings.telemetry)
         database = await stack.enter_async_context(

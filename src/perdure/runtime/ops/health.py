@@ -36,6 +36,10 @@ class HealthReport:
         self._silent = silent
         self._started = started
 
+    async def is_healthy(self) -> bool:
+        """Whether prompts can be stored."""
+        return not await self._find_problems()
+
     async def detail(self) -> HealthDetail:
         problems = await self._find_problems()
         return HealthDetail(
@@ -63,6 +67,7 @@ class HealthReport:
             await tx.fetch("SELECT 1 FROM session LIMIT 1")
 
         try:
+            await self._database.check_file()
             await self._database.read(look)
         except DatabaseError as error:
             return (str(error),)

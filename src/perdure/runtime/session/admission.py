@@ -59,6 +59,7 @@ class PromptAdmission:
         `resume`: the Session is to run. Raises PromptConflictError and InboxFullError.
         """
         if supplied and (stored := await self._load_admission(asked.id)) is not None:
+            await self._store.database.check_file()
             return inbox.reconcile(stored, asked)
         try:
             appended = await self._append(
@@ -68,6 +69,7 @@ class PromptAdmission:
             stored = await self._load_admission(asked.id)
             if stored is None:
                 raise
+            await self._store.database.check_file()
             return inbox.reconcile(stored, asked)
         return replace(asked, admitted_seq=appended.last_seq)
 

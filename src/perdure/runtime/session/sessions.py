@@ -75,6 +75,7 @@ class Sessions(SessionQueries):
     ) -> SessionInfo:
         """Create a Session; an id that exists returns the stored one and changes nothing."""
         if id is not None and await self.exists(id):
+            await self._store.database.check_file()
             return await self._load(id)
         session_id = id or self._ids.session()
         info = await self._engine().locations.info(location or self._default_location)

@@ -28,6 +28,7 @@ from perdure.store.database.committer import (
     LockWait,
     catch_failure,
 )
+from perdure.store.database.database_file import DatabaseFile
 from perdure.store.database.sqlite_connection import Connection
 
 T = TypeVar("T")
@@ -105,6 +106,7 @@ class SqliteDatabase:
         self._idle.set()
         self._closed = False
         self._data_version = self._version_now()
+        self._file = None if path == ":memory:" else DatabaseFile(path)
         self._committer = None if inline or path == ":memory:" else Committer()
         self._commit_timer = CommitTimer(observe)
         self._changed_elsewhere = False
@@ -167,6 +169,24 @@ class SqliteDatabase:
         except apsw.Error as error:
             raise sqlite_connection.translate_error(error, self._path) from error
 
+    async def check_file(self) -> None:
+        if self._file is not None:
+            self._file.check()
+
+    async def empty_log(self) -> bool:
+        if self._file is None:
+            return True
+        # Like a batch of its own: jobs wait until it is done.
+        while not self._idle.is_set():
+            await self._idle.wait()
+        self._idle.clear()
+        done = _SettledFuture[Failure | None](loop=asyncio.get_running_loop())
+        self._run_off_loop(partial(sqlite_connection.empty_log, self._writer), done.set_result)
+        try:
+            return await done is None
+        finally:
+            self._continue()
+
     async def changed_elsewhere(self) -> bool:
         # While a commit runs, the writer belongs to the commit thread; `_run` checks instead.
         if self._idle.is_set():
@@ -216,6 +236,8 @@ class SqliteDatabase:
         )
 
     def _try_lock(self) -> None:
+        if self._file is not None:
+            self._file.require_found()
         self._writer.set_busy_timeout(0)
         self._writer.execute("BEGIN IMMEDIATE")
 
@@ -320,6 +342,9 @@ class SqliteDatabase:
             raise DatabaseError(_ROLLED_BACK)
         with self._commit_timer:
             self._writer.execute("COMMIT")
+        # After the commit: what is acknowledged was in the right files when it was stored.
+        if self._file is not None:
+            self._file.check_commit()
 
     def _settle(self, batch: list[_QueuedJob], failure: Failure | None) -> None:
         if failure is not None:

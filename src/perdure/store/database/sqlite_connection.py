@@ -65,6 +65,17 @@ class StoreLockedError(DatabaseError, ServiceUnavailableError):
         )
 
 
+class DamagedDatabaseError(DatabaseError, StorageError):
+    """Pages of the database cannot be used. What lies elsewhere in the file still works."""
+
+    def __init__(self, path: str, error: apsw.Error) -> None:
+        super().__init__(
+            f"{path} is damaged or not a SQLite database: {error}. Stop perdure, then run"
+            " `perdure doctor` for details; `perdure doctor --repair` makes a copy and saves what"
+            " can be read."
+        )
+
+
 class UnsafeSqliteError(DatabaseError):
     def __init__(self, version: str) -> None:
         least = ".".join(map(str, SQLITE_VERSION_LEAST))
@@ -110,9 +121,21 @@ def configure(connection: Connection) -> None:
     # An acknowledged prompt must survive a power loss, not only a crash.
     connection.pragma("synchronous", "full")
     connection.pragma("foreign_keys", True)
+    # Deleted rows are overwritten, so that no word of a deleted Session stays in the file. What is
+    # appended costs the same as without it.
+    connection.pragma("secure_delete", True)
     connection.pragma("cache_size", -_CACHE_KIB)
     # A large transaction grows the log; it is truncated once all of it is in the database.
     connection.pragma("journal_size_limit", _LOG_BYTES_KEPT)
+
+
+def empty_log(connection: Connection) -> None:
+    """Move the write-ahead log into the database and truncate it. Raises DatabaseError."""
+    connection.set_busy_timeout(BUSY_MILLIS)
+    rows = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    ((is_busy, _, _),) = cast("list[tuple[int, int, int]]", rows)
+    if is_busy:
+        raise DatabaseError("another process uses the write-ahead log")
 
 
 def translate_error(error: apsw.Error, path: str) -> DatabaseError:
@@ -135,7 +158,7 @@ def translate_error(error: apsw.Error, path: str) -> DatabaseError:
                 " system's log, then try again; nothing has to be restarted."
             )
         case apsw.NotADBError() | apsw.CorruptError():
-            return DatabaseError(f"{path} is damaged or not a SQLite database: {error}")
+            return DamagedDatabaseError(path, error)
         case apsw.BusyError():
             return StoreLockedError(path)
         case _:
