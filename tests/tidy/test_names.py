@@ -57,8 +57,8 @@ WORDS: Final[Mapping[str, str]] = {
         migration mutation origin page projector redaction restorable row scalar size sqlite table
     """,
     "text formats": """
-        decoding exact form format front fuzzy glob grammar grep html ignore image json jsonc markdown
-        matter mime parser patch pattern ring script substitution tag text token wildcard
+        decoding exact form format front fuzzy glob grammar grep html ignore image json jsonc
+        markdown matter mime parser patch pattern ring script substitution tag text token wildcard
         word xml yaml
     """,
 }
