@@ -39,6 +39,8 @@ from perdure.schema.session.event import (
     Deleted,
     Forked,
     InboxReordered,
+    MessageExcluded,
+    MessageRestored,
     ModelSwitched,
     Moved,
     PromptAdmitted,
@@ -69,6 +71,7 @@ from perdure.schema.session.event import (
     ToolInputEnded,
     ToolInputStarted,
     ToolProgressed,
+    ToolPruned,
     ToolSucceeded,
     Unarchived,
 )
@@ -89,6 +92,8 @@ __all__ = [
     "InboxReordered",
     "InstanceDisposed",
     "IntegrationsChanged",
+    "MessageExcluded",
+    "MessageRestored",
     "ModelSwitched",
     "ModelsRefreshed",
     "Moved",
@@ -136,6 +141,7 @@ __all__ = [
     "ToolInputEnded",
     "ToolInputStarted",
     "ToolProgressed",
+    "ToolPruned",
     "ToolSucceeded",
     "Unarchived",
 ]

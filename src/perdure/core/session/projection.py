@@ -11,7 +11,7 @@ from typing import TypeVar, assert_never
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from perdure.core.session import title
+from perdure.core.session import omission, title
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef
 from perdure.schema.session import event as events
@@ -72,6 +72,7 @@ LeavesSession = (
     | events.Retried
     | events.CompactionStarted
     | events.CompactionEnded
+    | events.ExclusionEvent
 )
 """`session_after` ignores these: an append of only these need not read the Session's row."""
 
@@ -262,6 +263,8 @@ def _tool_after(message: AssistantMessage, event: ToolEvent) -> AssistantMessage
             time=ToolTime(created=event.timestamp),
         )
         return _with_part(message, part)
+    if isinstance(event, events.ToolPruned):
+        return _change_part(message, ToolPart, event.call_id, lambda p: omission.prune(p, event))
     return _change_part(message, ToolPart, event.call_id, lambda part: _call_after(part, event))
 
 
