@@ -6,10 +6,11 @@ cannot be made small enough is told with its reason. What is chosen is core.comp
 runs for the Session meanwhile; see runtime.turn.ownership.
 
 Invariant: only the end of a compaction changes what the model is shown, and none ends that was made
-of messages which a revert has taken away.
+of messages which a revert has taken away or the user has excluded meanwhile.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -47,6 +48,7 @@ from perdure.schema.session.event import (
     CompactionEnded,
     CompactionReason,
     CompactionStarted,
+    MessageExcluded,
     RevertCommitted,
 )
 from perdure.schema.session.message import UserMessage
@@ -55,6 +57,8 @@ from perdure.schema.value import Confidential, Value
 from perdure.store.log import event_store
 from perdure.store.processes.lease_table import LeaseHeldError
 from perdure.store.tables import epoch_table, message_table, session_table, todo_table
+
+_EXCLUDED_MEANWHILE: Final = "A message was excluded meanwhile"
 
 
 class Need(Value, kw_only=True):
@@ -67,6 +71,10 @@ class Need(Value, kw_only=True):
     """Tokens of the conversation that one message which waits for its answer may have."""
     believed: int = 0
     """A request as large as this has just been too large; 0 if none was."""
+
+
+class _ExcludedMeanwhileError(Exception):
+    """The user excluded a message after it was read to be condensed."""
 
 
 class _Found(Value, kw_only=True):
@@ -179,17 +187,32 @@ class Compactor:
             summary = await self._summary(job, plan, message_id)
         if isinstance(summary, CompactionFailed):
             return replace(await self._prune(job, old), note=summary.reason) if old else summary
-        return await self._end(job, plan, message_id, summary=summary)
+        try:
+            return await self._end(job, plan, message_id, summary=summary)
+        except _ExcludedMeanwhileError:
+            return CompactionFailed(f"{_EXCLUDED_MEANWHILE}; compact again")
 
-    async def _summarise_or_cut(self, job: _Job, plan: CompactionPlan) -> Compacted:
+    async def _summarise_or_cut(self, job: _Job, planned: CompactionPlan) -> Compacted:
         """Make a checkpoint, with the model if it can."""
+        plan: CompactionPlan | None = planned
         message_id = await self._begin(job)
-        summary = await self._summary(job, plan, message_id)
-        if not isinstance(summary, CompactionFailed) and not _is_enough(job, plan, summary):
+        summary = await self._summary(job, planned, message_id)
+        if not isinstance(summary, CompactionFailed) and not _is_enough(job, planned, summary):
             summary = CompactionFailed("the summary was hardly shorter")
         if isinstance(summary, CompactionFailed):
-            summary = plan.mechanical_summary(summary.reason)
-        return await self._end(job, plan, message_id, summary=summary)
+            summary = planned.mechanical_summary(summary.reason)
+        before = job.tokens
+        while plan is not None:
+            try:
+                return await self._end(job, plan, message_id, summary=summary)
+            except _ExcludedMeanwhileError:
+                # Without the model: the turn has waited for it once.
+                found = await self._found(job.session, job.chosen.model.ref)
+                job = replace(job, found=found)
+                plan = _plan(job)
+                summary = "" if plan is None else plan.mechanical_summary(_EXCLUDED_MEANWHILE)
+        # What is left is short enough to be sent as it is.
+        return Compacted(by="pruned", tokens_before=before, tokens_after=job.tokens)
 
     async def _summary(
         self, job: _Job, plan: CompactionPlan, message_id: MessageID
@@ -247,6 +270,8 @@ class Compactor:
             read_at = job.found.read_at
             if await event_store.has_event_since(tx, session.id, read_at, RevertCommitted):
                 raise StaleReadError(session.id)
+            if await event_store.has_event_since(tx, session.id, read_at, MessageExcluded):
+                raise _ExcludedMeanwhileError
 
         await shielded(
             self._store.append(
