@@ -15,6 +15,7 @@ MODELS_PER_PROVIDER_MAX: Final = 5_000
 # Default timeouts of a provider, unless its configuration sets them. Models may think long before
 # the first token, and less long between two.
 PROVIDER_CONNECT_SECONDS_MAX: Final = 30.0
+PROVIDER_GATHER_SECONDS: Final = 0.01  # an answer is read at most 100 times a second
 PROVIDER_FIRST_BYTE_SECONDS_MAX: Final = 10 * 60.0
 PROVIDER_IDLE_SECONDS_MAX: Final = 5 * 60.0
 

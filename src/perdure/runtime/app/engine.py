@@ -7,6 +7,7 @@ runtime.app.runtime, and those that Locations share in runtime.app.locations.
 import secrets
 from functools import partial
 
+from perdure.core import limits
 from perdure.host.credentials import keyring
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.host.http import proxy
@@ -62,7 +63,10 @@ class Engine:
         variables = deps.settings.environment.variables
         self._pending = deps.pending
         self._background = Background()
-        self._transport = HttptoolsTransport(proxies=proxy.from_environment(variables))
+        self._transport = HttptoolsTransport(
+            proxies=proxy.from_environment(variables),
+            gather_seconds=limits.PROVIDER_GATHER_SECONDS,
+        )
         self.plugins = _build_plugins(deps)
         self.tools = self.plugins.registries.tools
         self.outputs = _build_outputs(deps)
