@@ -197,7 +197,7 @@ PLANTED_BUGS: Final = (
         symbol="store.tables.todo_table:delete_without_message",
         edit=Instead("return"),
         promise="P5",
-        first=26,
+        first=5,
     ),
     PlantedBug(
         name="the end of a task is never told",

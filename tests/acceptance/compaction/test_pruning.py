@@ -11,6 +11,7 @@ from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
 from tests.support import database_check
 from tests.support.api import Api
+from tests.support.inputs.images import inlined, picture
 from tests.support.instance import running
 from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import (
@@ -239,6 +240,26 @@ async def test_one_message_larger_than_the_window_fails_with_its_name_and_the_se
         messages = await api.ask(session, "then let us talk about the weather")
         assert messages[-1]["content"][0]["text"] == "ok"
     assert STILL_TOO_LARGE not in reason
+
+
+async def test_pictures_that_a_model_is_not_sent_do_not_fill_its_window(
+    folders: ProjectFolders, provider: ScriptedProvider
+) -> None:
+    configure(folders, {"context": 16_000, "output": 1_000}, permissions=_ONLY_READING)
+    path = folders.project / "opencode.json"
+    configuration = codec.decode_any(path.read_bytes())
+    reads = {"tools": True, "input": ["text"], "output": ["text"]}
+    configuration["providers"]["fake"]["models"]["small"]["capabilities"] = reads
+    path.write_bytes(codec.encode(configuration))
+    files = [{"uri": inlined(picture()), "name": f"{number}.png"} for number in range(20)]
+    async with running(folders) as instance:
+        session = await instance.api.create()
+        prompt = {"text": "what is on them?", "files": files}
+        messages = await instance.api.ask(session, "", prompt=prompt)
+        found = await window(instance.api, session)
+    assert "error" not in messages[-1]
+    assert found["tokens"] < 20 * 400
+    assert b"Attachment left out" in provider.requests[-1].raw
 
 
 async def test_instructions_and_tools_that_fill_the_window_are_named(

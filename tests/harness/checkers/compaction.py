@@ -88,6 +88,8 @@ class ExcludedIsNotCondensed:
             match item.event:
                 case events.PromptPromoted(message_id=id, prompt=prompt):
                     self._prompts[id] = prompt.text
+                    # A revert took it away, and it was sent anew.
+                    excluded.discard(id)
                 case events.MessageExcluded(message_id=id, call_id=call) if call is UNSET:
                     excluded.add(id)
                 case events.MessageRestored(message_id=id, call_id=call) if call is UNSET:

@@ -16,8 +16,10 @@ from typing import Final
 from perdure.core import limits
 from perdure.core.compaction import fallback_summary, preserved
 from perdure.core.compaction.preserved import PreservedFacts
-from perdure.core.request import history_to_llm, token_budget
+from perdure.core.request import history_to_llm, media_limits, message_media, token_budget
+from perdure.core.request.media_limits import MediaLimits
 from perdure.core.session import omission
+from perdure.llm.message import LLMMessage
 from perdure.schema.ids import MessageID
 from perdure.schema.models.model import ModelRef
 from perdure.schema.session.message import (
@@ -31,6 +33,8 @@ from perdure.schema.value import Value
 
 _WRAPPING_TOKENS: Final = 120
 """Size of the fixed text of a checkpoint."""
+_NAME_TOKENS: Final = 60
+"""Upper estimate of the line that names media which are not sent."""
 
 
 class Shares(Value, kw_only=True):
@@ -95,11 +99,11 @@ class CompactionPlan(Value, kw_only=True):
         )
 
 
-def measure(history: Sequence[SessionMessage], model: ModelRef) -> tuple[int, ...]:
-    """The size of each message as `model` is sent it."""
-    return tuple(
-        token_budget.estimate_messages(history_to_llm.lower(message, model)) for message in history
-    )
+def measure(
+    history: Sequence[SessionMessage], model: ModelRef, takes: MediaLimits | None = None
+) -> tuple[int, ...]:
+    """The size of each message as `model` is sent it; `takes`: which media it is sent at all."""
+    return tuple(_tokens(history_to_llm.lower(message, model), takes) for message in history)
 
 
 def divide_tokens(room: int | None, *, keep_tokens: int) -> Shares:
@@ -153,3 +157,12 @@ def _previous_checkpoint(history: Sequence[SessionMessage]) -> CompactionMessage
     checkpoints = (m for m in reversed(history) if isinstance(m, CompactionMessage))
     latest = next(checkpoints, None)
     return None if latest is None or omission.is_excluded(latest) else latest
+
+
+def _tokens(lowered: tuple[LLMMessage, ...], takes: MediaLimits | None) -> int:
+    tokens = token_budget.estimate_messages(lowered)
+    if takes is None:
+        return tokens
+    media = message_media.media_of(lowered)
+    refused = sum(media_limits.is_refused(part.media_type, takes) for part in media)
+    return tokens - refused * (limits.MEDIA_TOKENS - _NAME_TOKENS)

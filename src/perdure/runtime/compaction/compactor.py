@@ -31,6 +31,7 @@ from perdure.core.request import token_budget
 from perdure.core.request.token_budget import ConversationSize, Demand
 from perdure.core.session.history import Cut
 from perdure.location.location import Location
+from perdure.location.models.catalog import ResolvedModel
 from perdure.ports import Transaction
 from perdure.runtime.compaction import summarizer
 from perdure.runtime.compaction.result_pruning import ResultPruning
@@ -43,7 +44,6 @@ from perdure.runtime.turn.ownership import SessionOwnership
 from perdure.runtime.turn.services import RunServices
 from perdure.schema.errors import InvalidRequestError
 from perdure.schema.ids import MessageID, Seq, SessionID
-from perdure.schema.models.model import ModelRef
 from perdure.schema.session.event import (
     CompactionEnded,
     CompactionReason,
@@ -141,7 +141,7 @@ class Compactor:
             session=session,
             location=location,
             chosen=chosen,
-            found=await self._found(session, chosen.model.ref),
+            found=await self._found(session, chosen),
             reason="auto",
             fixed=need.demand.fixed,
             room=room,
@@ -166,7 +166,7 @@ class Compactor:
             chosen = model_choice.choose(session, location)
             if isinstance(chosen, NoModelChosen):
                 return CompactionFailed(chosen.reason)
-            found = await self._found(session, chosen.model.ref)
+            found = await self._found(session, chosen)
             fixed = _fixed_tokens(found, location, chosen)
             job = _Job(
                 session=session,
@@ -207,7 +207,7 @@ class Compactor:
                 return await self._end(job, plan, message_id, summary=summary)
             except _ExcludedMeanwhileError:
                 # Without the model: the turn has waited for it once.
-                found = await self._found(job.session, job.chosen.model.ref)
+                found = await self._found(job.session, job.chosen)
                 job = replace(job, found=found)
                 plan = _plan(job)
                 summary = "" if plan is None else plan.mechanical_summary(_EXCLUDED_MEANWHILE)
@@ -224,8 +224,8 @@ class Compactor:
             return by
         return await self._summarizer.summarize(job.session, message_id, plan, by)
 
-    async def _found(self, session: SessionInfo, model: ModelRef) -> _Found:
-        return await self._store.database.read(lambda tx: _look(tx, session.id, model))
+    async def _found(self, session: SessionInfo, chosen: ChosenModel) -> _Found:
+        return await self._store.database.read(lambda tx: _look(tx, session.id, chosen.model))
 
     # ---- what is recorded -----------------------------------------------------------------------
 
@@ -357,7 +357,7 @@ def _room(found: _Found, location: Location, chosen: ChosenModel, fixed: int) ->
     return token_budget.compaction_target(Demand(fixed=fixed, conversation=size), window)
 
 
-async def _look(tx: Transaction, session_id: SessionID, model: ModelRef) -> _Found:
+async def _look(tx: Transaction, session_id: SessionID, model: ResolvedModel) -> _Found:
     epoch = await epoch_table.get(tx, session_id)
     cut = Cut(
         await message_table.latest_compaction(tx, session_id),
@@ -370,7 +370,7 @@ async def _look(tx: Transaction, session_id: SessionID, model: ModelRef) -> _Fou
     return _Found(
         material=Material(
             history=history,
-            tokens=compaction.measure(history, model),
+            tokens=compaction.measure(history, model.ref, model.media),
             prompts=tuple(prompt for prompt in prompts if isinstance(prompt, UserMessage)),
             todos=await todo_table.load_todos(tx, session_id),
         ),
